@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [wire] [--build DIR] [--megabytes N] [--rounds N]`.
+"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [wire] [archive] [--build DIR] [--megabytes N] …`.
 
 throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (and `gzip -1`) alone over the same bytes,
             interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.
 idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
 latency     Write to arrival of single lines, one a second in each of 8 sessions.
-wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers.
+live        Write to a real server's counts of the session, as a page that follows its events asks for them.
+wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers: of the whole
+            session, of its channel `device`, and of its records of kernels alone.
+archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes.
 """
 import argparse
 import contextlib
+import http.client
 import http.server
+import json
 import os
 import pathlib
 import resource
@@ -25,6 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import agent_run  # pylint: disable=wrong-import-position
 import ingest_server  # pylint: disable=wrong-import-position
+import live_server  # pylint: disable=wrong-import-position
 
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
@@ -35,6 +41,7 @@ class Sink(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     received = 0
     by_channel = {}
+    positions = None  # what every session has, as the server says; None: no such address
 
     def log_message(self, *_):
         pass
@@ -46,7 +53,7 @@ class Sink(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
-        self.say(404, b"{}")
+        self.say(200 if Sink.positions else 404, Sink.positions or b"{}")
 
     def do_POST(self):
         before = Sink.received
@@ -130,12 +137,13 @@ def finished_folders(logs, state):
     for n in range(10_000):
         log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
         log.end()
-        notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns}\n")
+        notes.append(f"d {log.name} {os.stat(log.folder).st_mtime_ns} 1\n")
     (state / "cursor").write_text("".join(notes))
 
 
 def idle(args):
     server, url = sink()
+    Sink.positions = b'{"channels":[{"channel":"device","offset":1}]}'  # the agent asks whether all is still there
     with folder() as place:
         logs, state = place / "logs", place / "state"
         state.mkdir()
@@ -149,6 +157,7 @@ def idle(args):
             with agent_run.memory_of(a.process) as memory:
                 print(f"idle: 10000 finished folders: {100 * share:.3f} % of a core over {args.seconds} s, "
                       f"{memory() / (1 << 20):.1f} MiB resident, {len(os.listdir(f'/proc/{a.process.pid}/fd'))} descriptors")
+    Sink.positions = None
     server.shutdown()
 
 
@@ -181,6 +190,147 @@ def latency(args):
     server.close()
 
 
+def events(server, owner):
+    """The sessions of which the server's events tell, as they come."""
+    link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=live_server.DEADLINE_S)
+    link.request("GET", "/api/v1/live", headers=owner)
+    with contextlib.closing(link):
+        for line in link.getresponse():
+            if line.startswith(b"data: ") and b'"session"' in line:
+                yield json.loads(line[6:]).get("session")
+
+
+def live(args):
+    """A page asks when an event of its session comes, at most once a second; each line's time until such an answer has it."""
+    with folder() as place:
+        server = live_server.Server(args.build / "bin/gpufl-server", place / "server")
+        owner = live_server.set_up(server)
+        secret = live_server.key(server, owner, "ingest")
+        logs = [agent_run.Log(place / "logs", f"live{n}") for n in range(8)]
+        late, written, over = [], {log.name: [] for log in logs}, threading.Event()
+
+        def page(log):
+            seen, asked = 0, 0.0
+            for name in events(server, owner):
+                if over.is_set():
+                    return
+                if name != log.name:
+                    continue
+                time.sleep(max(0, asked + 1 - time.monotonic()))  # as web/src/api/use.ts waits
+                asked = time.monotonic()
+                row = server.ask("GET", f"/api/v1/sessions/{log.name}", headers=owner).json()
+                now, count = time.monotonic(), row["kernels"] or 0
+                late.extend(now - at for at in written[log.name][seen:count])
+                seen = max(seen, count)
+        pages = [threading.Thread(target=page, args=(log,), daemon=True) for log in logs]
+        with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"], key=secret) as a:
+            for one in pages:
+                one.start()
+            for second in range(args.seconds):
+                for n, log in enumerate(logs):
+                    log.kernel(1000 * n + second)
+                    written[log.name].append(time.monotonic())
+                    time.sleep(1 / len(logs))
+            a.ask("flush")
+            end = time.monotonic() + live_server.DEADLINE_S
+            while len(late) < args.seconds * len(logs) and time.monotonic() < end:
+                time.sleep(0.1)
+        over.set()
+        late.sort()
+        print(f"live: {len(late)} lines of {8 * args.seconds}, one a second in each of 8 sessions, until a page that follows has "
+              f"them: median {1000 * late[len(late) // 2]:.0f} ms, P95 {1000 * late[len(late) * 95 // 100]:.0f} ms, "
+              f"P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, most {1000 * late[-1]:.0f} ms")
+        server.end(place / "server")
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """As much of S3 as an archive takes; objects are files."""
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    place = None
+
+    def log_message(self, *_):
+        pass
+
+    def say(self, status, data=b""):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def file(self):
+        return self.place / self.path.strip("/").replace("/", "_")
+
+    def do_PUT(self):
+        left = int(self.headers["Content-Length"])
+        with open(self.file(), "wb") as out:
+            while left:
+                left -= out.write(self.rfile.read(min(left, 1 << 16)))
+        self.say(200)
+
+    def do_GET(self):
+        if not self.file().exists():
+            self.say(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(self.file().stat().st_size))
+        self.end_headers()
+        with open(self.file(), "rb") as data:
+            shutil.copyfileobj(data, self.wfile, 1 << 16)
+
+
+def peak(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(text.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def archive(args):
+    server, url = sink()
+    with folder() as place:
+        Bucket.place = place / "bucket"
+        Bucket.place.mkdir()
+        bucket = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
+        bucket.daemon_threads = True
+        threading.Thread(target=bucket.serve_forever, daemon=True).start()
+        where = ("--archive", "s3://b/p", "--archive-endpoint", f"http://127.0.0.1:{bucket.server_port}")
+        key = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
+        for megabytes in (8, args.megabytes):
+            log = agent_run.Log(place / f"logs-{megabytes}", f"s{megabytes}")
+            for _ in range(megabytes):
+                log.files["device"].write(b"".join(os.urandom(256).hex().encode() + b"\n" for _ in range(2000)))
+            log.end()
+            size = (log.folder / "device.log").stat().st_size
+            with agent_run.Agent(args.build / "bin/gpufl-agent", place / f"state-{megabytes}", url, [log.folder.parent],
+                                 "--no-names", *where, environment=key) as a:
+                agent_run.until(lambda a=a: a.status()["archive"]["archived"] == 1, a.said, 600)
+                most = peak(a.process.pid)
+            back = subprocess.Popen([args.build / "bin/gpufl-agent", "restore", *where, "--into", place / "into", log.name],
+                                    env={**ENV, **key}, stdout=subprocess.DEVNULL)
+            used = 0
+            while back.poll() is None:  # ru_maxrss would have this program's own memory from before exec
+                with contextlib.suppress(IndexError, FileNotFoundError):  # it is over
+                    used = max(used, peak(back.pid))
+                time.sleep(0.002)
+            assert back.returncode == 0 and (place / "into" / log.name / "device.log").stat().st_size == size
+            print(f"archive: a session of {size / 1e6:.0f} MB: most memory of the agent, which sent and archived it, "
+                  f"{most:.1f} MiB; of restore {used:.1f} MiB")
+        bucket.shutdown()
+    server.shutdown()
+
+
+def kernels_alone(session, place):
+    """A copy of a recorded session that has nothing but its records of kernels: their count."""
+    texts = agent_run.channels_of(session)
+    place.mkdir(parents=True)
+    count = 0
+    for channel, word in (("device", b'{"type":"kernel"'), ("system", b'{"type":"end"')):
+        lines = texts[channel].splitlines(keepends=True)
+        kept = [line for line in lines if line.startswith(word)]
+        (place / f"{channel}.log").write_bytes(lines[0] + b"".join(kept))
+        count += sum(json.loads(line)["rows"] for line in kept) if channel == "device" else 0
+    return count
+
+
 def wire(args):
     server, url = sink()
     for session in sorted((ROOT / "tests/data/answers").glob("*")):
@@ -200,12 +350,19 @@ def wire(args):
             print(f"wire {session.name}: {Sink.received} bytes for {kernels} kernels"
                   f", {Sink.received / kernels:.1f} a kernel; of them the device channel: {device} bytes, "
                   f"{device / kernels:.1f} a kernel")
+            folders = [d for d in (place / "logs").rglob("*") if d.is_dir() and list(d.glob("device*.log"))]
+            kernels_alone(folders[0], place / "alone" / folders[0].name)
+            Sink.received, Sink.by_channel = 0, {}
+            drain(args.build / "bin/gpufl-agent", place / "state-alone", place / "alone", url)
+            alone = Sink.by_channel.get("device", 0)
+            print(f"wire {session.name}: its records of kernels alone: {alone} bytes, {alone / kernels:.1f} a kernel")
     server.shutdown()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"throughput": throughput, "idle": idle, "latency": latency, "wire": wire}
+    parts = {"throughput": throughput, "idle": idle, "latency": latency, "live": live, "wire": wire,
+             "archive": archive}
     parser.add_argument("parts", nargs="*", choices=[*parts, []], default=[])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--megabytes", type=int, default=100)

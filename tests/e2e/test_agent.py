@@ -657,7 +657,7 @@ class Real(unittest.TestCase):
         """A page asks when an event comes. After the last one it has all that was written."""
         log = Log(self.logs, "followed")
         with self.agent():
-            for written in (3, 5):  # the second time the session is known, and was told of just now
+            for written in (3, 5):  # the second time its counts were written just now
                 with contextlib.closing(self.events()) as events:
                     for n in range(written):
                         log.kernel(100 * written + n)
