@@ -2,6 +2,7 @@
 deleting frees the disk. Skipped, with a message, where clickhouse-server is not installed.
 
 Usage: test_server_clickhouse.py gpufl-server gpufl SOURCE_DIR"""
+import collections
 import contextlib
 import json
 import os
@@ -22,6 +23,16 @@ from served import PATIENCE, SLOW, Server, until
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 RECORDED = os.path.join(RUN, sorted(os.listdir(RUN))[0])
+
+
+def report_of(path):
+    out = subprocess.run([GPUFL, "report", "--json", path], capture_output=True, check=True)
+    return json.loads(out.stdout)
+
+
+def alike(rows):
+    """Rows in any order, numbers to nine digits: whole ones may be reals elsewhere."""
+    return sorted([[f"{float(cell):.9g}" if isinstance(cell, (int, float)) else str(cell) for cell in row] for row in rows])
 
 
 def report_of(path):
@@ -149,6 +160,7 @@ class WithClickHouse(unittest.TestCase):
         self.store.readers(place)
         until(lambda: self.sql("SELECT 1").status == 200, "its user is not read")
         self.check_sql()
+        self.check_questions()
         self.check_devices()
         self.refuse_sql()
         self.check_other_workspace(place)
@@ -234,6 +246,28 @@ class WithClickHouse(unittest.TestCase):
             self.assertEqual(ours, theirs, name)
         cut = self.sql("SELECT start FROM kernels", rows=3).json()
         self.assertEqual((len(cut["rows"]), cut["truncated"]), (3, True))
+
+    def check_questions(self):
+        """The page's ready questions: what ClickHouse answers is what files answer. The history of the two is not the same."""
+        self.assertEqual(self.get("/api/v1/sql/tables")["dialect"], "clickhouse")
+        with open(os.path.join(SOURCE, "web", "src", "pages", "sql", "questions.json"), encoding="utf-8") as f:
+            questions = [q for q in json.load(f) if "clickhouse" in q]
+        self.assertEqual(len(questions), 9)
+        some = collections.Counter()
+        for session in map(os.path.basename, self.folders):
+            for question in questions:
+                answer = self.sql(question["clickhouse"], sessions=session)
+                self.assertEqual(answer.status, 200, f'{question["id"]}: {answer}')
+                here = answer.json()
+                self.assertTrue({question["x"], question["y"]} <= {c["name"] for c in here["columns"]}, question["id"])
+                some[question["id"]] += len(here["rows"])
+                if question["id"] == "history":
+                    continue
+                there = self.beside.ask("POST", "/api/v1/sql", {"sql": question["sql"], "sessions": session},
+                                        Authorization=self.beside_key).json()
+                self.assertEqual([c["name"] for c in here["columns"]], [c["name"] for c in there["columns"]])
+                self.assertEqual(alike(here["rows"]), alike(there["rows"]), f'{question["id"]} of {session}')
+        self.assertTrue(all(some[q["id"]] for q in questions), some)
 
     def check_devices(self):
         """A GPU whose rows come again with more, load by load, is one with all of it, in files and in ClickHouse."""

@@ -146,7 +146,9 @@ class Asked(unittest.TestCase):
                          [["stream 13", 10000, 2000], ["stream 14", 0, 1000], ["stream 7", 0, 3]])
 
     def test_tables_can_be_asked_for(self):
-        said = self.server.ask("GET", "/api/v1/sql/tables", Authorization=self.key).json()["tables"]
+        answer = self.server.ask("GET", "/api/v1/sql/tables", Authorization=self.key).json()
+        self.assertEqual(answer["dialect"], "duckdb")
+        said = answer["tables"]
         self.assertEqual([t["name"] for t in said[:3]], ["sessions", "kernels", "history"])
         found = self.columns_of([table["name"] for table in said])
         for table in said:

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { fromAddress, toAddress } from "../src/pages/sql/address";
 import { answerOf, messageOf, numberOf, offsetOf, placeOf } from "../src/pages/sql/answer";
 import { csvOf, notebookOf, parquetColumns, pythonText } from "../src/pages/sql/files";
+import { questionsIn } from "../src/pages/sql/questions";
 import { barsOf, kindFor, numberColumns, pointsOf, standard } from "../src/pages/sql/plot";
 
 const answer = answerOf({
@@ -90,5 +91,16 @@ describe("a plot", () => {
   it("has bars in the answer's order and points from left to right; unknown is not drawn as 0", () => {
     expect(barsOf(answer, "name", "n (2)")).toEqual([{ label: "b", value: 0.5 }, { label: null, value: 1.5 }]);
     expect(pointsOf(answer, "n", "n (2)")).toEqual({ x: [2, 9007199254740992], y: [0.5, null] });
+  });
+});
+
+describe("ready questions", () => {
+  it("are in the dialect of the server, and those that it cannot answer are left out", () => {
+    const files = questionsIn("duckdb");
+    const clickhouse = questionsIn("clickhouse");
+    expect([files.length, clickhouse.length]).toEqual([10, 9]);
+    expect(files.filter(({ id }) => !clickhouse.some((other) => other.id === id)).map(({ id }) => id)).toEqual(["lines"]);
+    expect(clickhouse.every(({ id, sql }) => sql === files.find((other) => other.id === id)?.clickhouse)).toBe(true);
+    expect(questionsIn(undefined)).toBe(files);
   });
 });

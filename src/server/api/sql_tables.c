@@ -1,8 +1,10 @@
 /* sql_tables.c - the tables that a statement may name, for whoever writes one.
  *
  * First the joined tables of schema/sql.def, then each record of schema/records.def with the
- * session's id before its columns. Types are DuckDB's. The answer is the same for everybody. */
+ * session's id before its columns. Types are DuckDB's. The answer is the same for everybody of one
+ * server. */
 #include "server/request/handlers.h"
+#include "server/request/parts.h"
 
 #include "wire/record.h"
 
@@ -69,6 +71,7 @@ void api_sql_tables(struct call *c)
     struct json_out j;
     call_json(c, &j);
     json_out_object(&j, NULL);
+    json_out_text(&j, "dialect", c->parts->ops->name);
     json_out_array(&j, "tables");
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         open_table(&j, views[i].name, views[i].doc);

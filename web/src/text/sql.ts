@@ -12,7 +12,7 @@ export const sql = {
   run: "Run",
   runKeys: "Ctrl Enter",
   running: "The statement runs",
-  help: "Ctrl Space completes names; Escape, then Tab leaves the field. The dialect is DuckDB's, or ClickHouse's where sessions are kept there.",
+  help: (clickhouse: boolean) => `Ctrl Space completes names; Escape, then Tab leaves the field. The dialect is ${clickhouse ? "ClickHouse's, since sessions are kept there" : "DuckDB's"}.`,
   tables: "Tables and columns",
   tablesAbout: "What a statement may name, as the server says.",
   tablesSearch: "Search tables and columns",

@@ -15,7 +15,7 @@ import { answerOf, messageOf, offsetOf, placeOf } from "./answer";
 import { fromAddress, toAddress } from "./address";
 import type { TableShape } from "./Editor";
 import { namesFor } from "./names";
-import { QUESTIONS, type Question } from "./questions";
+import { questionsIn, type Question } from "./questions";
 import { Result, type Ran } from "./Result";
 import "./sql.css";
 
@@ -90,11 +90,11 @@ function Tables({ shapes }: { shapes: readonly TableShape[] }) {
   );
 }
 
-function Questions({ onChoose }: { onChoose: (question: Question) => void }) {
+function Questions({ questions, onChoose }: { questions: readonly Question[]; onChoose: (question: Question) => void }) {
   return (
     <Panel title={text.questions}>
       <ul className="panel-body links">
-        {QUESTIONS.map((question) => (
+        {questions.map((question) => (
           <li key={question.id}>
             <button type="button" className="linklike" title={question.about} onClick={() => onChoose(question)}>
               {question.title}
@@ -199,6 +199,8 @@ export function SqlPage() {
   const [question] = useQuery("q");
   const schema = useApi("sql_tables", {});
   const shapes = useMemo(() => (Array.isArray(schema.data?.tables) ? (schema.data.tables as unknown[]).filter(isShape) : SHAPES), [schema.data]);
+  const dialect = schema.data?.dialect;
+  const questions = useMemo(() => questionsIn(dialect), [dialect]);
   const { ran, problem, of, busy } = useAnswer(asked, sessions, round);
   useNewest(sessions, setSessions);
   useEffect(() => setDraft(asked), [asked]);
@@ -207,7 +209,7 @@ export function SqlPage() {
   }, []);
   const place = problem && of !== undefined ? placeOf(problem.message, of) : null;
   const error = place && of === draft ? offsetOf(of, place) : null;
-  const ready = QUESTIONS.find((known) => known.id === question && known.sql === asked);
+  const ready = questions.find((known) => known.id === question && known.sql === asked);
   return (
     <>
       <header className="row">
@@ -224,14 +226,14 @@ export function SqlPage() {
             </button>
             {asked && !long && <CopyButton text={`${location.origin}${href("sql", {}, Object.fromEntries(new URLSearchParams(location.search)))}`} label={text.copyLink} />}
             {long && <span className="small quiet">{text.tooLong}</span>}
-            <span className="small quiet end">{text.help}</span>
+            <span className="small quiet end">{text.help(dialect === "clickhouse")}</span>
           </div>
           {problem && of !== undefined && <Wrong problem={problem} sql={of} onGo={() => setGoTo((n) => n + 1)} />}
           {!problem && ran && <Result ran={ran} local={me?.local === true} wanted={{ plot: ready?.plot ?? "", x: ready?.x ?? "", y: ready?.y ?? "" }} />}
           {!problem && !ran && (busy ? <Skeleton /> : <Empty title={text.nothing} text={text.nothingText} />)}
         </div>
         <div className="stack">
-          <Questions onChoose={(chosen) => run(chosen.sql, chosen)} />
+          {(schema.data || schema.problem) && <Questions questions={questions} onChoose={(chosen) => run(chosen.sql, chosen)} />}
           <Tables shapes={shapes} />
         </div>
       </div>

@@ -1,4 +1,5 @@
-// questions.ts - the ready questions. They stand in a JSON file, so that a test of the server runs each.
+// questions.ts - the ready questions. They stand in a JSON file, so that tests of the server run each: `sql` where
+// sessions are in files, `clickhouse` where they are in ClickHouse. One has none: it needs a recursive statement.
 import all from "./questions.json";
 import type { PlotKind } from "./plot";
 
@@ -7,9 +8,16 @@ export interface Question {
   title: string;
   about: string;
   sql: string;
+  clickhouse?: string;
   plot: PlotKind;
   x: string;
   y: string;
 }
 
-export const QUESTIONS = all as readonly Question[];
+const QUESTIONS = all as readonly Question[];
+
+/** The questions that the server can be asked, in its dialect. */
+export function questionsIn(dialect: unknown): readonly Question[] {
+  if (dialect !== "clickhouse") return QUESTIONS;
+  return QUESTIONS.flatMap((question) => (question.clickhouse ? [{ ...question, sql: question.clickhouse }] : []));
+}
