@@ -7,7 +7,7 @@ export const sums = {
   kinds: { kernel: "Kernels", scope: "Scopes", line: "Lines" } as Record<string, string>,
   filters: { app: "Application", host: "Host" },
   all: { app: "All applications", host: "All hosts" },
-  columns: { name: "Name", total: "Time", share: "Of this table", calls: "Calls", sessions: "Sessions", mean: "A call takes" },
+  columns: { name: "Name", total: "Time", share: "Of this table", calls: "Calls", sessions: "Sessions", mean: "Mean per call" },
   totals: { kernel: "Time on GPUs", scope: "Wall time", line: "Time for which GPUs waited" } as Record<string, string>,
   calls: { kernel: "Launches", scope: "Times it was open", line: "Samples" } as Record<string, string>,
   others: "All others of their sessions",

@@ -21,6 +21,7 @@ interface Props {
 }
 
 const HEIGHT = 200;
+const X_AXIS = 28; // px: a line of letters
 const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
 
 /** The values at a number; nothing where nothing is pointed at. */
@@ -42,7 +43,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
     hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, size: X_AXIS, incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
       { ...axis, size: 84, values: (_, ticks) => ticks.map(show) },
     ],
     series: [

@@ -29,6 +29,7 @@ interface Props {
 }
 
 const HEIGHT = 150;
+const X_AXIS = 28; // px: a line of letters
 const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
 const LEAST_DRAG = 6; // px: less is a click
 
@@ -91,7 +92,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       },
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
+        { ...axis, size: X_AXIS, values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
         { ...axis, size: 74, ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [
