@@ -314,10 +314,10 @@ static int64_t say_received(const struct model *m, struct buf *out)
         buf_str(out, ": the driver drops records of kernels that are still queued when a window "
                      "closes; wait for the GPU before that.\n");
     else if (known(r->lost_driver) || known(r->lost_pool))
-        buf_str(out, ": see what the driver dropped below.\n");
+        buf_str(out, ": the driver dropped records.\n");
     else if (known(r->lost_time) >= missing)
-        buf_str(out, ": see the records with impossible timestamps below, which a kernel leaves "
-                     "that faults or never ends.\n");
+        buf_str(out, ": their records have impossible timestamps, which a kernel leaves that "
+                     "faults or never ends.\n");
     else
         buf_str(out, ", and the driver gives no reason (launches that failed, or that ran "
                      "before or after the capture, are among the usual ones).\n");

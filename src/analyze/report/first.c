@@ -52,12 +52,10 @@ static void put_program(const struct page *p)
         page_fact(p, "command", "%s", model_text(m, f->command));
 }
 
-/* Length of the first of some sentences, without what it says of the section that it is of. */
+/* Length of the first of some sentences, without its full stop. */
 static int first_words(const char *text)
 {
     size_t len = strcspn(text, "\n");
-    const char *see = strstr(text, ": see ");
-    len = see && see < text + len ? (size_t)(see - text) : len;
     return (int)(len && text[len - 1] == '.' ? len - 1 : len);
 }
 

@@ -78,8 +78,8 @@ TEST(test_missing_at_duration)
         {"duration", 1, 0, 0, "1 kernel of 101 launched never reached the log: the capture's time"},
         {"exit", 1, 0, 0, "the driver gives no reason"},
         {"duration", 100000, 0, 0, "the driver gives no reason"},
-        {"duration", 1, 1, 0, "see what the driver dropped"},
-        {"exit", 1, 0, 1, "impossible timestamps below, which a kernel leaves that faults"},
+        {"duration", 1, 1, 0, "never reached the log: the driver dropped records."},
+        {"exit", 1, 0, 1, "impossible timestamps, which a kernel leaves that faults"},
         {"exit", 2, 0, 1, "the driver gives no reason"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
