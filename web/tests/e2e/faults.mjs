@@ -65,6 +65,18 @@ async function made(key) {
   await send(origin, key, two, "device", two.kernels([[0, 1e6, 1, 0]], { streams: 1, names: NAMES.slice(0, 1) }));
   await send(origin, key, two, "system", two.end(1e9));
   await complete(origin, key, two);
+  const lossy = session("faults-lossy", "one kernel in 4000 is lost", host);
+  const ledger = { type: "ledger", rows: 1, time: BEGIN + 9e8, final: 1, launches: 4000, graph_launches: 0, graph_kernels: 0, kernels_recorded: 3999, kernels_written: 3999, lost_driver: 1 };
+  await send(origin, key, lossy, "device", lossy.kernels(Array.from({ length: 3999 }, (_, at) => [at * 2e5, 1e5, 1, 0]), { streams: 1, names: NAMES.slice(1, 2) }));
+  await send(origin, key, lossy, "system", lossy.end(1e9, { more: [ledger] }));
+  await complete(origin, key, lossy);
+}
+
+/** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
+async function lossy(page) {
+  await open(page, "/sessions/faults-lossy/insights");
+  const told = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
+  check(told.includes("> 99.9 %") && told.includes("the driver dropped records") && !told.includes("below"), `header: what is lost: ${told}`);
 }
 
 /** What the flame graph leaves out is said; columns in which no launch has anything are not there. */
@@ -199,7 +211,7 @@ async function local() {
 }
 
 const answer = Object.fromEntries(Object.entries({ bar, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, flame, secret, evidence, trends, system, fleet, kernels, local };
+const steps = { ...answer, lossy, flame, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);
@@ -208,7 +220,7 @@ try {
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
   server.upload(key, trained);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 5);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 6);
   const { rows } = await ask(page, "sessions");
   const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
   await t.walk(page, steps, deep, { hf, id });
