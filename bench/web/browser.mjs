@@ -1,7 +1,7 @@
 // browser.mjs - what the measurements in a browser share: sessions, a server over them (gpufl view), frames
 // as the browser shows them, the main thread's CPU time as the browser traces it.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -38,7 +38,7 @@ export function view(bin, session, cache) {
     child.once("exit", (code) => reject(new Error(`gpufl view ended with ${code}`)));
   });
   const gone = new Promise((resolve) => child.once("exit", resolve));
-  return { address, stop: () => (child.kill("SIGTERM"), gone) };
+  return { address, pid: child.pid, stop: () => (child.kill("SIGTERM"), gone) };
 }
 
 /** The session's row once it has ended and is summed up: then the loader has nothing to do. */
@@ -56,6 +56,29 @@ export function spread(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const round = (value) => Math.round(value * 100) / 100;
   return { median: round(quantile(sorted, 0.5)), p99: round(quantile(sorted, 0.99)), most: round(sorted.at(-1) ?? NaN) };
+}
+
+const TICK_MS = 10; // of /proc: USER_HZ is 100 on Linux
+
+/** ms of processor time of a process and of those that it has started. */
+function treeMs(root) {
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
+      return [{ pid: Number(pid), parent: Number(fields[1]), ms: (Number(fields[11]) + Number(fields[12])) * TICK_MS }];
+    } catch {
+      return []; // it has ended meanwhile
+    }
+  });
+  const of = (pid) => all.filter((one) => one.parent === pid).reduce((sum, one) => sum + of(one.pid), all.find((one) => one.pid === pid)?.ms ?? 0);
+  return of(root);
+}
+
+/** What the browser's processes and the server have had of the processor until now; `since` gives the ms from then on. */
+export async function processorTime(cdp, server) {
+  const { processInfo } = await cdp.send("SystemInfo.getProcessInfo");
+  const browser = new Map(processInfo.map(({ id, cpuTime }) => [id, cpuTime * 1000]));
+  return { browser, server: treeMs(server), since: (before) => ({ browser: [...browser].reduce((sum, [id, ms]) => sum + ms - (before.browser.get(id) ?? 0), 0), server: treeMs(server) - before.server }) };
 }
 
 /** Notes each frame from now on: when it was shown. */
