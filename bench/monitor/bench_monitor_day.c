@@ -34,8 +34,8 @@ int main(int argc, char **argv)
     struct err e = {0};
     /* A day that begins at midnight. */
     clock_set_source(jumping, INT64_C(1795824000000000000));
-    if (monitor_init(&m, &o, &backend_nvidia) || rundir_open(&m.rundir, o.run_dir, &e) ||
-        journal_open(&m.journal, &o, "nvidia", &e)) {
+    if (monitor_init(&m, &o, backend_nvidia.devices) || rundir_open(&m.rundir, o.run_dir, &e) ||
+        journal_open(&m.journal, &o, "nvidia", NULL, &e)) {
         fprintf(stderr, "bench_monitor_day: %s%s\n", m.gpus.problem, e.text);
         return 1;
     }

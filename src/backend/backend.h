@@ -380,7 +380,8 @@ struct device_watch_ops {
 };
 
 struct device_ops {
-    int (*open)(struct devices **out, struct err *e); /* [owner] */
+    /* GPUFL_E_NOENT: nothing of the vendor's is on this machine. [owner] */
+    int (*open)(struct devices **out, struct err *e);
     int (*count)(struct devices *d);
     /* Fills numbers and texts; unknown cells are CELL_NULL, id and name columns are left 0. */
     int (*describe)(struct devices *d, int index, struct device_row *row, struct device_text *text);
@@ -438,6 +439,10 @@ struct backend {
      * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
      * initialization. */
     bool (*in_use)(void);
+    /* [any] Optional: the program has loaded the vendor's driver or runtime. */
+    bool (*loaded)(void);
+    /* What a session has to say of the backend's records; static text. NULL: nothing. */
+    const char *caution;
     /* Optional: the hardware counters of the devices here, by chip: those of the sets, then all.
      * Wakes the driver, so never in a program that is captured. 0, or why devices could not be
      * asked, also after some offers. [owner] */
@@ -448,8 +453,23 @@ struct backend {
 extern const struct backend *const backends[];
 extern const struct backend backend_nvidia, backend_amd, backend_sim, backend_none;
 
-/* The backend of an option's value; for Auto the first usable one, else none.
+/* The GPUs of every vendor as one list, in the order of the backends, for who samples a host and
+ * not a program. An index is one of the list. A vendor that cannot be asked is left out; where none
+ * can, the error is that of the vendor of which something is here. */
+extern const struct device_ops all_devices;
+
+/* Whose open devices of all_devices are: "nvidia", "amd", "nvidia+amd"; d NULL: "none". */
+void all_devices_name(const struct devices *d, char *text, size_t size);
+
+/* The first caution of the backends behind open devices of all_devices; NULL: none. */
+const char *all_devices_caution(const struct devices *d);
+
+/* The backend of an option's value. For Auto the first usable one; of several, the first whose
+ * driver or runtime the program has loaded; else none.
  * NULL and a sentence for a number that is none's. [owner] */
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
+
+/* A real GPU's backend that is usable, too, beside the one given; NULL: none is. [owner] */
+const struct backend *backend_other(const struct backend *b);
 
 #endif

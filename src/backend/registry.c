@@ -35,15 +35,27 @@ static bool usable(const struct backend *b)
 
 static const struct backend *first_usable(void)
 {
-    for (const struct backend *const *b = backends; *b; b++)
-        if (!(*b)->simulated) {
-            bool here = usable(*b);
-            log_debug_each("probe: backend %s %s", (*b)->name,
-                           here ? "can be used" : "finds no GPU that can be asked");
-            if (here)
-                return *b;
-        }
-    return &backend_none;
+    const struct backend *first = NULL, *loaded = NULL;
+    for (const struct backend *const *b = backends; *b; b++) {
+        if ((*b)->simulated || *b == &backend_none)
+            continue;
+        bool here = usable(*b);
+        log_debug_each("probe: backend %s %s", (*b)->name,
+                       here ? "can be used" : "finds no GPU that can be asked");
+        if (here && !first)
+            first = *b;
+        if (here && !loaded && (*b)->loaded && (*b)->loaded())
+            loaded = *b;
+    }
+    return loaded ? loaded : first ? first : &backend_none;
+}
+
+const struct backend *backend_other(const struct backend *b)
+{
+    for (const struct backend *const *other = backends; *other; other++)
+        if (*other != b && !(*other)->simulated && *other != &backend_none && usable(*other))
+            return *other;
+    return NULL;
 }
 
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e)

@@ -167,6 +167,15 @@ static void write_option(void *arg, const char *name, const char *value)
     writer_row(l->writer, RECORD_option, (const int64_t *)&row);
 }
 
+static void write_caution(struct journal *l)
+{
+    struct message_row row = {.time = clock_mono(),
+                              .severity = SEVERITY_NOTE,
+                              .code = intern_str(l->names, "backend.unverified"),
+                              .text = intern_str(l->names, l->caution)};
+    writer_row(l->writer, RECORD_message, (const int64_t *)&row);
+}
+
 static void write_clock(struct journal *l)
 {
     struct clock_pair p = clock_pair_read();
@@ -301,17 +310,20 @@ static int begin(struct journal *l, const char *reason, struct err *e)
     l->day = f->clock.real / DAY;
     mem_free(f);
     monitor_options_each(l->options, write_option, l);
+    if (l->caution)
+        write_caution(l);
     write_clock(l);
     (void)writer_flush(l->writer);
     return 0;
 }
 
 int journal_open(struct journal *l, const struct monitor_options *o, const char *backend,
-                 struct err *e)
+                 const char *caution, struct err *e)
 {
     memset(l, 0, sizeof *l);
     l->options = o;
     l->backend = backend;
+    l->caution = caution;
     l->asleep = boot_less_mono();
     pthread_mutex_init(&l->lock, NULL);
     if (o->no_log)

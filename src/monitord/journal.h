@@ -44,7 +44,7 @@ struct journal_counts {
 
 struct journal {
     const struct monitor_options *options;
-    const char *backend;
+    const char *backend, *caution; /* as given to journal_open */
     pthread_mutex_t lock;
     struct journal_box box;      /* guarded by lock, as all to the next blank line */
     struct intern *names;        /* owned */
@@ -64,9 +64,11 @@ struct journal {
     bool said;                   /* that nothing can be logged */
 };
 
-/* Begins the first session; a folder that cannot be written is an error with a sentence. */
+/* Begins the first session; a folder that cannot be written is an error with a sentence. Every
+ * session names the backend, and has the caution as a note (NULL: none); both outlive the
+ * journal. */
 int journal_open(struct journal *l, const struct monitor_options *o, const char *backend,
-                 struct err *e);
+                 const char *caution, struct err *e);
 
 /* Says whether the folder of the logs can be used; makes it. 0 or a code with a sentence. */
 int journal_check(const struct monitor_options *o, struct err *e);

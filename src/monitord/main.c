@@ -167,12 +167,10 @@ static int monitor(const struct monitor_options *o)
 {
     static struct monitor m; /* large */
     sigset_t set;
-    struct err e = {0}, why = {0};
+    char backend[32];
+    struct err e = {0};
     block_signals(&set);
-    const struct backend *b = backend_select(GPUFL_BACKEND_NVIDIA, &why);
-    if (!b)
-        return say(EXIT_FAILED, why.text);
-    int driver = monitor_init(&m, o, b);
+    int driver = monitor_init(&m, o, &all_devices);
     if (driver == GPUFL_E_NOMEM)
         return say(EXIT_FAILED, err_text(driver));
     if (o->check)
@@ -184,11 +182,15 @@ static int monitor(const struct monitor_options *o)
         return say(EXIT_NO_DRIVER, m.gpus.problem);
     if (driver)
         fprintf(stderr, "gpufl-monitor: samples the host alone for now: %s\n", m.gpus.problem);
+    all_devices_name(m.gpus.devices, backend, sizeof backend);
+    const char *caution = all_devices_caution(m.gpus.devices);
+    if (caution)
+        fprintf(stderr, "gpufl-monitor: %s\n", caution);
     struct metrics_page *page; /* before the log: a port that is taken leaves no session */
     rc = open_page(&m, &page, &e);
     if (rc)
         return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e.text);
-    rc = journal_open(&m.journal, o, b->name, &e);
+    rc = journal_open(&m.journal, o, backend, caution, &e);
     if (rc)
         return say(EXIT_FAILED, e.text);
     return sample(&m, &set, page, &e);

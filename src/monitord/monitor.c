@@ -354,7 +354,7 @@ static void *monitor_main(void *arg)
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-int monitor_init(struct monitor *m, const struct monitor_options *o, const struct backend *b)
+int monitor_init(struct monitor *m, const struct monitor_options *o, const struct device_ops *ops)
 {
     memset(m, 0, sizeof *m);
     m->options = o;
@@ -367,7 +367,7 @@ int monitor_init(struct monitor *m, const struct monitor_options *o, const struc
         rc = wakeup_init(&m->ended);
     announced_init(&m->announced);
     processes_init(&m->processes, "/proc", &m->announced);
-    gpus_init(&m->gpus, b->devices, !o->no_activity, take_change, m);
+    gpus_init(&m->gpus, ops, !o->no_activity, take_change, m);
     int opened = host_open(&m->host, "/proc", 0);
     rc = rc ? rc : opened;
     return rc ? rc : gpus_open(&m->gpus, steady_ns());

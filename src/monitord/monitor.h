@@ -45,7 +45,7 @@ struct monitor {
 
 /* Prepares all but the log and the run folder, and opens the driver: 0, or why there is none, with
  * m->gpus.problem; the monitor can go on without. [main] */
-int monitor_init(struct monitor *m, const struct monitor_options *o, const struct backend *b);
+int monitor_init(struct monitor *m, const struct monitor_options *o, const struct device_ops *ops);
 
 /* Begins the rounds. Needs an open log and run folder. [main] */
 int monitor_start(struct monitor *m);

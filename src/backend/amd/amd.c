@@ -13,4 +13,7 @@ const struct backend backend_amd = {
     .trace = &amd_trace,
     .devices = &amd_devices,
     .usable = amd_usable,
+    .loaded = amd_loaded,
+    .caution = "the backend Amd is " AMD_UNVERIFIED
+               ": it was made from AMD's headers and tested over simulated libraries only",
 };

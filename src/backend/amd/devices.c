@@ -77,6 +77,8 @@ static int say_why(bool amd_loaded, const struct err *amd, const struct err *roc
 {
     const char *chosen = amd_library_chosen();
     bool none = amd->code == GPUFL_E_NOENT && rocm->code == GPUFL_E_NOENT;
+    if (none && !chosen && !amd_driver_loaded())
+        return err_set(e, GPUFL_E_NOENT, "%s", amd->text);
     if (none && chosen)
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        AMD_SMI_PATH "=%.200s has neither AMD SMI (libamd_smi.so) nor ROCm SMI "

@@ -136,3 +136,9 @@ bool amd_usable(void)
     amd_devices.close(d);
     return true;
 }
+
+bool amd_loaded(void)
+{
+    return dl_find_loaded("libamdhip64.so", NULL, 0) ||
+           dl_find_loaded("libhsa-runtime64.so", NULL, 0);
+}

@@ -11,4 +11,7 @@
 void amd_probe(struct probe *out);
 bool amd_usable(void);
 
+/* The program has loaded HIP or the runtime below it. [any] */
+bool amd_loaded(void);
+
 #endif

@@ -8,6 +8,11 @@
 
 extern const struct vendor vendor_nvidia;
 
+static bool loaded(void)
+{
+    return cuda_loaded() != NULL;
+}
+
 const struct backend backend_nvidia = {
     .name = "nvidia",
     .vendor = &vendor_nvidia,
@@ -16,5 +21,6 @@ const struct backend backend_nvidia = {
     .devices = &nvidia_devices,
     .usable = nvidia_usable,
     .in_use = cuda_in_use,
+    .loaded = loaded,
     .counters = nvidia_counters,
 };

@@ -85,6 +85,15 @@ const struct backend *engines_backend(const struct options *o)
         message_say(SEVERITY_WARNING, "no_gpu",
                     "no GPU that can be asked was found: scopes and the host are recorded, no "
                     "kernels; `gpufl info` says what is missing");
+    const struct backend *other =
+        o->backend == GPUFL_BACKEND_AUTO && b != &backend_none ? backend_other(b) : NULL;
+    if (other)
+        message_say(SEVERITY_NOTE, "backend.chosen",
+                    "this machine has GPUs of two vendors: this session records those of %s; "
+                    "backend (GPUFL_BACKEND) chooses those of %s",
+                    b->name, other->name);
+    if (b->caution)
+        message_say(SEVERITY_NOTE, "backend.unverified", "%s", b->caution);
     return b;
 }
 

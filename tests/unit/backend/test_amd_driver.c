@@ -64,7 +64,7 @@ static void expect_refused(int code, const char *words)
 TEST(no_driver_opens_no_library)
 {
     static struct probe p;
-    expect_refused(GPUFL_E_UNAVAILABLE, "kernel driver is not loaded: load it (modprobe amdgpu)");
+    expect_refused(GPUFL_E_NOENT, "kernel driver is not loaded: load it (modprobe amdgpu)");
     amd_probe(&p);
     assert_false(p.usable);
     assert_int_equal(p.fact_count, 1);

@@ -52,6 +52,13 @@ foreach(name amd_devices amd_driver)
   add_dependencies(test-unit-backend-${name} fake-amd)
 endforeach()
 
+# And one with another vendor in NVIDIA's place, whose GPUs a test puts in.
+gpufl_test(amd_session DEPS capture symbol
+  SOURCES ${PROJECT_SOURCE_DIR}/src/backend/registry.c ${PROJECT_SOURCE_DIR}/src/backend/vendors.c)
+target_compile_definitions(test-unit-backend-amd_session PRIVATE FAKES="${PROJECT_BINARY_DIR}/fake"
+  GPUFL_BACKENDS_DEF="tests/unit/backend/other_backends.def")
+add_dependencies(test-unit-backend-amd_session fake-amd)
+
 # A build with one more vendor: the registry and the facts are compiled with its rows.
 gpufl_test(toy_vendor DEPS capture symbol
   SOURCES toy/toy.c toy/vendor.c

@@ -32,7 +32,7 @@ static int setup(void **state)
     clock_set_source(test_clock, NOON);
     options = (struct monitor_options){
         .log_path = tmpdir_path("logs"), .name = "test", .interval = SECOND, .rotate = 1 << 20};
-    return journal_open(&journal, &options, "nvidia", &e);
+    return journal_open(&journal, &options, "nvidia", NULL, &e);
 }
 
 static int teardown(void **state)
@@ -144,7 +144,7 @@ TEST(no_folder)
     struct err e = {0};
     struct monitor_options o = options;
     o.log_path = "/proc/nowhere";
-    assert_true(journal_open(&other, &o, "nvidia", &e) != 0);
+    assert_true(journal_open(&other, &o, "nvidia", NULL, &e) != 0);
     assert_non_null(strstr(e.text, "/proc/nowhere"));
     journal_close(&journal, "test");
 }

@@ -36,7 +36,7 @@ static int sleep_before(int n, bool while_opening)
     slept = 0;
     looks = 0;
     sleep_at = while_opening ? n : 0;
-    assert_int_equal(journal_open(&journal, &options, "test", &e), 0);
+    assert_int_equal(journal_open(&journal, &options, "test", NULL, &e), 0);
     int seen = looks;
     if (!while_opening) {
         looks = 0;

@@ -41,7 +41,7 @@ static int setup(void **state)
     snprintf(gpus.items[0].text.uuid, sizeof gpus.items[0].text.uuid, "GPU-a\"b\n");
     assert_int_equal(page_init(&page, SECOND), 0);
     page_gpus(&page, &gpus);
-    assert_int_equal(journal_open(&journal, &options, "test", &e), 0);
+    assert_int_equal(journal_open(&journal, &options, "test", NULL, &e), 0);
     announced_init(&announced);
     assert_int_equal(announced_open(&announced, tmpdir, &e), 0);
     assert_int_equal(live_open(&live, tmpdir, &page, &journal, &announced, &options, &e), 0);

@@ -81,7 +81,7 @@ static int load(struct amd_library *l, struct err *e)
     if (!handle && chosen)
         handle = open_chosen(l, chosen);
     else if (!handle && !amd_driver_loaded())
-        return err_set(e, GPUFL_E_UNAVAILABLE,
+        return err_set(e, GPUFL_E_NOENT,
                        "AMD's kernel driver is not loaded: load it (modprobe amdgpu), or start the "
                        "container with --device /dev/kfd --device /dev/dri");
     else if (!handle)

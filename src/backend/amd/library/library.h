@@ -37,8 +37,8 @@ struct amd_library {
 /* The value of GPUFL_AMD_SMI_PATH; NULL: none. [any] */
 const char *amd_library_chosen(void);
 
-/* Loads the library, without initializing it. GPUFL_E_NOENT: it is not here; GPUFL_E_UNAVAILABLE:
- * it lacks functions, or there is no kernel driver. [any] */
+/* Loads the library, without initializing it. GPUFL_E_NOENT: the library or the kernel
+ * driver is not here; GPUFL_E_UNAVAILABLE: the library lacks functions. [any] */
 int amd_library_load(struct amd_library *l, struct err *e);
 
 /* Loads it, and initializes it for its first user. [any] */
