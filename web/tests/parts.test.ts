@@ -9,7 +9,8 @@ import { boundOf, excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/
 import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext, sharedView } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
-import { stepFor } from "../src/format/metrics";
+import { DEVICE, DEVICE_MORE, HOST, stepFor } from "../src/format/metrics";
+import { system } from "../src/text/system";
 import { rowAfter } from "../src/ui/rows";
 import { grown, leastOf } from "../src/ui/Table";
 // @ts-expect-error plain JavaScript
@@ -27,6 +28,14 @@ describe("a shared view", () => {
     for (const path of ["/settings/keys", "/sessions", `/sessions/another/timeline`, "//evil.example/x", "https://evil.example/x", "", `/sessions/${id}/a/b/c`]) expect(sharedView(path, "", id)).toBe("");
     expect(sharedView(`/sessions/${id}/timeline`, `?at=${"1".repeat(5000)}`, id)).toBe("");
     expect(sharedView(`/sessions/${id}/timeline`, "?workspace=other&at=1-2", id)).toBe(`/sessions/${id}/timeline?at=1-2`);
+  });
+});
+
+describe("metrics", () => {
+  it("have a label each, and their own unit", () => {
+    for (const metric of [...DEVICE, ...DEVICE_MORE, ...HOST]) expect(system.metrics[metric.text], metric.name).toBeTruthy();
+    const shown = Object.fromEntries(DEVICE_MORE.map((metric) => [metric.name, metric.show]));
+    expect([shown.temperature_junction!(58), shown.fan!(40), shown.voltage!(806), shown.voltage!(null)]).toEqual(["58 °C", "40 %", "0.806 V", "–"]);
   });
 });
 

@@ -34,6 +34,14 @@ export const DEVICE: readonly Metric[] = [
   { name: "pcie_tx", text: "pcie_tx", colour: "--series-6", show: rate, binary: true },
 ];
 
+/** What only some GPUs tell, AMD's above all: on the page of a session's samples alone. */
+export const DEVICE_MORE: readonly Metric[] = [
+  { name: "temperature_junction", text: "temperature_junction", colour: "--series-5", show: unit("°C") },
+  { name: "fan", text: "fan", colour: "--series-1", show: unit("%"), top: 100 },
+  { name: "voltage", text: "voltage", colour: "--series-2", show: unit("V", 1000, 3) },
+  { name: "pcie_total", text: "pcie_total", colour: "--series-6", show: rate, binary: true },
+];
+
 export const HOST: readonly Metric[] = [
   { name: "cpu", text: "cpu", colour: "--series-1", show: unit("%", 100, 1), top: 10000 },
   { name: "process_cpu", text: "process_cpu", colour: "--series-1", show: unit("%", 100, 1) },

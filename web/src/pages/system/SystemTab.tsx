@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import { countersOf, samplersOf } from "../../api/columns";
 import { useApi } from "../../api/use";
 import { between } from "../../format/format";
-import { counterMetric, DEVICE, HOST } from "../../format/metrics";
+import { counterMetric, DEVICE, DEVICE_MORE, HOST } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { system } from "../../text/system";
@@ -13,6 +13,8 @@ import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 import { CounterPlot, DevicePlot, HostPlot, WindowBar } from "./plots";
 import { useWindow } from "./window";
+
+const OF_DEVICES = [...DEVICE, ...DEVICE_MORE];
 
 export function SystemTab({ session }: TabProps) {
   const length = between(session.started, session.ended ?? session.received) ?? 0;
@@ -24,7 +26,7 @@ export function SystemTab({ session }: TabProps) {
   const counted = useMemo(() => (counters.data ? countersOf(counters.data).map((counter) => ({ ...counter, metric: counterMetric(counter) })) : []), [counters.data]);
   const samplers = useApi("samplers", { session: session.id });
   const others = useMemo(() => (samplers.data ? samplersOf(samplers.data, session.id) : []), [samplers.data, session.id]);
-  const all = gpus.length * DEVICE.length + HOST.length;
+  const all = gpus.length * OF_DEVICES.length + HOST.length;
   const empty = !window.part && counted.length === 0 && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
   const plot = { session: session.id, window, onRange: choose };
   return (
@@ -49,7 +51,7 @@ export function SystemTab({ session }: TabProps) {
             </h2>
           )}
           <div className="plots">
-            {DEVICE.map((metric) => (
+            {OF_DEVICES.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />
             ))}
             {counted
