@@ -250,10 +250,10 @@ static void variable_name(const char *option, char *out, size_t size)
 }
 
 /* Variables that are no options: of the backends, the launcher and their tests. */
-static const char *const other_variables[] = {"GPUFL_CUPTI_PATH",     "GPUFL_SIM",
-                                              "GPUFL_LIBRARY",        "GPUFL_DISABLED",
-                                              "GPUFL_DEBUG_FILES",    OPTIONS_TRACE_VARIABLE,
-                                              OPTIONS_FORCE_VARIABLE, OPTIONS_REMOTE_VARIABLE};
+static const char *const other_variables[] = {
+    "GPUFL_CUPTI_PATH",     "GPUFL_AMD_SMI_PATH",   "GPUFL_SIM",
+    "GPUFL_LIBRARY",        "GPUFL_DISABLED",       "GPUFL_DEBUG_FILES",
+    OPTIONS_TRACE_VARIABLE, OPTIONS_FORCE_VARIABLE, OPTIONS_REMOTE_VARIABLE};
 
 static bool is_other_variable(const char *entry, size_t len)
 {
