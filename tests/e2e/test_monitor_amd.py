@@ -25,7 +25,7 @@ class AmdMonitor(Monitor):
         self.amd = Control(os.path.join(folder, "amd"))
         settings = {"GPUFL_AMD_SMI_PATH": os.path.join(FAKES, release), "FAKE_AMD_CONTROL": self.amd.path}
         if not nvidia:
-            settings["LD_LIBRARY_PATH"] = folder
+            settings["FAKE_NVML"] = "missing"
         super().__init__(PROGRAM, FAKES, folder=folder, environment=settings | (environment or {}), listen=listen)
 
 
@@ -62,6 +62,7 @@ class Alone(unittest.TestCase):
     def test_rocm_smi(self):
         self.samples("amd-6.3")
 
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "NVIDIA's error is told on this machine")
     def test_nobody_is_here(self):
         m = AmdMonitor(environment={"FAKE_AMD": "denied"}, listen=False)
         got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -115,6 +116,42 @@ class Mixed(unittest.TestCase):
             m.wait_rows(2, "gpu_event", kind="gone")
             before = len(m.rows("device_metric", device=1))
             m.wait_rows(before + 3, "device_metric", device=1)
+
+
+@unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "this machine has NVIDIA's driver, which Auto takes")
+class Info(unittest.TestCase):
+    """gpufl info says what is here, which of two vendors a session takes, and what has not run on hardware."""
+
+    def info(self, *options, nvidia=False, amd=True, folder=None):
+        environment = {k: v for k, v in os.environ.items() if k not in ("GPUFL_AMD_SMI_PATH", "GPUFL_BACKEND")}
+        with tempfile.TemporaryDirectory() as empty:
+            environment["LD_LIBRARY_PATH"] = FAKES if nvidia else empty
+            if amd:
+                environment["GPUFL_AMD_SMI_PATH"] = folder or os.path.join(FAKES, "amd-7")
+            got = subprocess.run([GPUFL, "info", *options], env=environment, capture_output=True, text=True,
+                                 timeout=PATIENCE, check=True)
+        return got.stdout
+
+    def test_amd_alone(self):
+        said = " ".join(self.info().split())
+        self.assertIn("can capture here (backend amd)", said)
+        self.assertIn(UNVERIFIED, said)
+        self.assertNotIn("also here", said)
+        backends = {b["name"]: b for b in json.loads(self.info("--json"))["backends"]}
+        self.assertEqual([d["name"] for d in backends["amd"]["devices"]], ["Fake Instinct 0", "Fake Instinct 1"])
+        self.assertEqual(backends["amd"]["devices"][0]["vendor"], "amd")
+        self.assertFalse(backends["nvidia"]["usable"])
+
+    def test_a_mixed_machine(self):
+        said = " ".join(self.info(nvidia=True).split())
+        self.assertIn("can capture here (backend nvidia)", said)
+        self.assertIn("also here backend amd can be used, too: GPUFL_BACKEND=amd", said)
+        self.assertNotIn("also here", self.info(nvidia=True, amd=False))
+
+    def test_a_folder_without_a_library(self):
+        facts = {b["name"]: b for b in json.loads(self.info("--json", folder="/nowhere"))["backends"]}["amd"]["facts"]
+        advice = " ".join(f["advice"] for f in facts)
+        self.assertIn("GPUFL_AMD_SMI_PATH=/nowhere has neither AMD SMI", advice)
 
 
 if __name__ == "__main__":

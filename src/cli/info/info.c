@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/buf.h"
+#include "base/file/file.h"
 #include "capture/options/options.h"
 #include "cli/info/engines.h"
 #include "cli/info/metrics.h"
@@ -214,11 +215,24 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* The vendor's backend that Auto selects; where none can be used, the first vendor's, whose facts
- * say why. */
+static bool has_device_file(const struct vendor *v)
+{
+    for (const char *const *file = v ? v->devices : NULL; file && *file; file++)
+        if (file_exists(*file))
+            return true;
+    return false;
+}
+
+/* The vendor's backend that Auto selects; where none can be used, one whose facts say why: of the
+ * vendor whose device is here, else of the first. */
 static const struct backend *vendor_of(const struct backend *chosen)
 {
-    return chosen && chosen->trace ? chosen : backends[0];
+    if (chosen && chosen->trace)
+        return chosen;
+    for (const struct backend *const *at = backends; *at; at++)
+        if (has_device_file((*at)->vendor))
+            return *at;
+    return backends[0];
 }
 
 static void put_summary(struct buf *b, const struct look *look)
@@ -227,12 +241,14 @@ static void put_summary(struct buf *b, const struct look *look)
     struct err e = {0};
     struct probe gpu = {0}, tools = {0};
     const struct backend *chosen = backend_select(GPUFL_BACKEND_AUTO, NULL);
+    const struct backend *other = chosen && chosen != &backend_none ? backend_other(chosen) : NULL;
     bool found = place_find_library(&place, &e) == GPUFL_OK;
     vendor_of(chosen)->probe(&gpu);
     probe_tools(&tools);
     const struct info_found f = {.library = found ? place.library : NULL,
                                  .library_advice = e.text,
                                  .backend = chosen ? chosen->name : "none",
+                                 .other = other ? other->name : NULL,
                                  .gpu = &gpu,
                                  .tools = &tools};
     info_summary(b, &f, look->color, look->width);

@@ -172,6 +172,16 @@ static void put_advices(struct advice *a, const struct probe *p, bool engines)
     }
 }
 
+static void put_other(struct buf *b, const struct info_found *f, int width)
+{
+    char line[LINE];
+    snprintf(
+        line, sizeof line,
+        "backend %s can be used, too: GPUFL_BACKEND=%s records its GPUs instead of those of %s",
+        f->other, f->other, f->backend);
+    put_line(b, "also here", line, width);
+}
+
 void info_summary(struct buf *b, const struct info_found *f, bool color, int width)
 {
     struct advice a = {b, 0, width};
@@ -179,6 +189,8 @@ void info_summary(struct buf *b, const struct info_found *f, bool color, int wid
     if (f->library)
         put_line(b, "library", f->library, width);
     put_facts(b, f->gpu, width);
+    if (f->other)
+        put_other(b, f, width);
     put_facts(b, f->tools, width);
     put_working(b, f->gpu, width);
     for (int i = 0; i < f->gpu->fact_count; i++)

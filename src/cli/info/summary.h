@@ -13,6 +13,7 @@ struct info_found {
     const char *library;        /* path of the capture library; NULL: not found */
     const char *library_advice; /* where it was not found: what to do */
     const char *backend;        /* that Auto selects */
+    const char *other;          /* another vendor's that is usable, too; NULL: there is none */
     const struct probe
         *gpu; /* of the vendor's backend: the selected one, or the first that cannot be used */
     const struct probe *tools;
