@@ -53,6 +53,18 @@ enum fake_result fake_init(void)
     return FAKE_OK;
 }
 
+static _Atomic int ends;
+
+void fake_end(void)
+{
+    ends++;
+}
+
+EXPORT int fake_amd_ends(void)
+{
+    return ends;
+}
+
 enum fake_result fake_ask(unsigned device, int optional)
 {
     struct nvml_control *c = fake_amd_control();

@@ -60,6 +60,8 @@ struct nvml_control *fake_amd_control(void);
 int fake_script_is(const char *word);
 unsigned fake_device_count(void);
 enum fake_result fake_init(void);
+void fake_end(void);
+int fake_amd_ends(void); /* how often the library was shut down */
 
 /* Answer of a device to a question; optional: the second one does not know. */
 enum fake_result fake_ask(unsigned device, int optional);

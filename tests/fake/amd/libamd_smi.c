@@ -37,6 +37,7 @@ EXPORT int amdsmi_init(uint64_t flags)
 
 EXPORT int amdsmi_shut_down(void)
 {
+    fake_end();
     return AMDSMI_OK;
 }
 

@@ -33,6 +33,7 @@ EXPORT int rsmi_init(uint64_t flags)
 
 EXPORT int rsmi_shut_down(void)
 {
+    fake_end();
     return RSMI_OK;
 }
 

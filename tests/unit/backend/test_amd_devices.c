@@ -2,7 +2,8 @@
  * same of the same GPU, in the units of the record; what a GPU does not know stays unknown.
  *
  * A process opens one library once, so that each release has a process of its own: without an
- * argument this program runs itself for each. */
+ * argument this program runs itself for each: as one that leaves the library to us, and as one that
+ * has loaded it. */
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -22,15 +23,17 @@
 enum { LEAST = 1 }; /* of the cells of a GPU that knows its memory only */
 
 static const struct release {
-    const char *folder;
-    const char *library;
-    bool newer;     /* knows what ROCm 6 added to the structures */
-    bool processes; /* the use of a process can be told */
-    bool limit;     /* of power */
+    const char *folder, *library;
+    const char *file; /* of the library, where a program loads it */
+    bool newer;       /* knows what ROCm 6 added to the structures */
+    bool processes;   /* the use of a process can be told */
+    bool limit;       /* of power */
 } releases[] = {
-    {"amd-7", "AMD SMI", true, false, false},     {"amd-6.3", "ROCm SMI", true, true, true},
-    {"amd-6.2", "AMD SMI", true, true, true},     {"amd-debian", "ROCm SMI", false, true, true},
-    {"amd-mended", "ROCm SMI", true, true, true},
+    {"amd-7", "AMD SMI", "libamd_smi.so.26", true, false, false},
+    {"amd-6.3", "ROCm SMI", "librocm_smi64.so.7", true, true, true},
+    {"amd-6.2", "AMD SMI", "libamd_smi.so.24", true, true, true},
+    {"amd-debian", "ROCm SMI", "librocm_smi64.so.1", false, true, true},
+    {"amd-mended", "ROCm SMI", "librocm_smi64.so.7", true, true, true},
 };
 
 static const struct release *release; /* of this process */
@@ -42,17 +45,24 @@ static int64_t test_clock(void)
     return now;
 }
 
-/* What the test changes in the library. */
-static struct nvml_control *control(void)
+static bool with_program; /* the program has loaded the library itself */
+
+static struct nvml_control *control_of(const char *path)
 {
     struct nvml_control *(*get)(void);
-    const char *path;
-    (void)amd_devices_library(devices, &path);
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     assert_non_null(handle);
     *(void **)&get = dlsym(handle, "fake_amd_control");
     assert_non_null(get);
     return get();
+}
+
+/* What the test changes in the library. */
+static struct nvml_control *control(void)
+{
+    const char *path;
+    (void)amd_devices_library(devices, &path);
+    return control_of(path);
 }
 
 static int setup(void **state)
@@ -318,6 +328,48 @@ TEST(refusals_say_what_to_do)
     assert_int_equal(amd_devices.open(&devices, NULL), 0);
 }
 
+/* Users share the library: it begins with the first one and ends with the last one. */
+TEST(the_library_begins_once)
+{
+    struct devices *second;
+    const char *path;
+    int (*ends)(void);
+    int64_t inits = control()->inits;
+    (void)amd_devices_library(devices, &path);
+    *(void **)&ends = dlsym(dlopen(path, RTLD_LAZY | RTLD_NOLOAD), "fake_amd_ends");
+    assert_non_null(ends);
+    int before = ends();
+    assert_int_equal(amd_devices.open(&second, NULL), 0);
+    amd_devices.close(devices);
+    assert_int_equal(control_of(path)->inits, inits);
+    assert_int_equal(ends(), before);
+    amd_devices.close(second);
+    /* One that the program had before us, and that does not count its users, goes on. */
+    bool goes_on = with_program && strcmp(release->library, "AMD SMI") == 0;
+    assert_int_equal(ends(), before + !goes_on);
+    assert_int_equal(amd_devices.open(&devices, NULL), 0);
+}
+
+/* A child of fork begins for itself. */
+TEST(a_child_of_fork_begins_anew)
+{
+    int64_t inits = control()->inits;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct devices *own;
+        struct device_metric_row row;
+        bool ok = amd_devices.open(&own, NULL) == 0 && control()->inits == inits + 1 &&
+                  amd_devices.sample(own, 0, &row) == 0 && row.gpu_util == FAKE_BUSY;
+        amd_devices.close(own);
+        _exit(!ok);
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(control()->inits, inits);
+}
+
 /* What `gpufl info` prints: the library, the GPUs, and that nothing has run on hardware. */
 TEST(the_probe_says_it_is_unverified)
 {
@@ -356,20 +408,28 @@ static int run_cases(void)
         CASE(processes_of_a_gpu),
         CASE(a_gpu_that_appears_is_listed),
         CASE(refusals_say_what_to_do),
+        CASE(the_library_begins_once),
+        CASE(a_child_of_fork_begins_anew),
         CASE(the_probe_says_it_is_unverified),
     };
     char name[64], path[4096];
     snprintf(name, sizeof name, "amd_devices.%s", release->folder);
     snprintf(path, sizeof path, "%s/%s", FAKES, release->folder);
-    setenv(AMD_SMI_PATH, path, 1);
+    if (with_program) {
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", release->file);
+        assert_non_null(dlopen(path, RTLD_NOW | RTLD_LOCAL));
+        unsetenv(AMD_SMI_PATH);
+    } else {
+        setenv(AMD_SMI_PATH, path, 1);
+    }
     return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }
 
 extern char **environ;
 
-static int run_itself(const char *folder)
+static int run_itself(const char *folder, const char *who)
 {
-    char *argv[] = {"test_amd_devices", (char *)folder, NULL};
+    char *argv[] = {"test_amd_devices", (char *)folder, (char *)who, NULL};
     pid_t child;
     int status = 0;
     if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ) ||
@@ -381,10 +441,11 @@ static int run_itself(const char *folder)
 int main(int argc, char **argv)
 {
     int failed = 0;
+    with_program = argc > 2 && strcmp(argv[2], "program") == 0;
     for (size_t i = 0; i < sizeof releases / sizeof *releases; i++) {
         release = &releases[i];
         if (argc < 2)
-            failed += run_itself(release->folder);
+            failed += run_itself(release->folder, "alone") + run_itself(release->folder, "program");
         else if (strcmp(release->folder, argv[1]) == 0)
             return run_cases();
     }
