@@ -150,18 +150,27 @@ static int all_instances(struct devices *d, int index, struct device_instance *o
     return watch_of(p) ? watch_of(p)->instances(p->devices, index, out, max, count) : 0;
 }
 
-/* A vendor whose driver was not there counts as one GPU more once it is: the list is opened anew
+static bool opens(const struct backend *b)
+{
+    struct devices *d = NULL;
+    bool ok = b->devices->open(&d, NULL) == 0;
+    if (ok)
+        b->devices->close(d);
+    return ok;
+}
+
+/* A vendor that could not be asked counts as one GPU more once it can: the list is opened anew
  * then. */
 static int all_listed(struct devices *d)
 {
     int count = 0;
     for (int i = 0; i < d->part_count; i++) {
         struct part *p = &d->parts[i];
-        if (!p->devices) {
-            count += p->backend->usable && p->backend->usable();
-            continue;
-        }
-        int n = watch_of(p) ? watch_of(p)->listed(p->devices) : p->count;
+        int n = p->count;
+        if (!p->devices)
+            n = opens(p->backend);
+        else if (watch_of(p))
+            n = watch_of(p)->listed(p->devices);
         if (n < 0)
             return n;
         count += n;

@@ -98,17 +98,18 @@ static void probe_engine(struct probe *p, const struct engine_row *r)
                  engine_table[r->next].name);
 }
 
-static bool may_look(void)
+/* The user or the program has chosen a library. */
+static bool has_library(void)
 {
-    return amd_driver_loaded() || amd_library_chosen() ||
-           dl_find_loaded("libamd_smi.so", NULL, 0) || dl_find_loaded("librocm_smi64.so", NULL, 0);
+    return amd_library_chosen() || dl_find_loaded("libamd_smi.so", NULL, 0) ||
+           dl_find_loaded("librocm_smi64.so", NULL, 0);
 }
 
 void amd_probe(struct probe *out)
 {
     char version[64];
     memset(out, 0, sizeof *out);
-    if (!may_look()) {
+    if (!amd_driver_loaded() && !has_library()) {
         advise(fact_add(out, "AMD driver", false, "not loaded"),
                "without a GPU of AMD's there is nothing to do; with one, load the kernel driver "
                "(modprobe amdgpu), or start the container with --device /dev/kfd --device "
@@ -127,11 +128,14 @@ void amd_probe(struct probe *out)
         probe_engine(out, r);
 }
 
-/* The driver alone is no sign: a desktop's screen may hang on it, without ROCm. */
+/* Files of the kernel's say whether there is a GPU, so that a program on another vendor's GPU does
+ * not get a library of AMD's. */
 bool amd_usable(void)
 {
     struct devices *d;
-    if (!may_look() || amd_devices.open(&d, NULL) != 0)
+    if (amd_driver_has_gpu())
+        return true;
+    if (!has_library() || amd_devices.open(&d, NULL) != 0)
         return false;
     amd_devices.close(d);
     return true;

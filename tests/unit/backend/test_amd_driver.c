@@ -129,11 +129,13 @@ TEST(the_topology_names_the_gpu)
     struct amd_node node;
     char name[32];
     put("sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\nlocation_id 0\ndomain 0\n");
+    assert_false(amd_driver_has_gpu()); /* a processor alone */
     put("sys/class/kfd/kfd/topology/nodes/1/properties",
         "cpu_cores_count 0\nsimd_count 416\nsimd_per_cu 4\nlocation_id 17152\ndomain 1\n"
         "gfx_target_version 90010\nmax_engine_clk_fcompute 1700\n");
     put("sys/class/kfd/kfd/topology/nodes/2/properties",
         "simd_count 192\nsimd_per_cu 2\nlocation_id 17152\ndomain 0\ngfx_target_version 110001\n");
+    assert_true(amd_usable()); /* for which no library is opened */
     assert_true(amd_driver_node(1, 17152, &node));
     assert_int_equal(node.units, 104);
     assert_int_equal(node.mhz, 1700);

@@ -89,14 +89,20 @@ static int64_t property(const char *text, const char *name)
     return 0;
 }
 
+/* The properties of a node, owned by the caller; NULL: there is no such node. */
+static char *node_text(int number)
+{
+    char name[80];
+    snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/properties", number);
+    return read_text(name);
+}
+
 bool amd_driver_node(uint32_t domain, uint32_t location, struct amd_node *out)
 {
     bool found = false;
     *out = (struct amd_node){0};
     for (int i = 0; i < NODES_MOST && !found; i++) {
-        char name[80];
-        snprintf(name, sizeof name, "/sys/class/kfd/kfd/topology/nodes/%d/properties", i);
-        char *text = read_text(name);
+        char *text = node_text(i);
         if (!text)
             return false; /* numbers have no gaps */
         int64_t simds = property(text, "simd_count"), each = property(text, "simd_per_cu");
@@ -106,6 +112,19 @@ bool amd_driver_node(uint32_t domain, uint32_t location, struct amd_node *out)
             *out = (struct amd_node){.units = each > 0 ? simds / each : 0,
                                      .target = property(text, "gfx_target_version"),
                                      .mhz = property(text, "max_engine_clk_fcompute")};
+        mem_free(text);
+    }
+    return found;
+}
+
+bool amd_driver_has_gpu(void)
+{
+    bool found = false;
+    for (int i = 0; i < NODES_MOST && !found; i++) {
+        char *text = node_text(i);
+        if (!text)
+            return false;
+        found = property(text, "simd_count") > 0;
         mem_free(text);
     }
     return found;

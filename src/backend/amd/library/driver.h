@@ -35,6 +35,9 @@ struct amd_node {   /* of the kernel's topology; unknown numbers are 0 */
  * first one. False: the kernel does not say. */
 bool amd_driver_node(uint32_t domain, uint32_t location, struct amd_node *out);
 
+/* The kernel shows a GPU that programs can compute on. */
+bool amd_driver_has_gpu(void);
+
 /* "gfx942" of a target; "" where unknown. */
 void amd_target_name(int64_t target, char *text, size_t size);
 
