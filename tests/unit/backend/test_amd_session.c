@@ -37,10 +37,54 @@ static void other_probe(struct probe *out)
     *out = (struct probe){.usable = other.here};
 }
 
+static int other_open(struct devices **out, struct err *e)
+{
+    *out = other.here ? (struct devices *)&other : NULL;
+    return other.here ? 0 : err_set(e, GPUFL_E_UNAVAILABLE, "there is no other GPU");
+}
+
+static int other_count(struct devices *d)
+{
+    (void)d;
+    return 1;
+}
+
+static int other_describe(struct devices *d, int index, struct device_row *row,
+                          struct device_text *text)
+{
+    (void)d;
+    row->index = index;
+    snprintf(text->name, sizeof text->name, "Other");
+    return 0;
+}
+
+static int other_sample(struct devices *d, int index, struct device_metric_row *row)
+{
+    (void)d;
+    row->power = index + 1;
+    return 0;
+}
+
+static void other_close(struct devices *d)
+{
+    (void)d;
+}
+
+static const struct device_ops other_devices = {.open = other_open,
+                                                .count = other_count,
+                                                .describe = other_describe,
+                                                .sample = other_sample,
+                                                .close = other_close};
+
 /* In NVIDIA's place (other_backends.def). */
 extern const struct backend backend_other_vendor;
 const struct backend backend_other_vendor = {
-    .name = "other", .probe = other_probe, .usable = other_usable, .loaded = other_loaded};
+    .name = "other",
+    .probe = other_probe,
+    .devices = &other_devices,
+    .usable = other_usable,
+    .loaded = other_loaded,
+};
 
 static int setup(void **state)
 {
@@ -68,8 +112,8 @@ static void on_row(void *arg, enum record_type type, const int64_t *cells)
 {
     const struct device_metric_row *m = (const void *)cells;
     (void)arg;
-    if (type != RECORD_device_metric)
-        return;
+    if (type != RECORD_device_metric || other.here)
+        return; /* only samples of AMD's GPUs are looked at */
     seen.metrics++;
     seen.wrong += m->memory_used != (int64_t)FAKE_VRAM_USED;
     seen.wrong += m->temperature_junction != (m->device == 1 ? FAKE_JUNCTION : CELL_NULL);
@@ -89,14 +133,28 @@ static struct parts read_session(char **system)
     return p;
 }
 
-/* Runs a session; returns what it has, and the text of channel system, which the caller frees. */
-static struct parts run_session(enum gpufl_backend backend, char **system)
+static struct nvml_control *control(void)
+{
+    struct nvml_control *(*get)(void);
+    void *fake = dlopen(FAKES "/amd-7/libamd_smi.so.26", RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(fake);
+    *(void **)&get = dlsym(fake, "fake_amd_control");
+    assert_non_null(get);
+    return get();
+}
+
+/* Runs a session, with samples of AMD's GPUs at least until the library was asked so often; returns
+ * what it has, and the text of channel system, which the caller frees. */
+static struct parts run_session(enum gpufl_backend backend, int64_t queries, char **system)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
+    int64_t before = control()->queries;
     o.backend = backend;
     o.system_sample_rate_ms = 1;
     o.continuous_system_sampling = true;
     assert_int_equal(gpufl_init(&o), 0);
+    while (control()->queries < before + queries)
+        sched_yield();
     gpufl_shutdown();
     return read_session(system);
 }
@@ -104,7 +162,7 @@ static struct parts run_session(enum gpufl_backend backend, char **system)
 TEST(auto_takes_it_where_nothing_else_is)
 {
     char *system;
-    struct parts p = run_session(GPUFL_BACKEND_AUTO, &system);
+    struct parts p = run_session(GPUFL_BACKEND_AUTO, 200, &system);
     assert_int_equal(p.rows[RECORD_device], 2);
     assert_non_null(strstr(system, "\"backend\":\"amd\""));
     assert_non_null(strstr(system, "Fake Instinct 0"));
@@ -113,24 +171,10 @@ TEST(auto_takes_it_where_nothing_else_is)
     mem_free(system);
 }
 
-/* Rows come until the session ends: it waits for samples of both GPUs. */
 TEST(a_session_by_name_samples_them)
 {
-    struct gpufl_options o = session_options(tmpdir_path("logs"));
-    struct nvml_control *(*control)(void);
     char *system;
-    void *fake = dlopen(FAKES "/amd-7/libamd_smi.so.26", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(fake);
-    *(void **)&control = dlsym(fake, "fake_amd_control");
-    int64_t before = control()->queries;
-    o.backend = GPUFL_BACKEND_AMD;
-    o.system_sample_rate_ms = 1;
-    o.continuous_system_sampling = true;
-    assert_int_equal(gpufl_init(&o), 0);
-    while (control()->queries < before + 200)
-        sched_yield();
-    gpufl_shutdown();
-    struct parts p = read_session(&system);
+    struct parts p = run_session(GPUFL_BACKEND_AMD, 200, &system);
     assert_int_equal(p.rows[RECORD_device], 2);
     assert_true(seen.metrics >= 4);
     mem_free(system);
@@ -144,7 +188,7 @@ TEST(a_mixed_machine_says_which)
     assert_ptr_equal(backend_select(GPUFL_BACKEND_AUTO, NULL), &backend_other_vendor);
     assert_ptr_equal(backend_other(&backend_other_vendor), &backend_amd);
     assert_ptr_equal(backend_other(&backend_amd), &backend_other_vendor);
-    (void)run_session(GPUFL_BACKEND_AUTO, &system);
+    (void)run_session(GPUFL_BACKEND_AUTO, 0, &system);
     assert_non_null(strstr(system, "this session records those of other"));
     assert_non_null(strstr(system, "chooses those of amd"));
     mem_free(system);
@@ -164,13 +208,75 @@ TEST(the_runtime_that_is_loaded_goes_first)
     assert_ptr_equal(backend_select(GPUFL_BACKEND_AUTO, NULL), &backend_other_vendor);
 }
 
+/* What a monitor samples: each index is of one vendor's GPU. */
+TEST(the_gpus_of_both_are_one_list)
+{
+    struct devices *d;
+    struct device_row row = {0};
+    struct device_text text = {0};
+    struct device_metric_row m = {0};
+    char name[32];
+    int count;
+    other.here = true;
+    assert_int_equal(all_devices.open(&d, NULL), 0);
+    assert_int_equal(all_devices.count(d), 3);
+    all_devices_name(d, name, sizeof name);
+    assert_string_equal(name, "other+amd");
+    assert_non_null(all_devices_caution(d));
+    assert_int_equal(all_devices.describe(d, 0, &row, &text), 0);
+    assert_string_equal(text.name, "Other");
+    assert_int_equal(all_devices.describe(d, 2, &row, &text), 0);
+    assert_string_equal(text.name, "Fake Instinct 1");
+    assert_int_equal(row.index, 2);
+    assert_int_equal(all_devices.describe(d, 3, &row, &text), GPUFL_E_INVAL);
+    assert_int_equal(all_devices.describe(d, -1, &row, &text), GPUFL_E_INVAL);
+    assert_int_equal(all_devices.sample(d, 0, &m), 0);
+    assert_int_equal(m.power, 1);
+    assert_int_equal(all_devices.sample(d, 1, &m), 0);
+    assert_int_equal(m.temperature_junction, FAKE_JUNCTION);
+    assert_int_equal(all_devices.watch->processes(d, 0, NULL, 0, &count), GPUFL_E_NOT_BUILT);
+    assert_int_equal(all_devices.watch->instances(d, 1, NULL, 0, &count), 0);
+    assert_int_equal(all_devices.watch->wait(d, 0, NULL), GPUFL_E_NOT_BUILT);
+    assert_int_equal(all_devices.watch->listed(d), 3);
+    all_devices.close(d);
+}
+
+/* One vendor's driver is not there when the list is opened, and then it is. */
+TEST(a_vendor_that_comes_later_is_noticed)
+{
+    struct devices *d;
+    struct err e = {0};
+    char name[32];
+    other.here = true;
+    setenv("FAKE_AMD", "missing", 1);
+    assert_int_equal(all_devices.open(&d, NULL), 0);
+    assert_int_equal(all_devices.watch->listed(d), all_devices.count(d));
+    all_devices_name(d, name, sizeof name);
+    assert_string_equal(name, "other");
+    assert_null(all_devices_caution(d));
+    unsetenv("FAKE_AMD");
+    assert_true(all_devices.watch->listed(d) > all_devices.count(d));
+    all_devices.close(d);
+    other.here = false;
+    setenv("FAKE_AMD", "denied", 1);
+    assert_int_equal(all_devices.open(&d, &e),
+                     GPUFL_E_PERM); /* the one of which something is here */
+    assert_non_null(strstr(e.text, "groups render and video"));
+    unsetenv("FAKE_AMD");
+    all_devices_name(NULL, name, sizeof name);
+    assert_string_equal(name, "none");
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(auto_takes_it_where_nothing_else_is), CASE(a_session_by_name_samples_them),
+        CASE(auto_takes_it_where_nothing_else_is),
+        CASE(a_session_by_name_samples_them),
         CASE(a_mixed_machine_says_which),
+        CASE(the_gpus_of_both_are_one_list),
+        CASE(a_vendor_that_comes_later_is_noticed),
         CASE(the_runtime_that_is_loaded_goes_first), /* which stays in this process */
     };
     return cmocka_run_group_tests_name("amd_session", tests, NULL, NULL);
