@@ -1,6 +1,7 @@
 // Stacks and scopes as trees, trees as rectangles, search, keys.
 import { describe, expect, it } from "vitest";
 import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
+import { kernelsAt } from "../src/pages/insights/launched";
 import { inTreeOrder, perIteration } from "../src/pages/scopes/tree";
 
 const TEXT = "host blocked;main() (a.py:1);step() (a.py:9);event synchronizations 30\nhost blocked;main() (a.py:1);free 10\nGPU;main() (a.py:1);gemm<float, 4>(float const*) 7\nno number here\nhost blocked;x -5\n\n";
@@ -8,6 +9,13 @@ const trees = stacksOf(TEXT);
 const stacks = trees.get("host blocked")!;
 const tree = treeOf(stacks, "Host", false);
 const named = (name: string): number => tree.findIndex((node) => node.name.startsWith(name));
+
+describe("kernels of a line", () => {
+  const stacks = stacksOf("GPU;main() (a.py:3);step() (b.py:7);gemm 50\nGPU;main() (a.py:3);relu 20\nGPU;main() (a.py:30);gemm 9\nGPU;main() (a.py:3);copy HtoD 70\nGPU;main() (a.py:3);step() (b.py:7);relu 5\n").get("GPU")!;
+  it("are those with the line anywhere in the launch's stack, most time first, without copies", () =>
+    expect(kernelsAt(stacks, "/src/a.py", 3)).toEqual([{ name: "gemm", ns: 50 }, { name: "relu", ns: 25 }]));
+  it("are none where no launch has the line", () => expect(kernelsAt(stacks, "/src/c.py", 3)).toEqual([]));
+});
 
 describe("collapsed stacks", () => {
   it("two trees; what is no stack is passed over; frames keep their spaces", () => {

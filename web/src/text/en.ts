@@ -95,6 +95,10 @@ export const en = {
     aborted: "No end of this session came: the program may have been killed, or its sender stopped. What came until then is here.",
   },
   insights: {
+    launched: "Kernels launched from this line",
+    launchedText: "By the stacks of launches that have one.",
+    launchedColumns: { kernel: "Kernel", time: "Time on the GPU" },
+    launchedMore: (n: string) => `And ${n} more.`,
     severity: ["LOW", "MEDIUM", "HIGH"],
     giveBack: "could give back at most",
     ofRun: (part: string) => `${part} of the run`,

@@ -72,6 +72,35 @@ async function made(key) {
   await complete(origin, key, lossy);
 }
 
+/** A line that launches kernels and waits for them. */
+async function lineWithKernels(key) {
+  const at = { host: "twin", real: REAL, gpu: "GPU-aaaaaaaa-1111" };
+  const one = session("faults-launched", "launches and waits at a line", at);
+  const named = { type: "names", rows: 2, id: [800, 801], text: ["train", "train.py"] };
+  await send(origin, key, one, "code", [header(one.id, "code", one.app, at), named, { type: "frame", rows: 1, id: 1, kind: 2, module: 0, offset: "0", function: 800, file: 801, line: 7, first_line: 1 }, { type: "stack", rows: 1, id: 1, parent: 0, frame: 1, depth: 1 }].map(lineOf).join(""));
+  const kernels = one.kernels([[1e8, 3e7, 1, 1], [2e8, 1e7, 1, 2], [3e8, 3e7, 1, 1]], { streams: 1, names: NAMES });
+  await send(origin, key, one, "device", kernels.replace('"stack":0,"inherited"', '"stack":1,"inherited"'));
+  const wait = { type: "wait", rows: 1, start: BEGIN + 1e8, duration: 5e8, call: 3, async: 0, stream: 1, correlation: 9, scope: 0, stack: 1, thread: 77, launches: 3, bytes: null };
+  await send(origin, key, one, "scope", one.scopes([[0, 9e8, 0]], ["step"]) + lineOf(wait));
+  await send(origin, key, one, "system", one.end(1e9));
+  await complete(origin, key, one);
+}
+
+/** From a source line to the kernels launched there, and to the page of one of them. */
+async function launched(page) {
+  await open(page, "/sessions/faults-launched/syncs");
+  await page.getByRole("button", { name: "train.py:7" }).click();
+  const list = page.getByRole("dialog").getByRole("region", { name: "Kernels launched from this line" });
+  await list.getByRole("link", { name: "kernel_0" }).waitFor(); // a link from when it is known where it leads
+  const rows = (await list.locator("tbody tr").allInnerTexts()).map((row) => row.replaceAll("\u202f", " ").split(/\s+/).join(" "));
+  check(rows.join(" | ") === "kernel_0 60.0 ms | kernel_1 10.0 ms", `line: kernels launched there: ${rows.join(" | ")}`);
+  await shots(page, "line-kernels");
+  await list.getByRole("link", { name: "kernel_0" }).click();
+  await page.waitForURL(/\/sessions\/faults-launched\/kernels\/\d+/);
+  await page.locator(".kernel-name").waitFor();
+  check((await page.locator(".kernel-name").innerText()).includes("kernel_0"), "line: the kernel's own page");
+}
+
 /** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
 async function lossy(page) {
   await open(page, "/sessions/faults-lossy/insights");
@@ -211,16 +240,17 @@ async function local() {
 }
 
 const answer = Object.fromEntries(Object.entries({ bar, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, lossy, flame, secret, evidence, trends, system, fleet, kernels, local };
+const steps = { ...answer, lossy, launched, flame, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);
   const key = await alertAndKey(page);
   await made(key);
+  await lineWithKernels(key);
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
   server.upload(key, trained);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 6);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 7);
   const { rows } = await ask(page, "sessions");
   const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
   await t.walk(page, steps, deep, { hf, id });

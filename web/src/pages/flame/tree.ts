@@ -36,7 +36,8 @@ export function stacksOf(text: string): Map<string, Stack[]> {
 }
 
 /** Kernels among stacks of GPU time end in their name; copies and graphs in words of the report's own. */
-export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (/^(copy |CUDA graph)/.test(frames.at(-1) ?? "") ? sum : sum + ns), 0);
+export const isKernel = (innermost: string): boolean => !/^(copy |CUDA graph)/.test(innermost);
+export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (isKernel(frames.at(-1) ?? "") ? sum + ns : sum), 0);
 
 /** The node that an address names by its path; 0, the root, where there is none. */
 export const nodeAt = (tree: Tree, path: string): number => (path ? Math.max(0, tree.findIndex((node) => String(node.path) === path && node.id > 0)) : 0);

@@ -9,6 +9,7 @@ import { en } from "../../text/en";
 import { Dialog, ProblemView, Stats } from "../../ui/parts";
 import { longestOf } from "./evidence";
 import { factsOf } from "./facts";
+import { Launched } from "./Launched";
 import { excerpt, keptPath, textOf } from "./source";
 
 const text = en.insights;
@@ -51,6 +52,7 @@ export function SourceLine({ session, file, line, evidence, onClose }: { session
         </button>
       </div>
       <Evidence session={session} evidence={evidence} />
+      <Launched session={session} file={file} line={line} />
       {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
       {missing && <p className="panel-body quiet">{text.notKept}</p>}
       {rows.length > 0 && (
