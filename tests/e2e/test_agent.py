@@ -182,6 +182,18 @@ class Reads(Case):
             log.kernel(1000)
             until(lambda: self.arrived(log) == b"".join(x + b"\n" for x in log.lines["device"]), agent.said)
 
+    def test_a_session_from_before_the_clock_was_set_back(self):
+        log = Log(self.logs, "future")
+        log.kernel(1)
+        log.end()
+        tomorrow = time.time() + 86400
+        for path in (*log.folder.iterdir(), log.folder):
+            os.utime(path, (tomorrow, tomorrow))
+        with self.agent() as agent:
+            agent.until_done(1)
+            self.until_arrived(log, agent)
+        self.assertEqual(self.server.complete, ["future"])
+
     def lose(self, keep=()):
         """The server is as it was before all sessions but these."""
         with self.server.lock:

@@ -245,8 +245,10 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
     tell_all_shorter(v, &fresh);
     upload_sessions_close(&v->list);
     v->list = fresh;
-    /* Two changes within a tick of the system's clock leave one time. */
-    v->stamp = clock_real() - stamp < TICK ? -1 : stamp;
+    /* Two changes within a tick of the system's clock leave one time. A time that is yet to come is
+     * from before the clock was set back: a change would have another one. */
+    int64_t age = clock_real() - stamp;
+    v->stamp = age >= 0 && age < TICK ? -1 : stamp;
     v->ended = 0;
     for (size_t i = 0; i < v->work_count; i++)
         v->works[i].session = NULL;
