@@ -192,10 +192,10 @@ class Agent:
     def status(self):
         return json.loads(self.ask("status", "--json")[1])
 
-    def until_done(self, sessions):
+    def until_done(self, sessions, patience=4 * PATIENCE):
         """Waits until that many sessions are on the server and called complete."""
         return until(lambda: self.status()["done"] >= sessions, lambda: f"{self.status()} {self.said()[-1500:]}",
-                     4 * PATIENCE)
+                     patience)
 
 
 def letters(state):

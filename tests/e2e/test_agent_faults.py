@@ -7,7 +7,7 @@ Sessions are written with rotation while a proxy between agent and server answer
 403 and 400 for one line, hangs, and cuts connections; the server is restarted and killed, the agent killed; the network
 of a namespace goes down and comes back, the agent's clock jumps, the disk of its state is full, the server loses all
 that it had and is as on its first day. At the end the lines in the server's store and the dead letters together are the lines of the logs, each once. The report says how often each
-fault happened. Above ten minutes the writers are slower, so that a session stays below what one answer of SQL holds.
+fault happened. In a run of more than a minute the writers are slower: what is left to send at its end has to go, too.
 """
 import collections
 import json
@@ -34,11 +34,12 @@ SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
 SESSIONS, ROTATE, KILLS = 20, 6000, 4
 NETWORK = Loopback()  # before there are threads
-PACE = max(1, SECONDS / 600)  # how much slower the writers of a long run are
-MOST = min(60 * SECONDS, 90_000)  # lines of a session
+PACE = max(1, SECONDS / 60)  # how much slower the writers of a long run are: it has the lines of a minute
+MOST = 120 * SECONDS / PACE  # lines of a session
 CLOCK = AGENT.parent.parent / "tests/libclock_shift.so"  # not built where a sanitizer has to come first
 DAY = 86_400_000_000_000  # ns
-QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K", "--scan", "2s")
+QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K",
+         "--scan", "2s")
 
 
 class Writer(threading.Thread):
@@ -46,7 +47,7 @@ class Writer(threading.Thread):
 
     def __init__(self, folder, number, seed, over):
         super().__init__(daemon=True)
-        self.log, self.number, self.dice, self.over = Log(folder, f"s{number:02}", int(ROTATE * PACE)), number, random.Random(seed), over
+        self.log, self.number, self.dice, self.over = Log(folder, f"s{number:02}", ROTATE), number, random.Random(seed), over
         self.known, self.bad, self.poison = [], 0, 0
 
     def run(self):
@@ -67,7 +68,7 @@ class Writer(threading.Thread):
                     self.poison += 1
                 else:
                     self.log.kernel(correlation)
-            if self.dice.random() < 0.05 / PACE:
+            if self.dice.random() < 0.05:
                 self.log.turn("device", packed=self.dice.random() < 0.5)
             self.over.wait(self.dice.uniform(0.02, 0.15) * PACE)
         self.log.end()
@@ -130,7 +131,9 @@ class Faults(unittest.TestCase):
         self.server.start()
 
     def server_loses_its_disk(self, _):
-        """All sessions are gone; what is left is the backup of the first day, with users and keys."""
+        """All sessions are gone; what is left is the backup of the first day, with users and keys. Seldom in a long run:
+        everything goes again each time.
+        """
         self.server.kill()
         shutil.rmtree(self.server.folder / "data")
         shutil.copytree(self.dir / "backup", self.server.folder / "data")
@@ -154,7 +157,7 @@ class Faults(unittest.TestCase):
         """Lets things fail at random moments while the writers write: each of them at least once."""
         dice, end, counts = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
         weights = {"agent_killed": 14, "server_killed": 3, "server_restarted": 3, "disk_full": 2,
-                   **({} if "--meta" in self.server.options else {"server_loses_its_disk": 1}),
+                   **({} if "--meta" in self.server.options else {"server_loses_its_disk": 1 / PACE}),
                    **({"network_down": 2} if NETWORK.there else {}), **({"clock_jumps": 3} if CLOCK.exists() else {})}
         first = dice.sample([*weights, *["agent_killed"] * (KILLS - 1)], len(weights) + KILLS - 1)
         while time.monotonic() < end or first:
@@ -180,12 +183,13 @@ class Faults(unittest.TestCase):
         for writer in writers:
             writer.join(PATIENCE)
         agent.ready()
-        agent.until_done(SESSIONS)
+        agent.until_done(SESSIONS, max(4 * PATIENCE, SECONDS))
         if len(sys.argv) > 6:
             print(agent.said())
-        self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])
         dead = letters(self.dir / "state")
-        self.compare(writers, dead)
+        self.compare(writers, dead)  # with the agent: what the server lost last may still be on its way
+        self.assertEqual(letters(self.dir / "state"), dead)
+        self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])
         faults = {**self.proxy.faults, **kills}
         print("seed", SEED, "lines", sum(len(w.log.lines["device"]) for w in writers), "dead letters", len(dead),
               json.dumps(faults))
