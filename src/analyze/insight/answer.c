@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
+#include "analyze/insight/start.h"
 
 #include <stdio.h>
 
@@ -55,17 +56,18 @@ static bool is_busy(int64_t idle, int64_t wall)
 /* The GPU was busy between its first and its last work, and what is idle lies around that: a short
  * run, or one whose steps are not known. Where that is more than half of the run and takes long, it
  * is the answer instead. edges: that time, of the run. */
-static void put_edges(const struct model *m, int64_t idle, int64_t edges, struct answer *a,
-                      struct buf *out)
+static void put_edges(const struct model *m, int64_t idle, int64_t edges, bool start,
+                      struct answer *a, struct buf *out)
 {
     int64_t wall = sum_steps_time(m), inner = wall - edges;
     char busy[UNITS_TEXT], time[UNITS_TEXT], rest[UNITS_TEXT];
     a->cause = "nothing_to_win";
     a->next = SAMPLE_KERNELS;
     buf_printf(out,
-               "Nothing to win here: between the first and the last work, %s, the GPU was busy for "
+               "Nothing to win here: %s the last work, %s, the GPU was busy for "
                "%s, and no finding gives back 1 %% of the run. The other %s of the run lies before "
                "and after.",
+               start ? "between the first 1 % of its work and" : "between the first and",
                units_time(time, inner), units_percent(busy, (double)(wall - idle), (double)inner),
                units_percent(rest, (double)edges, (double)wall));
     put_top_kernel(m, a, out);
@@ -97,7 +99,8 @@ static void put_nothing(const struct model *m, const struct insight *little, str
     char share[UNITS_TEXT];
     unsigned devices = sum_idle_steady(m, sums, &all);
     int64_t idle = sum_idle_of_run(m, all);
-    int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time);
+    int64_t until, start = insight_start_idle(m, &until);
+    int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time + start);
     bool estimated = little && little->rule->bound == INSIGHT_ESTIMATED;
     const char *gpus = devices > 1 ? "GPUs were" : "GPU was", *whole = sum_steps_whole(m);
     if (!devices || wall <= 0) {
@@ -128,7 +131,7 @@ static void put_nothing(const struct model *m, const struct insight *little, str
         put_top_kernel(m, a, out);
     } else if (devices == 1 && (edges * 2 <= wall || edges < INSIGHT_edges * 1000000000ll) &&
                is_busy(idle - edges, wall - edges)) {
-        put_edges(m, idle, edges, a, out);
+        put_edges(m, idle, edges, start > 0, a, out);
     } else {
         enum idle_cause c = largest(sums);
         a->cause = sum_idle_key(c);
@@ -159,7 +162,7 @@ void answer_find(const struct model *m, const struct insights *in, struct answer
     const struct insight *little = NULL;
     *a = (struct answer){0};
     for (size_t i = 0; i < in->count && !a->insight; i++)
-        if (!in->items[i].part_of && in->items[i].band >= INSIGHT_BAND_WORTH)
+        if (!in->items[i].part_of && !in->items[i].once && in->items[i].band >= INSIGHT_BAND_WORTH)
             a->insight = &in->items[i];
     if (a->insight && is_little(m, a->insight)) {
         little = a->insight;

@@ -4,6 +4,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
+#include "analyze/insight/start.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -316,8 +317,8 @@ int insights_find(const struct model *m, struct insights *out)
             continue;
         rc = insight_rules[r].find(m, out);
         for (size_t i = first; !rc && i < out->count; i++)
-            if (!out->items[i].title || !out->items[i].text)
-                rc = GPUFL_E_NOMEM;
+            rc = out->items[i].title && out->items[i].text ? insight_mark_start(m, &out->items[i])
+                                                           : GPUFL_E_NOMEM;
         if (rc)
             break;
         bound_all(m, slowed, out, first);

@@ -76,6 +76,7 @@ struct insight {
     int64_t calls;      /* ns of it that are idle time in calls at its line */
     bool ended_by;      /* the line launched what ended the time, and need not have taken it */
     bool of_rule;       /* it has the time of all findings of its rule */
+    bool once;          /* its time is of the start, which a program pays once (start.h) */
     bool of_host;       /* it has the host's own time at its line */
     unsigned band;      /* of gives_back: 0 is nothing */
     size_t part_of;     /* index + 1 of the finding that has its time; 0: none */

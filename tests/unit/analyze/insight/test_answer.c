@@ -128,6 +128,45 @@ TEST(test_little)
     finder_end();
 }
 
+/* A gap of 300 ms at a line after so many of 400 kernels, with samples there. */
+static void gap_after(int kernels)
+{
+    struct program *p = &finder.p;
+    finder_begin("start");
+    int64_t line = finder_python("a.py", "main", 22);
+    program_work(p, 1000000);
+    for (int k = 0; k < 400; k++) {
+        if (k == kernels) {
+            p->now = p->gpu > p->now ? p->gpu : p->now;
+            for (int n = 0; n < 60; n++)
+                program_look(p, p->now + 5000000 * n + 2500000, 42, line, IDLE_RUNNING);
+            program_work(p, 300000000);
+            program_capture(p, 1, 42, line);
+        }
+        program_launch(p, (struct program_kernel){.ns = 400000, .thread = 42});
+    }
+    ask();
+}
+
+/* A gap before the GPU had done 1 % of its work is of the start, which a longer run pays once. */
+TEST(test_start)
+{
+    gap_after(2);
+    const struct insight *i = finder_find("idle_cause", "a.py:22");
+    assert_true(i->once);
+    assert_int_equal(i->severity, INSIGHT_LOW);
+    assert_non_null(strstr(i->text, "before the GPU had done 1 % of its work"));
+    assert_string_equal(answer.cause, "nothing_to_win");
+    assert_non_null(strstr(said, "between the first 1 % of its work and the last work, "));
+    finder_end();
+    gap_after(20); /* 5 % were done */
+    i = finder_find("idle_cause", "a.py:22");
+    assert_false(i->once);
+    assert_int_equal(i->severity, INSIGHT_HIGH);
+    assert_ptr_equal(answer.insight, i);
+    finder_end();
+}
+
 /* Idle time that is nobody's line: the answer says which cause has most of it. */
 TEST(test_no_line)
 {
@@ -189,9 +228,9 @@ TEST(test_own)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),    cmocka_unit_test(test_nothing_to_win),
-        cmocka_unit_test(test_theory),  cmocka_unit_test(test_little),
-        cmocka_unit_test(test_no_line), cmocka_unit_test(test_ended_by),
-        cmocka_unit_test(test_own)};
+        cmocka_unit_test(test_line),     cmocka_unit_test(test_nothing_to_win),
+        cmocka_unit_test(test_theory),   cmocka_unit_test(test_little),
+        cmocka_unit_test(test_start),    cmocka_unit_test(test_no_line),
+        cmocka_unit_test(test_ended_by), cmocka_unit_test(test_own)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
