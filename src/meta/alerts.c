@@ -62,13 +62,10 @@ static int alert_remove(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct alert_remove *r = arg;
     struct meta_args a = {0}, end = {0};
-    int64_t changed = 0;
     meta_arg_text(&a, r->alert);
     meta_arg_text(&end, r->alert);
     meta_arg_int(&end, r->now);
-    int rc = meta_run(tx, META_S_alert_remove, &a, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such rule");
+    int rc = meta_run_one(tx, META_S_alert_remove, &a, "rule", e);
     if (rc || (rc = meta_run(tx, META_S_firing_forget, &a, NULL, NULL, e)) ||
         (rc = meta_run(tx, META_S_firing_end, &end, NULL, NULL, e)))
         return rc;

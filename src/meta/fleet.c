@@ -82,11 +82,8 @@ int meta_host_get(const struct meta_ask *ask, const char *host, struct meta_host
 static int host_remove(struct meta_tx *tx, void *arg, struct err *e)
 {
     struct meta_args a = {0};
-    int64_t changed = 0;
     meta_arg_text(&a, arg);
-    int rc = meta_run(tx, META_S_host_remove, &a, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such host");
+    int rc = meta_run_one(tx, META_S_host_remove, &a, "host", e);
     return rc ? rc : meta_run(tx, META_S_gpu_remove_host, &a, NULL, NULL, e);
 }
 

@@ -138,6 +138,10 @@ struct meta_tx {
 int meta_run(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
              const struct meta_reader *reader, int64_t *changed, struct err *e);
 
+/* Runs a statement that changes a row; GPUFL_E_NOENT where there is none: "no such <what>". */
+int meta_run_one(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
+                 const char *what, struct err *e);
+
 /* Runs fn in a transaction, again while it loses; fn keeps nothing of a try that was lost. */
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);

@@ -149,6 +149,14 @@ int meta_run(struct meta_tx *tx, enum meta_statement_id id, const struct meta_ar
     return tx->m->engine->run(tx->conn, &command, e);
 }
 
+int meta_run_one(struct meta_tx *tx, enum meta_statement_id id, const struct meta_args *a,
+                 const char *what, struct err *e)
+{
+    int64_t changed = 0;
+    int rc = meta_run(tx, id, a, NULL, &changed, e);
+    return rc || changed ? rc : err_set(e, GPUFL_E_NOENT, "no such %s", what);
+}
+
 /* The tries of one transaction. */
 struct tries {
     int64_t began, pause; /* ns */

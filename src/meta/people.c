@@ -32,15 +32,10 @@ int meta_workspace_rename(struct meta *m, const char *workspace, const char *nam
 static int workspace_remove(struct meta_tx *tx, void *arg, struct err *e)
 {
     struct meta_args now = {0}, id = {0};
-    int64_t changed = 0;
     meta_arg_int(&now, *(const int64_t *)arg);
     meta_arg_text(&id, tx->workspace);
     int rc = meta_run(tx, META_S_dropped_add_all, &now, NULL, NULL, e);
-    if (rc == 0)
-        rc = meta_run(tx, META_S_workspace_remove, &id, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such workspace");
-    return rc;
+    return rc ? rc : meta_run_one(tx, META_S_workspace_remove, &id, "workspace", e);
 }
 
 int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, struct err *e)
@@ -90,17 +85,13 @@ static int user_change(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct meta_user *u = arg;
     struct meta_args a = {0};
-    int64_t changed = 0, admins = 0;
+    int64_t admins = 0;
     meta_arg_text(&a, u->id);
     meta_arg_text(&a, u->name ? u->name : "");
     meta_arg_int(&a, u->admin);
     meta_arg_int(&a, u->disabled);
-    int rc = meta_run(tx, META_S_user_change, &a, NULL, &changed, e);
-    if (rc)
-        return rc;
-    if (changed == 0)
-        return err_set(e, GPUFL_E_NOENT, "no such user");
-    if ((rc = meta_number_tx(tx, META_S_user_admins, NULL, &admins, e)))
+    int rc = meta_run_one(tx, META_S_user_change, &a, "user", e);
+    if (rc || (rc = meta_number_tx(tx, META_S_user_admins, NULL, &admins, e)))
         return rc;
     if (admins == 0)
         return err_set(e, GPUFL_E_STATE,
@@ -121,12 +112,9 @@ static int user_password(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct password_change *p = arg;
     struct meta_args a = {0};
-    int64_t changed = 0;
     meta_arg_text(&a, p->user);
     meta_arg_text(&a, p->password);
-    int rc = meta_run(tx, META_S_user_password, &a, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such user");
+    int rc = meta_run_one(tx, META_S_user_password, &a, "user", e);
     return rc ? rc : logins_end(tx, p->user, p->but, e);
 }
 
@@ -207,11 +195,8 @@ int meta_member_put(struct meta *m, const char *workspace, const char *user, con
 static int member_remove(struct meta_tx *tx, void *arg, struct err *e)
 {
     struct meta_args a = {0};
-    int64_t changed = 0;
     meta_arg_text(&a, arg);
-    int rc = meta_run(tx, META_S_member_remove, &a, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such member");
+    int rc = meta_run_one(tx, META_S_member_remove, &a, "member", e);
     return rc ? rc : owner_stays(tx, e);
 }
 

@@ -30,11 +30,7 @@ static int64_t key_of(const char *name)
 /* Two servers that sum one session wait for each other at its row. */
 static int hold(struct meta_tx *tx, const struct meta_args *of, struct err *e)
 {
-    int64_t changed = 0;
-    int rc = meta_run(tx, META_S_rollup_hold, of, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such session");
-    return rc;
+    return meta_run_one(tx, META_S_rollup_hold, of, "session", e);
 }
 
 static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)

@@ -340,11 +340,8 @@ static int session_drop(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct drop *d = arg;
     struct meta_args remove = of_session(d->session), add = remove;
-    int64_t changed = 0;
     meta_arg_int(&add, d->now);
-    int rc = meta_run(tx, META_S_session_remove, &remove, NULL, &changed, e);
-    if (rc == 0 && changed == 0)
-        rc = err_set(e, GPUFL_E_NOENT, "no such session");
+    int rc = meta_run_one(tx, META_S_session_remove, &remove, "session", e);
     return rc ? rc : meta_run(tx, META_S_dropped_add, &add, NULL, NULL, e);
 }
 
