@@ -32,7 +32,8 @@ struct live {
 };
 
 /* Listens in the folder. A path that is too long for a socket, and a folder that cannot have one,
- * are errors with a sentence; the monitor can go on without. */
+ * are errors with a sentence; the monitor can go on without. Seven parameters: four parts of the
+ * monitor are shown, and a struct of them would be filled for this call alone. */
 int live_open(struct live *l, const char *folder, struct page *page, struct journal *journal,
               struct announced *announced, const struct monitor_options *o, struct err *e);
 void live_close(struct live *l);

@@ -51,7 +51,8 @@ struct processes {
 void processes_init(struct processes *t, const char *proc, struct announced *announced);
 void processes_fini(struct processes *t);
 
-/* Takes the list of a GPU: n processes of `total`. now: steady ns. */
+/* Takes the list of a GPU: n processes of `total`. now: steady ns. Seven parameters: a list is its
+ * rows and two numbers, and the visitor is told what has changed. */
 void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
                     int total, int64_t now, const struct process_visitor *v);
 

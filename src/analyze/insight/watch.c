@@ -3,6 +3,7 @@
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
 #include "analyze/insight/insight.h"
+#include "base/err.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -63,23 +64,26 @@ static int64_t of_run(const struct model *m, int64_t ns)
     return watched ? ns / watched : 0;
 }
 
-/* A finding about a GPU, whose text begins with its name. */
-static int begin(const struct model *m, const char *rule, uint32_t device, const char *title,
-                 struct insights *to, struct insight **out, struct buf *text)
+/* A finding about a GPU, whose text begins with its name. NULL: no memory, and *text is empty. */
+static struct insight *begin(const struct model *m, const char *rule, uint32_t device,
+                             const char *title, struct insights *to, struct buf *text)
 {
     char name[160];
-    int rc = insight_add(to, rule, out);
-    if (rc)
-        return rc;
+    struct insight *i;
+    if (insight_add(to, rule, &i))
+        return NULL;
     buf_init(text, TEXT_MAX);
-    (*out)->device = device;
-    insight_fact(*out, "device", m->devices.items[device].row.index);
-    insight_fact(*out, "watched_ns", m->watch.devices[device].seen);
+    i->device = device;
+    insight_fact(i, "device", m->devices.items[device].row.index);
+    insight_fact(i, "watched_ns", m->watch.devices[device].seen);
     buf_str(text, title);
-    rc = insight_say(&(*out)->title, text);
+    if (insight_say(&i->title, text)) {
+        buf_fini(text);
+        return NULL;
+    }
     findings_device(m, device, name, sizeof name);
     buf_printf(text, "%s", name);
-    return rc;
+    return i;
 }
 
 /* ", most of it (2 min 05 s) by python3 (…)"; nothing where nobody was there. */
@@ -109,11 +113,10 @@ static int add_idle(const struct model *m, uint32_t device, struct insights *to)
 {
     const struct watch_device *d = &m->watch.devices[device];
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    struct insight *i;
     struct buf text;
-    int rc = begin(m, "gpu_held_idle", device, "Held by a process, and idle", to, &i, &text);
-    if (rc)
-        return rc;
+    struct insight *i = begin(m, "gpu_held_idle", device, "Held by a process, and idle", to, &text);
+    if (!i)
+        return GPUFL_E_NOMEM;
     i->gives_back = of_run(m, d->held_idle);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "held_ns", d->held);
@@ -126,7 +129,7 @@ static int add_idle(const struct model *m, uint32_t device, struct insights *to)
     buf_printf(&text, "The longest stretch was %s", units_time(b, d->longest.to - d->longest.from));
     put_most(m, device, &d->idle, "most of the time it was", i, &text);
     buf_char(&text, '.');
-    rc = insight_say(&i->text, &text);
+    int rc = insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
 }
@@ -158,11 +161,11 @@ static int add_slowed(const struct model *m, uint32_t device, int64_t time, stru
     const struct metric_sum *heat =
         &m->metrics.devices[device].metrics[COL_device_metric_temperature];
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    struct insight *i;
     struct buf text;
-    int rc = begin(m, "gpu_throttled", device, "Held down by heat or its hardware", to, &i, &text);
-    if (rc)
-        return rc;
+    struct insight *i =
+        begin(m, "gpu_throttled", device, "Held down by heat or its hardware", to, &text);
+    if (!i)
+        return GPUFL_E_NOMEM;
     i->gives_back = of_run(m, time);
     i->severity = INSIGHT_HIGH;
     insight_fact(i, "throttled_ns", time);
@@ -180,7 +183,7 @@ static int add_slowed(const struct model *m, uint32_t device, int64_t time, stru
     }
     put_most(m, device, &d->slowed, "on it ran", i, &text);
     buf_char(&text, '.');
-    rc = insight_say(&i->text, &text);
+    int rc = insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
 }
@@ -296,14 +299,13 @@ static int add_failing(const struct model *m, uint32_t device, const struct fail
 {
     const struct watch_device *d = &m->watch.devices[device];
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    struct insight *i;
     struct buf text;
     unsigned parts = 0;
     bool hardware = f->hardware || f->lost || f->uncorrected || f->remap_failed;
-    int rc = begin(m, "gpu_failing", device, hardware ? "Failing" : "Errors of its programs", to,
-                   &i, &text);
-    if (rc)
-        return rc;
+    struct insight *i =
+        begin(m, "gpu_failing", device, hardware ? "Failing" : "Errors of its programs", to, &text);
+    if (!i)
+        return GPUFL_E_NOMEM;
     i->gives_back = of_run(m, d->lost);
     i->severity = hardware ? INSIGHT_HIGH : INSIGHT_MEDIUM;
     insight_fact(i, "xids", f->xids);
@@ -329,7 +331,7 @@ static int add_failing(const struct model *m, uint32_t device, const struct fail
     }
     put_there(m, device, f, &text);
     buf_char(&text, '.');
-    rc = insight_say(&i->text, &text);
+    int rc = insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
 }
