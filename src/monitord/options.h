@@ -6,16 +6,9 @@
 #define GPUFL_MONITORD_OPTIONS_H
 
 #include "base/err.h"
+#include "base/opt_fields.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#define OPTION_C_TEXT     const char *
-#define OPTION_C_INT      int64_t
-#define OPTION_C_SIZE     int64_t
-#define OPTION_C_DURATION int64_t
-#define OPTION_C_FLAG     bool
 
 struct monitor_options {
 #define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;

@@ -6,18 +6,9 @@
 #define GPUFL_SERVER_OPTIONS_H
 
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt_fields.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#define OPTION_C_TEXT     const char *
-#define OPTION_C_INT      int64_t
-#define OPTION_C_SIZE     int64_t
-#define OPTION_C_DURATION int64_t
-#define OPTION_C_FLAG     bool
-#define OPTION_C_CHOICE   int
 
 struct options {
 #define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;

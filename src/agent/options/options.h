@@ -6,23 +6,13 @@
 #define GPUFL_AGENT_OPTIONS_OPTIONS_H
 
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt_fields.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 enum { OPTIONS_SOURCES = 64, OPTIONS_TEXTS = 128 };
 
 enum options_compression { OPTIONS_ZSTD, OPTIONS_GZIP };
-
-#define OPTION_C_TEXT     const char *
-#define OPTION_C_LIST     struct opt_list
-#define OPTION_C_INT      int64_t
-#define OPTION_C_SIZE     int64_t
-#define OPTION_C_DURATION int64_t
-#define OPTION_C_FLAG     bool
-#define OPTION_C_CHOICE   int
 
 struct options {
 #define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
