@@ -425,9 +425,6 @@ void api_agent_configs(struct call *c)
 static const int64_t SECOND = 1000000000;
 static const int64_t AGENT_SECONDS = 60, TAKE_SECONDS = 30;
 
-static const char *const engines[] = {"Trace",         "PcSampling", "SassMetrics",
-                                      "RangeProfiler", "Deep",       "PmSampling"};
-
 void api_captures(struct call *c)
 {
     struct meta_capture *rows = NULL;
@@ -503,7 +500,7 @@ static int ask_for(struct call *c, struct meta_capture *r, char id[SECRET_ID], i
     const char *scope = given(ARG(c, capture_make, scope));
     auth_secret_id(id);
     r->id = region_strdup(c->memory, id);
-    r->engine = engines[ARG(c, capture_make, engine)->i];
+    r->engine = ARG(c, capture_make, engine)->text;
     r->duration = ARG(c, capture_make, duration)->i;
     r->scope = scope ? scope : "";
     r->state = "waiting";

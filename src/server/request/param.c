@@ -83,8 +83,10 @@ static bool parse_choice(const struct param *p, const char *text, struct value *
     out->i = 0;
     for (const char *w = p->limits; *w; out->i++) {
         size_t n = strcspn(w, "|");
-        if (n == want && memcmp(w, text, n) == 0)
+        if (n == want && memcmp(w, text, n) == 0) {
+            out->text = text;
             return true;
+        }
         w += n + (w[n] == '|');
     }
     err_set(why, GPUFL_E_INVAL, "one of %s", p->limits);

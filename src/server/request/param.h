@@ -13,7 +13,7 @@ struct value {
     bool given;       /* by the client, or it has a standard */
     int64_t i;        /* INT, TIME, EPOCH, BOOL, CHOICE */
     double r;         /* REAL */
-    const char *text; /* TEXT, ID: in the request's memory */
+    const char *text; /* TEXT, ID, CHOICE: in the request's memory */
     const int64_t *list;
     size_t count; /* of the list */
 };

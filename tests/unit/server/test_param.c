@@ -66,6 +66,7 @@ TEST(test_values)
     assert_int_equal(values[FROM].i, -5);
     assert_string_equal(values[PATTERN].text, "gemm");
     assert_int_equal(values[ORDER].i, 2);
+    assert_string_equal(values[ORDER].text, "mean");
     assert_int_equal(values[LANES].count, 3);
     assert_int_equal(values[LANES].list[1], -2);
     assert_int_equal(values[BACK].i, 1);
@@ -79,6 +80,7 @@ TEST(test_standards)
     assert_true(values[LIMIT].given);
     assert_int_equal(values[LIMIT].i, 100);
     assert_int_equal(values[ORDER].i, 0);
+    assert_string_equal(values[ORDER].text, "total");
     assert_false(values[FROM].given);
     assert_false(values[PATTERN].given);
     end();

@@ -86,7 +86,7 @@ export const capture = {
     RangeProfiler: "Hardware counters of ranges. The program must have been started with this engine and with windows.",
     Deep: "Samples and counts. The program must have been started with this engine and with windows.",
     PmSampling: "Hardware counters over time. The program must have been started with this engine and with windows.",
-  } as Record<string, string>,
+  },
   trace: "A session of engine Monitor or Sync takes Trace alone, and needs the option remote_control.",
   duration: "Seconds",
   durationHint: "From 0.1 to 600.",

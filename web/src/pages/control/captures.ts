@@ -1,9 +1,10 @@
 // captures.ts - requests for captures as values: what can be asked, how one stands, and where it is to be seen.
 import type { RowAgent, RowCapture, RowSession } from "../../api/schema";
 import { epochMs } from "../../format/format";
+import { capture as words } from "../../text/control";
 
-export const ENGINES = ["Trace", "PcSampling", "SassMetrics", "RangeProfiler", "Deep", "PmSampling"] as const;
-export type Engine = (typeof ENGINES)[number];
+export type Engine = keyof typeof words.engines;
+export const ENGINES = Object.keys(words.engines) as Engine[];
 const SILENT_MS = 60_000; // as the server has it
 const [LEAST_S, MOST_S] = [0.1, 600];
 
