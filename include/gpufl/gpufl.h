@@ -61,13 +61,19 @@ GPUFL_API const char *gpufl_error_text(int code);
 /* The library's version, "MAJOR.MINOR.PATCH"; static storage. */
 GPUFL_API const char *gpufl_version(void);
 
-/* Which vendor's libraries are asked. SIM is a simulated GPU: its sessions say so. */
+/* Which vendor's libraries are asked: GPUFL_BACKEND_<name>, and the word for it in options. SIM is
+ * a simulated GPU: its sessions say so. */
+#define GPUFL_BACKENDS(B)                                                                          \
+    B(AUTO, Auto)                                                                                  \
+    B(NVIDIA, Nvidia)                                                                              \
+    B(AMD, Amd)                                                                                    \
+    B(NONE, None)                                                                                  \
+    B(SIM, Sim)
+
 enum gpufl_backend {
-    GPUFL_BACKEND_AUTO,
-    GPUFL_BACKEND_NVIDIA,
-    GPUFL_BACKEND_AMD,
-    GPUFL_BACKEND_NONE,
-    GPUFL_BACKEND_SIM,
+#define GPUFL_BACKEND_ENUM(name, word) GPUFL_BACKEND_##name,
+    GPUFL_BACKENDS(GPUFL_BACKEND_ENUM)
+#undef GPUFL_BACKEND_ENUM
 };
 
 /* The ladder of engines: each level adds to the one before (see the engine guide). DEFAULT: the

@@ -38,12 +38,10 @@ class String : public std::string
     }
 };
 
-enum class BackendKind {
-    Auto = GPUFL_BACKEND_AUTO,
-    Nvidia = GPUFL_BACKEND_NVIDIA,
-    Amd = GPUFL_BACKEND_AMD,
-    None = GPUFL_BACKEND_NONE,
-    Sim = GPUFL_BACKEND_SIM,
+enum class BackendKind { // Auto, Nvidia, …: see gpufl.h
+#define GPUFL_BACKEND_KIND(name, word) word = GPUFL_BACKEND_##name,
+    GPUFL_BACKENDS(GPUFL_BACKEND_KIND)
+#undef GPUFL_BACKEND_KIND
 };
 
 enum class ProfilingEngine {

@@ -65,7 +65,7 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
         return first_usable();
     if (number < sizeof by_kind / sizeof *by_kind && by_kind[number])
         return by_kind[number];
-    err_set(e, GPUFL_E_INVAL, "there is no backend number %d: use Auto, Nvidia, Amd, None or Sim",
+    err_set(e, GPUFL_E_INVAL, "there is no backend number %d: enum gpufl_backend has the numbers",
             (int)kind);
     return NULL;
 }

@@ -110,7 +110,7 @@ export function rightsText(definition) {
 }
 
 /** The options that a configuration of the server may set: schema/options.def without those of a host alone. */
-export function optionsText(options, local, engines) {
+export function optionsText(options, local, engines, header) {
   const names = (definition, macro) => [...definition.matchAll(new RegExp(`^${macro}\\(\\w*,? ?"?(\\w+)"?`, "gm"))].map((found) => found[1]);
   const ofHost = new Set([...local.matchAll(/^LOCAL_OPTION\((\w+)\)/gm)].map((found) => found[1]));
   const row = /^OPTION\((\w+), (\w+), ([^,]+),\s*"([^"]*)", (ANY|RANGE\(([^,]+), ([^)]+)\)),\s*\w+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)/gm;
@@ -120,9 +120,13 @@ export function optionsText(options, local, engines) {
   }));
   if (rows.length !== (options.match(/^OPTION\(/gm) ?? []).length || rows.some(({ most }) => Number.isNaN(most))) throw new Error("options.def: an option that cannot be read");
   const lines = rows.filter(({ name }) => !ofHost.has(name)).map(({ name, ...about }) => `  ${name}: ${JSON.stringify(about)},\n`);
-  const head = "// Made by scripts/types.mjs from schema/options.def, schema/local_options.def and schema/engines.def.\n\n";
+  const head = "// Made by scripts/types.mjs from schema/options.def, schema/local_options.def, schema/engines.def and include/gpufl/gpufl.h.\n\n";
   const type = 'export interface Option {\n  kind: "STR" | "BOOL" | "INT" | "BACKEND" | "ENGINE";\n  unit: string;\n  least: number; // of an INT\n  most: number | null; // null: no limit\n  doc: string;\n}\n\n';
-  return `${head}${type}export const OPTIONS: Readonly<Record<string, Option>> = {\n${lines.join("")}};\n\nexport const ENGINES: readonly string[] = ${JSON.stringify(names(engines, "ENGINE"))};\n`;
+  const backends = [...(/#define GPUFL_BACKENDS\(B\)((?:.*\\\n)*.*)/.exec(header)?.[1] ?? "").matchAll(/B\(\w+, (\w+)\)/g)].map(([, word]) => word);
+  if (!backends.length) throw new Error("gpufl.h: GPUFL_BACKENDS cannot be read");
+  const words = { ENGINES: names(engines, "ENGINE"), BACKENDS: backends };
+  const tables = Object.entries(words).map(([name, list]) => `export const ${name}: readonly string[] = ${JSON.stringify(list)};\n`);
+  return `${head}${type}export const OPTIONS: Readonly<Record<string, Option>> = {\n${lines.join("")}};\n\n${tables.join("")}`;
 }
 /** A limit as C writes it: 5, 1 << 20, INT32_MAX. */
 function numberOf(text) {
@@ -134,7 +138,7 @@ const document = process.env.GPUFL_OPENAPI ?? at("../docs/openapi.json");
 export const made = () => [
   [at("src/api/schema.ts"), schemaText(JSON.parse(readFileSync(document, "utf8")))],
   [at("src/api/rights.ts"), rightsText(readFileSync(at("../src/server/auth/rights.def"), "utf8"))],
-  [at("src/api/options.ts"), optionsText(...["options", "local_options", "engines"].map((name) => readFileSync(at(`../schema/${name}.def`), "utf8")))],
+  [at("src/api/options.ts"), optionsText(...["schema/options.def", "schema/local_options.def", "schema/engines.def", "include/gpufl/gpufl.h"].map((name) => readFileSync(at(`../${name}`), "utf8")))],
   [at("src/api/rules.ts"), rulesText(readFileSync(at("../src/analyze/insight/insight.def"), "utf8"))],
 ];
 

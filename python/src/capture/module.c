@@ -112,13 +112,12 @@ static int add_numbers(PyObject *module)
         const char *name;
         long value;
     } numbers[] = {
-#define BACKEND(name) {"BACKEND_" #name, GPUFL_BACKEND_##name}
-        BACKEND(AUTO),       BACKEND(NVIDIA), BACKEND(AMD), BACKEND(NONE), BACKEND(SIM),
-#undef BACKEND
 #define ENGINE(id, name, ...) {"ENGINE_" name, GPUFL_ENGINE_##id},
 #include "schema/engines.def"
+#define BACKEND(name, word)       {"BACKEND_" #name, GPUFL_BACKEND_##name},
 #define NUMBER(name, value, text) {"E_" #name, GPUFL_E_##name},
-        GPUFL_ERRORS(NUMBER)
+        GPUFL_BACKENDS(BACKEND) GPUFL_ERRORS(NUMBER)
+#undef BACKEND
 #undef NUMBER
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

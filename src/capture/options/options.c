@@ -46,11 +46,9 @@ const char *const option_engines[] = {
     NULL, /* after the last, since rows are in the order of the enum */
 };
 
-const char *const option_backends[] = {
-    [GPUFL_BACKEND_AUTO] = "Auto", [GPUFL_BACKEND_NVIDIA] = "Nvidia",
-    [GPUFL_BACKEND_AMD] = "Amd",   [GPUFL_BACKEND_NONE] = "None",
-    [GPUFL_BACKEND_SIM] = "Sim",   [GPUFL_BACKEND_SIM + 1] = NULL,
-};
+#define WORD(name, word) #word,
+const char *const option_backends[] = {GPUFL_BACKENDS(WORD) NULL};
+#undef WORD
 
 const char *const option_sources[] = {
     [SOURCE_DEFAULT] = "default",

@@ -46,8 +46,9 @@ static const char *const engines[] = {
     NULL,
 };
 
-/* Their order is that of enum gpufl_backend; the names are those of the library's options. */
-static const char *const backends[] = {"Auto", "Nvidia", "Amd", "None", "Sim", NULL};
+#define WORD(name, word) #word,
+static const char *const backends[] = {GPUFL_BACKENDS(WORD) NULL};
+#undef WORD
 
 static const struct option *find(const char *name, const char **near)
 {

@@ -18,7 +18,11 @@ function(pages_table out)
   set(web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${web}/src/* ${web}/public/*)
   list(APPEND sources ${web}/index.html ${web}/package-lock.json ${web}/vite.config.ts ${web}/tsconfig.json
-       ${web}/scripts/types.mjs ${web}/scripts/pack.mjs ${PROJECT_SOURCE_DIR}/docs/openapi.json ${PROJECT_SOURCE_DIR}/src/analyze/insight/insight.def)
+       ${web}/scripts/types.mjs ${web}/scripts/pack.mjs)
+  foreach(table docs/openapi.json include/gpufl/gpufl.h schema/engines.def schema/local_options.def schema/options.def
+                src/analyze/insight/insight.def src/server/auth/rights.def) # types.mjs reads these
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/${table})
+  endforeach()
   set(folder ${PROJECT_BINARY_DIR}/web)
   add_custom_command(
     OUTPUT ${out}

@@ -39,6 +39,7 @@ TEST(unknown_ones_are_refused)
     struct err e = {0};
     assert_null(backend_select((enum gpufl_backend)77, &e));
     assert_int_equal(e.code, GPUFL_E_INVAL);
+    assert_non_null(strstr(e.text, "77"));
 }
 
 TEST(every_backend_explains_itself)

@@ -1,7 +1,7 @@
 // ConfigForm.tsx - writes a version of a configuration: one line for each option that is set, and what saving changes.
 import { useLayoutEffect, useRef, useState, type FormEvent, type RefObject } from "react";
 import { client, Problem } from "../../api/client";
-import { ENGINES, OPTIONS, type Option } from "../../api/options";
+import { BACKENDS, ENGINES, OPTIONS, type Option } from "../../api/options";
 import type { RowNamedConfig } from "../../api/schema";
 import { useAct } from "../../api/use";
 import { exact } from "../../format/format";
@@ -12,7 +12,7 @@ import { Panel } from "../../ui/parts";
 import { bodyOf, differences, firstValue, isName, settingsOf, wrongValue, type Setting } from "./configs";
 import { Changes } from "./Changes";
 
-const WORDS: Partial<Record<Option["kind"], readonly string[]>> = { BOOL: ["true", "false"], ENGINE: ENGINES, BACKEND: ["Auto", "Nvidia", "Amd", "None", "Sim"] };
+const WORDS: Partial<Record<Option["kind"], readonly string[]>> = { BOOL: ["true", "false"], ENGINE: ENGINES, BACKEND: BACKENDS };
 
 function Value({ setting, onChange }: { setting: Setting; onChange: (value: string) => void }) {
   const option = OPTIONS[setting.name];
