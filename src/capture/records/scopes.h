@@ -1,4 +1,7 @@
-/* scopes.h - scopes and launches on the program's threads, and their rows.
+/* scopes.h - scopes, launches and waits on the program's threads, and their rows.
+ *
+ * The program's threads put what happens into their rings (scopes.c); the collector makes rows of
+ * what is in the rings (scopes_drain.c).
  *
  * A begin is accepted only where the ring keeps room for its end and the ends of
  * all scopes open on the thread, so an accepted scope always closes. Joins of

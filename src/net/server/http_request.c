@@ -202,14 +202,14 @@ static void begin(struct http_request *r, const char *method, const char *versio
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-static void work(void *arg);
+static void run_on_worker(void *arg);
 
 /* A worker shall go on with the request; false: none is free. The lock is held. */
-static bool employ(struct http_request *r)
+static bool give_to_worker(struct http_request *r)
 {
     struct http_private *t = r->transport;
     if (!t->working)
-        t->working = workers_submit(r->workers, work, r);
+        t->working = workers_submit(r->workers, run_on_worker, r);
     return t->working;
 }
 
@@ -221,7 +221,7 @@ static enum MHD_Result throw_away(struct http_request *r, size_t *size)
 }
 
 /* A piece for the consumer: as much as there is room for. */
-static enum MHD_Result give(struct http_request *r, const char *data, size_t *size)
+static enum MHD_Result give_piece(struct http_request *r, const char *data, size_t *size)
 {
     struct http_private *t = r->transport;
     enum MHD_Result result = MHD_YES;
@@ -233,7 +233,7 @@ static enum MHD_Result give(struct http_request *r, const char *data, size_t *si
         result = throw_away(r, size);
     } else {
         buf_put(&t->pending, data, n);
-        if (buf_error(&t->pending) || !employ(r))
+        if (buf_error(&t->pending) || !give_to_worker(r))
             t->refused = 503;
         r->body_size += n;
         *size -= n;
@@ -253,7 +253,7 @@ static enum MHD_Result body_piece(struct http_request *r, const char *data, size
 {
     http_watch_bytes(r->transport->server, r->transport->conn, *size);
     if (r->consume)
-        return give(r, data, size);
+        return give_piece(r, data, size);
     if (http_answered(r))
         return throw_away(r, size);
     r->body_size += *size;
@@ -303,7 +303,7 @@ static void consume_all(struct http_request *r)
 }
 
 /* One turn of a worker: takes pieces of a body, and at its end gives the answer. */
-static void work(void *arg)
+static void run_on_worker(void *arg)
 {
     struct http_request *r = arg;
     struct http_private *t = r->transport;
@@ -344,7 +344,7 @@ static enum MHD_Result body_end(struct http_request *r)
     http_watch_state(t->server, t->conn, CONN_WORKING);
     pthread_mutex_lock(&t->lock);
     bool now = !t->working && (t->refused || http_answered(r) || r->quick);
-    if (!now && !employ(r)) {
+    if (!now && !give_to_worker(r)) {
         t->refused = 503;
         now = true;
     }

@@ -115,7 +115,8 @@ static void send(struct call *c, const struct session_ref *s, struct columns *co
         http_set(c->http, "ETag", tag);
 }
 
-static void ask(struct call *c, enum store_query q, const struct session_ref *s, const char *tag)
+static void ask_store(struct call *c, enum store_query q, const struct session_ref *s,
+                      const char *tag)
 {
     const struct store_query_def *def = &store_queries[q];
     struct store_value args[STORE_PARAMS_MAX];
@@ -151,7 +152,7 @@ void api_query(struct call *c)
     struct session_ref s;
     char tag[32];
     if (store_queries[q].of_workspace) {
-        ask(c, q, NULL, "");
+        ask_store(c, q, NULL, "");
         return;
     }
     if (!session_ref_open(c, value_of(c, "session")->text, &s))
@@ -163,6 +164,6 @@ void api_query(struct call *c)
     if (rc)
         call_fail(c, rc, "question", &e);
     else if (shared || !session_ref_unchanged(c, &s, tag))
-        ask(c, q, &s, tag);
+        ask_store(c, q, &s, tag);
     session_ref_close(c, &s);
 }

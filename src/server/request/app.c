@@ -57,7 +57,7 @@ static bool allowed(struct call *c)
 }
 
 /* Runs on a worker, or on the connection's thread where the handler never blocks. */
-static void run(struct http_request *r)
+static void app_run(struct http_request *r)
 {
     struct call *c = r->app;
     if (allowed(c) && params_body(r, c->route, c->values))
@@ -65,13 +65,13 @@ static void run(struct http_request *r)
 }
 
 /* A piece of a body that is taken as it comes. */
-static int take(struct http_request *r, const char *data, size_t n)
+static int app_take(struct http_request *r, const char *data, size_t n)
 {
     struct call *c = r->app;
     return allowed(c) ? api_events_stream_take(c, data, n) : GPUFL_E_PERM;
 }
 
-static void done(struct http_request *r)
+static void app_done(struct http_request *r)
 {
     struct call *c = r->app;
     if (c && c->done)
@@ -86,7 +86,7 @@ static bool quick(const struct route *route)
     return id == ROUTE_healthz || id == ROUTE_version;
 }
 
-static void begin(void *arg, struct http_request *r)
+static void app_begin(void *arg, struct http_request *r)
 {
     const struct parts *s = arg;
     const char *why;
@@ -121,21 +121,21 @@ static void begin(void *arg, struct http_request *r)
     if (!params_read(r, route, c->values))
         return;
     r->app = c;
-    r->handle = run;
-    r->done = done;
+    r->handle = app_run;
+    r->done = app_done;
     r->quick = quick(route);
     r->body_max = r->method == HTTP_GET || r->method == HTTP_HEAD ? 0 : BODY_JSON_MAX;
     if (r->slot == ROUTE_sql && s->selects)
         r->workers = s->selects; /* they wait for seconds */
     if (r->slot == ROUTE_events_stream) {
-        r->consume = take;
+        r->consume = app_take;
         r->workers = s->uploads;
         r->body_max = (size_t)s->body_max;
     }
 }
 
 /* The path is logged, the query is not: it may hold a token. */
-static void seen(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole)
+static void app_seen(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole)
 {
     const struct parts *s = arg;
     int64_t took = clock_mono() - r->began;
@@ -162,5 +162,5 @@ static void seen(void *arg, const struct http_request *r, int status, uint64_t s
 
 struct http_app app_of(struct parts *s)
 {
-    return (struct http_app){.arg = s, .begin = begin, .seen = seen};
+    return (struct http_app){.arg = s, .begin = app_begin, .seen = app_seen};
 }
