@@ -281,6 +281,13 @@ GPUFL_API int InitializeInjection(void);
  * capture is disabled, or the client offers nothing. */
 GPUFL_API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table));
 
+/* Entry point of libgpufl-rocprofiler.so, the library that ROCP_TOOL_LIBRARIES names: the
+ * arguments of rocprofiler_configure, and an address in the rocprofiler-sdk that called it. Returns
+ * what rocprofiler_configure is to return, which stays valid; NULL: capture is disabled, or cannot
+ * record here. Starts a session once the tool is initialized, unless one runs. Any thread. */
+GPUFL_API void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime,
+                                               uint32_t priority, void *client, const void *code);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,8 +141,9 @@ struct sink_ops {
     void (*wait)(struct sink *s, const struct wait *w);
 
     /* [collector] Ids. name: any text, copied; the pointer is used as a cache
-     * key but its content is compared. config: key columns filled, id and occ_*
-     * ignored: the sink computes them once per distinct launch configuration. */
+     * key but its content is compared. config: key columns filled, id ignored; occ_*, too,
+     * where the backend's vendor has units of occupancy: the sink computes them then, once per
+     * distinct launch configuration. */
     uint32_t (*name)(struct sink *s, const char *text);
     uint32_t (*device)(struct sink *s, const struct device_row *d); /* key: index */
     uint32_t (*stream)(struct sink *s, uint32_t device, int64_t context, int64_t number);
@@ -183,8 +184,19 @@ struct sink_ops {
     void (*wake)(struct sink *s);
 };
 
+/* Ranges that a program marks through the vendor's library, as scopes. A pushed one is the calling
+ * thread's; a started one ends on any thread, by the number that start returned (0: not recorded).
+ * text: as the program gave it, NULL included. [hot] */
+struct sink_ranges {
+    void (*push)(const char *text);
+    void (*pop)(void);
+    uint64_t (*start)(const char *text);
+    void (*stop)(uint64_t range);
+};
+
 struct sink {
     const struct sink_ops *ops;
+    const struct sink_ranges *ranges; /* NULL: none are taken */
 };
 
 /* ---- tracing ops ---------------------------------------------------------------------- */
@@ -425,6 +437,16 @@ struct counter_visit {
     int64_t patience; /* ns for counters outside the sets of one chip; the rest is not asked */
 };
 
+/* A vendor's library calls its tool (vendor.h, injection_library): the arguments of that call. */
+struct tool_call {
+    uint32_t version;
+    const char *runtime;
+    uint32_t priority;
+    void *client;
+    const void *code;   /* an address in the library that calls */
+    int (*begin)(void); /* begins a session as soon as the tool can record; NULL: one begins it */
+};
+
 struct backend {
     const char *name; /* nvidia, amd, none, sim */
     bool simulated;
@@ -439,6 +461,8 @@ struct backend {
      * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
      * initialization. */
     bool (*in_use)(void);
+    /* Optional: the vendor's library calls its tool. Returns what the library is to get. [any] */
+    void *(*tool)(const struct tool_call *c);
     /* [any] Optional: the program has loaded the vendor's driver or runtime. */
     bool (*loaded)(void);
     /* What a session has to say of the backend's records; static text. NULL: nothing. */
@@ -469,6 +493,9 @@ const char *all_devices_caution(const struct devices *d);
  * NULL and a sentence for a number that is none's. [owner] */
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
 
+/* Hands a tool's call to the backend that has a tool. From then on Auto takes this backend: the
+ * program uses its GPU. NULL: no backend has one. [any] */
+void *backend_tool(const struct tool_call *c);
 /* A real GPU's backend that is usable, too, beside the one given; NULL: none is. [owner] */
 const struct backend *backend_other(const struct backend *b);
 

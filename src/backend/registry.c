@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #ifndef GPUFL_BACKENDS_DEF /* a test has other ones */
@@ -33,8 +34,18 @@ static bool usable(const struct backend *b)
     return p.usable;
 }
 
+/* The backend whose tool the vendor's library has called. Relaxed: written before the session that
+ * reads it begins, on the same thread. */
+static _Atomic(const struct backend *) called;
+
 static const struct backend *first_usable(void)
 {
+    const struct backend *from_tool = atomic_load_explicit(&called, memory_order_relaxed);
+    if (from_tool) {
+        log_debug_each("probe: backend %s is taken, whose library called its tool",
+                       from_tool->name);
+        return from_tool;
+    }
     const struct backend *first = NULL, *loaded = NULL;
     for (const struct backend *const *b = backends; *b; b++) {
         if ((*b)->simulated || *b == &backend_none)
@@ -67,5 +78,15 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
         return by_kind[number];
     err_set(e, GPUFL_E_INVAL, "there is no backend number %d: enum gpufl_backend has the numbers",
             (int)kind);
+    return NULL;
+}
+
+void *backend_tool(const struct tool_call *c)
+{
+    for (const struct backend *const *b = backends; *b; b++)
+        if ((*b)->tool) {
+            atomic_store_explicit(&called, *b, memory_order_relaxed);
+            return (*b)->tool(c);
+        }
     return NULL;
 }

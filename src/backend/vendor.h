@@ -73,6 +73,13 @@ struct vendor {
     /* Variables of the environment that make the driver, and the library of ranges (NVTX), load a
      * library. */
     const char *injection, *injection_ranges; /* NULL: there is none */
+    /* The file beside libgpufl.so that `injection` names, in a list (':') with what stood there;
+     * NULL: it names libgpufl.so, and nothing else. */
+    const char *injection_library;
+    /* With injection_library: finds the vendor's library that loads it, without which the variable
+     * would end programs; injection_host is the variable that names this library. */
+    bool (*injection_find)(char *path, size_t size);
+    const char *injection_host;
     const char *driver;         /* library that every program on the GPU opens; NULL: none */
     const char *driver_folders; /* where it may lie, beyond where the loader looks; by ':' */
     const char *no_driver;      /* what is said where the driver does not load */

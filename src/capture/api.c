@@ -2,6 +2,7 @@
  * sampling and report. Hot ones look at the gate and nothing else when it is off. */
 #include <gpufl/gpufl.h>
 
+#include "backend/backend.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/process/float_env.h"
@@ -261,6 +262,13 @@ int InitializeInjection(void)
     return rc == 0 || rc == GPUFL_E_STATE; /* STATE: not wanted, or captured and over */
 }
 
+/* A session of the program's own may run already. */
+static int begin_injected(void)
+{
+    FLOAT_ENV_DEFAULT;
+    return session_start(NULL, true);
+}
+
 int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
 {
     if (options_disabled())
@@ -268,4 +276,27 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
     FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     return other ? other->inject_nvtx(get_export_table) : nvtx_attach(get_export_table);
+}
+
+/* Called by rocprofiler-sdk through libgpufl-rocprofiler.so, inside the program's first HIP call.
+ * Returns a struct rocp_tool, or NULL where this process is not to be recorded. */
+void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime, uint32_t priority,
+                                     void *client, const void *code)
+{
+    if (options_disabled()) {
+        (void)mark_send(MARK_DISABLED, "GPUFL_DISABLED");
+        return NULL;
+    }
+    FLOAT_ENV_DEFAULT;
+    const struct copies_calls *other = copies_first();
+    if (other)
+        return other->inject_rocprofiler(version, runtime, priority, client, code);
+    (void)mark_send(MARK_LOADED, "");
+    struct tool_call c = {.version = version,
+                          .runtime = runtime,
+                          .priority = priority,
+                          .client = client,
+                          .code = code,
+                          .begin = begin_injected};
+    return backend_tool(&c);
 }

@@ -27,6 +27,7 @@ static const struct dl_symbol symbols[] = {
 #undef F
         {"InitializeInjection", offsetof(struct copies_calls, inject), true},
     {"InitializeInjectionNvtx2", offsetof(struct copies_calls, inject_nvtx), true},
+    {"InitializeInjectionRocprofiler", offsetof(struct copies_calls, inject_rocprofiler), true},
 };
 
 struct found {

@@ -39,6 +39,8 @@ struct copies_calls {
 #undef F
     int (*inject)(void);
     int (*inject_nvtx)(const void *(*get_export_table)(uint32_t table));
+    void *(*inject_rocprofiler)(uint32_t version, const char *runtime, uint32_t priority,
+                                void *client, const void *code);
 };
 
 /* The copy that does the work, where it is not this one; NULL: this one. Looks once. [any] */

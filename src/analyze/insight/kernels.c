@@ -35,16 +35,37 @@ void insight_put_kernel(const struct model *m, uint32_t name, struct buf *out)
 /* A limit of occupancy, and what to do about it. */
 static const struct limiter {
     const char *key, *text, *next;
+    bool amd; /* counts wavefronts of a compute unit */
 } limiters[] = {
     {"registers", "registers",
      "Let the compiler use fewer registers, and watch that nothing spills. Use __launch_bounds__ "
-     "or -maxrregcount, unroll less, or cut the kernel in two."},
+     "or -maxrregcount, unroll less, or cut the kernel in two.",
+     false},
     {"shared_mem", "shared memory",
-     "Use less shared memory a block: smaller tiles, smaller types, or reuse of one buffer."},
+     "Use less shared memory a block: smaller tiles, smaller types, or reuse of one buffer.",
+     false},
     {"warps", "the size of its blocks",
-     "Choose blocks whose warps divide the SM's warp slots (128 or 256 threads)."},
-    {"blocks", "the number of blocks an SM can hold", "Choose larger blocks: 128 threads or more."},
-    {NULL, "its launch configuration", "See what limits it."},
+     "Choose blocks whose warps divide the SM's warp slots (128 or 256 threads).", false},
+    {"blocks", "the number of blocks an SM can hold", "Choose larger blocks: 128 threads or more.",
+     false},
+    {"vgprs", "vector registers",
+     "Let the compiler use fewer vector registers, and watch that nothing goes to scratch. Use "
+     "__launch_bounds__, unroll less, or cut the kernel in two.",
+     true},
+    {"sgprs", "scalar registers",
+     "Use fewer scalar registers: fewer arguments and constants that are live at once, or a kernel "
+     "cut in two.",
+     true},
+    {"lds", "LDS",
+     "Use less LDS (shared memory) a workgroup: smaller tiles, smaller types, or reuse of one "
+     "buffer.",
+     true},
+    {"wavefronts", "the size of its workgroups",
+     "Choose workgroups whose wavefronts divide the compute unit's slots (128 or 256 work-items).",
+     true},
+    {"workgroups", "the number of workgroups a compute unit can hold",
+     "Choose larger workgroups: 256 work-items or more.", true},
+    {NULL, "its launch configuration", "See what limits it.", false},
 };
 
 static const struct limiter *find_limiter(const char *key)
@@ -62,7 +83,8 @@ static bool is_low(const struct model *m, const struct config_row *c)
         return false;
     double percent = 100 * (double)c->occ_warps / (double)c->occ_max_warps;
     return percent < INSIGHT_occupancy ||
-           (percent < INSIGHT_occupancy_registers && !strcmp(limiter, "registers"));
+           (percent < INSIGHT_occupancy_registers &&
+            (!strcmp(limiter, "registers") || !strcmp(limiter, "vgprs")));
 }
 
 /* Whether a part of a kernel's time can be seen in what shares are of. */
@@ -117,9 +139,9 @@ static int add_occupancy(const struct model *m, const struct kernel_name *k, con
     rc = insight_say(&i->title, &text);
     insight_put_kernel(m, k->name, &text);
     buf_printf(&text,
-               ": %lld of %lld warps of an SM at most (%s), limited by %s, in %s launches of "
-               "%s together.",
-               (long long)c->occ_warps, (long long)c->occ_max_warps, a, limit->text,
+               ": %lld of %lld %s at most (%s), limited by %s, in %s launches of %s together.",
+               (long long)c->occ_warps, (long long)c->occ_max_warps,
+               limit->amd ? "wavefronts of a compute unit" : "warps of an SM", a, limit->text,
                units_count(b, (int64_t)l->calls), units_time(d, l->time));
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

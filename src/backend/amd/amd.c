@@ -1,7 +1,8 @@
-/* amd.c - the AMD backend: AMD SMI or ROCm SMI for metrics. */
+/* amd.c - the AMD backend: rocprofiler-sdk for tracing, AMD SMI or ROCm SMI for metrics. */
 #include "backend/amd/devices.h"
 #include "backend/amd/probe.h"
 #include "backend/amd/trace.h"
+#include "backend/amd/trace/tool.h"
 #include "backend/backend.h"
 
 extern const struct vendor vendor_amd;
@@ -13,6 +14,7 @@ const struct backend backend_amd = {
     .trace = &amd_trace,
     .devices = &amd_devices,
     .usable = amd_usable,
+    .tool = tool_configure,
     .loaded = amd_loaded,
     .caution = "the backend Amd is " AMD_UNVERIFIED
                ": it was made from AMD's headers and tested over simulated libraries only",

@@ -3,11 +3,20 @@ list(APPEND sources
   amd/amd.c
   amd/devices.c
   amd/probe.c
-  amd/trace.c
   amd/device/amdsmi.c
   amd/device/metrics.c
   amd/device/rocm.c
   amd/library/amd_smi.c
   amd/library/driver.c
   amd/library/library.c
-  amd/library/rocm_smi.c)
+  amd/library/rocm_smi.c
+  amd/occupancy.c
+  amd/trace/agents.c
+  amd/trace/calls.c
+  amd/trace/delivery.c
+  amd/trace/markers.c
+  amd/trace/records.c
+  amd/trace/sdk.c
+  amd/trace/symbols.c
+  amd/trace/tool.c
+  amd/trace/trace.c)

@@ -2,6 +2,8 @@
  * backend/vendor.h. */
 #include "backend/vendor.h"
 
+#include "backend/amd/find.h"
+
 extern const struct vendor vendor_amd;
 
 static const char *const devices[] = {"/dev/kfd", NULL};
@@ -33,6 +35,10 @@ static const struct vendor_rule rules[] = {
 
 const struct vendor vendor_amd = {
     .name = "amd",
+    .injection = "ROCP_TOOL_LIBRARIES",
+    .injection_library = "libgpufl-rocprofiler.so",
+    .injection_find = amd_find_sdk,
+    .injection_host = "ROCPROFILER_REGISTER_LIBRARY",
     .devices = devices,
     .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",

@@ -61,8 +61,8 @@ static char *registered;
 static _Atomic uint32_t registered_used; /* bytes. Relaxed */
 /* The names of the program's domains, by handle. Each is written once (release) and read with
  * acquire. */
-static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx"};
-static _Atomic uint32_t domain_count = 1;
+static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx", "roctx"};
+static _Atomic uint32_t domain_count = 2;
 
 static _Atomic bool attached; /* some client's calls come here */
 static _Atomic bool wanted;   /* the session takes ranges */
@@ -416,6 +416,36 @@ static nvtx_domain create_w(const wchar_t *name)
     struct text t;
     text_wide(&t, name);
     return domain_add(&t);
+}
+
+/* ---- ranges that a backend hands over ------------------------------------------------------- */
+
+enum { DOMAIN_ROCTX = 1 };
+
+static void roctx_push(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    (void)range_push(DOMAIN_ROCTX, &t);
+}
+
+static void roctx_pop(void)
+{
+    (void)pop(DOMAIN_ROCTX);
+}
+
+static uint64_t roctx_start(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    return start(DOMAIN_ROCTX, &t);
+}
+
+const struct sink_ranges *nvtx_ranges(void)
+{
+    static const struct sink_ranges ranges = {roctx_push, roctx_pop, roctx_start, end};
+    pthread_once(&once, begin_once);
+    return &ranges;
 }
 
 /* ---- attaching ---------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #ifndef GPUFL_CAPTURE_NVTX_NVTX_H
 #define GPUFL_CAPTURE_NVTX_NVTX_H
 
+#include "backend/backend.h"
 #include "capture/options/options.h"
 
 /* Takes an NVTX client's calls; export: of abi.h. False: it offers none. [any] */
@@ -14,6 +15,9 @@ bool nvtx_attach(const void *(*export)(uint32_t table));
 /* A session begins: takes ranges where the option says so, and says where they go to
  * another tool. [owner] */
 void nvtx_begin(const struct options *o);
+
+/* Takes ranges of rocTX, which a backend hands over: scopes with the tag "roctx". */
+const struct sink_ranges *nvtx_ranges(void);
 
 /* Writes what became of the ranges. [collector] */
 void nvtx_conclude(void);

@@ -178,7 +178,7 @@ static uint32_t config_add(struct ids *t, struct id_entry *e, struct fingerprint
     const struct device_row *d =
         c->device > 0 && c->device <= IDS_DEVICES ? &t->devices[c->device - 1] : NULL;
     row.id = table_add(&t->configs, e, key);
-    if (occupancy_of_config(&row, d, t->units, &limiter))
+    if (t->units && occupancy_of_config(&row, d, t->units, &limiter))
         row.occ_limiter = t->limiters[limiter];
     (void)writer_define(t->writer, RECORD_config, (const int64_t *)&row);
     return (uint32_t)row.id;

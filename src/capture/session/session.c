@@ -182,6 +182,7 @@ static void open_gate(struct session *s)
     sink_begin(c->writer, names_table(), c->backend);
     stacking_begin(&s->options, c->engine);
     nvtx_begin(&s->options);
+    capture_sink.sink.ranges = nvtx_ranges();
     threads_begin_session();
     scopes_begin_session(&c->drain, engines_bits(c->engine) & ENGINE_PM_SAMPLING
                                         ? s->options.pm_sampling_interval_us * 1000 / 2

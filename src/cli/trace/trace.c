@@ -11,6 +11,7 @@
 #include "capture/options/options.h"
 #include "cli/cmd.h"
 #include "cli/trace/finish.h"
+#include "cli/trace/injections.h"
 #include "cli/trace/options.h"
 #include "cli/trace/place.h"
 #include "cli/trace/run.h"
@@ -32,7 +33,6 @@
 #define SECOND INT64_C(1000000000)
 
 enum {
-    VENDORS_MOST = 4,
     KILL_AFTER_S = 10, /* from TERM to KILL */
     GRACE_S = 5,       /* for a session to write its end after --duration */
     SETTLE_MS = 250,   /* for the program to end after a second Ctrl-C */
@@ -52,6 +52,7 @@ struct trace {
     struct trace_sampler sampler; /* of engine Monitor */
     bool sampled;                 /* the run's only session is the sampler's */
     struct buf settings;          /* GPUFL_TRACE_OPTIONS */
+    struct injections injections; /* of the program that starts */
     int report_fd;                /* --report FILE, opened before the program starts; -1: none */
     bool capturing;               /* the program is being captured */
     size_t reported;              /* sessions that were reported while the program ran */
@@ -68,7 +69,8 @@ static void warn_replaced(const struct trace *t)
 {
     for (const struct vendor *const *v = vendors; *v; v++) {
         const char *name = (*v)->injection, *old = name ? getenv(name) : NULL;
-        if (old && *old && strcmp(old, t->place.library) != 0 && !t->request.quiet)
+        if (old && *old && !(*v)->injection_library && strcmp(old, t->place.library) != 0 &&
+            !t->request.quiet)
             fprintf(stderr, "gpufl trace: %s was set to %s; that tool is replaced in this run\n",
                     name, old);
     }
@@ -185,27 +187,12 @@ static int prepare(struct trace *t)
     return CMD_CONTINUE;
 }
 
-/* Adds the variables that make each vendor's driver, and its library of ranges, load the capture
- * library. Returns how many. A tool of the user's own keeps the ranges; the session says so. */
-static size_t put_injections(const struct trace *t, struct run_variable *env, size_t room)
-{
-    size_t n = 0;
-    for (const struct vendor *const *v = vendors; *v && n + 2 <= room; v++) {
-        const char *ranges = (*v)->injection_ranges, *old = ranges ? getenv(ranges) : NULL;
-        if ((*v)->injection)
-            env[n++] = (struct run_variable){(*v)->injection, t->place.library};
-        if (ranges && (!old || !*old))
-            env[n++] = (struct run_variable){ranges, t->place.library};
-    }
-    return n;
-}
-
 static int start(struct trace *t)
 {
     struct err e = {0};
     char dir[PATH_MAX + 2];
-    struct run_variable env[2 * VENDORS_MOST + 3] = {{0}}; /* the last one ends it */
-    size_t n = put_injections(t, env, 2 * VENDORS_MOST);
+    struct run_variable env[INJECTIONS_MOST + 3] = {{0}}; /* the last one ends it */
+    size_t n = injections_put(&t->injections, t->place.library, env);
     env[n++] = (struct run_variable){"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)};
     if (*t->request.around.log_path && !t->request.output) {
         /* absolute, and each pass its own: the program may change its directory */

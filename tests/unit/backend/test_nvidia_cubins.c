@@ -41,7 +41,7 @@ static int crc(struct pc_crc_params *p)
 }
 
 static const struct sink_ops ops = {.keep = keep, .message = message};
-static struct sink sink = {&ops};
+static struct sink sink = {.ops = &ops};
 
 static int begin(void **state)
 {

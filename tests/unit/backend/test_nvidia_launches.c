@@ -57,7 +57,7 @@ static const struct sink_ops sink_ops = {.launch = sink_launch,
                                          .kernel = sink_kernel,
                                          .in_scope = sink_in_scope,
                                          .message = sink_message};
-static struct sink sink = {&sink_ops};
+static struct sink sink = {.ops = &sink_ops};
 
 /* ---- a CUPTI that remembers what was enabled ------------------------------------------- */
 

@@ -84,7 +84,7 @@ static const struct sink_ops sink_ops = {
     .lost = sink_lost,
     .message = sink_message,
 };
-static struct sink sink = {&sink_ops};
+static struct sink sink = {.ops = &sink_ops};
 
 #define ROW(i, type) ((const struct type##_row *)rows[i].cells)
 

@@ -43,7 +43,7 @@ static void sink_wait(struct sink *s, const struct wait *w)
 
 static const struct sink_ops sink_ops = {
     .launch = sink_launch, .in_scope = sink_in_scope, .stack = sink_stack, .wait = sink_wait};
-static struct sink sink = {&sink_ops};
+static struct sink sink = {.ops = &sink_ops};
 
 /* ---- a CUPTI with two contexts --------------------------------------------------------- */
 

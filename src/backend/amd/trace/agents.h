@@ -1,0 +1,37 @@
+/* agents.h - the GPUs as rocprofiler-sdk knows them, and the program's numbers for them.
+ *
+ * Filled once, when the tool is initialized; constant from then on. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_AGENTS_H
+#define GPUFL_BACKEND_AMD_TRACE_AGENTS_H
+
+#include "backend/amd/trace/sdk.h"
+#include "backend/backend.h"
+
+enum { AGENTS_MOST = 64, AGENT_UNKNOWN = -1 };
+
+struct agent {
+    uint64_t id; /* the library's */
+    struct device_row row;
+    struct device_text text;
+    bool wave32; /* its usual wavefronts have 32 work-items */
+};
+
+/* Asks the library, and reads which GPUs the program may use (ROCR_VISIBLE_DEVICES,
+ * HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES). 0 or GPUFL_E_VENDOR. [owner] */
+int agents_find(const struct rocp *sdk, struct err *e);
+
+const struct agent *agents_at(int index);
+
+/* Index of an agent; AGENT_UNKNOWN: no GPU has this id. [any] */
+int agents_index(uint64_t id);
+
+/* Index of the program's device of this number; AGENT_UNKNOWN: its variables name GPUs by what is
+ * no number, or it has none of this number. [hot] */
+int agents_of_ordinal(int ordinal);
+
+/* Applies a list of numbers ("2,0") to a choice of `count` devices, of which there are *count
+ * afterwards. A number that is none ends the list, as in the runtime; false: an entry is no
+ * number, so that the choice is unknown. Pure. */
+bool agents_choose(const char *list, int *chosen, int *count);
+
+#endif

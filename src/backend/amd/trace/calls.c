@@ -1,0 +1,370 @@
+/* calls.c - see calls.h. */
+#include "backend/amd/trace/calls.h"
+
+#include "backend/amd/trace/agents.h"
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum does { DOES_NOTHING, DOES_LAUNCH, DOES_GRAPH, DOES_WAIT, DOES_SYNC, DOES_DEVICE };
+
+enum { NONE = 0xff };
+enum { ASYNC = 1, ALWAYS = 2, RECORD = 4, OWN_STREAM = 8, EVENT = 16 };
+
+enum {
+    OPERATIONS = 2048,
+    REMEMBERED = 1 << 16, /* calls; a power of two */
+    HANDLES = 1 << 12,    /* streams, and as many graphs */
+    COST_SAMPLE = 64,
+    LEGACY_STREAM = 1,
+    THREAD_STREAM = 2,
+};
+
+/* A call that is only reported where it was long: beyond this it waited for something. */
+#define LONG_NS 10000
+
+/* The word of a call: its start in the lower bits, its stack above. */
+#define START_BITS 47
+#define START_MASK ((UINT64_C(1) << START_BITS) - 1)
+
+_Static_assert(SINK_STACK_MOST < 1 << (64 - START_BITS), "a stack's id fits above the start");
+
+static const struct form {
+    const char *name;
+    uint8_t does, wait, bytes_at, unit, stream_at, flags;
+} forms[] = {
+    {NULL, 0, 0, 0, 0, 0, 0},
+#define CALL(name, does, wait, bytes_at, unit, stream_at, flags)                                   \
+    {#name, DOES_##does, WAIT_##wait, bytes_at, unit, stream_at, flags},
+#include "backend/amd/trace/calls.def"
+};
+
+_Static_assert(sizeof forms / sizeof *forms <= CALLS_MOST, "room for all calls");
+
+/* A remembered call. Its thread writes key 0, the facts, and the key (release); a reader that
+ * finds the key before (acquire) and after has facts that belong together. */
+struct remembered {
+    _Atomic uint64_t key;   /* correlation id */
+    _Atomic uint64_t place; /* stream << 32 | graph */
+    _Atomic int64_t bytes;
+    _Atomic uint32_t kind; /* wait | async << 8 | copy << 16 */
+};
+
+/* Small numbers for handles. A handle is stored with a compare-and-swap, and stays. */
+struct handles {
+    _Atomic uint64_t handle[HANDLES];
+};
+
+static struct {
+    uint8_t form[OPERATIONS];          /* index of forms by operation; written before callbacks */
+    _Atomic(struct sink *) sink;       /* release by calls_report, acquire by callbacks */
+    _Atomic uint64_t session;          /* counts calls_report; relaxed */
+    _Atomic int64_t since;             /* ns: when the session began; relaxed */
+    _Atomic bool waits, syncs, graphs; /* as the session wants; relaxed */
+    _Atomic uint64_t launched;         /* relaxed */
+    _Atomic int64_t cost;              /* ns in measured callbacks; relaxed */
+    struct remembered remembered[REMEMBERED];
+    struct handles streams, execs;
+} me;
+
+static __thread struct {
+    int device;      /* of the last hipSetDevice */
+    unsigned events; /* callbacks, to measure one in COST_SAMPLE */
+} here __attribute__((tls_model("initial-exec")));
+
+/* ---- numbers of operations ----------------------------------------------------------- */
+
+struct finding {
+    const struct rocp *sdk;
+    uint32_t *operations;
+    size_t count;
+};
+
+static int on_operation(int kind, uint32_t operation, void *data)
+{
+    struct finding *f = data;
+    const char *name = NULL;
+    if (operation >= OPERATIONS || f->sdk->rocprofiler_query_callback_tracing_kind_operation_name(
+                                       kind, operation, &name, NULL) != ROCP_OK)
+        return 0;
+    for (size_t i = 1; name && i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(name, forms[i].name) == 0 && !me.form[operation]) {
+            me.form[operation] = (uint8_t)i;
+            f->operations[f->count++] = operation;
+        }
+    return 0;
+}
+
+size_t calls_find(const struct rocp *sdk, uint32_t operations[CALLS_MOST])
+{
+    struct finding f = {.sdk = sdk, .operations = operations};
+    int kind = sdk->kinds[ROCP_HIP_RUNTIME_API];
+    memset(me.form, 0, sizeof me.form);
+    if (kind != ROCP_NO_KIND)
+        (void)sdk->rocprofiler_iterate_callback_tracing_kind_operations(kind, on_operation, &f);
+    return f.count;
+}
+
+/* ---- arguments ----------------------------------------------------------------------- */
+
+static uint64_t argument(const struct rocp_call *c, unsigned offset)
+{
+    uint64_t value;
+    if (offset == NONE || c->size < sizeof *c + offset + sizeof value)
+        return 0;
+    memcpy(&value, c->arguments + offset, sizeof value);
+    return value;
+}
+
+static int result_of(const struct rocp_call *c)
+{
+    int result;
+    if (c->size < sizeof *c + ROCP_RETURN_BYTES)
+        return 0;
+    memcpy(&result, (const char *)c + c->size - ROCP_RETURN_BYTES, sizeof result);
+    return result;
+}
+
+/* From 1, in the order of first use; 0: no room. Programs have few streams and graphs. */
+static uint32_t number_of(struct handles *h, uint64_t handle)
+{
+    for (uint32_t at = 0; at < HANDLES; at++) {
+        uint64_t there = atomic_load_explicit(&h->handle[at], memory_order_relaxed);
+        if (!there &&
+            atomic_compare_exchange_strong_explicit(&h->handle[at], &there, handle,
+                                                    memory_order_relaxed, memory_order_relaxed))
+            return at + 1;
+        if (there == handle)
+            return at + 1;
+    }
+    return 0;
+}
+
+/* The default stream is 0. A thread's own is told apart by the thread. */
+static uint32_t stream_of(const struct form *f, const struct rocp_call *c)
+{
+    if (f->stream_at == NONE || c->size < sizeof *c + f->stream_at + sizeof(uint64_t))
+        return f->does == DOES_WAIT && (f->flags & RECORD) && !(f->flags & ASYNC) ? 0
+                                                                                  : WAIT_NO_STREAM;
+    uint64_t handle = argument(c, f->stream_at);
+    if (handle == THREAD_STREAM || (!handle && (f->flags & OWN_STREAM)))
+        handle = (uint64_t)syscall(SYS_gettid) << 8 | THREAD_STREAM;
+    if (handle == 0 || handle == LEGACY_STREAM)
+        return 0;
+    uint32_t number = number_of(&me.streams, handle);
+    return number ? number : WAIT_NO_STREAM;
+}
+
+static int64_t bytes_of(const struct form *f, const struct rocp_call *c)
+{
+    uint64_t count = argument(c, f->bytes_at);
+    return f->bytes_at == NONE || count > INT64_MAX / 4 ? CELL_NULL : (int64_t)count * f->unit;
+}
+
+/* A number made of the event's handle: the same for the same event, and no address in the log. */
+static int64_t event_of(const struct form *f, const struct rocp_call *c)
+{
+    uint64_t handle = !(f->flags & EVENT) ? 0 : argument(c, f->stream_at == NONE ? 0 : 8);
+    return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;
+}
+
+/* ---- remembering --------------------------------------------------------------------- */
+
+static void remember(const struct form *f, const struct call_event *e, uint32_t stream)
+{
+    struct remembered *r = &me.remembered[e->correlation % REMEMBERED];
+    uint32_t graph = f->does == DOES_GRAPH ? number_of(&me.execs, argument(e->call, 0)) : 0;
+    uint64_t copy = f->wait == WAIT_COPY && f->bytes_at == 16 ? argument(e->call, 24) & 0xff : 0;
+    bool kinds = f->wait == WAIT_COPY && (f->stream_at == NONE || f->stream_at == 32);
+    atomic_store_explicit(&r->key, 0, memory_order_release);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&r->place, (uint64_t)stream << 32 | graph, memory_order_relaxed);
+    atomic_store_explicit(&r->bytes, bytes_of(f, e->call), memory_order_relaxed);
+    atomic_store_explicit(
+        &r->kind, f->wait | (f->flags & ASYNC ? 1u << 8 : 0) | (kinds ? (uint32_t)copy << 16 : 0),
+        memory_order_relaxed);
+    atomic_store_explicit(&r->key, e->correlation, memory_order_release);
+}
+
+bool calls_facts(uint64_t correlation, struct call_facts *out)
+{
+    struct remembered *r = &me.remembered[correlation % REMEMBERED];
+    *out = (struct call_facts){.stream = WAIT_NO_STREAM, .bytes = CELL_NULL};
+    if (!correlation || atomic_load_explicit(&r->key, memory_order_acquire) != correlation)
+        return false;
+    uint64_t place = atomic_load_explicit(&r->place, memory_order_relaxed);
+    int64_t bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
+    uint32_t kind = atomic_load_explicit(&r->kind, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&r->key, memory_order_relaxed) != correlation)
+        return false;
+    *out = (struct call_facts){.stream = (uint32_t)(place >> 32),
+                               .graph = (uint32_t)place,
+                               .bytes = bytes,
+                               .wait = kind & 0xff,
+                               .async = kind >> 8 & 1,
+                               .copy = kind >> 16 & 0xff};
+    return true;
+}
+
+/* ---- launches ------------------------------------------------------------------------ */
+
+static void launch_enter(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    bool graph = f->does == DOES_GRAPH;
+    remember(f, e, stream_of(f, e->call));
+    e->user->value = (uint64_t)clock_mono();
+    if (!graph) {
+        atomic_fetch_add_explicit(&me.launched, 1, memory_order_relaxed);
+        s->ops->kernel(s, (uint32_t)e->correlation);
+        return;
+    }
+    struct launch l = {.kind = LAUNCH_GRAPH,
+                       .correlation = (uint32_t)e->correlation,
+                       .kernels = CELL_NULL,
+                       .graph = number_of(&me.execs, argument(e->call, 0))};
+    s->ops->launch(s, &l);
+}
+
+static void launch_leave(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    int64_t start = (int64_t)e->user->value;
+    bool graph = f->does == DOES_GRAPH, failed = result_of(e->call) != 0;
+    if (start < atomic_load_explicit(&me.since, memory_order_relaxed))
+        return; /* entered before this session */
+    struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
+                       .correlation = (uint32_t)e->correlation,
+                       .kernels = graph ? CELL_NULL : 1,
+                       .graph = graph ? number_of(&me.execs, argument(e->call, 0)) : 0,
+                       .start = start};
+    if (failed && !graph)
+        atomic_fetch_sub_explicit(&me.launched, 1, memory_order_relaxed);
+    if (failed) {
+        s->ops->launch(s, &l);
+        return;
+    }
+    l.duration = clock_mono() - start;
+    if (graph && atomic_load_explicit(&me.graphs, memory_order_relaxed))
+        s->ops->launch(s, &l);
+}
+
+/* ---- waits --------------------------------------------------------------------------- */
+
+static void wait_enter(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    bool on = atomic_load_explicit(&me.waits, memory_order_relaxed);
+    bool sync = f->does == DOES_SYNC;
+    struct launch l = {.kind = LAUNCH_OTHER,
+                       .correlation = (uint32_t)e->correlation,
+                       .async = (f->flags & ASYNC) != 0};
+    if (f->flags & RECORD)
+        remember(f, e, stream_of(f, e->call));
+    if (on && (f->flags & ALWAYS))
+        l.stack = s->ops->stack(s);
+    bool joined = sync ? on && atomic_load_explicit(&me.syncs, memory_order_relaxed)
+                       : (f->flags & RECORD) != 0;
+    if (joined && ((l.stack && !sync) || s->ops->in_scope(s)))
+        s->ops->launch(s, &l);
+    e->user->value =
+        on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
+}
+
+static void wait_leave(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    uint64_t word = e->user->value;
+    int64_t now = clock_mono(), duration = (int64_t)(((uint64_t)now - word) & START_MASK);
+    bool always = f->flags & ALWAYS;
+    if (!word || (!always && duration < LONG_NS) ||
+        now - duration < atomic_load_explicit(&me.since, memory_order_relaxed))
+        return;
+    uint32_t stack = always ? (uint32_t)(word >> START_BITS) : s->ops->stack(s);
+    struct launch l = {
+        .kind = LAUNCH_OTHER, .correlation = (uint32_t)e->correlation, .stack = stack};
+    if ((f->flags & RECORD) && !always && stack)
+        s->ops->launch(s, &l);
+    bool sync = f->does == DOES_SYNC && atomic_load_explicit(&me.syncs, memory_order_relaxed);
+    int device = agents_of_ordinal(here.device);
+    struct wait w = {.call = (enum wait_call)f->wait,
+                     .async = (f->flags & ASYNC) != 0,
+                     .sync = sync,
+                     .correlation = (uint32_t)e->correlation,
+                     .device = device >= 0 ? (uint32_t)device : 0,
+                     .context = device >= 0 ? 0 : WAIT_NO_CONTEXT,
+                     .stream = stream_of(f, e->call),
+                     .stack = stack,
+                     .start = now - duration,
+                     .duration = duration,
+                     .bytes = bytes_of(f, e->call),
+                     .event = sync ? event_of(f, e->call) : 0};
+    s->ops->wait(s, &w);
+}
+
+/* ---- the callback -------------------------------------------------------------------- */
+
+static void device_leave(const struct call_event *e)
+{
+    if (result_of(e->call) == 0)
+        here.device = (int)(uint32_t)argument(e->call, 0);
+}
+
+static void handle(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    bool enters = e->phase == ROCP_ENTER, launch = f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
+    if (f->does == DOES_DEVICE) {
+        if (!enters)
+            device_leave(e);
+        return;
+    }
+    if (launch)
+        (enters ? launch_enter : launch_leave)(f, s, e);
+    else
+        (enters ? wait_enter : wait_leave)(f, s, e);
+}
+
+void calls_event(const struct call_event *e)
+{
+    struct sink *s = atomic_load_explicit(&me.sink, memory_order_acquire);
+    uint8_t form = e->operation < OPERATIONS ? me.form[e->operation] : 0;
+    if (!form || !e->call || (e->phase != ROCP_ENTER && e->phase != ROCP_EXIT))
+        return;
+    if (!s) {
+        e->user->value = 0;
+        if (forms[form].does == DOES_DEVICE && e->phase == ROCP_EXIT)
+            device_leave(e);
+        return;
+    }
+    bool measured = here.events++ % COST_SAMPLE == 0;
+    int64_t began = measured ? clock_mono() : 0;
+    uint64_t stacks = measured && s->ops->stacks ? s->ops->stacks(s) : 0;
+    handle(&forms[form], s, e);
+    if (measured && (!s->ops->stacks || s->ops->stacks(s) == stacks))
+        atomic_fetch_add_explicit(&me.cost, clock_mono() - began, memory_order_relaxed);
+}
+
+/* ---- the session --------------------------------------------------------------------- */
+
+void calls_report(struct sink *s, const struct trace_config *c)
+{
+    if (s) {
+        atomic_store_explicit(&me.waits, c->waits, memory_order_relaxed);
+        atomic_store_explicit(&me.syncs, c->synchronization, memory_order_relaxed);
+        atomic_store_explicit(&me.graphs, c->graph_launches, memory_order_relaxed);
+        atomic_store_explicit(&me.launched, 0, memory_order_relaxed);
+        atomic_store_explicit(&me.cost, 0, memory_order_relaxed);
+        atomic_store_explicit(&me.since, clock_mono(), memory_order_relaxed);
+    }
+    atomic_store_explicit(&me.sink, s, memory_order_release);
+}
+
+uint64_t calls_launched(void)
+{
+    return atomic_load_explicit(&me.launched, memory_order_relaxed);
+}
+
+int64_t calls_cost(void)
+{
+    return atomic_load_explicit(&me.cost, memory_order_relaxed) * COST_SAMPLE;
+}

@@ -1,0 +1,214 @@
+/* delivery.c - see delivery.h. */
+#include "backend/amd/trace/delivery.h"
+
+#include "backend/amd/trace/records.h"
+#include "backend/common/buffers.h"
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+enum { RECORD_MOST = 512, SECOND = 1000000000 };
+
+/* What a buffer of the pool begins with. */
+struct batch {
+    int64_t shift; /* ns: CLOCK_MONOTONIC - CLOCK_BOOTTIME as the library handed the records over */
+};
+
+/* What stands before each record in it. */
+struct packed {
+    uint32_t bytes; /* of the record, rounded up to 8 */
+    uint32_t kind;  /* the library's number */
+};
+
+static struct {
+    bool kinds[ROCP_BUFFER_KIND_COUNT];
+    struct buffers_list pools;
+    _Atomic(struct buffers *) pool; /* release, acquire */
+    _Atomic(struct sink *) sink;    /* NULL: nobody records. Release, acquire */
+    _Atomic uint64_t dropped;       /* that the library has told of, a running total */
+    struct queue_node *taken;       /* [collector] */
+    struct rocm_records records;    /* [collector] */
+    struct sink *owner_sink;        /* the session's [owner, collector] */
+} me;
+
+void delivery_kind(enum rocp_kind kind, bool recorded)
+{
+    me.kinds[kind] = recorded;
+}
+
+bool delivery_has(enum rocp_kind kind)
+{
+    return me.kinds[kind];
+}
+
+/* ---- the library's thread ------------------------------------------------------------ */
+
+static int64_t boot_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* Both clocks differ by the time that the machine slept. */
+static int64_t shift_now(void)
+{
+    int64_t before = boot_ns(), now = clock_mono(), after = boot_ns();
+    return now - (before + (after - before) / 2);
+}
+
+/* Reports what the library dropped since it told last. */
+static void count_dropped(struct sink *s, uint64_t total)
+{
+    uint64_t before = atomic_load_explicit(&me.dropped, memory_order_relaxed);
+    while (total > before)
+        if (atomic_compare_exchange_weak_explicit(&me.dropped, &before, total, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            if (s)
+                s->ops->lost(s, LOSS_DRIVER, total - before);
+            return;
+        }
+}
+
+struct packing {
+    struct buffers *pool;
+    struct sink *sink;
+    uint8_t *memory; /* NULL: none is open */
+    size_t used;
+    int64_t shift;
+    uint64_t refused; /* records without room */
+};
+
+static void give(struct packing *p)
+{
+    if (p->memory)
+        (void)buffers_give(p->pool, p->memory, p->used, false);
+    p->memory = NULL;
+}
+
+static bool room_for(struct packing *p, size_t bytes)
+{
+    if (p->memory && p->used + bytes > p->pool->size)
+        give(p);
+    if (p->memory)
+        return true;
+    p->memory = buffers_take(p->pool);
+    p->used = sizeof(struct batch);
+    if (p->memory)
+        memcpy(p->memory, &(struct batch){p->shift}, sizeof(struct batch));
+    return p->memory && p->used + bytes <= p->pool->size;
+}
+
+static void pack(struct packing *p, const struct rocp_header *h)
+{
+    const struct rocp_record *r = h->payload;
+    size_t bytes = r && h->category == ROCP_TRACING ? r->size : 0;
+    if (bytes < sizeof *r || bytes > RECORD_MOST) {
+        p->sink->ops->lost(p->sink, LOSS_UNKNOWN_RECORD, 1);
+        return;
+    }
+    struct packed head = {.bytes = (uint32_t)(bytes + 7) & ~7u, .kind = h->kind};
+    if (!room_for(p, sizeof head + head.bytes)) {
+        p->refused++;
+        return;
+    }
+    memcpy(p->memory + p->used, &head, sizeof head);
+    memcpy(p->memory + p->used + sizeof head, r, bytes);
+    p->used += sizeof head + head.bytes;
+}
+
+void delivery_take(uint64_t context, uint64_t buffer, struct rocp_header **headers, size_t count,
+                   void *data, uint64_t dropped)
+{
+    (void)context, (void)buffer, (void)data;
+    struct sink *s = atomic_load_explicit(&me.sink, memory_order_acquire);
+    struct packing p = {.pool = atomic_load_explicit(&me.pool, memory_order_acquire),
+                        .sink = s,
+                        .shift = shift_now()};
+    count_dropped(s, dropped);
+    if (!s || !p.pool)
+        return;
+    for (size_t i = 0; i < count; i++)
+        pack(&p, headers[i]);
+    give(&p);
+    if (p.refused)
+        s->ops->lost(s, LOSS_POOL, p.refused);
+    if (p.refused || buffers_pressing(p.pool))
+        s->ops->wake(s);
+}
+
+/* ---- the collector ------------------------------------------------------------------- */
+
+void delivery_gather(void)
+{
+    struct buffers *pool = atomic_load_explicit(&me.pool, memory_order_relaxed);
+    struct queue_node **end = &me.taken;
+    while (*end)
+        end = &(*end)->next;
+    *end = pool ? buffers_filled(pool) : NULL;
+}
+
+static void decode_one(const uint8_t *memory, size_t valid)
+{
+    struct batch b;
+    struct packed head;
+    memcpy(&b, memory, sizeof b);
+    for (size_t at = sizeof b; at + sizeof head <= valid; at += sizeof head + head.bytes) {
+        memcpy(&head, memory + at, sizeof head);
+        rocm_records_read(&me.records, head.kind, memory + at + sizeof head, b.shift);
+    }
+}
+
+void delivery_decode(void)
+{
+    struct buffers *pool = atomic_load_explicit(&me.pool, memory_order_relaxed);
+    struct queue_node *next;
+    for (struct queue_node *n = me.taken; n; n = next) {
+        struct buffer *b = (struct buffer *)n;
+        next = n->next;
+        if (!b->old)
+            decode_one(buffers_memory(pool, b), b->valid);
+        buffers_release(pool, b);
+    }
+    me.taken = NULL;
+}
+
+/* ---- the session --------------------------------------------------------------------- */
+
+int delivery_open(struct sink *s, int64_t buffer_bytes, int64_t pool_bytes)
+{
+    struct buffers *pool = buffers_open(&me.pools, buffer_bytes, pool_bytes);
+    if (!pool)
+        return GPUFL_E_NOMEM;
+    me.owner_sink = s;
+    rocm_records_open(&me.records, s);
+    atomic_store_explicit(&me.pool, pool, memory_order_release);
+    atomic_store_explicit(&me.sink, s, memory_order_release);
+    return 0;
+}
+
+void delivery_shut(void)
+{
+    atomic_store_explicit(&me.sink, NULL, memory_order_release);
+}
+
+void delivery_close(void)
+{
+    struct buffers *pool = atomic_load_explicit(&me.pool, memory_order_relaxed);
+    delivery_shut();
+    if (pool)
+        buffers_trim(pool);
+}
+
+void delivery_forget(void)
+{
+    atomic_store(&me.sink, NULL);
+    atomic_store(&me.pool, NULL);
+}
+
+uint64_t delivery_dispatches(void)
+{
+    return rocm_records_dispatches(&me.records);
+}

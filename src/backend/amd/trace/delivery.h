@@ -1,0 +1,35 @@
+/* delivery.h - records from the library's thread to the collector.
+ *
+ * A record is valid only inside the library's callback, so it is copied into a buffer of the
+ * session's pool, which the collector takes. The library's producers wait while a callback runs:
+ * it copies, and never waits. Where the pool has no room, records are counted as lost. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_DELIVERY_H
+#define GPUFL_BACKEND_AMD_TRACE_DELIVERY_H
+
+#include "backend/amd/trace/sdk.h"
+#include "backend/backend.h"
+
+/* The library records this kind, or not. [owner] */
+void delivery_kind(enum rocp_kind kind, bool recorded);
+bool delivery_has(enum rocp_kind kind);
+
+/* Buffers for a session, and where its losses are counted. 0 or GPUFL_E_NOMEM. [owner] */
+int delivery_open(struct sink *s, int64_t buffer_bytes, int64_t pool_bytes);
+/* From here on what comes is dropped; what came can be decoded. [owner] */
+void delivery_shut(void);
+void delivery_close(void); /* [owner] */
+
+/* In the child of a fork: stores only. */
+void delivery_forget(void);
+
+/* The library's callback; data: struct rocp. */
+rocp_buffer_fn delivery_take;
+
+/* Takes what came so far; then reads it into the sink. [collector] */
+void delivery_gather(void);
+void delivery_decode(void);
+
+/* Dispatch records that came in this session and belong to no graph. [any] */
+uint64_t delivery_dispatches(void);
+
+#endif

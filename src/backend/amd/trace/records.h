@@ -1,0 +1,33 @@
+/* records.h - what rocprofiler-sdk's records become: rows of kernels, copies, fills, allocations.
+ *
+ * The library has no kind for fills, nor for copies that a kernel of the runtime does: such a
+ * kernel is known by its name, and its call says what was filled or copied. [collector] */
+#ifndef GPUFL_BACKEND_AMD_TRACE_RECORDS_H
+#define GPUFL_BACKEND_AMD_TRACE_RECORDS_H
+
+#include "backend/amd/trace/agents.h"
+#include "backend/backend.h"
+
+#include <stdatomic.h>
+
+struct rocm_records {
+    struct sink *sink;
+    int64_t began; /* ns */
+    uint32_t devices[AGENTS_MOST];
+    bool time_said, name_said;
+    _Atomic uint64_t dispatches; /* of no graph; relaxed */
+};
+
+void rocm_records_open(struct rocm_records *r, struct sink *s);
+
+/* One record. shift: ns from its clock to ours. kind: the library's number. */
+void rocm_records_read(struct rocm_records *r, uint32_t kind, const void *record, int64_t shift);
+
+uint64_t rocm_records_dispatches(const struct rocm_records *r); /* [any] */
+
+/* Fills the occ_* columns except occ_limiter. Returns the limiter's name; NULL: not known. */
+struct symbol;
+const char *rocm_records_occupancy(const struct agent *a, const struct symbol *s,
+                                   struct config_row *row);
+
+#endif

@@ -1,0 +1,54 @@
+/* sdk.h - rocprofiler-sdk: the copy that is in the process, its kinds and operations by name.
+ *
+ * Two copies in one process do not see each other, so the copy that called our tool, or that the
+ * program has loaded, is the one to use. The table is constant once it is open. Any thread. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_SDK_H
+#define GPUFL_BACKEND_AMD_TRACE_SDK_H
+
+#include "backend/amd/trace/abi.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+
+/* What we read of the library: kinds by their names in it, which are the same in all versions. */
+#define ROCP_BUFFER_KINDS(K)   K(KERNEL_DISPATCH) K(MEMORY_COPY) K(MEMORY_ALLOCATION)
+#define ROCP_CALLBACK_KINDS(K) K(CODE_OBJECT) K(HIP_RUNTIME_API) K(MARKER_CORE_API)
+
+enum rocp_kind {
+#define ROCP_KIND(name) ROCP_##name,
+    ROCP_BUFFER_KINDS(ROCP_KIND) ROCP_BUFFER_KIND_COUNT,
+    ROCP_CALLBACK_KIND_FIRST = ROCP_BUFFER_KIND_COUNT - 1,
+    ROCP_CALLBACK_KINDS(ROCP_KIND) ROCP_KIND_COUNT
+#undef ROCP_KIND
+};
+
+enum { ROCP_NO_KIND = -1 };
+
+struct rocp { /* functions by name; those that are not required may be NULL */
+#define ROCP_MEMBER(required, result, name, arguments) result(*name) arguments;
+    ROCP_FUNCTIONS(ROCP_MEMBER)
+#undef ROCP_MEMBER
+    char path[256];
+    uint32_t version;           /* 10000 x major + 100 x minor + patch */
+    int kinds[ROCP_KIND_COUNT]; /* the library's number; ROCP_NO_KIND: this version lacks it */
+};
+
+/* Opens the copy that holds this address of code; NULL: one that is loaded already, else one that
+ * the loader finds. version and kinds are not set yet. GPUFL_E_UNAVAILABLE and what to install. */
+int rocp_open(struct rocp *sdk, const void *code, struct err *e);
+
+/* Asks for the numbers of kinds. Inside rocprofiler_configure or later. */
+void rocp_find_kinds(struct rocp *sdk);
+
+/* The library's own numbers of the kinds of records, for a reader of records. */
+enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
+
+/* A status of the library as a sentence; doing: "to create a context". Returns GPUFL_E_VENDOR. */
+int rocp_error(const struct rocp *sdk, int status, const char *doing, struct err *e);
+
+static inline bool rocp_new_form(const struct rocp *sdk)
+{
+    return sdk->version >= ROCP_NEW_FORM;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* symbols.h - kernels by the number that dispatches name them with.
+ *
+ * The library tells of each kernel as its code object is loaded, on the thread that loads it; a
+ * dispatch's record comes later. What was told stays for the life of the process: records may come
+ * after the code object is unloaded. A mutex guards the table: loading code is rare. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_SYMBOLS_H
+#define GPUFL_BACKEND_AMD_TRACE_SYMBOLS_H
+
+#include "backend/amd/trace/abi.h"
+
+#include <stdbool.h>
+
+struct symbol {
+    uint64_t kernel;
+    const char *name; /* mangled, without ".kd"; stays */
+    uint32_t group_bytes, private_bytes;
+    uint32_t sgprs, arch_vgprs, accum_vgprs;
+};
+
+/* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */
+bool symbols_add(const struct rocp_symbol *s);
+
+/* Copies what is known of a kernel. False: nothing is. [any] */
+bool symbols_find(uint64_t kernel, struct symbol *out);
+
+#endif

@@ -1,0 +1,287 @@
+/* tool.c - see tool.h. */
+#include "backend/amd/trace/tool.h"
+
+#include "backend/amd/trace/agents.h"
+#include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/delivery.h"
+#include "backend/amd/trace/markers.h"
+#include "backend/amd/trace/symbols.h"
+#include "base/log.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_BYTES = 4 << 20, WATERMARK_BYTES = 2 << 20 };
+
+enum tool_state { TOOL_NONE, TOOL_CONFIGURED, TOOL_READY, TOOL_FAILED };
+
+static struct {
+    struct rocp sdk;
+    struct rocp_tool tool;
+    int (*begin)(void); /* a session, once the tool is initialized; NULL: it has begun */
+    uint64_t main, code, markers, buffer;
+    bool has_markers;
+    struct err why;         /* of TOOL_FAILED */
+    _Atomic int state;      /* enum tool_state; release, acquire */
+    _Atomic bool finalized; /* release by finalize, acquire */
+    bool started;           /* [owner] */
+} me;
+
+/* ---- callbacks in both forms --------------------------------------------------------- */
+
+static void on_call(uint64_t correlation, uint32_t operation, uint32_t phase, void *payload,
+                    union rocp_user *user)
+{
+    calls_event(&(struct call_event){correlation, operation, phase, payload, user});
+}
+
+static void on_code(uint32_t operation, uint32_t phase, const void *payload)
+{
+    if (phase == ROCP_LOAD && operation == ROCP_CODE_KERNEL && payload)
+        (void)symbols_add(payload);
+}
+
+#define TWO_FORMS(name, body)                                                                      \
+    static void name##_old(struct rocp_callback_old r, union rocp_user *user, void *data)          \
+    {                                                                                              \
+        (void)data, (void)user;                                                                    \
+        body;                                                                                      \
+    }                                                                                              \
+    static void name##_new(struct rocp_callback_new r, union rocp_user *user, void *data)          \
+    {                                                                                              \
+        (void)data, (void)user;                                                                    \
+        body;                                                                                      \
+    }
+
+TWO_FORMS(call, on_call(r.internal, r.operation, r.phase, r.payload, user))
+TWO_FORMS(code, on_code(r.operation, r.phase, r.payload))
+TWO_FORMS(marker, markers_event(r.operation, r.phase, r.payload))
+
+#define FORM(name)                                                                                 \
+    (rocp_new_form(&me.sdk) ? (void *)(uintptr_t)name##_new : (void *)(uintptr_t)name##_old)
+
+/* ---- making -------------------------------------------------------------------------- */
+
+/* The first refusal ends a ladder of these. */
+static int ask(int status, const char *doing, struct err *e)
+{
+    return status == ROCP_OK ? 0 : rocp_error(&me.sdk, status, doing, e);
+}
+
+static int make_context(uint64_t *context, struct err *e)
+{
+    *context = 0; /* the library insists */
+    return ask(me.sdk.rocprofiler_create_context(context), "to create a context", e);
+}
+
+static int make_code(struct err *e)
+{
+    int rc = make_context(&me.code, e);
+    if (!rc && me.sdk.kinds[ROCP_CODE_OBJECT] == ROCP_NO_KIND)
+        rc = err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not tell of code objects", me.sdk.path);
+    rc = rc ? rc
+            : ask(me.sdk.rocprofiler_configure_callback_tracing_service(
+                      me.code, me.sdk.kinds[ROCP_CODE_OBJECT], NULL, 0, FORM(code), NULL),
+                  "to tell of code objects", e);
+    return rc ? rc : ask(me.sdk.rocprofiler_start_context(me.code), "to start a context", e);
+}
+
+static int make_calls(struct err *e)
+{
+    uint32_t operations[CALLS_MOST];
+    size_t count = calls_find(&me.sdk, operations);
+    if (!count)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not tell of HIP calls", me.sdk.path);
+    return ask(
+        me.sdk.rocprofiler_configure_callback_tracing_service(
+            me.main, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count, FORM(call), NULL),
+        "to tell of HIP calls", e);
+}
+
+static int make_buffer(struct err *e)
+{
+    uint64_t thread = 0;
+    me.buffer = 0;
+    int rc =
+        ask(me.sdk.rocprofiler_create_buffer(me.main, BUFFER_BYTES, WATERMARK_BYTES, ROCP_LOSSLESS,
+                                             delivery_take, &me.sdk, &me.buffer),
+            "to create a buffer", e);
+    rc = rc ? rc : ask(me.sdk.rocprofiler_create_callback_thread(&thread), "a thread", e);
+    rc = rc ? rc
+            : ask(me.sdk.rocprofiler_assign_callback_thread(me.buffer, thread),
+                  "a thread for the buffer", e);
+    for (int i = 0; !rc && i < ROCP_BUFFER_KIND_COUNT; i++) {
+        bool needed = i == ROCP_KERNEL_DISPATCH;
+        int status = me.sdk.kinds[i] == ROCP_NO_KIND
+                         ? -1
+                         : me.sdk.rocprofiler_configure_buffer_tracing_service(
+                               me.main, me.sdk.kinds[i], NULL, 0, me.buffer);
+        delivery_kind((enum rocp_kind)i, status == ROCP_OK);
+        if (needed)
+            rc = ask(status, "to record dispatches", e);
+    }
+    return rc;
+}
+
+static void make_markers(void)
+{
+    struct err unused;
+    me.has_markers =
+        me.sdk.kinds[ROCP_MARKER_CORE_API] != ROCP_NO_KIND && !make_context(&me.markers, &unused) &&
+        me.sdk.rocprofiler_configure_callback_tracing_service(
+            me.markers, me.sdk.kinds[ROCP_MARKER_CORE_API], NULL, 0, FORM(marker), NULL) == ROCP_OK;
+}
+
+static int make(struct err *e)
+{
+    rocp_find_kinds(&me.sdk);
+    int rc = agents_find(&me.sdk, e);
+    rc = rc ? rc : make_code(e);
+    rc = rc ? rc : make_context(&me.main, e);
+    rc = rc ? rc : make_calls(e);
+    rc = rc ? rc : make_buffer(e);
+    if (!rc)
+        make_markers();
+    return rc;
+}
+
+/* ---- the tool's life ----------------------------------------------------------------- */
+
+static int initialize(void *finalize, void *data)
+{
+    (void)finalize, (void)data;
+    int rc = make(&me.why);
+    atomic_store_explicit(&me.state, rc ? TOOL_FAILED : TOOL_READY, memory_order_release);
+    if (me.begin)
+        (void)me.begin(); /* also where making failed: the session says why */
+    return 0;
+}
+
+/* Runs with a lock of the library's held: nothing but stopping and flushing is safe. Records that
+ * come afterwards find the session's buffers, which stay. */
+static void finalize(void *data)
+{
+    (void)data;
+    if (atomic_load_explicit(&me.state, memory_order_acquire) != TOOL_READY)
+        return;
+    (void)me.sdk.rocprofiler_stop_context(me.main);
+    if (me.has_markers)
+        (void)me.sdk.rocprofiler_stop_context(me.markers);
+    (void)me.sdk.rocprofiler_flush_buffer(me.buffer);
+    atomic_store_explicit(&me.finalized, true, memory_order_release);
+}
+
+static void name_client(uint32_t version, void *client)
+{
+    static const char name[] = "gpufl";
+    if (version >= ROCP_NEW_FORM)
+        ((struct rocp_client_new *)client)->name = name;
+    else
+        ((struct rocp_client_old *)client)->name = name;
+}
+
+void *tool_configure(const struct tool_call *c)
+{
+    int none = TOOL_NONE;
+    if (!atomic_compare_exchange_strong_explicit(&me.state, &none, TOOL_CONFIGURED,
+                                                 memory_order_acq_rel, memory_order_acquire))
+        return NULL;
+    me.begin = c->begin;
+    int rc = rocp_open(&me.sdk, c->code, &me.why);
+    if (!rc && c->version < ROCP_OLDEST)
+        rc = err_set(&me.why, GPUFL_E_UNAVAILABLE,
+                     "%.160s is rocprofiler-sdk %u.%u.%u: ROCm 6.2 or later is needed", me.sdk.path,
+                     c->version / 10000, c->version / 100 % 100, c->version % 100);
+    if (rc) {
+        atomic_store_explicit(&me.state, TOOL_FAILED, memory_order_release);
+        if (c->begin)
+            (void)c->begin();
+        return NULL;
+    }
+    me.sdk.version = c->version;
+    name_client(c->version, c->client);
+    me.tool =
+        (struct rocp_tool){.size = sizeof me.tool, .initialize = initialize, .finalize = finalize};
+    return &me.tool;
+}
+
+/* ---- from the program's own code ----------------------------------------------------- */
+
+static struct rocp_tool *configure(uint32_t version, const char *runtime, uint32_t priority,
+                                   void *client)
+{
+    return tool_configure(
+        &(struct tool_call){.version = version,
+                            .runtime = runtime,
+                            .priority = priority,
+                            .client = client,
+                            .code = (void *)(uintptr_t)me.sdk.rocprofiler_force_configure});
+}
+
+int tool_force(struct err *e)
+{
+    static const char variable[] = "ROCPROFILER_REGISTER_LIBRARY";
+    int rc = rocp_open(&me.sdk, NULL, e);
+    if (rc)
+        return rc;
+    if (!getenv(variable)) /* so that the runtime finds this copy, and no other */
+        (void)setenv(variable, me.sdk.path, 0);
+    int status = me.sdk.rocprofiler_force_configure(configure);
+    if (status == ROCP_OK)
+        return tool_ready(e);
+    return err_set(e, GPUFL_E_BUSY,
+                   "rocprofiler-sdk takes no tool any more (status %d): the program has used HIP, "
+                   "or another tool has come first; start it with gpufl trace, or call init before "
+                   "the first HIP call",
+                   status);
+}
+
+int tool_ready(struct err *e)
+{
+    int state = atomic_load_explicit(&me.state, memory_order_acquire);
+    if (state == TOOL_READY)
+        return 0;
+    if (state == TOOL_FAILED)
+        return err_set(e, me.why.code, "%s", me.why.text);
+    return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has not initialized the tool");
+}
+
+const struct rocp *tool_sdk(void)
+{
+    return &me.sdk;
+}
+
+/* ---- sessions ------------------------------------------------------------------------ */
+
+static bool gone(void)
+{
+    return atomic_load_explicit(&me.finalized, memory_order_acquire);
+}
+
+int tool_start(const struct trace_config *c, struct err *e)
+{
+    (void)c;
+    if (gone())
+        return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
+    int rc = ask(me.sdk.rocprofiler_start_context(me.main), "to start recording", e);
+    me.started = rc == 0;
+    if (!rc && me.has_markers)
+        (void)me.sdk.rocprofiler_start_context(me.markers);
+    return rc;
+}
+
+void tool_stop(void)
+{
+    if (!me.started || gone())
+        return;
+    me.started = false;
+    (void)me.sdk.rocprofiler_stop_context(me.main);
+    if (me.has_markers)
+        (void)me.sdk.rocprofiler_stop_context(me.markers);
+}
+
+bool tool_flush(void)
+{
+    return !gone() && me.sdk.rocprofiler_flush_buffer(me.buffer) == ROCP_OK;
+}

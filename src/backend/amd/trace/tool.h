@@ -1,0 +1,40 @@
+/* tool.h - what rocprofiler-sdk loads: contexts and buffers, made once a process.
+ *
+ * The library lets a tool create contexts and buffers only while it initializes the tool, before
+ * or inside the program's first HIP call. So everything that a session may want is made then, and
+ * sessions start and stop it.
+ *
+ *   main context      HIP calls, dispatches, copies, allocations: dispatches carry their call's
+ *                     correlation id only if both are services of one context
+ *   code context      code objects and their kernels; runs from the initialization on
+ *   markers context   rocTX
+ *
+ * Nothing of this is ever freed: the library calls back from its own threads until the process is
+ * gone, also while and after exit handlers run. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_TOOL_H
+#define GPUFL_BACKEND_AMD_TRACE_TOOL_H
+
+#include "backend/amd/trace/sdk.h"
+#include "backend/backend.h"
+
+/* What libgpufl-rocprofiler.so was called with. Returns a struct rocp_tool, or NULL: this process
+ * has its tool, or the library cannot be used. */
+void *tool_configure(const struct tool_call *c);
+
+/* Makes the library take our tool where the program is not run under `gpufl trace`. To be called
+ * before the first HIP call. GPUFL_E_UNAVAILABLE or GPUFL_E_BUSY and what to do. [owner] */
+int tool_force(struct err *e);
+
+/* 0 where the tool is initialized, else why not. [owner] */
+int tool_ready(struct err *e);
+
+const struct rocp *tool_sdk(void);
+
+/* Starts and stops what a session records. A stop waits for callbacks that run. [owner] */
+int tool_start(const struct trace_config *c, struct err *e);
+void tool_stop(void);
+
+/* Makes the library hand over its records; false: it has been finalized. [collector] */
+bool tool_flush(void);
+
+#endif

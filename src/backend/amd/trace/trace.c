@@ -1,0 +1,199 @@
+/* trace.c - the tracing ops of the AMD backend: rocprofiler-sdk's records and callbacks as a
+ * session.
+ *
+ * The tool (tool.h) exists once a process, and is there before the session where `gpufl trace`
+ * began it; a program that begins its session itself makes the tool here. None of it has run on a
+ * GPU of AMD's: every session says so.
+ *
+ * After fork the child is silent: the library makes new threads there, but our collector is not
+ * there. */
+#include "backend/amd/trace.h"
+
+#include "backend/amd/probe.h"
+#include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/delivery.h"
+#include "backend/amd/trace/markers.h"
+#include "backend/amd/trace/tool.h"
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FLUSH_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
+
+/* The one of this process. [owner] */
+struct trace {
+    struct sink *sink;
+    struct trace_config config;
+    bool open, fork_watched;
+    bool said; /* what is recorded [collector] */
+    pid_t process;
+};
+
+static struct trace the_trace;
+
+static bool forked(const struct trace *t)
+{
+    return t->process && t->process != getpid();
+}
+
+static void on_fork_child(void)
+{
+    delivery_forget();
+    calls_report(NULL, NULL);
+    markers_report(NULL);
+}
+
+/* ---- the session --------------------------------------------------------------------- */
+
+static void say_unverified(struct sink *s)
+{
+    const struct rocp *sdk = tool_sdk();
+    s->ops->message(s, SEVERITY_NOTE, "rocprofiler.unverified",
+                    "this session is " AMD_UNVERIFIED ": the backend Amd has run over a simulated "
+                    "rocprofiler-sdk only (here: %.160s, version %u.%u.%u)",
+                    sdk->path, sdk->version / 10000, sdk->version / 100 % 100, sdk->version % 100);
+}
+
+static int trace_open(struct trace **out, const struct trace_config *c, struct sink *sink,
+                      struct err *e)
+{
+    struct trace *t = &the_trace;
+    *out = NULL;
+    if (forked(t))
+        return err_set(e, GPUFL_E_STATE,
+                       "this process was forked from one that rocprofiler-sdk was attached to, and "
+                       "cannot be traced: start it with gpufl trace, or call init in the children "
+                       "only");
+    if (t->open)
+        return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
+    struct err not_yet;
+    int rc = tool_ready(&not_yet);
+    rc = rc == GPUFL_E_STATE ? tool_force(e) : rc ? tool_ready(e) : 0;
+    if (rc)
+        return rc;
+    if (!t->fork_watched)
+        t->fork_watched = pthread_atfork(NULL, NULL, on_fork_child) == 0;
+    *t = (struct trace){.sink = sink,
+                        .config = *c,
+                        .open = true,
+                        .fork_watched = t->fork_watched,
+                        .process = getpid()};
+    say_unverified(sink);
+    *out = t;
+    return 0;
+}
+
+static int trace_start(struct trace *t, struct err *e)
+{
+    if (delivery_open(t->sink, t->config.buffer_bytes, t->config.pool_bytes))
+        return err_set(e, GPUFL_E_NOMEM, "out of memory for buffers of records");
+    calls_report(t->sink, &t->config);
+    markers_report(t->sink);
+    int rc = tool_start(&t->config, e);
+    if (!rc)
+        return 0;
+    calls_report(NULL, NULL);
+    markers_report(NULL);
+    delivery_close();
+    return rc;
+}
+
+static int trace_stop(struct trace *t)
+{
+    if (forked(t))
+        return GPUFL_E_STATE;
+    tool_stop();
+    calls_report(NULL, NULL);
+    markers_report(NULL);
+    return 0;
+}
+
+/* A record comes when its work has ended: the end waits a moment for what is in flight. */
+static int trace_flush(struct trace *t, bool all)
+{
+    int64_t deadline = clock_mono() + FLUSH_PATIENCE;
+    if (forked(t))
+        return GPUFL_E_STATE;
+    while (tool_flush() && all && delivery_dispatches() < calls_launched() &&
+           clock_mono() < deadline) {
+        delivery_gather();
+        delivery_decode();
+        nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
+    }
+    return 0;
+}
+
+static void trace_take(struct trace *t)
+{
+    if (!forked(t))
+        delivery_gather();
+}
+
+/* What became of each feature. Kernels are recorded wherever the tool is ready. */
+static void say_recorded(struct trace *t)
+{
+    static const struct {
+        const char *feature, *lack;
+        size_t wanted; /* offset in trace_config; 0: always */
+        int kind;      /* enum rocp_kind; ROCP_NO_KIND: the library has none for it */
+    } features[] = {
+        {"kernels", "", 0, ROCP_KERNEL_DISPATCH},
+        {"copies", "this rocprofiler-sdk records no copies", 0, ROCP_MEMORY_COPY},
+        {"memory", "rocprofiler-sdk records allocations from ROCm 6.4 on",
+         offsetof(struct trace_config, memory), ROCP_MEMORY_ALLOCATION},
+        {"external_correlation", "rocprofiler-sdk takes no operation ids from frameworks",
+         offsetof(struct trace_config, external_correlation), ROCP_NO_KIND},
+    };
+    struct sink *s = t->sink;
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        bool wanted = !features[i].wanted || *((const char *)&t->config + features[i].wanted);
+        bool has = features[i].kind >= 0 && delivery_has((enum rocp_kind)features[i].kind);
+        s->ops->capability(s, features[i].feature, wanted,
+                           !wanted ? "not_requested"
+                           : has   ? "collected"
+                                   : "unavailable",
+                           !wanted || has ? "" : features[i].lack);
+    }
+    t->said = true;
+}
+
+static void trace_drain(struct trace *t)
+{
+    if (forked(t))
+        return;
+    if (!t->said)
+        say_recorded(t);
+    delivery_decode();
+}
+
+static void trace_cost(struct trace *t, struct trace_cost *out)
+{
+    (void)t;
+    *out = (struct trace_cost){
+        .callbacks_ns = calls_cost(), .stacks_apart = true, .launches_counted = true};
+}
+
+static void trace_close(struct trace *t)
+{
+    if (!t)
+        return;
+    (void)trace_stop(t);
+    delivery_close();
+    t->open = false;
+}
+
+const struct trace_ops amd_trace = {
+    .engines = ENGINE_TRACE | ENGINE_SYNC,
+    .syncs_told = true,
+    .open = trace_open,
+    .start = trace_start,
+    .stop = trace_stop,
+    .flush = trace_flush,
+    .take = trace_take,
+    .drain = trace_drain,
+    .cost = trace_cost,
+    .close = trace_close,
+};

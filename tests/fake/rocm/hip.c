@@ -1,0 +1,341 @@
+/* hip.c - libamdhip64.so.6 without a GPU: queues that are busy for as long as their work takes, on
+ * the machine's clock. FAKE_ROCM=devices=N gives N devices (2). Each function passes through the
+ * tables of the SDK as the real ones do. */
+#include "hip.h"
+#include "hooks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEVICES = 8, STREAMS = 64, GRAPHS = 64, COPY_BYTES_A_US = 10000, FAULT = 1 };
+
+struct stream {
+    int device;
+    int64_t end; /* when its last work ends; guarded by lock */
+};
+
+struct graph {
+    const struct fake_kernel *kernel;
+    int nodes;
+};
+
+static const struct fake_kernel kernels[] = {
+    {1, "_Z9fake_gemmPfS_S_i.kd", 32768, 0, 96, 96, 0, 200000},
+    {2, "_Z9fake_reluPfi.kd", 0, 16, 16, 24, 0, 50000},
+    {3, "__amd_rocclr_fillBufferAligned.kd", 0, 0, 16, 24, 0, 20000},
+    {4, "__amd_rocclr_copyBuffer.kd", 0, 0, 16, 24, 0, 30000},
+};
+enum { FILL = 2, SHADER_COPY = 3, KERNELS = 4 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    struct fake_hooks hooks;
+    struct stream defaults[DEVICES], streams[STREAMS];
+    int device_count, stream_count;
+    struct graph graphs[GRAPHS];
+    int graph_count;
+    uint64_t address;
+} me = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .address = 0x7f0000000000};
+
+static __thread int device;
+
+static void start(void)
+{
+    const char *script = getenv("FAKE_ROCM"), *n = script ? strstr(script, "devices=") : NULL;
+    me.device_count = n ? atoi(n + strlen("devices=")) : 2;
+    for (int i = 0; i < DEVICES; i++)
+        me.defaults[i].device = i;
+    fake_register("hip", &me.hooks);
+    for (int i = 0; me.hooks.kernel && i < KERNELS; i++)
+        me.hooks.kernel(&kernels[i]);
+}
+
+/* ---- calls --------------------------------------------------------------------------- */
+
+static void put(struct fake_call *c, unsigned offset, const void *value, size_t bytes)
+{
+    memcpy(c->arguments + offset, value, bytes);
+}
+
+static void put64(struct fake_call *c, unsigned offset, uint64_t value)
+{
+    put(c, offset, &value, sizeof value);
+}
+
+static void put32(struct fake_call *c, unsigned offset, uint32_t value)
+{
+    put(c, offset, &value, sizeof value);
+}
+
+static void enter(struct fake_call *c, const char *function)
+{
+    pthread_once(&me.once, start);
+    *c = (struct fake_call){.function = function};
+}
+
+static void begin(struct fake_call *c)
+{
+    if (me.hooks.enter)
+        me.hooks.enter(c, 0);
+}
+
+static int leave(struct fake_call *c, int result)
+{
+    c->result = (uint64_t)result;
+    if (me.hooks.leave)
+        me.hooks.leave(c, 0);
+    return result;
+}
+
+/* ---- queues -------------------------------------------------------------------------- */
+
+static struct stream *stream_of(void *handle)
+{
+    return handle ? handle : &me.defaults[device];
+}
+
+/* The time from which on work of this length runs. */
+static int64_t enqueue(struct stream *s, int64_t length)
+{
+    pthread_mutex_lock(&me.lock);
+    int64_t now = fake_now(), start = s->end > now ? s->end : now;
+    s->end = start + length;
+    pthread_mutex_unlock(&me.lock);
+    return start;
+}
+
+static void wait_until(int64_t end)
+{
+    struct timespec t = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+    while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) == EINTR)
+        continue;
+}
+
+static void wait_for(struct stream *s)
+{
+    pthread_mutex_lock(&me.lock);
+    int64_t end = s->end;
+    pthread_mutex_unlock(&me.lock);
+    wait_until(end);
+}
+
+static void dispatch(struct stream *s, const struct fake_kernel *k, struct dim3 grid,
+                     struct dim3 block, size_t shared)
+{
+    struct fake_dispatch d = {
+        .kernel = k,
+        .device = s->device,
+        .queue = (uint64_t)(s->device + 1),
+        .workgroup = {block.x, block.y, block.z},
+        .grid = {grid.x * block.x, grid.y * block.y, grid.z * block.z},
+        .group_bytes = k->group_bytes + (uint32_t)shared,
+    };
+    d.start = enqueue(s, k->duration);
+    d.end = d.start + k->duration;
+    if (me.hooks.dispatch)
+        me.hooks.dispatch(&d);
+}
+
+static void copy(struct stream *s, int to, int from, size_t bytes)
+{
+    int64_t length = 5000 + (int64_t)bytes / COPY_BYTES_A_US;
+    struct fake_copy c = {.to = to, .from = from, .bytes = bytes};
+    c.start = enqueue(s, length);
+    c.end = c.start + length;
+    if (me.hooks.copy)
+        me.hooks.copy(&c);
+}
+
+/* ---- functions ----------------------------------------------------------------------- */
+
+int hipGetDeviceCount(int *count)
+{
+    pthread_once(&me.once, start);
+    *count = me.device_count;
+    return 0;
+}
+
+int hipSetDevice(int to)
+{
+    struct fake_call c;
+    enter(&c, "hipSetDevice");
+    put32(&c, 0, (uint32_t)to);
+    begin(&c);
+    if (to < 0 || to >= me.device_count)
+        return leave(&c, 101);
+    device = to;
+    return leave(&c, 0);
+}
+
+int hipMalloc(void **out, size_t bytes)
+{
+    struct fake_call c;
+    enter(&c, "hipMalloc");
+    put64(&c, 0, (uint64_t)(uintptr_t)out);
+    put64(&c, 8, bytes);
+    begin(&c);
+    pthread_mutex_lock(&me.lock);
+    uint64_t address = me.address;
+    me.address += (bytes + 4095) & ~UINT64_C(4095);
+    pthread_mutex_unlock(&me.lock);
+    *out = (void *)(uintptr_t)address;
+    if (me.hooks.memory)
+        me.hooks.memory(0, device, address, bytes);
+    return leave(&c, 0);
+}
+
+int hipFree(void *p)
+{
+    struct fake_call c;
+    enter(&c, "hipFree");
+    put64(&c, 0, (uint64_t)(uintptr_t)p);
+    begin(&c);
+    wait_for(&me.defaults[device]);
+    if (me.hooks.memory)
+        me.hooks.memory(1, device, (uint64_t)(uintptr_t)p, 0);
+    return leave(&c, 0);
+}
+
+int hipStreamCreate(void **out)
+{
+    struct fake_call c;
+    enter(&c, "hipStreamCreate");
+    begin(&c);
+    pthread_mutex_lock(&me.lock);
+    struct stream *s = &me.streams[me.stream_count++ % STREAMS];
+    s->device = device;
+    pthread_mutex_unlock(&me.lock);
+    *out = s;
+    return leave(&c, 0);
+}
+
+int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **args,
+                    size_t shared, void *stream)
+{
+    struct fake_call c;
+    (void)args;
+    enter(&c, "hipLaunchKernel");
+    put64(&c, 0, (uint64_t)(uintptr_t)function);
+    put(&c, 8, &grid, sizeof grid);
+    put(&c, 20, &block, sizeof block);
+    put64(&c, 40, shared);
+    put64(&c, 48, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    if (!function || block.x * block.y * block.z > 1024)
+        return leave(&c, FAULT);
+    dispatch(stream_of(stream), function, grid, block, shared);
+    return leave(&c, 0);
+}
+
+static int copy_call(struct fake_call *c, void *to, const void *from, size_t bytes, int kind,
+                     struct stream *s, int waits)
+{
+    put64(c, 0, (uint64_t)(uintptr_t)to);
+    put64(c, 8, (uint64_t)(uintptr_t)from);
+    put64(c, 16, bytes);
+    put32(c, 24, (uint32_t)kind);
+    begin(c);
+    if (kind == HIP_D2D)
+        dispatch(s, &kernels[SHADER_COPY], (struct dim3){64, 1, 1}, (struct dim3){256, 1, 1}, 0);
+    else
+        copy(s, kind == HIP_H2D ? s->device : -1, kind == HIP_D2H ? s->device : -1, bytes);
+    if (waits)
+        wait_for(s);
+    return leave(c, 0);
+}
+
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind)
+{
+    struct fake_call c;
+    enter(&c, "hipMemcpy");
+    return copy_call(&c, to, from, bytes, kind, stream_of(NULL), 1);
+}
+
+int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream)
+{
+    struct fake_call c;
+    enter(&c, "hipMemcpyAsync");
+    put64(&c, 32, (uint64_t)(uintptr_t)stream);
+    return copy_call(&c, to, from, bytes, kind, stream_of(stream), 0);
+}
+
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                       void *stream)
+{
+    struct fake_call c;
+    enter(&c, "hipMemcpyPeerAsync");
+    put64(&c, 0, (uint64_t)(uintptr_t)to);
+    put32(&c, 8, (uint32_t)to_device);
+    put64(&c, 16, (uint64_t)(uintptr_t)from);
+    put32(&c, 24, (uint32_t)from_device);
+    put64(&c, 32, bytes);
+    put64(&c, 40, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    copy(stream_of(stream), to_device, from_device, bytes);
+    return leave(&c, 0);
+}
+
+int hipMemsetAsync(void *to, int value, size_t bytes, void *stream)
+{
+    struct fake_call c;
+    enter(&c, "hipMemsetAsync");
+    put64(&c, 0, (uint64_t)(uintptr_t)to);
+    put32(&c, 8, (uint32_t)value);
+    put64(&c, 16, bytes);
+    put64(&c, 24, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    dispatch(stream_of(stream), &kernels[FILL], (struct dim3){64, 1, 1}, (struct dim3){256, 1, 1},
+             0);
+    return leave(&c, 0);
+}
+
+int hipStreamSynchronize(void *stream)
+{
+    struct fake_call c;
+    enter(&c, "hipStreamSynchronize");
+    put64(&c, 0, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    wait_for(stream_of(stream));
+    return leave(&c, 0);
+}
+
+int hipDeviceSynchronize(void)
+{
+    struct fake_call c;
+    enter(&c, "hipDeviceSynchronize");
+    begin(&c);
+    wait_for(&me.defaults[device]);
+    for (int i = 0; i < STREAMS; i++)
+        if (me.streams[i].device == device)
+            wait_for(&me.streams[i]);
+    return leave(&c, 0);
+}
+
+int hipGraphLaunch(void *exec, void *stream)
+{
+    struct fake_call c;
+    const struct graph *g = exec;
+    enter(&c, "hipGraphLaunch");
+    put64(&c, 0, (uint64_t)(uintptr_t)exec);
+    put64(&c, 8, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    for (int i = 0; i < g->nodes; i++)
+        dispatch(stream_of(stream), g->kernel, (struct dim3){16, 1, 1}, (struct dim3){64, 1, 1}, 0);
+    return leave(&c, 0);
+}
+
+void *fake_graph(const void *function, int n)
+{
+    struct graph *g = &me.graphs[me.graph_count++ % GRAPHS];
+    *g = (struct graph){function, n};
+    return g;
+}
+
+const void *fake_kernel(int which)
+{
+    return &kernels[which];
+}

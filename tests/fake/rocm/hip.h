@@ -1,0 +1,42 @@
+/* hip.h - the functions of the fake libamdhip64.so.6 and of the fake roctx that programs call.
+ * A kernel is named when it is launched: its function is a struct fake_kernel. */
+#ifndef GPUFL_TESTS_FAKE_ROCM_HIP_H
+#define GPUFL_TESTS_FAKE_ROCM_HIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dim3 {
+    uint32_t x, y, z;
+};
+
+enum { HIP_H2D = 1, HIP_D2H, HIP_D2D };
+
+int hipGetDeviceCount(int *count);
+int hipSetDevice(int device);
+int hipMalloc(void **out, size_t bytes);
+int hipFree(void *p);
+int hipStreamCreate(void **stream);
+int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **args,
+                    size_t shared, void *stream);
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
+int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                       void *stream);
+int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
+int hipStreamSynchronize(void *stream);
+int hipDeviceSynchronize(void);
+int hipGraphLaunch(void *exec, void *stream);
+
+/* An executable graph of n launches of a kernel. */
+void *fake_graph(const void *function, int n);
+
+/* Kernels of the fake's one code object: 0 gemm, 1 relu. */
+const void *fake_kernel(int which);
+
+int roctxRangePushA(const char *message);
+int roctxRangePop(void);
+uint64_t roctxRangeStartA(const char *message);
+void roctxRangeStop(uint64_t id);
+
+#endif

@@ -1,0 +1,160 @@
+/* program.c - a "HIP program" over the fake runtime, which knows nothing of profilers. Prints one
+ * line of JSON: what it did.
+ *
+ *   fake_hip KERNELS [option]...
+ *     threads=T  T threads do all of this
+ *     copies=C   C copies to the device and back, and as many by a kernel
+ *     fills=F    F asynchronous fills
+ *     graphs=G   G launches of a graph of 3 kernels
+ *     fail=F     F launches that the runtime refuses
+ *     ranges=R   R pushed ranges with a launch each, and one started range around all
+ *     peers=P    P copies from the first device to the second
+ *     second     every other thread works on the second device
+ *     fork       a child runs this program once more
+ *     exit=N     ends with exit code N
+ *
+ * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. */
+#include "hip.h"
+
+#ifdef FAKE_LINKED
+#include <gpufl/gpufl.h>
+#endif
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048 };
+
+static struct {
+    int kernels, threads, copies, fills, graphs, fail, ranges, peers, second, fork, exit;
+} want = {.threads = 1};
+
+static _Atomic long launches, failed, waits;
+
+static void launch(void *stream, int which)
+{
+    struct dim3 grid = {64, 1, 1}, block = {BLOCK, 1, 1};
+    hipLaunchKernel(fake_kernel(which), grid, block, NULL, 0, stream);
+    launches++;
+}
+
+static void copy_all(void *stream, void *memory, char *host)
+{
+    for (int i = 0; i < want.copies; i++) {
+        hipMemcpyAsync(memory, host, BYTES, HIP_H2D, stream);
+        hipMemcpyAsync(memory, memory, BYTES, HIP_D2D, stream);
+        hipMemcpy(host, memory, BYTES, HIP_D2H);
+    }
+    for (int i = 0; i < want.fills; i++)
+        hipMemsetAsync(memory, 7, BYTES, stream);
+    for (int i = 0; i < want.peers; i++)
+        hipMemcpyPeerAsync(memory, 1, memory, 0, BYTES, stream);
+}
+
+static void refused(void *stream)
+{
+    struct dim3 grid = {1, 1, 1}, block = {TOO_LARGE, 1, 1};
+    for (int i = 0; i < want.fail; i++)
+        failed += hipLaunchKernel(fake_kernel(0), grid, block, NULL, 0, stream) != 0;
+}
+
+/* Named, so that a test finds it on the stack of a wait. */
+void fake_hip_waits(void *stream);
+__attribute__((noinline)) void fake_hip_waits(void *stream)
+{
+    hipStreamSynchronize(stream);
+    waits++;
+}
+
+static void *work(void *arg)
+{
+    static char host[THREADS][BYTES];
+    long number = (long)arg;
+    void *memory, *stream;
+    if (want.second)
+        hipSetDevice((int)(number & 1));
+    hipMalloc(&memory, BYTES);
+    hipStreamCreate(&stream);
+    void *graph = fake_graph(fake_kernel(1), 3);
+    for (int i = 0; i < want.kernels; i++)
+        launch(stream, i & 1);
+    for (int i = 0; i < want.graphs; i++)
+        hipGraphLaunch(graph, stream);
+    copy_all(stream, memory, host[number]);
+    refused(stream);
+    uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
+    for (int i = 0; i < want.ranges; i++) {
+        roctxRangePushA("step");
+        launch(stream, 0);
+        roctxRangePop();
+    }
+    fake_hip_waits(stream);
+    if (want.ranges)
+        roctxRangeStop(all);
+    hipFree(memory);
+    return NULL;
+}
+
+static const struct {
+    const char *key;
+    int *value;
+} options[] = {{"threads=", &want.threads}, {"copies=", &want.copies}, {"fills=", &want.fills},
+               {"graphs=", &want.graphs},   {"fail=", &want.fail},     {"ranges=", &want.ranges},
+               {"peers=", &want.peers},     {"exit=", &want.exit}};
+
+static void read_options(int argc, char **argv)
+{
+    want.kernels = argc > 1 ? atoi(argv[1]) : 100;
+    for (int i = 2; i < argc; i++) {
+        want.second |= strcmp(argv[i], "second") == 0;
+        want.fork |= strcmp(argv[i], "fork") == 0;
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+            if (strncmp(argv[i], options[k].key, strlen(options[k].key)) == 0)
+                *options[k].value = atoi(argv[i] + strlen(options[k].key));
+    }
+    want.threads = want.threads > THREADS ? THREADS : want.threads;
+}
+
+/* Runs the same program once more, without its own child. */
+static void run_child(char **argv)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl(argv[0], argv[0], "5", NULL);
+        _exit(99);
+    }
+    waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    read_options(argc, argv);
+#ifdef FAKE_LINKED
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "linked";
+    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    if (gpufl_init(&o))
+        fprintf(stderr, "fake_hip: gpufl_init fails\n");
+    uint64_t scope = gpufl_scope_begin("work", "");
+#endif
+    for (long i = 0; i < want.threads; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    for (long i = 0; i < want.threads; i++)
+        pthread_join(threads[i], NULL);
+#ifdef FAKE_LINKED
+    gpufl_scope_end(scope);
+    gpufl_shutdown();
+#endif
+    if (want.fork)
+        run_child(argv);
+    printf("{\"launches\": %ld, \"failed\": %ld, \"graphs\": %d, \"waits\": %ld}\n", launches,
+           failed, want.graphs * want.threads, waits);
+    return want.exit;
+}

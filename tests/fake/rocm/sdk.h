@@ -1,0 +1,82 @@
+/* sdk.h - the fake librocprofiler-sdk.so, shared by its files.
+ *
+ * Layouts are written here by the offsets of the vendor's headers, and not from the product's own
+ * declarations, so that these are judged. FAKE_ROCP is a list of KEY=VALUE with commas between:
+ *   version=N    what the library tells its tools (10000 x major + 100 x minor + patch)
+ *   late=N       one record in N comes two flushes later
+ *   shuffle      each flush hands its records over in reverse
+ *   drop=N       one record in N is dropped, and counted
+ *   notime=N     one record in N has no start
+ *   alien=N      behind one record in N comes one of an unknown kind
+ *   fail=F:N     call N of function F fails; F:0: every call */
+#ifndef GPUFL_TESTS_FAKE_ROCM_SDK_H
+#define GPUFL_TESTS_FAKE_ROCM_SDK_H
+
+#include "hooks.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { CONTEXTS = 8, RECORD_WORDS = 24, AGENT_WORDS = 37 };
+
+/* Names of kinds, and where a version numbers them. */
+enum kind { DISPATCH, COPY, ALLOCATION, CODE, HIP, MARKER, KINDS };
+
+struct service {
+    uint64_t context;       /* 0: not configured */
+    void *fn, *data;        /* of a callback */
+    uint64_t operations[8]; /* bits; all where `every` */
+    bool every;
+    uint64_t buffer; /* of a buffered one */
+};
+
+struct item {
+    uint64_t words[RECORD_WORDS]; /* the record */
+    int kind;
+    int64_t ready;  /* when its work has ended */
+    uint64_t flush; /* the first that hands it over */
+};
+
+struct sdk {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool tried, up, finalizing, finalized;
+    uint32_t version;
+    void *forced; /* rocprofiler_configure of a linked tool */
+    uint64_t context_count;
+    bool active[CONTEXTS];
+    struct service services[KINDS];
+    void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
+    void *deliver_data;
+    uint64_t watermark;
+    struct item *items;
+    size_t item_count, item_cap;
+    uint64_t flushes, dropped, records;
+    bool thread_runs;
+    uint64_t asked, done; /* flushes of the callback thread */
+    _Atomic uint64_t correlation, dispatches;
+    struct fake_hooks *tables[2];
+};
+
+extern struct sdk sdk;
+
+/* A number of FAKE_ROCP; -1: it has no such key. */
+int64_t script(const char *key);
+
+/* True where the script lets this call of a function fail. */
+bool fails(const char *function);
+
+/* The number of a kind in the version that is played; -1: it has none. */
+int kind_number(enum kind k);
+
+bool is_new(void); /* SDK 1.0 and later */
+
+/* Sets the functions of a runtime's table. */
+void hooks_fill(struct fake_hooks *h);
+
+/* The library's number of a HIP function, and the name of a number; -1, NULL: none. */
+int operation_of(const char *function);
+const char *operation_name(int i, int *number);
+
+#endif

@@ -1,0 +1,258 @@
+/* sdk_hooks.c - the fake librocprofiler-sdk.so: what the runtimes' tables lead to. */
+#include "sdk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ENTER = 1, EXIT = 2, RECORDS_MOST = 1 << 20, LATE_FLUSHES = 2 };
+
+/* Numbers as in ROCm 6.2 to 7.0, of the functions that the fake HIP has, and of one more. */
+static const struct {
+    const char *name;
+    int number;
+} operations[] = {
+    {"hipDeviceSynchronize", 66}, {"hipFree", 90},          {"hipGetDeviceCount", 113},
+    {"hipGraphLaunch", 166},      {"hipLaunchKernel", 214}, {"hipMalloc", 215},
+    {"hipMemcpy", 259},           {"hipMemcpyAsync", 268},  {"hipMemcpyPeerAsync", 282},
+    {"hipMemsetAsync", 293},      {"hipSetDevice", 335},    {"hipStreamCreate", 338},
+    {"hipStreamSynchronize", 346}};
+
+static const char *const markers[] = {"roctxMarkA", "roctxRangePushA", "roctxRangePop",
+                                      "roctxRangeStartA", "roctxRangeStop"};
+
+static __thread struct fake_call *current;
+
+int operation_of(const char *function)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strcmp(operations[i].name, function) == 0)
+            return operations[i].number;
+    return -1;
+}
+
+const char *operation_name(int i, int *number)
+{
+    if (i >= (int)(sizeof operations / sizeof *operations))
+        return NULL;
+    *number = operations[i].number;
+    return operations[i].name;
+}
+
+/* ---- callbacks, in the form of the version ------------------------------------------- */
+
+struct old_record {
+    uint64_t words[7];
+};
+
+struct new_record {
+    uint64_t words[8];
+};
+
+static void call_back(enum kind k, uint32_t operation, uint32_t phase, uint64_t correlation,
+                      uint64_t *user, void *payload)
+{
+    const struct service *s = &sdk.services[k];
+    uint64_t head[] = {s->context, (uint64_t)syscall(SYS_gettid), correlation, 0, 0};
+    uint64_t numbers = (uint32_t)kind_number(k) | (uint64_t)operation << 32;
+    if (is_new()) {
+        struct new_record r = {{head[0], head[1], head[2], head[3], head[4], numbers, phase,
+                                (uint64_t)(uintptr_t)payload}};
+        void (*fn)(struct new_record, uint64_t *, void *) = NULL;
+        *(void **)&fn = s->fn;
+        fn(r, user, s->data);
+    } else {
+        struct old_record r = {
+            {head[0], head[1], head[2], head[3], numbers, phase, (uint64_t)(uintptr_t)payload}};
+        void (*fn)(struct old_record, uint64_t *, void *) = NULL;
+        *(void **)&fn = s->fn;
+        fn(r, user, s->data);
+    }
+}
+
+static bool wants(enum kind k, int operation)
+{
+    const struct service *s = &sdk.services[k];
+    if (!s->context || !sdk.active[s->context] || !s->fn || operation < 0)
+        return false;
+    return s->every || (s->operations[operation / 64] >> operation % 64 & 1);
+}
+
+/* A call's payload: its size, the arguments, and in the last 24 bytes what it returned. */
+struct payload {
+    uint64_t size;
+    unsigned char arguments[FAKE_CALL_BYTES];
+    uint64_t result[3];
+};
+
+static void hip_phase(struct fake_call *c, uint32_t phase)
+{
+    int operation = operation_of(c->function);
+    struct payload p = {.size = sizeof p, .result = {c->result}};
+    memcpy(p.arguments, c->arguments, sizeof p.arguments);
+    if (wants(HIP, operation))
+        call_back(HIP, (uint32_t)operation, phase, c->correlation, &c->user[0], &p);
+}
+
+static void marker_phase(struct fake_call *c, uint32_t phase)
+{
+    uint64_t payload[4] = {sizeof payload, 0, 0, c->result};
+    memcpy(&payload[1], c->arguments, sizeof payload[1]);
+    for (int i = 0; i < 5; i++)
+        if (strcmp(markers[i], c->function) == 0 && wants(MARKER, i))
+            call_back(MARKER, (uint32_t)i, phase, c->correlation, &c->user[0], payload);
+}
+
+static void enter(struct fake_call *c, int marker)
+{
+    c->correlation = atomic_fetch_add(&sdk.correlation, 1) + 1;
+    c->outer = current;
+    if (marker) {
+        marker_phase(c, ENTER);
+        return;
+    }
+    current = c;
+    hip_phase(c, ENTER);
+}
+
+static void leave(struct fake_call *c, int marker)
+{
+    if (marker) {
+        marker_phase(c, EXIT);
+        return;
+    }
+    hip_phase(c, EXIT);
+    current = c->outer;
+}
+
+static void kernel(const struct fake_kernel *k)
+{
+    uint64_t words[11] = {72, k->id, 1, (uint64_t)(uintptr_t)k->name};
+    uint32_t numbers[] = {0, 0, k->group_bytes, k->private_bytes, k->sgprs, k->vgprs, k->accums};
+    memcpy(&words[5], numbers, sizeof numbers); /* from offset 40 on */
+    uint64_t user = 0;
+    if (wants(CODE, 2))
+        call_back(CODE, 2, ENTER, 0, &user, words);
+}
+
+/* ---- records ------------------------------------------------------------------------- */
+
+static bool every(const char *key, uint64_t number)
+{
+    int64_t n = script(key);
+    return n > 0 && number % (uint64_t)n == 0;
+}
+
+static void add(const struct item *one)
+{
+    if (sdk.item_count == sdk.item_cap) {
+        sdk.item_cap = sdk.item_cap ? 2 * sdk.item_cap : 1024;
+        sdk.items = realloc(sdk.items, sdk.item_cap * sizeof *sdk.items);
+    }
+    sdk.items[sdk.item_count++] = *one;
+}
+
+static void put(struct item *one, unsigned start_word)
+{
+    pthread_mutex_lock(&sdk.lock);
+    uint64_t number = ++sdk.records;
+    one->flush = every("late", number) ? sdk.flushes + LATE_FLUSHES : 0;
+    if (every("notime", number))
+        one->words[start_word] = 0;
+    if (every("drop", number))
+        sdk.dropped++;
+    else
+        add(one);
+    if (every("alien", number))
+        add(&(struct item){.words = {32, 99}, .kind = 99, .ready = one->ready});
+    if (sdk.thread_runs && sdk.item_count * 200 > sdk.watermark) {
+        sdk.asked++;
+        pthread_cond_broadcast(&sdk.moved);
+    }
+    pthread_mutex_unlock(&sdk.lock);
+}
+
+static bool records(enum kind k)
+{
+    const struct service *s = &sdk.services[k];
+    return s->context && s->buffer && sdk.active[s->context];
+}
+
+/* Work shares its call's id only where both are services of one context. */
+static uint64_t correlation_of(enum kind k)
+{
+    bool shared = sdk.services[k].context == sdk.services[HIP].context;
+    return current && shared ? current->correlation : atomic_fetch_add(&sdk.correlation, 1) + 1;
+}
+
+static uint64_t agent_of(int device)
+{
+    return 0x1000u + (unsigned)(device + 1);
+}
+
+static void begin(struct item *one, enum kind k, uint32_t operation, uint64_t bytes)
+{
+    one->kind = kind_number(k);
+    one->words[0] = bytes;
+    one->words[1] = (uint32_t)one->kind | (uint64_t)operation << 32;
+    one->words[2] = correlation_of(k);
+}
+
+static void dispatch(const struct fake_dispatch *d)
+{
+    struct item one = {.ready = d->end};
+    if (!records(DISPATCH))
+        return;
+    begin(&one, DISPATCH, 2, 184);
+    one.words[4] = (uint64_t)syscall(SYS_gettid);
+    one.words[5] = (uint64_t)d->start;
+    one.words[6] = (uint64_t)d->end;
+    one.words[7] = 128;
+    one.words[8] = agent_of(d->device);
+    one.words[9] = d->queue;
+    one.words[10] = d->kernel->id;
+    one.words[11] = atomic_fetch_add(&sdk.dispatches, 1) + 1;
+    uint32_t info[] = {d->kernel->private_bytes, d->group_bytes, d->workgroup[0], d->workgroup[1],
+                       d->workgroup[2],          d->grid[0],     d->grid[1],      d->grid[2]};
+    memcpy(&one.words[12], info, sizeof info); /* from offset 96 on */
+    put(&one, 5);
+}
+
+static void copy(const struct fake_copy *c)
+{
+    struct item one = {.ready = c->end};
+    uint32_t operation = c->to < 0 ? 3 : c->from < 0 ? 2 : 4;
+    if (!records(COPY))
+        return;
+    begin(&one, COPY, operation, is_new() ? 96 : 80);
+    one.words[4] = (uint64_t)syscall(SYS_gettid);
+    one.words[5] = (uint64_t)c->start;
+    one.words[6] = (uint64_t)c->end;
+    one.words[7] = agent_of(c->to);
+    one.words[8] = agent_of(c->from);
+    one.words[9] = c->bytes;
+    put(&one, 5);
+}
+
+static void memory(int frees, int device, uint64_t address, uint64_t bytes)
+{
+    int64_t now = fake_now();
+    struct item one = {.ready = now};
+    unsigned at = is_new() ? 5 : 4;
+    if (!records(ALLOCATION))
+        return;
+    begin(&one, ALLOCATION, frees ? 3 : 1, is_new() ? 88 : 80);
+    one.words[at] = (uint64_t)syscall(SYS_gettid);
+    one.words[at + 1] = (uint64_t)now - 1000;
+    one.words[at + 2] = (uint64_t)now;
+    one.words[at + 3] = agent_of(device);
+    one.words[at + 4] = address;
+    one.words[at + 5] = bytes;
+    put(&one, at + 1);
+}
+
+void hooks_fill(struct fake_hooks *h)
+{
+    *h = (struct fake_hooks){enter, leave, kernel, dispatch, copy, memory};
+}

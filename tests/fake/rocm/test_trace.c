@@ -1,0 +1,333 @@
+/* test_trace.c - `gpufl trace` over a HIP program and the fake rocprofiler-sdk, in both forms of
+ * its structs: what the program did is in the report, and what was lost is counted. */
+#include "tests/fake/runner.h"
+#include "tests/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OLD = 6, NEW = 7 };
+
+/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP as given. */
+static void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
+                     const char *const *program)
+{
+    static char library[PATH_MAX + 32], sdk[PATH_MAX + 32], folder[16];
+    snprintf(folder, sizeof folder, "fake/rocm/%d", rocm);
+    snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
+    snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file(folder));
+    run_all(r, &(struct run_setup){.env = LIST(library, sdk, script),
+                                   .options = options,
+                                   .program = program,
+                                   .binary = "fake/rocm/fake_hip"});
+}
+
+static void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies)
+{
+    check_program(r, 0);
+    assert_non_null(r->report);
+    assert_string_equal(text_at(r->report, "session.backend"), "amd");
+    assert_string_equal(text_at(r->report, "session.engine"), "Trace");
+    assert_string_equal(text_at(r->report, "ledger.verdict"), verdict);
+    assert_int_equal(int_at(r->report, "ledger.launches"), int_at(r->said, "0.launches"));
+    assert_int_equal(int_at(r->report, "ledger.kernels_written"), kernels);
+    assert_int_equal(int_at(r->report, "kernels.count"), kernels);
+    assert_int_equal(int_at(r->report, "ledger.copies_written"), copies);
+    assert_int_equal(int_at(r->report, "ledger.joins_lost"), 0);
+    assert_string_equal(capability_of(r, "kernels", "status"), "collected");
+}
+
+TEST(ledger_closes)
+{
+    static const struct {
+        int rocm;
+        const char *script;
+    } cases[] = {{NEW, "FAKE_ROCP="},
+                 {OLD, "FAKE_ROCP="},
+                 {NEW, "FAKE_ROCP=shuffle,late=7"},
+                 {OLD, "FAKE_ROCP=version=400,late=3"}, /* ROCm 6.2 */
+                 {NEW, "FAKE_ROCP=version=10300"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_rocm(&r, cases[i].rocm, cases[i].script, NULL,
+                 LIST("300", "threads=3", "copies=4", "fills=2", "fail=5", "peers=1"));
+        check_counts(&r, "complete", 900, 3 * (4 * 3 + 2 + 1));
+        run_free(&r);
+    }
+}
+
+/* Nothing says how many kernels a graph holds: their rows are there, and the ledger says that they
+ * were not counted. */
+TEST(graphs_are_not_counted)
+{
+    struct run r;
+    run_rocm(&r, OLD, "FAKE_ROCP=shuffle", NULL, LIST("10", "threads=2", "graphs=5"));
+    check_counts(&r, "uncounted", 20 + 2 * 5 * 3, 0);
+    assert_int_equal(int_at(r.report, "ledger.graph_launches"), 10);
+    assert_int_equal(int_at(r.report, "ledger.graph_unknown"), 10);
+    run_free(&r);
+}
+
+/* What the session says of itself. */
+TEST(nothing_claims_hardware)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10"));
+    check_counts(&r, "complete", 10, 0);
+    check_contains(&r, message_of(&r, "rocprofiler.unverified"), "not verified on hardware");
+    run_free(&r);
+}
+
+static json_t *kernel_named(const struct run *r, const char *symbol)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(at(r->report, "kernels.by_name"), i, one)
+    {
+        if (!strcmp(text_at(one, "symbol"), symbol))
+            return one;
+    }
+    fail_msg("there is no kernel %s", symbol);
+    return NULL;
+}
+
+/* Names, launch shapes, times, occupancy, directions. */
+TEST(details)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("20", "copies=2", "fills=3"));
+    check_counts(&r, "complete", 20, 9);
+    json_t *gemm = kernel_named(&r, "_Z9fake_gemmPfS_S_i");
+    assert_int_equal(int_at(gemm, "count"), 10);
+    assert_int_equal(int_at(gemm, "min_ns"), 200000);
+    assert_int_equal(int_at(gemm, "configs.0.grid_x"), 64);
+    assert_int_equal(int_at(gemm, "configs.0.block_x"), 256);
+    assert_int_equal(int_at(gemm, "configs.0.registers"), 96);
+    assert_int_equal(int_at(gemm, "configs.0.shared_static"), 32768);
+    assert_string_equal(text_at(gemm, "configs.0.occ_limiter"), "lds");
+    assert_int_equal(int_at(gemm, "configs.0.occ_warps"), 8);
+    assert_int_equal(int_at(gemm, "configs.0.occ_max_warps"), 32);
+    assert_int_equal(int_at(kernel_named(&r, "_Z9fake_reluPfi"), "configs.0.local_per_thread"), 16);
+    assert_int_equal(int_at(r.report, "copies.by_kind.HtoD.bytes"), 2 << 16);
+    assert_int_equal(int_at(r.report, "copies.by_kind.DtoH.bytes"), 2 << 16);
+    assert_int_equal(int_at(r.report, "copies.by_kind.DtoD.bytes"), 2 << 16); /* by a kernel */
+    assert_int_equal(int_at(r.report, "fills.count"), 3);
+    assert_int_equal(int_at(r.report, "fills.bytes"), 3 << 16);
+    assert_string_equal(text_at(r.report, "devices.0.name"), "AMD Instinct MI210");
+    assert_int_equal(int_at(r.report, "devices.0.kernels"), 20);
+    run_free(&r);
+}
+
+/* Findings use AMD's words: LDS, wavefronts, compute units. */
+TEST(occupancy_is_a_finding)
+{
+    struct run r;
+    size_t i;
+    json_t *one;
+    const char *text = NULL;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40"));
+    check_counts(&r, "complete", 40, 0);
+    json_array_foreach(at(r.report, "insights"), i, one)
+    {
+        if (!strcmp(text_at(one, "id"), "occupancy"))
+            text = text_at(one, "text");
+    }
+    check_contains(&r, text, "8 of 32 wavefronts of a compute unit at most");
+    check_contains(&r, text, "limited by LDS");
+    run_free(&r);
+}
+
+/* The line that waits, and why the GPU was idle. */
+TEST(waits_have_lines_and_causes)
+{
+    struct run r;
+    size_t i;
+    json_t *row;
+    bool waits = false, copies = false;
+    run_rocm(&r, OLD, "FAKE_ROCP=", NULL, LIST("50", "copies=2"));
+    check_counts(&r, "complete", 50, 6);
+    assert_int_equal(int_at(r.report, "synchronizations.by_kind.stream.count"), 1);
+    json_array_foreach(at(r.report, "synchronization_lines.lines"), i, row)
+    {
+        char *text = json_dumps(row, 0);
+        waits |= strstr(text, "fake_hip_waits") != NULL;
+        copies |= strstr(text, "copy_all") != NULL;
+        free(text);
+    }
+    assert_true(waits);
+    assert_true(copies);
+    assert_true(json_array_size(at(r.report, "idle.causes")) > 0);
+    run_free(&r);
+}
+
+static json_t *scope_named(const struct run *r, const char *name)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(at(r->report, "scopes"), i, one)
+    {
+        if (!strcmp(text_at(one, "name"), name))
+            return one;
+    }
+    fail_msg("there is no scope %s", name);
+    return NULL;
+}
+
+TEST(roctx_ranges_are_scopes)
+{
+    for (int rocm = OLD; rocm <= NEW; rocm++) {
+        struct run r;
+        run_rocm(&r, rocm, "FAKE_ROCP=", NULL, LIST("10", "ranges=4"));
+        check_counts(&r, "complete", 14, 0);
+        json_t *step = scope_named(&r, "step"), *whole = scope_named(&r, "whole");
+        assert_int_equal(int_at(step, "calls"), 4);
+        assert_int_equal(int_at(step, "kernels"), 4);
+        assert_string_equal(text_at(step, "tag"), "roctx");
+        assert_int_equal(int_at(whole, "calls"), 1);
+        assert_int_equal(int_at(whole, "kernels"), 4);
+        run_free(&r);
+    }
+}
+
+TEST(two_devices)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "threads=4", "second"));
+    check_counts(&r, "complete", 160, 0);
+    assert_int_equal(int_at(r.report, "devices.0.kernels"), 80);
+    assert_int_equal(int_at(r.report, "devices.1.kernels"), 80);
+    size_t i;
+    json_t *device;
+    json_array_foreach(at(r.report, "devices"), i, device) assert_string_equal(
+        text_at(device, "arch"), int_at(device, "index") ? "gfx1100" : "gfx90a");
+    run_free(&r);
+}
+
+TEST(losses_are_counted)
+{
+    static const struct {
+        const char *script, *column;
+        int64_t lost;
+        bool missing;
+    } cases[] = {{"FAKE_ROCP=drop=10", "ledger.lost_driver", 39, true},
+                 {"FAKE_ROCP=notime=8", "ledger.lost_time", 49, true},
+                 {"FAKE_ROCP=alien=20", "ledger.unknown_records", 19, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        /* An allocation and its end are records, too: 399, the last ones of which come. The
+         * library tells of drops with the next records only. */
+        run_rocm(&r, OLD, cases[i].script, NULL, LIST("397"));
+        check_program(&r, 0);
+        assert_int_equal(int_at(r.report, "ledger.launches"), 397);
+        assert_int_equal(int_at(r.report, cases[i].column), cases[i].lost);
+        assert_string_equal(text_at(r.report, "ledger.verdict"),
+                            cases[i].missing ? "incomplete" : "complete");
+        run_free(&r);
+    }
+}
+
+/* Engines that AMD has not: one warning, and Trace instead. */
+TEST(other_engines_fall_back)
+{
+    static const char *const engines[] = {"PcSampling", "SassMetrics", "RangeProfiler", "Deep"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        struct run r;
+        run_rocm(&r, NEW, "FAKE_ROCP=", LIST("-e", engines[i]), LIST("20"));
+        check_counts(&r, "complete", 20, 0);
+        check_contains(&r, message_of(&r, "engine_unavailable"), "Trace is used instead");
+        run_free(&r);
+    }
+}
+
+TEST(children_are_followed)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("20", "fork"));
+    check_program(&r, 0);
+    assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
+    assert_int_equal(int_at(r.report, "kernels.count"), 25);
+    run_free(&r);
+}
+
+/* A function of the library that fails: the program ends as it would, and the session says what is
+ * missing. */
+TEST(a_library_that_refuses)
+{
+    static const char *const functions[] = {"create_context",
+                                            "create_buffer",
+                                            "create_callback_thread",
+                                            "assign_callback_thread",
+                                            "configure_buffer_tracing_service",
+                                            "configure_callback_tracing_service",
+                                            "iterate_buffer_tracing_kinds",
+                                            "iterate_callback_tracing_kinds",
+                                            "query_available_agents",
+                                            "start_context"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        struct run r;
+        char script[96];
+        snprintf(script, sizeof script, "FAKE_ROCP=fail=%s:0", functions[i]);
+        run_rocm(&r, i & 1 ? OLD : NEW, script, NULL, LIST("20", "exit=3"));
+        check_program(&r, 3);
+        assert_non_null(r.report);
+        const char *text = message_of(&r, "trace_unavailable");
+        check_contains(&r, text ? text : message_of(&r, "trace_failed"), "no kernels are recorded");
+        run_free(&r);
+    }
+}
+
+/* Without the library nothing is injected: the variable would end the program. */
+TEST(no_library)
+{
+    struct run r;
+    static char library[PATH_MAX + 32];
+    snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
+    run_all(&r, &(struct run_setup){.env = LIST(library, "GPUFL_ROCPROFILER_PATH=/nonexistent"),
+                                    .program = LIST("20"),
+                                    .binary = "fake/rocm/fake_hip"});
+    check_program(&r, 0);
+    assert_null(r.report);
+    run_free(&r);
+}
+
+/* init before the first HIP call, without gpufl trace. */
+TEST(linked)
+{
+    struct run r;
+    static char library[PATH_MAX + 32], sdk[PATH_MAX + 32], logs[PATH_MAX + 32];
+    for (int rocm = OLD; rocm <= NEW; rocm++) {
+        char folder[16];
+        snprintf(folder, sizeof folder, "fake/rocm/%d", rocm);
+        snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
+        snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file(folder));
+        snprintf(logs, sizeof logs, "GPUFL_LOG_PATH=logs");
+        run_all(&r, &(struct run_setup){.env = LIST(library, sdk, logs, "GPUFL_BACKEND=Amd"),
+                                        .alone = true,
+                                        .program = LIST("20", "copies=1"),
+                                        .binary = "fake/rocm/fake_hip_linked"});
+        check_counts(&r, "complete", 20, 3);
+        assert_int_equal(int_at(scope_named(&r, "work"), "calls"), 1);
+        run_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ledger_closes),
+        cmocka_unit_test(graphs_are_not_counted),
+        cmocka_unit_test(nothing_claims_hardware),
+        cmocka_unit_test(details),
+        cmocka_unit_test(occupancy_is_a_finding),
+        cmocka_unit_test(waits_have_lines_and_causes),
+        cmocka_unit_test(roctx_ranges_are_scopes),
+        cmocka_unit_test(two_devices),
+        cmocka_unit_test(losses_are_counted),
+        cmocka_unit_test(other_engines_fall_back),
+        cmocka_unit_test(children_are_followed),
+        cmocka_unit_test(a_library_that_refuses),
+        cmocka_unit_test(no_library),
+        cmocka_unit_test(linked),
+    };
+    return cmocka_run_group_tests_name("fake.rocm.trace", tests, NULL, NULL);
+}
