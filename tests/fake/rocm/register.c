@@ -15,12 +15,15 @@ int64_t fake_now(void)
 
 static void *find_sdk(void)
 {
+    void *table = dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table");
     const char *named = getenv("ROCPROFILER_REGISTER_LIBRARY");
     const char *tools = getenv("ROCP_TOOL_LIBRARIES");
     int wanted =
         (named && *named) || (tools && *tools) || dlsym(RTLD_DEFAULT, "rocprofiler_configure");
     if (!wanted)
         return NULL;
+    if (table)
+        return dlopen(NULL, RTLD_NOW);
     void *sdk = dlopen(named && *named ? named : "librocprofiler-sdk.so", RTLD_NOW | RTLD_LOCAL);
     if (!sdk) {
         fprintf(stderr, "FATAL: rocprofiler_set_api_table is not found: %s\n", dlerror());

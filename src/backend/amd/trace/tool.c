@@ -8,9 +8,13 @@
 #include "backend/amd/trace/symbols.h"
 #include "base/log.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+
+#define LIBRARY "libgpufl-rocprofiler.so" /* as vendor_amd.injection_library */
 
 enum { BUFFER_BYTES = 4 << 20, WATERMARK_BYTES = 2 << 20 };
 
@@ -219,14 +223,33 @@ static struct rocp_tool *configure(uint32_t version, const char *runtime, uint32
                             .code = (void *)(uintptr_t)me.sdk.rocprofiler_force_configure});
 }
 
+/* rocprofiler-register hands the runtimes' tables over where it sees rocprofiler_configure, to the
+ * rocprofiler_set_api_table that it sees: so the SDK and our tool's library become visible. No
+ * variable is set: other threads may read the environment. */
+static int show(struct err *e)
+{
+    char path[PATH_MAX];
+    Dl_info here;
+    const char *slash = NULL;
+    if (!dlopen(me.sdk.path, RTLD_NOW | RTLD_GLOBAL))
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not load", me.sdk.path);
+    if (dladdr((void *)(uintptr_t)show, &here))
+        slash = strrchr(here.dli_fname, '/');
+    int folder = slash ? (int)(slash - here.dli_fname) + 1 : 0;
+    int n = snprintf(path, sizeof path, "%.*s%s", folder, slash ? here.dli_fname : "", LIBRARY);
+    if (n < (int)sizeof path && dlopen(path, RTLD_NOW | RTLD_GLOBAL))
+        return 0;
+    return err_set(e, GPUFL_E_UNAVAILABLE,
+                   "no kernels can be recorded without " LIBRARY
+                   ", which does not load from beside libgpufl.so: reinstall, or start the program "
+                   "with gpufl trace");
+}
+
 int tool_force(struct err *e)
 {
-    static const char variable[] = "ROCPROFILER_REGISTER_LIBRARY";
     int rc = rocp_open(&me.sdk, NULL, e);
-    if (rc)
+    if (rc || (rc = show(e)))
         return rc;
-    if (!getenv(variable)) /* so that the runtime finds this copy, and no other */
-        (void)setenv(variable, me.sdk.path, 0);
     int status = me.sdk.rocprofiler_force_configure(configure);
     if (status == ROCP_OK)
         return tool_ready(e);
