@@ -74,7 +74,7 @@ TEST(nothing_claims_hardware)
     struct run r;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10"));
     check_counts(&r, "complete", 10, 0);
-    check_contains(&r, message_of(&r, "rocprofiler.unverified"), "not verified on hardware");
+    check_contains(&r, message_of(&r, "backend.unverified"), "not verified on hardware");
     run_free(&r);
 }
 
@@ -249,6 +249,56 @@ TEST(children_are_followed)
     run_free(&r);
 }
 
+/* The tool of somebody else keeps its place in the list, behind ours. */
+TEST(other_tools_stay)
+{
+    struct run r;
+    static char tool[PATH_MAX + 32];
+    snprintf(tool, sizeof tool, "ROCP_TOOL_LIBRARIES=%s", built_file("fake/rocm/libfake-tool.so"));
+    run_rocm(&r, NEW, tool, NULL, LIST("20"));
+    check_counts(&r, "complete", 20, 0);
+    check_contains(&r, r.c.text[CHILD_ERR].data, "the other tool is number 1 of version 10000");
+    run_free(&r);
+}
+
+/* On a machine with GPUs of both vendors the program's own GPU is recorded, and the session says
+ * so. */
+TEST(mixed_machine)
+{
+    struct run r;
+    static char both[2 * PATH_MAX + 32], sdk[PATH_MAX + 32];
+    snprintf(both, sizeof both, "LD_LIBRARY_PATH=%s:%s", built_file("fake"),
+             built_file("fake/rocm"));
+    snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file("fake/rocm/7"));
+    run_all(&r, &(struct run_setup){
+                    .env = LIST(both, sdk), .program = LIST("20"), .binary = "fake/rocm/fake_hip"});
+    check_counts(&r, "complete", 20, 0);
+    char *messages = json_dumps(at(r.report, "messages"), 0);
+    check_contains(&r, messages, "GPUs of two vendors: this session records those of amd");
+    free(messages);
+    run_free(&r);
+}
+
+/* Every record that is handed over is a row, or counted as one without room. */
+TEST(small_pool)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=",
+             LIST("--option", "activity_buffer_bytes=65536", "--option",
+                  "activity_pool_bytes=65536", "--option", "flush_interval_ms=10000", "--option",
+                  "flush_first_ms=10000"),
+             LIST("2000", "copies=2"));
+    check_program(&r, 0);
+    int64_t lost = int_at(r.report, "ledger.lost_pool");
+    assert_true(lost > 0);
+    assert_int_equal(
+        int_at(r.report, "ledger.kernels_written") + int_at(r.report, "ledger.copies_written") +
+            int_at(r.report, "memory.allocations") + int_at(r.report, "memory.frees") + lost,
+        2000 + 6 + 2);
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "incomplete");
+    run_free(&r);
+}
+
 /* A function of the library that fails: the program ends as it would, and the session says what is
  * missing. */
 TEST(a_library_that_refuses)
@@ -325,6 +375,9 @@ int main(void)
         cmocka_unit_test(losses_are_counted),
         cmocka_unit_test(other_engines_fall_back),
         cmocka_unit_test(children_are_followed),
+        cmocka_unit_test(other_tools_stay),
+        cmocka_unit_test(mixed_machine),
+        cmocka_unit_test(small_pool),
         cmocka_unit_test(a_library_that_refuses),
         cmocka_unit_test(no_library),
         cmocka_unit_test(linked),

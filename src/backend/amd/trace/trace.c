@@ -2,19 +2,18 @@
  * session.
  *
  * The tool (tool.h) exists once a process, and is there before the session where `gpufl trace`
- * began it; a program that begins its session itself makes the tool here. None of it has run on a
- * GPU of AMD's: every session says so.
+ * began it; a program that begins its session itself makes the tool here.
  *
  * After fork the child is silent: the library makes new threads there, but our collector is not
  * there. */
 #include "backend/amd/trace.h"
 
-#include "backend/amd/probe.h"
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/markers.h"
 #include "backend/amd/trace/tool.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -48,15 +47,6 @@ static void on_fork_child(void)
 
 /* ---- the session --------------------------------------------------------------------- */
 
-static void say_unverified(struct sink *s)
-{
-    const struct rocp *sdk = tool_sdk();
-    s->ops->message(s, SEVERITY_NOTE, "rocprofiler.unverified",
-                    "this session is " AMD_UNVERIFIED ": the backend Amd has run over a simulated "
-                    "rocprofiler-sdk only (here: %.160s, version %u.%u.%u)",
-                    sdk->path, sdk->version / 10000, sdk->version / 100 % 100, sdk->version % 100);
-}
-
 static int trace_open(struct trace **out, const struct trace_config *c, struct sink *sink,
                       struct err *e)
 {
@@ -81,7 +71,9 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                         .open = true,
                         .fork_watched = t->fork_watched,
                         .process = getpid()};
-    say_unverified(sink);
+    const struct rocp *sdk = tool_sdk();
+    log_debug("rocprofiler-sdk %u.%u.%u is %s", sdk->version / 10000, sdk->version / 100 % 100,
+              sdk->version % 100, sdk->path);
     *out = t;
     return 0;
 }
