@@ -201,7 +201,8 @@ class Installed(unittest.TestCase):
             self.skipTest("not built with ninja")
         targets = {"gpufl": "gpufl-main", "gpufl-agent": "gpufl-agent-main", "gpufl-monitor": "gpufl-monitor-main",
                    "gpufl-server": "gpufl-server-main",
-                   "libgpufl.so": "gpufl", "libgpufl-metrics.so": "gpufl-metrics", "libgpufl-analysis.so": "gpufl-analysis-lib"}
+                   "libgpufl.so": "gpufl", "libgpufl-metrics.so": "gpufl-metrics", "libgpufl-analysis.so": "gpufl-analysis-lib",
+                   "libgpufl-rocprofiler.so": "gpufl-rocprofiler"}
         inputs = run("ninja", "-C", BUILD, "-t", "inputs", "product").stdout
         for path in [*self.bin.iterdir(), *self.lib.glob("libgpufl*.so")]:
             self.assertIn(f"/{targets[path.name]}.dir/", inputs.replace("gpufl-capture.dir", "gpufl.dir"))
