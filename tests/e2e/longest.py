@@ -98,6 +98,8 @@ def candidates(log, finding, files):
     """The rows of which a finding names the longest one; None: it names a gap."""
     line = finding["file"], finding["line"]
     rule = finding["id"]
+    if rule == "pageable_copies" and "gpu_idle_ns" in finding["evidence"]:  # the host fills pinned memory meanwhile
+        return None
     if rule == "pageable_copies":
         memory = "src_memory" if "HtoD" in finding["title"] else "dst_memory"
         return list(copies(log, files, line, memory)) if finding["line"] else log.rows["memcpy"]
@@ -106,7 +108,7 @@ def candidates(log, finding, files):
                 and (not finding["line"] or log.line_of(row, files) == line)]
     if rule in SEQUENCES:
         return [row for row in log.rows["kernel"] if row["start"] == log.start + finding["evidence"]["longest_start_ns"]]
-    if rule in ("late_launch", "launch_storm", "idle_cause"):
+    if rule in ("late_launch", "launch_storm", "idle_cause", "broken_graphs"):
         return None
     waits = [row for kind in WAITS for row in log.rows[kind]]
     return [row for row in waits if log.line_of(row, files) == line] if finding["line"] else waits

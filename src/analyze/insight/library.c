@@ -304,6 +304,7 @@ int insight_broken_graphs(const struct model *m, struct insights *to)
     insight_fact(i, "graph_launches", (int64_t)o->graphs);
     insight_fact(i, "single_kernels", (int64_t)o->singles);
     insight_fact(i, "gpu_idle_ns", slow.all);
+    insight_fact_longest(m, i, slow.longest.start, slow.longest.end);
     buf_str(&text, "Single launches between graphs");
     rc = insight_say(&i->title, &text);
     buf_printf(&text,

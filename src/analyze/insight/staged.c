@@ -34,6 +34,7 @@ struct staged {
     int64_t bytes, time; /* of the copies, ns on the GPU */
     int64_t idle;        /* ns that GPUs were idle while the host was at the line */
     double variance;     /* ns² of it at 95 % */
+    struct idle_longest longest;
 };
 
 static void add_copies(const struct model *m, struct staged *all)
@@ -78,6 +79,7 @@ static int add_idle(const struct model *m, struct staged *all)
             continue;
         all[r->place].looks += r->looks;
         all[r->place].idle = cells_sum(all[r->place].idle, r->ns);
+        idle_longest_put(&all[r->place].longest, &r->longest, 0);
         if (r->half_width != CELL_NULL)
             all[r->place].variance += (double)r->half_width * (double)r->half_width;
     }
@@ -121,6 +123,7 @@ static int add(const struct model *m, uint32_t place, const struct staged *s, do
     insight_fact(i, "gpu_ns", s->time);
     insight_fact(i, "gpu_idle_ns", s->idle);
     insight_fact(i, "samples", (int64_t)s->looks);
+    insight_fact_longest(m, i, s->longest.start, s->longest.end);
     buf_printf(&text, "Copies by way of pinned memory × %llu", (unsigned long long)s->copies);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "The GPU sat idle for %s while the host was", units_time(a, s->idle));
