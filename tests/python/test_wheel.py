@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The wheel of scripts/package, installed into empty environments and used from there.
 
-    test_wheel.py SOURCE BUILD
+    test_wheel.py SOURCE BUILD [all]
 
-For every CPython from 3.9 on that this machine has (PATH, and pyenv's): a venv, `pip install --no-index`, then a session
+For the oldest and the newest CPython from 3.9 on that this machine has (PATH, and pyenv's), or for all of them: a venv, `pip install --no-index`, then a session
 of the simulated GPU, its report, and the native gpufl; in the newest also the server's wheel and `gpufl view`. The files
 of a wheel may ask for no newer glibc than Ubuntu 22.04 has, and for no library that is neither the system's nor in it.
 Exit 77: no interpreter can make a venv.
@@ -130,7 +130,7 @@ def view(venv, work, environment):
 
 
 def main():
-    source, build = sys.argv[1:]
+    source, build = sys.argv[1:3]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         made = [subprocess.run([f"{source}/scripts/package", "--build", build, "--out", folder / out, "gpufl"], check=True,
@@ -147,7 +147,8 @@ def main():
         if not found:
             print("no interpreter from 3.9 on with venv and ensurepip")
             sys.exit(77)
-        for version, python in sorted(found.items()):
+        versions = sorted(found) if sys.argv[3:] == ["all"] else sorted({min(found), max(found)})
+        for version, python in ((version, found[version]) for version in versions):
             try_in(python, wheel, folder / "{}.{}".format(*version), server if version == max(found) else None)
             print("{}.{}: {} installed and used".format(*version, wheel.name), flush=True)
             shutil.rmtree(folder / "{}.{}".format(*version))
