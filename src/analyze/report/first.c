@@ -82,6 +82,17 @@ static void put_errors(const struct page *p)
         }
 }
 
+/* What a backend says of all that it records. */
+static void put_caution(const struct page *p)
+{
+    const struct sum_facts *f = &p->model->facts;
+    for (size_t i = 0; i < f->message_count; i++)
+        if (strcmp(model_text(p->model, f->messages[i].code), "backend.unverified") == 0) {
+            page_fact(p, "caution", "%s", model_text(p->model, f->messages[i].text));
+            return;
+        }
+}
+
 /* Names the configuration of the server that the session took options from. */
 static void put_configuration(const struct page *p)
 {
@@ -98,6 +109,7 @@ void page_head(struct page *p)
         fputc('\n', p->out);
     p->begun = true;
     put_program(p);
+    put_caution(p);
     put_configuration(p);
     page_steps_fact(p);
     page_cost(p);

@@ -75,6 +75,8 @@ TEST(nothing_claims_hardware)
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10"));
     check_counts(&r, "complete", 10, 0);
     check_contains(&r, message_of(&r, "backend.unverified"), "not verified on hardware");
+    check_contains(&r, r.c.text[CHILD_ERR].data,
+                   "  caution   the backend Amd is not verified on hardware");
     run_free(&r);
 }
 
