@@ -13,6 +13,7 @@ import threading
 import time
 
 PATIENCE = 60 * (10 if os.environ.get("GPUFL_SANITIZE") else 1)  # s, for what must come to pass
+QUICK = ("--wait-least", "10ms", "--wait-most", "50ms", "--delay", "20ms", "--timeout", "5s")  # for an agent
 
 
 def until(what, said, patience=PATIENCE):
