@@ -482,7 +482,8 @@ extern const struct backend backend_nvidia, backend_amd, backend_sim, backend_no
  * can, the error is that of the vendor of which something is here. */
 extern const struct device_ops all_devices;
 
-/* Whose open devices of all_devices are: "nvidia", "amd", "nvidia+amd"; d NULL: "none". */
+/* Writes whose devices are open in all_devices: "nvidia", "amd" or "nvidia+amd"; "none" where d is
+ * NULL. */
 void all_devices_name(const struct devices *d, char *text, size_t size);
 
 /* The first caution of the backends behind open devices of all_devices; NULL: none. */

@@ -4,8 +4,8 @@
  * every object of the process, and where it finds one it insists on librocprofiler-sdk.so. In
  * libgpufl.so the symbol would end each linked program on a machine without the SDK.
  *
- * It hands the call over to the libgpufl.so beside it. Where that does not load, the program runs
- * on without capture, and stderr says why. */
+ * This library hands the call over to the libgpufl.so beside it. Where libgpufl.so does not load,
+ * the program runs on without capture, and stderr says why. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>

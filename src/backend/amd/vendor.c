@@ -18,8 +18,8 @@ static const struct vendor_module modules[] = {
 };
 
 static const struct vendor_rule rules[] = {
-    /* The runtime's inlined headers, and what hipcc generates: the stub of a kernel, and
-     * registration. */
+    /* These are the runtime's inlined headers, and what hipcc generates: functions that launch a
+     * kernel, and registration. */
     {VENDOR_FILE, VENDOR_HAS, "/include/hip/", true, false},
     {VENDOR_FUNCTION, VENDOR_HAS, "__device_stub__", true, false},
     {VENDOR_FUNCTION, VENDOR_BEGINS, "__hip", true, true},

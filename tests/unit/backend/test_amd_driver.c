@@ -97,7 +97,7 @@ TEST(a_file_that_is_no_library_of_theirs)
     expect_refused(GPUFL_E_UNAVAILABLE, "libother.so has neither AMD SMI");
 }
 
-/* As an ordinary user: root may open everything. */
+/* The child becomes an ordinary user, since root may open everything. */
 static void may_compute_as(uid_t user, int code, const char *words)
 {
     fflush(NULL);

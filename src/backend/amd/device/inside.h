@@ -61,7 +61,7 @@ struct smi {
     void (*describe)(struct amd_device *x, struct device_row *row, struct device_text *text);
     /* Texts of the modes of a GPU in parts: "CPX", "NPS4"; "": not known. */
     void (*partitions)(struct amd_device *x, char *compute, char *memory);
-    /* As device_watch_ops.processes. */
+    /* Does what device_watch_ops.processes does, for one device. */
     int (*processes)(struct amd_device *x, struct device_process *out, int max, int *count);
     const struct amd_reader *readers;
     int reader_count;

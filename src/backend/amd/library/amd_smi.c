@@ -43,10 +43,7 @@ static int begin(struct err *e)
                               "the groups render and video and log in again, or give the container "
                               "--group-add with the number of the group render");
     if (result == AMDSMI_E_DRIVER_NOT_LOADED || result == AMDSMI_E_NOT_FOUND)
-        return err_set_vendor(e, GPUFL_E_UNAVAILABLE, result,
-                              "AMD SMI finds no GPU of AMD's: load the kernel driver (modprobe "
-                              "amdgpu), or start the container with --device /dev/kfd --device "
-                              "/dev/dri");
+        return amd_library_no_gpu(&amdsmi_library, result, e);
     return err_set_vendor(e, GPUFL_E_VENDOR, result,
                           "AMD SMI cannot be initialized (error %d: %.160s): see dmesg, and check "
                           "with amd-smi",

@@ -97,6 +97,14 @@ static int load(struct amd_library *l, struct err *e)
     return 0;
 }
 
+int amd_library_no_gpu(const struct amd_library *l, int result, struct err *e)
+{
+    return err_set_vendor(e, GPUFL_E_UNAVAILABLE, result,
+                          "%s finds no GPU of AMD's: load the kernel driver (modprobe amdgpu), or "
+                          "start the container with --device /dev/kfd --device /dev/dri",
+                          l->name);
+}
+
 static int lost(struct err *e)
 {
     return err_set(e, GPUFL_E_STATE,

@@ -41,6 +41,10 @@ const char *amd_library_chosen(void);
  * driver is not here; GPUFL_E_UNAVAILABLE: the library lacks functions. [any] */
 int amd_library_load(struct amd_library *l, struct err *e);
 
+/* Says that the library finds no GPU, and what to do; result: the library's error. Returns
+ * GPUFL_E_UNAVAILABLE. */
+int amd_library_no_gpu(const struct amd_library *l, int result, struct err *e);
+
 /* Loads it, and initializes it for its first user. [any] */
 int amd_library_get(struct amd_library *l, struct err *e);
 void amd_library_put(struct amd_library *l); /* once for every get that returned 0 [any] */

@@ -40,10 +40,7 @@ static int begin(struct err *e)
                               "ROCm SMI may not read what the kernel driver amdgpu shows: add the "
                               "user to the groups render and video and log in again");
     if (result == RSMI_E_INIT)
-        return err_set_vendor(e, GPUFL_E_UNAVAILABLE, result,
-                              "ROCm SMI finds no GPU of AMD's: load the kernel driver (modprobe "
-                              "amdgpu), or start the container with --device /dev/kfd --device "
-                              "/dev/dri");
+        return amd_library_no_gpu(&rsmi_library, result, e);
     return err_set_vendor(e, GPUFL_E_VENDOR, result,
                           "ROCm SMI cannot be initialized (error %d: %.160s): see dmesg, and check "
                           "with rocm-smi",

@@ -40,8 +40,8 @@ void calls_report(struct sink *s, const struct trace_config *c);
 /* The library's callback. [hot] */
 void calls_event(const struct call_event *e);
 
-/* What was remembered of a call. False: nothing, or so many calls came since that it was
- * overwritten. [collector] */
+/* Gives what was remembered of a call. False: nothing was, or later calls have overwritten it.
+ * [collector] */
 bool calls_facts(uint64_t correlation, struct call_facts *out);
 
 /* Launches of kernels that were begun and did not fail, in this session. [any] */

@@ -1,5 +1,5 @@
 /* launches.h - what CUPTI calls us for: driver calls, those that start work and those that wait.
- * Of the latter waits.h makes its rows.
+ * waits.h makes rows of those that wait.
  *
  * Only single callback ids are enabled, and only of the driver's domain: one
  * launch fires a runtime and a driver callback with one correlation id. */
