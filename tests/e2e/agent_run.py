@@ -12,17 +12,9 @@ import subprocess
 import threading
 import time
 
-PATIENCE = 60 * (10 if os.environ.get("GPUFL_SANITIZE") else 1)  # s, for what must come to pass
+from patience import PATIENCE, until
+
 QUICK = ("--wait-least", "10ms", "--wait-most", "50ms", "--delay", "20ms", "--timeout", "5s")  # for an agent
-
-
-def until(what, said, patience=PATIENCE):
-    """Asks again until it is so: what it then was."""
-    end = time.monotonic() + patience
-    while not (got := what()):
-        assert time.monotonic() < end, said() if callable(said) else said
-        time.sleep(0.02)
-    return got
 
 
 class Buffer(ctypes.Structure):
@@ -193,7 +185,7 @@ class Agent:
     def status(self):
         return json.loads(self.ask("status", "--json")[1])
 
-    def until_done(self, sessions, patience=4 * PATIENCE):
+    def until_done(self, sessions, patience=2 * PATIENCE):
         """Waits until that many sessions are on the server and called complete."""
         return until(lambda: self.status()["done"] >= sessions, lambda: f"{self.status()} {self.said()[-1500:]}",
                      patience)

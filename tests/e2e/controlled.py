@@ -6,7 +6,8 @@ import signal
 import subprocess
 
 import live_server
-from agent_run import Agent, until
+from agent_run import Agent
+from patience import until
 
 HOST = os.uname().nodename
 QUICK = ("--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms")

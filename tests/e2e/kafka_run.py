@@ -2,7 +2,8 @@
 import pathlib
 import subprocess
 
-from agent_run import PATIENCE, Agent, until
+from agent_run import Agent
+from patience import PATIENCE, until
 
 
 class Brokers:

@@ -13,9 +13,7 @@ import urllib.error
 import urllib.request
 
 from nvml_control import Control
-from served import SLOW, until
-
-PATIENCE = 60 * SLOW  # s
+from patience import PATIENCE, until
 
 
 def lines(folder):
@@ -95,7 +93,8 @@ class Monitor:
         self.control = Control(os.path.join(self.folder, "control"))
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("GPUFL_MONITOR_")}
         self.environment.update(LD_LIBRARY_PATH=fakes, FAKE_NVML_DEVICES=str(devices),
-                                FAKE_NVML_CONTROL=self.control.path, XDG_RUNTIME_DIR=os.path.join(self.folder, "run"))
+                                FAKE_NVML_CONTROL=self.control.path, XDG_RUNTIME_DIR=os.path.join(self.folder, "run"),
+                                RUNTIME_DIRECTORY=self.run)  # the system's folder belongs to the machine
         self.environment.update(environment or {})
         self.command = [program, "--log-path", self.logs, "--run-dir", self.run, "--interval", "100ms",
                         "--process-interval", "200ms", "--write-interval", "200ms", "--min-free", "0"]

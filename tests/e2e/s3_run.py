@@ -22,7 +22,6 @@ KEY = {"AWS_ACCESS_KEY_ID": "S3RVER", "AWS_SECRET_ACCESS_KEY": "S3RVER"}
 BUCKET = "gpufl"
 FAULTS = ("500", "503", "403", "429", "hang", "cut", "half", "cut_after")
 WEIGHTS = (3, 3, 1, 2, 1, 3, 4, 4)
-PATIENCE = 60 * (10 if os.environ.get("GPUFL_SANITIZE") else 1)  # s, for what must come to pass
 
 
 def find():

@@ -14,20 +14,7 @@ import tempfile
 import time
 
 import postgres
-
-SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
-PATIENCE = 60 * SLOW  # s
-
-
-def until(what, said, patience=2 * PATIENCE):
-    """Asks again until it is so, as pages do: what it then was. said: of what never came, or how to tell it then."""
-    deadline = time.monotonic() + patience
-    while True:
-        got = what()
-        if got:
-            return got
-        assert time.monotonic() < deadline, said() if callable(said) else said
-        time.sleep(0.05)
+from patience import PATIENCE
 
 
 class Answer:
@@ -173,7 +160,7 @@ class Server:
         assert response.status == 200, response.status
         assert response.readline().startswith(b"retry:")  # it listens
 
-        end = time.monotonic() + 4 * PATIENCE
+        end = time.monotonic() + 2 * PATIENCE
 
         def walk():
             event = None

@@ -22,8 +22,9 @@ import unittest
 
 import ingest_server
 import live_server
-from agent_run import PATIENCE, QUICK, Agent, Log, channels_of, letters, memory_of, plain, until, unzst
+from agent_run import QUICK, Agent, Log, channels_of, letters, memory_of, plain, unzst
 from faulty import Proxy
+from patience import PATIENCE, until
 
 GPUFL, AGENT, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"

@@ -12,8 +12,8 @@ import time
 import unittest
 
 import live_server
-from agent_run import until
 from controlled import HOST, House, Program
+from patience import until
 
 BUILD = pathlib.Path(sys.argv[1]).absolute()
 DORMANT = {"remote_control": True}

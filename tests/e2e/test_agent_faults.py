@@ -25,9 +25,10 @@ import time
 import unittest
 
 import live_server
-from agent_run import PATIENCE, Agent, Log, letters, unzst, until
+from agent_run import Agent, Log, letters, unzst
 from faulty import FAULTS, Proxy
 from namespace import Loopback
+from patience import PATIENCE, until
 
 AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
@@ -183,7 +184,7 @@ class Faults(unittest.TestCase):
         for writer in writers:
             writer.join(PATIENCE)
         agent.ready()
-        agent.until_done(SESSIONS, max(4 * PATIENCE, SECONDS))
+        agent.until_done(SESSIONS, max(2 * PATIENCE, SECONDS))
         if len(sys.argv) > 6:
             print(agent.said())
         dead = letters(self.dir / "state")

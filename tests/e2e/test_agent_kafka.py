@@ -15,8 +15,9 @@ import tempfile
 import unittest
 
 import live_server
-from agent_run import PATIENCE, Log, letters, until
+from agent_run import Log, letters
 from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
+from patience import PATIENCE, until
 
 AGENT, SERVER, MOCK, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:5])
 PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"

@@ -20,8 +20,9 @@ import time
 import unittest
 
 import live_server
-from agent_run import PATIENCE, Log, letters, until
+from agent_run import Log, letters
 from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
+from patience import PATIENCE, until
 
 AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 10

@@ -14,8 +14,9 @@ import time
 import unittest
 
 import live_server
-from agent_run import PATIENCE, QUICK, Agent, Log, letters, memory_of, plain, until, unzst
+from agent_run import QUICK, Agent, Log, letters, memory_of, plain, unzst
 from faulty import Proxy
+from patience import PATIENCE, until
 
 AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"

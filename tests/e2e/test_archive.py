@@ -19,7 +19,8 @@ import unittest
 
 import ingest_server
 import s3_run
-from agent_run import Agent, Log, until
+from agent_run import Agent, Log
+from patience import until
 
 GPUFL, AGENT = (pathlib.Path(p).absolute() for p in sys.argv[1:3])
 PEER = s3_run.ROOT / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"

@@ -21,7 +21,8 @@ import unittest
 
 import ingest_server
 import s3_run
-from agent_run import Agent, Log, plain, until
+from agent_run import Agent, Log, plain
+from patience import until
 
 AGENT = pathlib.Path(sys.argv[1]).absolute()
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 5

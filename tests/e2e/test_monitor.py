@@ -15,7 +15,8 @@ import time
 import unittest
 
 import together
-from monitored import PATIENCE, SLOW, Monitor, Session, until
+from monitored import Monitor, Session
+from patience import PATIENCE, SLOW, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 FINE, FAILED, USAGE, NO_DRIVER, BUSY = range(5)

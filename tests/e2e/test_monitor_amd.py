@@ -9,8 +9,9 @@ import tempfile
 import unittest
 
 import together
-from monitored import PATIENCE, Monitor, until
+from monitored import Monitor
 from nvml_control import Control
+from patience import PATIENCE, until
 
 PROGRAM, GPUFL, FAKES = sys.argv[1:4]
 NO_DRIVER = 3

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import unittest
 
-from monitored import PATIENCE, Monitor, until
+from monitored import Monitor
+from patience import PATIENCE, until
 
 PROGRAM, GPUFL, FAKES, LIBRARY = sys.argv[1:5]
 HOUR = 3600 * 10**9

@@ -15,7 +15,8 @@ import urllib.parse
 import urllib.request
 
 import together
-from monitored import PATIENCE, Monitor, until
+from monitored import Monitor
+from patience import PATIENCE, until
 
 PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
 RULES = os.path.join(SOURCE, "deploy", "prometheus")

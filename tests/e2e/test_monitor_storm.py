@@ -17,7 +17,8 @@ import tempfile
 import time
 import unittest
 
-from monitored import SLOW, Monitor, Session, lines, until
+from monitored import Monitor, Session, lines
+from patience import SLOW, until
 
 PROGRAM, FAKES = sys.argv[1:3]
 SHIFT = sys.argv[3] if len(sys.argv) > 3 else None

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import unittest
 
-from monitored import PATIENCE, Monitor, until
+from monitored import Monitor
+from patience import PATIENCE, until
 
 PROGRAM, GPUFL, FAKES, IN_SCOPE = sys.argv[1:5]
 FOLDER = "/run/gpufl-monitor"

@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 import together
-from monitored import PATIENCE, Monitor, Session, until
+from monitored import Monitor, Session
+from patience import PATIENCE, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 PROMPT = "ready> "

@@ -11,7 +11,8 @@ import time
 import unittest
 
 from fleet_sender import Receiver, Sender
-from served import PATIENCE, Server, until
+from patience import PATIENCE, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 SECRET = "a secret of 32 characters, surely"

@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 from fleet_sender import Sender
-from served import PATIENCE, Server, until
+from patience import PATIENCE, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 STORES = os.path.join(SOURCE, "tests", "data", "stores")

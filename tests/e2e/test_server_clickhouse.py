@@ -18,7 +18,8 @@ import uuid
 
 import clickhouse
 from between import Between
-from served import PATIENCE, SLOW, Server, until
+from patience import PATIENCE, SLOW, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

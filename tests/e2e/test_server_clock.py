@@ -12,7 +12,8 @@ import tempfile
 import unittest
 
 from fleet_sender import Sender
-from served import PATIENCE, Server, until
+from patience import PATIENCE, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE, LIBRARY = sys.argv[1:5]
 DAY = 86400 * 10**9

@@ -11,7 +11,8 @@ import time
 import unittest
 
 from fleet_sender import Sender
-from served import PATIENCE, SLOW, Server, until
+from patience import PATIENCE, SLOW, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 PEER = os.path.join(SOURCE, "tests", "data", "peer", "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34")

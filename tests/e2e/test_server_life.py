@@ -19,7 +19,8 @@ import time
 import unittest
 
 import postgres
-from served import PATIENCE, SLOW, Server, until
+from patience import PATIENCE, SLOW, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

@@ -17,7 +17,8 @@ import tempfile
 import unittest
 
 import postgres
-from served import PATIENCE, Server, until
+from patience import PATIENCE, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

@@ -11,7 +11,8 @@ import unittest
 
 import postgres
 from fleet_sender import Receiver, Sender
-from served import PATIENCE, Server, until
+from patience import PATIENCE, until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

@@ -12,7 +12,8 @@ import time
 import unittest
 import urllib.parse
 
-from served import PATIENCE, Server
+from patience import PATIENCE
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

@@ -12,7 +12,8 @@ import threading
 import time
 import unittest
 
-from served import PATIENCE, SLOW, Server
+from patience import PATIENCE, SLOW
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

@@ -11,7 +11,8 @@ import tempfile
 import unittest
 
 import postgres
-from served import Server, until
+from patience import until
+from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
 RUN = os.path.join(SOURCE, "examples", "data", "train_loop")

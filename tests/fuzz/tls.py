@@ -27,7 +27,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-from served import PATIENCE, Server, until  # noqa: E402
+from patience import PATIENCE, until  # noqa: E402
+from served import Server  # noqa: E402
 
 ROUND = 40  # connections
 ANSWER_S = 2  # a broken connection is read for so long

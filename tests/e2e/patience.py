@@ -1,0 +1,23 @@
+"""How long a test waits for what must come to pass; a wait ends before ctest's limit, so that the test tells what never came.
+
+A test that stands still elsewhere prints where each of its threads stands. Standard library only."""
+import faulthandler
+import os
+import time
+
+SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
+PATIENCE = 60 if SLOW == 1 else 240  # s; ctest waits 600 or more for a file of tests
+STANDS_STILL = 280  # s; no file of tests takes half as long
+
+faulthandler.dump_traceback_later(STANDS_STILL, repeat=True)
+
+
+def until(what, said, patience=PATIENCE):
+    """Asks again until it is so, as pages do: what it then was. said: of what never came, or how to tell it then."""
+    deadline = time.monotonic() + patience
+    while True:
+        got = what()
+        if got:
+            return got
+        assert time.monotonic() < deadline, said() if callable(said) else said
+        time.sleep(0.03)
