@@ -9,6 +9,7 @@ set(GPUFL_THREADED
   base/fd_thread base/intern base/queue base/ring base/thread base/tick
   capture/captures capture/compressor capture/copies capture/ends capture/sampling capture/scopes capture/session
   capture/sink capture/writer capture/writer_limits
+  cli/monitor_source
   monitor/sampler monitord/live
   net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/workers
   server/analysis server/auth_password server/columns_report server/ingest server/ingest_damage server/janitor server/journal

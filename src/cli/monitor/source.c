@@ -85,12 +85,12 @@ static bool answers(struct source *s, const char *folder, bool of_system)
     return true;
 }
 
-static bool find(struct source *s, const struct source_options *o)
+static bool find(struct source *s, const char *run_dir)
 {
     char folder[PATH_MAX];
     const char *user = getenv("XDG_RUNTIME_DIR");
-    if (o->run_dir)
-        return answers(s, o->run_dir, false);
+    if (run_dir)
+        return answers(s, run_dir, false);
     if (answers(s, PLACES_MONITOR_FOLDER, true))
         return true;
     snprintf(folder, sizeof folder, "%s/%s", user ? user : "", PLACES_MONITOR_NAME);
@@ -204,7 +204,7 @@ static int start(struct source *s, const struct source_options *o, struct err *e
     rc = run(s, argv, e);
     if (rc)
         return rc;
-    if (find(s, *s->own ? &(struct source_options){.run_dir = s->own} : o))
+    if (find(s, *s->own ? s->own : s->run_dir))
         return 0;
     return err_set(e, GPUFL_E_STATE, "the gpufl-monitor that was started does not answer");
 }
@@ -213,9 +213,10 @@ static int start(struct source *s, const struct source_options *o, struct err *e
 
 int source_open(struct source *s, const struct source_options *o, struct err *e)
 {
-    *s = (struct source){.process = SPAWNED_NONE, .alive = -1, .out = -1, .said = -1};
+    *s = (struct source){
+        .run_dir = o->run_dir, .process = SPAWNED_NONE, .alive = -1, .out = -1, .said = -1};
     buf_init(&s->text, LIVE_MOST);
-    bool found = find(s, o);
+    bool found = find(s, s->run_dir);
     if (found && o->log_path)
         return err_set(e, GPUFL_E_BUSY,
                        "a gpufl-monitor runs on this host and has logs of its own (%.200s): leave "
@@ -227,6 +228,8 @@ int source_open(struct source *s, const struct source_options *o, struct err *e)
 int source_take(struct source *s, struct err *e)
 {
     int status, fd = reach(s->folder, s->has_answered ? PATIENCE_S : FIRST_PATIENCE_S);
+    if (fd < 0 && !s->is_own && find(s, s->run_dir)) /* another one may have taken over */
+        fd = reach(s->folder, FIRST_PATIENCE_S);
     if (fd >= 0) {
         int rc = read_line(s, fd, e);
         close(fd);

@@ -23,8 +23,9 @@ struct source_options {
 };
 
 struct source {
-    char folder[108]; /* of the monitor that answers */
-    struct buf text;  /* its last line */
+    char folder[108];    /* of the monitor that answers */
+    const char *run_dir; /* borrowed: of the options */
+    struct buf text;     /* its last line */
     struct spawned process;
     int alive, out, said; /* ends of its stdin and stdout, and the file of its stderr; -1: none */
     char own[108];        /* the folder that was made for it; "": none */
@@ -35,8 +36,9 @@ struct source {
 /* Finds a monitor, or starts one. BUSY: a monitor runs, and logs were asked for. */
 int source_open(struct source *s, const struct source_options *o, struct err *e);
 
-/* Takes the newest values: a line of JSON in s->text, without its LF. A failure says why none come;
- * the next call asks again. */
+/* Takes the newest values: a line of JSON in s->text, without its LF. Where the monitor has ended,
+ * another one of this host is looked for. A failure says why no values come; the next call asks
+ * again. */
 int source_take(struct source *s, struct err *e);
 
 void source_close(struct source *s);
