@@ -1,0 +1,60 @@
+"""scripts/suite: what fails beside others and passes alone is named; what fails twice, crashes or is reported counts.
+
+Usage: test_suite.py SCRIPTS"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SUITE = os.path.join(sys.argv[1], "suite")
+ONCE = "test -e been || { touch been; %s; }"  # at the first run only
+
+
+class Suite(unittest.TestCase):
+    def run_suite(self, *options, **commands):
+        """The exit status, what was printed, and the names of unsteady tests."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as f:
+                for name, command in commands.items():
+                    f.write(f'add_test({name} "sh" "-c" [=[{command}]=])\n'
+                            f'set_tests_properties({name} PROPERTIES TIMEOUT 2 WORKING_DIRECTORY "{folder}")\n')
+            unsteady = os.path.join(folder, "unsteady")
+            done = subprocess.run([SUITE, folder, "2", unsteady, *options], capture_output=True, text=True, timeout=60, check=False)
+            names = ""
+            if os.path.exists(unsteady):
+                with open(unsteady, encoding="utf-8") as f:
+                    names = f.read()
+            return done.returncode, done.stdout + done.stderr, names
+
+    def test_all_pass(self):
+        code, said, names = self.run_suite(a="echo fine", b="true")
+        self.assertEqual((code, names), (0, ""), said)
+        self.assertIn("100% tests passed", said)
+
+    def test_it_fails_twice(self):
+        code, said, names = self.run_suite(a="true", b="echo why; false")
+        self.assertEqual((code, names), (1, ""))
+        self.assertEqual(said.count("why"), 2)
+
+    def test_it_passes_alone(self):
+        for fault in ("echo why; exit 1", "echo why; exec sleep 30"):
+            code, said, names = self.run_suite(a="true", b=ONCE % fault)
+            self.assertEqual((code, names), (0, "b\n"), said)
+            self.assertIn("why", said)
+            self.assertIn("once more, with nothing beside it: b", said)
+
+    def test_a_crash_and_a_report_are_never_taken_back(self):
+        for fault in ("kill -SEGV $$", "kill -ABRT $$", "echo 'WARNING: ThreadSanitizer: data race'; exit 66",
+                      "echo 'x.c:3:4: runtime error: shift'; exit 1"):
+            code, said, names = self.run_suite(a="true", b=ONCE % fault)
+            self.assertEqual((code, names), (1, ""), said)
+            self.assertNotIn("once more", said)
+
+    def test_no_test_is_an_error(self):
+        code, said, names = self.run_suite("-R", "nothing", a="true")
+        self.assertEqual((code, names), (1, ""), said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
