@@ -1,7 +1,7 @@
 // Stacks and scopes as trees, trees as rectangles, search, keys.
 import { describe, expect, it } from "vitest";
 import { framesOf, rectAt, rectsOf, search, stacksOf, step, treeOf, treeOfParts } from "../src/pages/flame/tree";
-import { kernelsAt } from "../src/pages/insights/launched";
+import { kernelsAt, kernelsWithCode } from "../src/pages/insights/launched";
 import { inTreeOrder, perIteration } from "../src/pages/scopes/tree";
 
 const TEXT = "host blocked;main() (a.py:1);step() (a.py:9);event synchronizations 30\nhost blocked;main() (a.py:1);free 10\nGPU;main() (a.py:1);gemm<float, 4>(float const*) 7\nno number here\nhost blocked;x -5\n\n";
@@ -15,6 +15,20 @@ describe("kernels of a line", () => {
   it("are those with the line anywhere in the launch's stack, most time first, without copies", () =>
     expect(kernelsAt(stacks, "/src/a.py", 3)).toEqual([{ name: "gemm", ns: 50 }, { name: "relu", ns: 25 }]));
   it("are none where no launch has the line", () => expect(kernelsAt(stacks, "/src/c.py", 3)).toEqual([]));
+});
+
+describe("kernels with code at a line", () => {
+  const at = (file: string, line: number, samples: number) => ({ file, line, samples });
+  const code = [
+    { symbol: "_Z1fv", short_name: "f", instructions: [at("/a/k.cu", 24, 3), at("/a/k.cu", 24, 4), at("/a/k.cu", 25, 90)] },
+    { symbol: "_Z1gv", short_name: "g", instructions: [at("/a/k.cu", 24, 9)] },
+    { symbol: "_Z1fv", short_name: "f", instructions: [at("/a/k.cu", 24, 1)] }, // of another architecture
+    { symbol: "_Z1hv", short_name: "h", instructions: [at("/b/k.cu", 24, 70)] },
+  ];
+  it("most samples first, of all code objects together; a path that is known stands for itself", () =>
+    expect(kernelsWithCode({ code }, "/a/k.cu", 24)).toEqual([{ symbol: "_Z1gv", name: "g", samples: 9 }, { symbol: "_Z1fv", name: "f", samples: 8 }]));
+  it("of a path that no code has, the name of the file counts", () => expect(kernelsWithCode({ code }, "/elsewhere/k.cu", 24).map(({ name }) => name)).toEqual(["h", "g", "f"]));
+  it("without code there are none", () => expect([kernelsWithCode(undefined, "/a/k.cu", 24), kernelsWithCode({ code }, "/a/k.cu", 99)]).toEqual([[], []]));
 });
 
 describe("collapsed stacks", () => {

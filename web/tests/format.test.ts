@@ -1,5 +1,6 @@
 // How numbers read: three digits, units that suit, unknown is never zero.
 import { describe, expect, it } from "vitest";
+import { placeOf, placeText, sameFile } from "../src/format/place";
 import { between, bytes, count, date, duration, exact, grouped, percent, sentence, UNKNOWN } from "../src/format/format";
 
 describe("durations", () => {
@@ -59,4 +60,12 @@ describe("sentences of the analysis", () => {
     ["The GPU idles 9.41 us (12%) a call, 3 us at least.", "The GPU idles 9.41 µs (12%) a call, 3 µs at least."],
     ["bus_us 5 users, 12 usual ones", "bus_us 5 users, 12 usual ones"],
   ])("%s", (said, written) => expect(sentence(said)).toBe(written));
+});
+
+describe("source lines as text", () => {
+  it("there and back; colons in the path stay", () => expect([placeOf(placeText({ file: "C:/a b/train.py", line: 7 })), placeOf("train.py"), placeOf(":7"), placeOf("a:1234567890")]).toEqual([{ file: "C:/a b/train.py", line: 7 }, null, null, null]));
+  it("a file is meant by its very path, else by its name; an unknown path is no file", () => {
+    const paths = ["/a/k.cu", "/b/k.cu", ""];
+    expect(["/a/k.cu", "/c/k.cu", "/c/other.cu", "/a/"].map((file) => paths.filter(sameFile(paths, file)))).toEqual([["/a/k.cu"], ["/a/k.cu", "/b/k.cu"], [], []]);
+  });
 });

@@ -97,8 +97,11 @@ export const en = {
   insights: {
     launched: "Kernels launched from this line",
     launchedText: "By the stacks of launches that have one.",
-    launchedColumns: { kernel: "Kernel", time: "Time on the GPU" },
-    launchedMore: (n: string) => `And ${n} more.`,
+    launchedColumns: { kernel: "Kernel", time: "Time on the GPU", samples: "Samples at this line" },
+    ownCode: "Kernels with code from this line",
+    ownCodeText: "By the instructions that were sampled or counted.",
+    launchedMore: (n: string) => `${n} more`,
+    launchedRest: "The other kernels of this line",
     severity: ["LOW", "MEDIUM", "HIGH"],
     giveBack: "could give back at most",
     ofRun: (part: string) => `${part} of the run`,

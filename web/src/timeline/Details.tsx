@@ -6,6 +6,7 @@ import { href } from "../router/router";
 import { client } from "../api/client";
 import { count, duration, exact, grouped, percent } from "../format/format";
 import { timelineText as text } from "../text/timeline";
+import { placeText } from "../format/place";
 import { CopyName } from "../ui/Name";
 import { exactTime } from "./axis";
 import { capturedOf, configOf, stackOf } from "./calls";
@@ -14,6 +15,7 @@ import type { Engine } from "./engine";
 import { flowsOf, launchOf, type Launch } from "./flows";
 import type { Hit, HitEvent } from "./hit";
 import { KIND, type Lane } from "./lanes";
+import type { Place } from "./lines";
 import type { Picked } from "./scene";
 import { LineButton, StackList } from "./Stack";
 import { useAsked } from "./use";
@@ -69,13 +71,15 @@ function Times({ hit }: { hit: Hit }) {
   );
 }
 
-function KernelLink({ session, name }: { session: string; name: string }) {
+/** place: of the launch, at which the kernel's page opens. */
+function KernelLink({ session, name, place }: { session: string; name: string; place: Place | null }) {
   const asked = useAsked(`kernels ${session} ${name}`, (signal) => client.get("kernels", { session, limit: 10_000 }, signal));
   const at = asked.data?.names.indexOf(name) ?? -1;
   const row = at < 0 ? -1 : (asked.data?.data.name.indexOf(at) ?? -1);
   const id = row < 0 ? null : asked.data?.data.name_id[row];
   if (id === null || id === undefined) return null;
-  return <Link href={href("kernel", { session, name: id })}>{text.shapes}</Link>;
+  const line = place?.file && place.line !== null ? placeText({ file: place.file, line: place.line }) : "";
+  return <Link href={href("kernel", { session, name: id }, { line })}>{text.shapes}</Link>;
 }
 
 /** How a kernel was launched. */
@@ -136,7 +140,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
       </div>
       {name && (
         <div className="row small">
-          {lane.kind === KIND.kernel && <KernelLink session={session} name={name} />}
+          {lane.kind === KIND.kernel && <KernelLink session={session} name={name} place={scene.lines.line(stack.data ?? 0)} />}
           <details className="tl-full">
             <summary>{text.full}</summary>
             <p className="mono wrap">{name}</p>

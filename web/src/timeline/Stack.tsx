@@ -1,5 +1,6 @@
 // Stack.tsx - the source line of an event as a button that opens the source window, and the event's stack.
 import { useContext } from "react";
+import { placeOf, placeText } from "../format/place";
 import { useQuery } from "../router/router";
 import { timelineText as text } from "../text/timeline";
 import type { Engine } from "./engine";
@@ -15,7 +16,7 @@ export function LineButton({ place }: { place: Place | null }) {
   return (
     <>
       {file && line !== null ? (
-        <button type="button" className="place" title={file} onClick={() => open(`${file}:${line}`)}>
+        <button type="button" className="place" title={file} onClick={() => open(placeText({ file, line }))}>
           {place.place}
         </button>
       ) : (
@@ -47,7 +48,7 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
 export function SourceWindow({ engine }: { engine: Engine }) {
   const { Source } = useContext(OutsideContext);
   const [opened, setOpened] = useQuery(LINE);
-  const [, file, line] = /^(.+):(\d{1,9})$/.exec(opened) ?? [];
-  if (!Source || !file || !line) return null;
-  return <Source session={engine.session} file={file} line={Number(line)} evidence={{}} onClose={() => setOpened("")} />;
+  const place = placeOf(opened);
+  if (!Source || !place) return null;
+  return <Source session={engine.session} file={place.file} line={place.line} evidence={{}} onClose={() => setOpened("")} />;
 }

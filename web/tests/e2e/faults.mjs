@@ -72,12 +72,16 @@ async function made(key) {
   await complete(origin, key, lossy);
 }
 
-/** A line that launches kernels and waits for them. */
+const LINE = 140; // of the 300 of train.py
+
+/** A line that launches kernels and waits for them, in a file that is kept with the session. */
 async function lineWithKernels(key) {
   const at = { host: "twin", real: REAL, gpu: "GPU-aaaaaaaa-1111" };
   const one = session("faults-launched", "launches and waits at a line", at);
-  const named = { type: "names", rows: 2, id: [800, 801], text: ["train", "train.py"] };
-  await send(origin, key, one, "code", [header(one.id, "code", one.app, at), named, { type: "frame", rows: 1, id: 1, kind: 2, module: 0, offset: "0", function: 800, file: 801, line: 7, first_line: 1 }, { type: "stack", rows: 1, id: 1, parent: 0, frame: 1, depth: 1 }].map(lineOf).join(""));
+  const source = Array.from({ length: 300 }, (_, n) => `    step_${n + 1}()\n`).join("");
+  const named = { type: "names", rows: 3, id: [800, 801, 802], text: ["train", "train.py", source] };
+  const kept = { type: "source", rows: 1, path: 801, hash: "1", size: source.length, offset: 0, text: 802 };
+  await send(origin, key, one, "code", [header(one.id, "code", one.app, at), named, kept, { type: "frame", rows: 1, id: 1, kind: 2, module: 0, offset: "0", function: 800, file: 801, line: LINE, first_line: 1 }, { type: "stack", rows: 1, id: 1, parent: 0, frame: 1, depth: 1 }].map(lineOf).join(""));
   const kernels = one.kernels([[1e8, 3e7, 1, 1], [2e8, 1e7, 1, 2], [3e8, 3e7, 1, 1]], { streams: 1, names: NAMES });
   await send(origin, key, one, "device", kernels.replace('"stack":0,"inherited"', '"stack":1,"inherited"'));
   const wait = { type: "wait", rows: 1, start: BEGIN + 1e8, duration: 5e8, call: 3, async: 0, stream: 1, correlation: 9, scope: 0, stack: 1, thread: 77, launches: 3, bytes: null };
@@ -86,23 +90,71 @@ async function lineWithKernels(key) {
   await complete(origin, key, one);
 }
 
-/** From a source line to the kernels launched there, and to the page of one of them. */
+/** The line that is marked, and whether people see it: in its box, and on the screen. */
+const marked = (page, selector) =>
+  page.locator(selector).evaluate((row) => {
+    const within = (box, place) => place.top >= box.top - 1 && place.bottom <= box.bottom + 1;
+    const place = row.getBoundingClientRect();
+    return { text: row.innerText, seen: within(row.closest("[role=region]").getBoundingClientRect(), place) && within({ top: 0, bottom: innerHeight }, place) };
+  });
+
+/** From a source line to the kernels launched there, and to the page of one of them, at that line. */
 async function launched(page) {
   await open(page, "/sessions/faults-launched/syncs");
-  await page.getByRole("button", { name: "train.py:7" }).click();
+  await page.getByRole("button", { name: `train.py:${LINE}` }).click();
   const list = page.getByRole("dialog").getByRole("region", { name: "Kernels launched from this line" });
   await list.getByRole("link", { name: "kernel_0" }).waitFor(); // a link from when it is known where it leads
   const rows = (await list.locator("tbody tr").allInnerTexts()).map((row) => row.replaceAll("\u202f", " ").split(/\s+/).join(" "));
   check(rows.join(" | ") === "kernel_0 60.0 ms | kernel_1 10.0 ms", `line: kernels launched there: ${rows.join(" | ")}`);
   await shots(page, "line-kernels");
   await list.getByRole("link", { name: "kernel_0" }).click();
-  await page.waitForURL(/\/sessions\/faults-launched\/kernels\/\d+/);
+  await page.waitForURL(/\/sessions\/faults-launched\/kernels\/\d+\?line=train\.py/);
   await page.locator(".kernel-name").waitFor();
   check((await page.locator(".kernel-name").innerText()).includes("kernel_0"), "line: the kernel's own page");
 }
 
 /** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
 async function lossy(page) {
+  await page.locator(".source-here").waitFor();
+  await rest(page);
+  const here = await marked(page, ".source-here");
+  check(here.seen && here.text.includes(`step_${LINE}()`), `line: marked on the kernel's page: ${JSON.stringify(here)}`);
+  const about = (await page.locator(".at-line").innerText()).replaceAll("\u202f", " ");
+  check(about.includes("Launched from this line: 60.0 ms"), `line: what of the kernel was launched there: ${about.slice(0, 200)}`);
+  await shots(page, "line-kernel");
+  await page.getByRole("button", { name: "Without the line" }).click();
+  await page.waitForFunction(() => !location.search && !document.querySelector(".at-line"));
+}
+
+/** From a line of a kernel's own code to the kernel, its SASS at that line with samples and counts, and why its warps wait. */
+async function ownCode(page, id) {
+  const { code } = await ask(page, `sessions/${id}/profile`);
+  const { insights } = await ask(page, `sessions/${id}/insights`);
+  const stall = insights.find((found) => found.id === "stall");
+  const place = `${path.basename(stall.file)}:${stall.line}`;
+  const rows = code.find(({ symbol }) => symbol === stall.kernel_symbol).instructions.filter((row) => row.line === stall.line);
+  await open(page, `/sessions/${id}/insights?more=1`);
+  await page.getByRole("button", { name: place, exact: true }).first().click();
+  const list = page.getByRole("dialog").getByRole("region", { name: "Kernels with code from this line" });
+  await list.getByRole("link").first().waitFor();
+  const most = code.map(({ symbol, short_name: short, instructions }) => ({ symbol, short, samples: instructions.filter((row) => row.line === stall.line).reduce((sum, row) => sum + row.samples, 0) })).sort((a, b) => b.samples - a.samples);
+  check((await list.locator("tbody tr").first().innerText()).startsWith(most[0].short), `own code: the kernel with most samples stands first: ${await list.innerText()}`);
+  check(most[0].symbol === stall.kernel_symbol, `own code: the finding's kernel has most samples at its line: ${most[0].short}`);
+  await list.getByRole("link", { name: most[0].short }).click();
+  await page.waitForURL((url) => url.searchParams.get("line") === `${stall.file}:${stall.line}`);
+  await page.locator(".code-here").waitFor();
+  await rest(page);
+  const head = await marked(page, ".code-here > .code-head");
+  check(head.text.includes(place), `own code: the line is marked: ${JSON.stringify(head)}`);
+  const sass = await page.locator(".code-here tr:not(.code-head)").allInnerTexts();
+  check(sass.length === rows.length && rows.every(({ text }, at) => sass[at].includes(text)), `own code: its SASS: ${sass.join(" | ")}`);
+  check(rows.some(({ top_reason: reason }) => reason && sass.some((row) => row.includes(reason))), `own code: why its warps wait, by instruction: ${sass.join(" | ")}`);
+  const counted = await page.locator(".code-here td:nth-child(5)").allInnerTexts();
+  check(counted.some((cell) => /\d/.test(cell)), `own code: what was counted: ${counted}`);
+  for (const title of ["Code", "Why warps wait", "Counted instructions"]) check((await page.locator(".at-line h2").allInnerTexts()).includes(title), `own code: ${title} stands beside the line: ${await page.locator(".at-line h2").allInnerTexts()}`);
+  const source = await marked(page, ".source-here");
+  check(source.text.trim().startsWith(String(stall.line)) && source.seen, `own code: the line in its file: ${JSON.stringify(source)}`);
+  await shots(page, "line-code");
   await open(page, "/sessions/faults-lossy/insights");
   const told = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
   check(told.includes("> 99.9 %") && told.includes("the driver dropped records") && !told.includes("below"), `header: what is lost: ${told}`);
@@ -240,7 +292,7 @@ async function local() {
 }
 
 const answer = Object.fromEntries(Object.entries({ bar, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, lossy, launched, flame, secret, evidence, trends, system, fleet, kernels, local };
+const steps = { ...answer, lossy, launched, ownCode, flame, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);

@@ -1,55 +1,118 @@
-// Launched.tsx - the kernels that a line has launched, in the window of the line: each leads to its own page. Nothing where
-// no launch there has a stack.
+// Launched.tsx - the kernels of a line of the program, in the window of the line: those that it has launched, else those whose
+// own code it is. Each leads to its own page at that line. Nothing where neither is known.
 import { useMemo } from "react";
 import { client } from "../../api/client";
 import { useApi } from "../../api/use";
 import { count } from "../../format/format";
+import { placeText, type SourcePlace } from "../../format/place";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { useAsked } from "../../timeline/use";
 import { en } from "../../text/en";
-import { Listing, timeColumn, type Column } from "../../ui/Listing";
+import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Name } from "../../ui/Name";
 import { stacksOf } from "../flame/tree";
-import { kernelsOf, LISTED } from "../kernels/kernel";
-import { kernelsAt, type LaunchedKernel } from "./launched";
+import { kernelsOf, LISTED, type Kernel } from "../kernels/kernel";
+import { kernelsAt, kernelsWithCode, type KernelWithCode, type LaunchedKernel } from "./launched";
 
 const text = en.insights;
 const SHOWN = 8;
 const SEARCHED_MOST = 256; // letters
 
-export function Launched({ session, file, line }: { session: string; file: string; line: number }) {
-  const flame = useAsked(`flame ${session}`, () => client.text("flame", { session }));
-  const found = useMemo(() => kernelsAt(stacksOf(flame.data ?? "").get("GPU") ?? [], file, line), [flame.data, file, line]);
-  const list = useApi("kernels", found.length > 0 ? { session, limit: LISTED } : null);
-  const settled = list.data !== undefined || list.problem !== undefined;
-  const kernels = useMemo(() => (list.data ? kernelsOf(list.data) : []), [list.data]);
-  if (found.length === 0) return null;
-  const columns: Column<LaunchedKernel>[] = [
-    {
-      label: text.launchedColumns.kernel,
-      className: "mono wrap",
-      show: ({ name }) => {
-        const alike = kernels.filter((kernel) => kernel.short === name); // stacks of GPU time have the short names
-        const [kernel] = alike;
-        if (!settled) return name; // where it leads is not known yet
-        const to = kernel && alike.length === 1 ? href("kernel", { session, name: kernel.id }) : href("session", { session, tab: "kernels" }, { search: name.slice(0, SEARCHED_MOST) });
-        return (
-          <Link href={to}>
-            <Name short={name} full={kernel?.name ?? name} />
-          </Link>
-        );
-      },
-    },
-    timeColumn(text.launchedColumns.time, ({ ns }) => ns),
-  ];
+interface OfLine extends SourcePlace {
+  session: string;
+}
+
+/** Kernels that are listed, by what they are known by here. undefined: not answered yet. */
+function useListed(session: string, wanted: boolean): Kernel[] | undefined {
+  const list = useApi("kernels", wanted ? { session, limit: LISTED } : null);
+  return useMemo(() => (list.data ? kernelsOf(list.data) : list.problem ? [] : undefined), [list.data, list.problem]);
+}
+
+interface KernelAtProps {
+  at: OfLine;
+  name: string;
+  alike: readonly Kernel[] | undefined; // listed ones that it may be
+  other: Record<string, string>; // what the list of kernels is asked for, where none or several may be it
+}
+
+/** A kernel's name, which leads to its page at the line. */
+function KernelAt({ at, name, alike, other }: KernelAtProps) {
+  if (!alike) return <>{name}</>; // where it leads is not known yet
+  const [kernel] = alike;
+  const line = placeText(at);
+  const to = kernel && alike.length === 1 ? href("kernel", { session: at.session, name: kernel.id }, { line }) : href("session", { session: at.session, tab: "kernels" }, { ...other, line });
+  return (
+    <Link href={to}>
+      <Name short={name} full={kernel?.name ?? name} />
+    </Link>
+  );
+}
+
+interface TableProps<T> {
+  title: string;
+  about: string;
+  rows: readonly T[];
+  columns: Column<T>[];
+  keyOf: (row: T) => string;
+}
+
+function KernelTable<T>({ title, about, rows, columns, keyOf }: TableProps<T>) {
   return (
     <div>
       <p className="panel-body">
-        <strong>{text.launched}</strong> <span className="quiet small">{text.launchedText}</span>
+        <strong>{title}</strong> <span className="quiet small">{about}</span>
       </p>
-      <Listing label={text.launched} columns={columns} rows={found.slice(0, SHOWN)} keyOf={({ name }) => name} />
-      {found.length > SHOWN && <p className="panel-body quiet small">{text.launchedMore(count(found.length - SHOWN))}</p>}
+      <Listing label={title} columns={columns} rows={rows.slice(0, SHOWN)} keyOf={keyOf} />
+      {rows.length > SHOWN && (
+        <details className="small">
+          <summary className="panel-body">{text.launchedMore(count(rows.length - SHOWN))}</summary>
+          <Listing label={text.launchedRest} columns={columns} rows={rows.slice(SHOWN)} keyOf={keyOf} />
+        </details>
+      )}
     </div>
+  );
+}
+
+const NAME = "mono wrap";
+
+/** Kernels with instructions at the line. */
+function OwnCode({ at }: { at: OfLine }) {
+  const profile = useApi("section_profile", { session: at.session });
+  const found = useMemo(() => kernelsWithCode(profile.data, at.file, at.line), [profile.data, at.file, at.line]);
+  const listed = useListed(at.session, found.length > 0);
+  if (found.length === 0) return null;
+  return (
+    <KernelTable
+      title={text.ownCode}
+      about={text.ownCodeText}
+      rows={found}
+      columns={[
+        { label: text.launchedColumns.kernel, className: NAME, show: ({ symbol, name }) => <KernelAt at={at} name={name} alike={listed?.filter((kernel) => kernel.mangled === symbol)} other={{ symbol }} /> },
+        countColumn<KernelWithCode>(text.launchedColumns.samples, ({ samples }) => samples),
+      ]}
+      keyOf={({ symbol }) => symbol}
+    />
+  );
+}
+
+export function Launched(at: OfLine) {
+  const { session, file, line } = at;
+  const flame = useAsked(`flame ${session}`, () => client.text("flame", { session }));
+  const found = useMemo(() => kernelsAt(stacksOf(flame.data ?? "").get("GPU") ?? [], file, line), [flame.data, file, line]);
+  const listed = useListed(session, found.length > 0);
+  if (found.length === 0) return flame.data === undefined && !flame.problem ? null : <OwnCode at={at} />;
+  return (
+    <KernelTable
+      title={text.launched}
+      about={text.launchedText}
+      rows={found}
+      columns={[
+        // Stacks of GPU time have the short names.
+        { label: text.launchedColumns.kernel, className: NAME, show: ({ name }) => <KernelAt at={at} name={name} alike={listed?.filter((kernel) => kernel.short === name)} other={{ search: name.slice(0, SEARCHED_MOST) }} /> },
+        timeColumn<LaunchedKernel>(text.launchedColumns.time, ({ ns }) => ns),
+      ]}
+      keyOf={({ name }) => name}
+    />
   );
 }

@@ -1,7 +1,6 @@
 // SourceLine.tsx - a line of the program in the text that is kept with the session, in a window; above it the
 // numbers of the finding, or of the waits, that name the line.
 import type { Case } from "../../api/report";
-import { useApi } from "../../api/use";
 import { baseName } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
@@ -10,7 +9,8 @@ import { Dialog, ProblemView, Stats } from "../../ui/parts";
 import { longestOf } from "./evidence";
 import { factsOf } from "./facts";
 import { Launched } from "./Launched";
-import { excerpt, keptPath, textOf } from "./source";
+import { SourceText } from "./SourceText";
+import { useKept } from "./useKept";
 
 const text = en.insights;
 
@@ -35,11 +35,7 @@ function Evidence({ session, evidence }: { session: string; evidence: Case["evid
 
 /** The line in its file, with what it rests on. */
 export function SourceLine({ session, file, line, evidence, onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; onClose: () => void }) {
-  const sources = useApi("sources", { session });
-  const path = sources.data ? keptPath(sources.data.data.path, file) : null;
-  const source = useApi("source", path ? { session, path } : null);
-  const rows = source.data ? excerpt(textOf(source.data.data.text), line) : [];
-  const missing = sources.data && !path;
+  const kept = useKept(session, file);
   return (
     <Dialog title={text.evidence} className="wide-dialog" onClose={onClose}>
       <div className="panel-head">
@@ -53,19 +49,9 @@ export function SourceLine({ session, file, line, evidence, onClose }: { session
       </div>
       <Evidence session={session} evidence={evidence} />
       <Launched session={session} file={file} line={line} />
-      {(sources.problem || source.problem) && <ProblemView problem={(sources.problem ?? source.problem)!} />}
-      {missing && <p className="panel-body quiet">{text.notKept}</p>}
-      {rows.length > 0 && (
-        <pre className="source">
-          {rows.map((row) => (
-            <span key={row.number} className={row.number === line ? "source-row source-here" : "source-row"} aria-current={row.number === line || undefined}>
-              <span className="source-number">{row.number}</span>
-              {row.text}
-              {"\n"}
-            </span>
-          ))}
-        </pre>
-      )}
+      {kept.problem && <ProblemView problem={kept.problem} />}
+      {kept.missing && <p className="panel-body quiet">{text.notKept}</p>}
+      {kept.text !== null && <SourceText label={text.inFile(baseName(file))} text={kept.text} line={line} />}
     </Dialog>
   );
 }

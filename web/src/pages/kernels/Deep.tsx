@@ -1,23 +1,26 @@
 // Deep.tsx - why a kernel is as fast as it is: what limits its occupancy, why its warps wait, and which
 // lines and instructions they wait at.
-import { useMemo, type CSSProperties } from "react";
+import { useLayoutEffect, useMemo, useRef, type CSSProperties } from "react";
 import { rowsOf } from "../../api/columns";
 import { onSession, useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { kernel as text } from "../../text/kernel";
+import type { SourcePlace } from "../../format/place";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView } from "../../ui/parts";
 import { Link } from "../../router/Link";
 import type { RowSession } from "../../api/schema";
 import { run as runText } from "../../text/run";
-import { keptPath, textOf } from "../insights/source";
+import { textOf } from "../insights/source";
+import { useKept } from "../insights/useKept";
 import { timesOf, together, toldOf } from "../run/run";
 import { useProfiles } from "../run/usePasses";
 import { passOf } from "../session/facts";
-import { codeOf, configsOf, heat, hotFirst, leftOut, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
+import { AtLine } from "./AtLine";
+import { codeOf, configsOf, heat, hotFirst, leftOut, lineAt, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
 import { ProfileOfKernel } from "./Profile";
 import "./deep.css";
@@ -91,9 +94,9 @@ const WIDE = ["offset", "sass", "reason"]; // texts; the other columns are numbe
 const COLUMNS = Object.entries(text.columns);
 
 /** A line of source, and its instructions below it. */
-function LineOfCode({ line, source, all }: { line: Line; source: string | null; all: number }) {
+function LineOfCode({ line, source, all, here }: { line: Line; source: string | null; all: number; here: boolean }) {
   return (
-    <tbody className="code-line">
+    <tbody className={here ? "code-line code-here" : "code-line"} aria-current={here || undefined}>
       <tr className="code-head heated" style={hot(line.part)}>
         <th scope="rowgroup" colSpan={COLUMNS.length}>
           <span className="code-place">
@@ -127,14 +130,6 @@ function LineOfCode({ line, source, all }: { line: Line; source: string | null; 
   );
 }
 
-/** The file's lines, where the session keeps its text. */
-function useSource(session: string, file: string | undefined): string[] | null {
-  const kept = useApi("sources", file ? { session } : null);
-  const path = kept.data && file ? keptPath(rowsOf(kept.data).map((row) => row.path), file) : null;
-  const source = useApi("source", path ? { session, path } : null);
-  return useMemo(() => (source.data ? textOf(source.data.data.text).split("\n") : null), [source.data]);
-}
-
 /** The kernel's PTX, where its cubin carried it (docs/format.md, source). */
 function usePtx(session: string, symbol: string): string | null {
   const kept = useApi("sources", { session });
@@ -158,7 +153,7 @@ function Ptx({ ptx }: { ptx: string }) {
 }
 
 /** What there is of the kernel's code, in one of the ways to show it. */
-function Code({ session, lines, ptx }: { session: string; lines: Line[] | null; ptx: string | null }) {
+function Code({ session, lines, ptx, place }: { session: string; lines: Line[] | null; ptx: string | null; place: SourcePlace | null }) {
   const [wanted, setWay] = useQuery("code", "hot");
   const ways = [...(lines ? ["hot", "file"] : []), ...(ptx ? ["ptx"] : [])];
   const way = ways.find((one) => one === wanted) ?? ways[0]!;
@@ -168,20 +163,28 @@ function Code({ session, lines, ptx }: { session: string; lines: Line[] | null; 
         <Choices label={text.order} value={way} options={ways.map((value) => ({ value, label: text.ways[value]! }))} onChange={setWay} />
         {way === "ptx" && <span className="small quiet">{text.ptxText}</span>}
       </div>
-      {way === "ptx" ? <Ptx ptx={ptx!} /> : <Sass session={session} lines={lines!} inOrder={way === "file"} />}
+      {way === "ptx" ? <Ptx ptx={ptx!} /> : <Sass session={session} lines={lines!} inOrder={way === "file"} place={place} />}
     </>
   );
 }
 
-function Sass({ session, lines, inOrder }: { session: string; lines: Line[]; inOrder: boolean }) {
-  const file = hotFirst(lines).find((line) => line.file)?.file;
-  const source = useSource(session, file);
+/** place: the line that is marked, and scrolled to where the kernel has instructions at it. */
+function Sass({ session, lines, inOrder, place }: { session: string; lines: Line[]; inOrder: boolean; place: SourcePlace | null }) {
+  const box = useRef<HTMLDivElement>(null);
+  const here = useMemo(() => lineAt(lines, place), [lines, place]);
+  const file = here?.file ?? hotFirst(lines).find((line) => line.file)?.file;
+  const kept = useKept(session, file);
+  const source = useMemo(() => kept.text?.split("\n") ?? null, [kept.text]);
+  useLayoutEffect(() => {
+    const row = box.current?.querySelector(".code-here");
+    if (row) box.current!.scrollTop += row.getBoundingClientRect().top - box.current!.getBoundingClientRect().top - box.current!.clientHeight / 4;
+  }, [here, inOrder]);
   const shown = inOrder ? lines : hotFirst(lines);
   const all = lines.reduce((sum, line) => sum + line.samples, 0);
   return (
     <>
       {file && !source && <p className="panel-body small quiet">{text.notKept}</p>}
-      <div className="code scroll-x" tabIndex={0} role="region" aria-label={text.code}>
+      <div ref={box} className="code scroll-x" tabIndex={0} role="region" aria-label={text.code}>
         <table className="sass">
           <thead>
             <tr>
@@ -193,7 +196,7 @@ function Sass({ session, lines, inOrder }: { session: string; lines: Line[]; inO
             </tr>
           </thead>
           {shown.map((line) => (
-            <LineOfCode key={`${line.file}:${line.line}`} line={line} all={all} source={source && line.file === file && line.line ? (source[line.line - 1] ?? null) : null} />
+            <LineOfCode key={`${line.file}:${line.line}`} line={line} all={all} here={line === here} source={source && line.file === file && line.line ? (source[line.line - 1] ?? null) : null} />
           ))}
         </table>
       </div>
@@ -226,10 +229,10 @@ function useConfigs({ session, name }: OfKernel) {
 }
 
 /** A kernel's lines and instructions alone, as where it has no records. part: the report's part `profile`. */
-export function CodeAlone({ session, part, symbol }: { session: string; part: unknown; symbol: string }) {
+export function CodeAlone({ session, part, symbol, place }: { session: string; part: unknown; symbol: string; place: SourcePlace | null }) {
   const ptx = usePtx(session, symbol);
   const lines = useMemo(() => codeOf(part, symbol), [part, symbol]);
-  return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}</Panel>;
+  return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} place={place} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}</Panel>;
 }
 
 /** What the session's own pass counted, and what the other passes of its run did, as one. */
@@ -268,17 +271,47 @@ function FromPasses({ passes, parts, symbol }: { passes: readonly RowSession[]; 
   );
 }
 
-/** passes: of the session's run, where the command ran once each engine. */
-export function Deep({ session, name, symbol, passes }: OfKernel & { symbol: string; passes: readonly RowSession[] }) {
+interface DeepProps extends OfKernel {
+  symbol: string;
+  short: string;
+  passes: readonly RowSession[]; // of the session's run, where the command ran once each engine
+  place: SourcePlace | null; // the source line that the page is opened at
+  at: string; // the session that has the line
+}
+
+export function Deep({ session, name, symbol, short, passes, place, at }: DeepProps) {
   const { configs, failed } = useConfigs({ session, name });
   const { part, parts, owner, analysed } = useTogether(session, passes, symbol);
   const ptx = usePtx(owner, symbol);
   const stalls = useMemo(() => (part ? stallsOf(part, symbol) : []), [part, symbol]);
   const lines = useMemo(() => (part ? codeOf(part, symbol) : null), [part, symbol]);
+  const why = analysed && (
+    <Panel title={text.stalls} aside={text.stallsText}>
+      <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
+    </Panel>
+  );
+  const counts = part !== undefined && <ProfileOfKernel part={part} symbol={symbol} />;
+  const code = (analysed || ptx) && (
+    <Panel title={text.code}>
+      {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} place={place} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}
+    </Panel>
+  );
   return (
     <>
       {failed?.problem && <ProblemView problem={failed.problem} again={failed.again} />}
       {passes.length > 1 && part !== undefined && <FromPasses passes={passes} parts={parts} symbol={symbol} />}
+      {place && (
+        <div className="at-line">
+          <div className="stack">
+            <AtLine session={at} place={place} short={short} />
+            {why}
+          </div>
+          <div className="stack">
+            {code}
+            {counts}
+          </div>
+        </div>
+      )}
       <div className="ways">
         <Panel title={text.occupancy} aside={text.occupancyText}>
           <div className="panel-body stack">
@@ -287,23 +320,15 @@ export function Deep({ session, name, symbol, passes }: OfKernel & { symbol: str
             {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} />)}
           </div>
         </Panel>
-        {analysed && (
-          <Panel title={text.stalls} aside={text.stallsText}>
-            <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
-          </Panel>
-        )}
+        {!place && why}
       </div>
-      {part !== undefined && <ProfileOfKernel part={part} symbol={symbol} />}
+      {!place && counts}
       {configs && configs.length > 0 && (
         <Panel title={en.kernels.configs}>
           <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
         </Panel>
       )}
-      {(analysed || ptx) && (
-        <Panel title={text.code}>
-          {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}
-        </Panel>
-      )}
+      {!place && code}
     </>
   );
 }

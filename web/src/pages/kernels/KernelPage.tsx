@@ -4,6 +4,7 @@ import { client } from "../../api/client";
 import { useApi } from "../../api/use";
 import { who } from "../../api/who";
 import { count, duration, exact, grouped } from "../../format/format";
+import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -11,6 +12,7 @@ import { CopyName, Name } from "../../ui/Name";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
+import { LINE } from "./AtLine";
 import { Deep } from "./Deep";
 import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
@@ -58,6 +60,8 @@ function Head({ session, kernel }: { session: string; kernel: Kernel }) {
 }
 
 export function KernelPage({ session, name }: { session: string; name: number }) {
+  const [wanted] = useQuery(LINE);
+  const place = useMemo(() => placeOf(wanted), [wanted]);
   const asked = useApi("kernels", Number.isInteger(name) ? { session, name, limit: 1 } : null);
   const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : listedKernel(client.last("kernels", { session, limit: LISTED }), name)), [asked.data, session, name]);
   const passes = usePasses(session);
@@ -78,8 +82,9 @@ export function KernelPage({ session, name }: { session: string; name: number })
   return (
     <>
       {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}
-      <Distribution {...at} />
-      {kernel ? <Deep {...at} symbol={kernel.mangled} passes={passes.rows} /> : <Skeleton rows={8} />}
+      {!place && <Distribution {...at} />}
+      {kernel ? <Deep {...at} symbol={kernel.mangled} short={kernel.short} passes={passes.rows} place={place} at={session} /> : <Skeleton rows={8} />}
+      {place && <Distribution {...at} />}
       <Launches {...at} />
     </>
   );

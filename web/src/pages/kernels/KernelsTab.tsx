@@ -6,6 +6,7 @@ import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
 import { bytes, count, duration, exact, grouped, percent, sentence, UNKNOWN } from "../../format/format";
+import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -18,6 +19,7 @@ import { useGraphRuns } from "../session/graphs";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 import "./deep.css";
+import { LINE } from "./AtLine";
 import { CodeAlone } from "./Deep";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, LISTED, type Kernel } from "./kernel";
@@ -116,13 +118,14 @@ const stall: Col = {
 
 interface Doing {
   session: string;
+  place: string; // the source line at which kernels are opened
   search: string;
   peek: string;
   onPeek: (id: string) => void;
   onToggle: (group: Group) => void;
 }
 
-function NameCell({ line, session, search, peek, onPeek, onToggle }: Doing & { line: Row }) {
+function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doing & { line: Row }) {
   const { kernel, group } = line;
   if (group)
     return (
@@ -139,7 +142,7 @@ function NameCell({ line, session, search, peek, onPeek, onToggle }: Doing & { l
           <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
         </svg>
       </button>
-      <Link className="mono" href={href("kernel", { session, name: kernel!.id })}>
+      <Link className="mono" href={href("kernel", { session, name: kernel!.id }, { [LINE]: place })}>
         <Name short={short} full={kernel!.name} symbol={kernel!.mangled} find={search} />
       </Link>
       <CopyName full={kernel!.name} />
@@ -206,20 +209,21 @@ export function KernelsTab({ session }: TabProps) {
   const order = useMemo(() => orderOf(query.get("sort"), query.get("ascending") !== "true"), [query]);
   const lines = useMemo(() => linesOf(kernels, nameOf, open, order), [kernels, nameOf, open, order]);
   const [symbol] = useQuery("symbol");
+  const [place] = useQuery(LINE);
   useEffect(() => {
     const answered = named ?? everything.problem ?? asked.problem;
     if (!symbol || !answered) return;
     const page = known.get(symbol);
-    go(page ? href("kernel", { session: session.id, name: page.id }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
-  }, [symbol, named, everything.problem, asked.problem, known, session.id]);
+    go(page ? href("kernel", { session: session.id, name: page.id }, { [LINE]: place }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
+  }, [symbol, named, everything.problem, asked.problem, known, session.id, place]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
   // A part of the kernels says nothing of the whole.
   const whole = !search && kernels.length < LISTED;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
   const columns = useMemo(
-    () => columnsFor({ session: session.id, search, peek, onPeek: setPeek, onToggle: toggle }, has),
+    () => columnsFor({ session: session.id, place, search, peek, onPeek: setPeek, onToggle: toggle }, has),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [session.id, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
+    [session.id, place, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
   );
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   const sorting: SortingState = [{ id: order.by, desc: order.descending }];
@@ -262,7 +266,7 @@ export function KernelsTab({ session }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
-      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} />} />}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} />} />}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 // by reason, and instructions by line (docs/report.md). Unknown stays null.
 import { nameOf, rowsOf, type Row } from "../../api/columns";
 import type { AnswerConfigs, AnswerKernelConfigs } from "../../api/schema";
+import { sameFile, type SourcePlace } from "../../format/place";
 import { list, number, raw, word, type Raw } from "../../format/raw";
 import { idealSectors } from "./profile";
 
@@ -142,6 +143,12 @@ export function codeOf(part: unknown, symbol: string): Line[] | null {
   return [...lines.values()]
     .map((line) => ({ ...line, part: all ? line.samples / all : 0 }))
     .sort((a, b) => a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0));
+}
+
+/** The kernel's own code at a line of the program; undefined: none. */
+export function lineAt(lines: readonly Line[], place: SourcePlace | null): Line | undefined {
+  const isFile = place && sameFile(lines.map(({ file }) => file), place.file);
+  return isFile ? lines.find(({ file, line }) => line === place.line && isFile(file)) : undefined;
 }
 
 /** Where a session keeps a function's PTX: docs/format.md, source. */

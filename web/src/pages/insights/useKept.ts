@@ -1,0 +1,20 @@
+// useKept.ts - the text of a file of the program, where the session keeps it.
+import { useMemo } from "react";
+import type { Problem } from "../../api/client";
+import { useApi } from "../../api/use";
+import { keptPath, textOf } from "./source";
+
+export interface Kept {
+  text: string | null; // null: not there, or not yet
+  missing: boolean; // the session does not keep the file
+  problem: Problem | undefined;
+}
+
+/** file: undefined asks nothing. */
+export function useKept(session: string, file: string | undefined): Kept {
+  const sources = useApi("sources", file ? { session } : null);
+  const path = sources.data && file ? keptPath(sources.data.data.path, file) : null;
+  const source = useApi("source", path ? { session, path } : null);
+  const text = useMemo(() => (path && source.data ? textOf(source.data.data.text) : null), [path, source.data]);
+  return { text, missing: sources.data !== undefined && !path, problem: sources.problem ?? source.problem };
+}
