@@ -10,7 +10,7 @@ import { workspacesOf } from "../src/pages/account/Account";
 import { change } from "../src/format/format";
 import { idsIn, idsOf, kernelsOf } from "../src/pages/compare/model";
 import { barsOf, dayFrom, dayText, rangeOf } from "../src/pages/fleet/days";
-import { gpuOf, meanUtil } from "../src/pages/fleet/health";
+import { gpuOf, meanUtil, shortUuids } from "../src/pages/fleet/health";
 import { bodyOf, conditionOf, draftOf, METRICS, newDraft, withKind, withMetric } from "../src/pages/alerts/rules";
 import { codeOf, configsOf, hotFirst, stallsOf } from "../src/pages/kernels/deep";
 import { hashToken } from "../src/pages/login/next";
@@ -192,6 +192,10 @@ describe("the fleet", () => {
     for (const state of [null, "x", [], { gpu_util: "9", temperature: NaN, throttle_reasons: 7 }]) expect(health(state, { sessions: 1 })).toBe("busy");
     expect(meanUtil([gpuOf(row({}), now)])).toBeNull();
     expect(meanUtil([gpuOf(row({ gpu_util: 50 }), now), gpuOf(row({}), now)])).toBe(0.5);
+  });
+  it("as much of a UUID as tells its GPU from all others, the whole one where another begins with it", () => {
+    const uuids = ["GPU-aaaaaaaa-1111", "GPU-aaaaaaaa-1222", "GPU-bbbbbbbb-2222", "GPU-cccccccc", "GPU-cccccccc-3", "x"];
+    expect(uuids.map(shortUuids(uuids.map((uuid) => ({ uuid }))))).toEqual(["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb", "GPU-cccccccc", "GPU-cccccccc-", "x"]);
   });
   it("ranges of days: the address's where they make sense", () => {
     expect(rangeOf("1970-01-03", "1970-01-05", 100)).toEqual({ from: 2, to: 5 });

@@ -107,8 +107,6 @@ export const capture = {
     lost: "no answer from the agent",
   } as Record<string, string>,
   list: "Captures that were asked for",
-  listWaits: "Loading…",
-  listNone: "Nobody has asked for a capture on this host.",
   line: (engine: string, duration: string) => `${engine} for ${duration}`,
   within: (scope: string) => `inside ${scope}`,
   columns: { when: "Asked", who: "By", session: "Session", what: "What", state: "State", reason: "What came of it" },

@@ -65,6 +65,10 @@ async function made(key) {
   await send(origin, key, two, "device", two.kernels([[0, 1e6, 1, 0]], { streams: 1, names: NAMES.slice(0, 1) }));
   await send(origin, key, two, "system", two.end(1e9));
   await complete(origin, key, two);
+  const alike = session("faults-alike", "a GPU with nearly the same UUID", { ...host, gpu: "GPU-aaaaaaaa-1222" });
+  await send(origin, key, alike, "device", alike.kernels([[0, 1e6, 1, 0]], { streams: 1, names: NAMES.slice(0, 1) }));
+  await send(origin, key, alike, "system", alike.end(1e9));
+  await complete(origin, key, alike);
   const lossy = session("faults-lossy", "one kernel in 4000 is lost", host);
   const ledger = { type: "ledger", rows: 1, time: BEGIN + 9e8, final: 1, launches: 4000, graph_launches: 0, graph_kernels: 0, kernels_recorded: 3999, kernels_written: 3999, lost_driver: 1 };
   await send(origin, key, lossy, "device", lossy.kernels(Array.from({ length: 3999 }, (_, at) => [at * 2e5, 1e5, 1, 0]), { streams: 1, names: NAMES.slice(1, 2) }));
@@ -111,10 +115,6 @@ async function launched(page) {
   await page.waitForURL(/\/sessions\/faults-launched\/kernels\/\d+\?line=train\.py/);
   await page.locator(".kernel-name").waitFor();
   check((await page.locator(".kernel-name").innerText()).includes("kernel_0"), "line: the kernel's own page");
-}
-
-/** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
-async function lossy(page) {
   await page.locator(".source-here").waitFor();
   await rest(page);
   const here = await marked(page, ".source-here");
@@ -155,6 +155,10 @@ async function ownCode(page, id) {
   const source = await marked(page, ".source-here");
   check(source.text.trim().startsWith(String(stall.line)) && source.seen, `own code: the line in its file: ${JSON.stringify(source)}`);
   await shots(page, "line-code");
+}
+
+/** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
+async function lossy(page) {
   await open(page, "/sessions/faults-lossy/insights");
   const told = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
   check(told.includes("> 99.9 %") && told.includes("the driver dropped records") && !told.includes("below"), `header: what is lost: ${told}`);
@@ -225,21 +229,29 @@ async function system(page) {
   await shots(page, "system");
 }
 
+/** By what the page tells three GPUs of one number apart: as much of the UUID as it takes. */
+const SHORT = ["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb"];
+
 /** GPUs with one number can be told apart, and old values are no news; the bars have axes. */
 async function fleet(page) {
   await open(page, "/");
   const cards = await page.locator(".gpu-card").allInnerTexts();
-  check(cards.filter((card) => card.includes("GPU-aaaaaaaa")).length === 1 && cards.filter((card) => card.includes("GPU-bbbbbbbb")).length === 1, `fleet: cards ${cards.join(" | ")}`);
+  check(SHORT.every((short) => cards.filter((card) => card.includes(short)).length === 1), `fleet: cards ${cards.join(" | ")}`);
+  check(await page.locator(".gpu-card .mono").evaluateAll((ids) => ids.every((id) => id.parentElement.scrollWidth <= id.parentElement.clientWidth)), "fleet: no UUID of a card is cut off");
   check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
   const told = await page.locator(".stats").first().innerText();
   check(!told.includes("all is well") && /not heard of/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
   await open(page, "/?view=table");
   const ids = await page.locator("main .table tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector(".mono"), row.querySelector("td")]).map(([id, cell]) => [id.innerText, id.getBoundingClientRect().right <= cell.getBoundingClientRect().right]));
-  check(["GPU-aaaaaaaa", "GPU-bbbbbbbb"].every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are told apart: ${JSON.stringify(ids)}`);
+  check(SHORT.every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are told apart: ${JSON.stringify(ids)}`);
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
+  // Nobody has asked for a capture: there is the button that asks, and no panel without content.
+  check((await page.getByRole("button", { name: "Record now" }).count()) === 1, "host: one button asks for a capture");
+  const panels = await page.locator("main .panel").evaluateAll((all) => all.map((panel) => [panel.querySelector("h2")?.innerText ?? "", panel.querySelector("td, dd, svg, canvas") !== null]));
+  check(panels.length > 1 && panels.every(([, filled]) => filled), `host: panels without content: ${JSON.stringify(panels)}`);
   await shots(page, "host");
 }
 
@@ -302,7 +314,7 @@ try {
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
   server.upload(key, trained);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 7);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 8);
   const { rows } = await ask(page, "sessions");
   const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
   await t.walk(page, steps, deep, { hf, id });

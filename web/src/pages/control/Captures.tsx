@@ -20,7 +20,7 @@ const SHOWN = 3;
 const TONES: Record<string, string> = { open: "chip chip-live", done: "chip chip-good", refused: "chip chip-warn", failed: "chip chip-warn", expired: "chip chip-warn", lost: "chip chip-warn" };
 const RARELY: Freshness = { every: 10_000, on: (event: LiveEvent) => event.name === "capture" || event.name === "lost" };
 
-function useCaptures(of: { session: string } | { host: string }) {
+export function useCaptures(of: { session: string } | { host: string }) {
   const [busy, setBusy] = useState(false);
   const asked = useApi("captures", of, busy ? SOON_MS : RARELY);
   const now = asked.data?.rows.some(isUnderWay) ?? false;
@@ -101,18 +101,19 @@ const COLUMNS: Column<RowCapture>[] = [
   { label: text.columns.who, className: "config-who", show: (row) => row.author },
 ];
 
-/** On a host's page: the button for all of its sessions, and all requests. Who may ask sees the panel from the beginning, so
- * that the requests push nothing down when they come. */
-export function HostCaptures({ host }: { host: string }) {
-  const me = useMe();
-  const asked = useCaptures({ host });
+/** Beside a host's name: the button for all of its sessions, for those who may ask. */
+export function HostRecord({ host, onDone }: { host: string; onDone: () => void }) {
+  return may(useMe(), "CONTROL") ? <Button host={host} session={null} onDone={onDone} /> : null;
+}
+
+/** On a host's page: all requests. Nothing where nobody has asked. */
+export function HostCaptures({ asked }: { asked: ReturnType<typeof useCaptures> }) {
   const rows = asked.data?.rows ?? [];
-  const asks = may(me, "CONTROL");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (me && !asks && rows.length === 0) return null;
+  if (rows.length === 0) return null;
   return (
-    <Panel title={text.list} aside={asks && <Button host={host} session={null} onDone={asked.again} />}>
-      {rows.length === 0 ? <p className="panel-body quiet">{asked.data ? text.listNone : text.listWaits}</p> : <Listing label={text.list} columns={COLUMNS} rows={rows} keyOf={(row) => row.id} />}
+    <Panel title={text.list}>
+      <Listing label={text.list} columns={COLUMNS} rows={rows} keyOf={(row) => row.id} />
     </Panel>
   );
 }

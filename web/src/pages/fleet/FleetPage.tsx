@@ -17,9 +17,9 @@ import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
 import "./fleet.css";
-import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, shortUuid, watts } from "./GpuCard";
+import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
 import { FRESH, LIVE_MS, useNow } from "./fresh";
-import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, type Gpu, type Health } from "./health";
+import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, shortUuids, type Gpu, type Health } from "./health";
 import { History } from "./History";
 import { LocalHome } from "./LocalHome";
 import { MonitorsFound } from "./Watched";
@@ -34,8 +34,8 @@ const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: s
   cell: ({ row: { original: gpu } }) => show(gpu.sample[id]),
 });
 
-const columnsAt = (now: number): ColumnDef<Gpu>[] => [
-  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.uuid} · ${gpu.name}`}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · `}<span className="mono small">{shortUuid(gpu.uuid)}</span>{` · ${gpu.name}`}</span> },
+const columnsAt = (now: number, short: (uuid: string) => string): ColumnDef<Gpu>[] => [
+  { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.uuid} · ${gpu.name}`}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · `}<span className="mono small">{short(gpu.uuid)}</span>{` · ${gpu.name}`}</span> },
   { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: "150px" }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
   {
     id: "util",
@@ -132,7 +132,8 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   const [leaving, setLeaving] = useState<string>();
   const now = useNow(asked.data, hosts.data);
   const gpus = useMemo(() => (asked.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [asked.data, now]);
-  const columns = useMemo(() => columnsAt(now), [now]);
+  const short = useMemo(() => shortUuids(gpus), [gpus]);
+  const columns = useMemo(() => columnsAt(now, short), [now, short]);
   const forget = useAct(async (host: string) => {
     await client.change("host_delete", { host }, undefined);
     setLeaving(undefined);
@@ -179,7 +180,7 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
               {mine
                 .filter((gpu) => gpu.host === host.name)
                 .map((gpu) => (
-                  <GpuCard key={gpu.uuid} gpu={gpu} now={now} />
+                  <GpuCard key={gpu.uuid} gpu={gpu} short={short(gpu.uuid)} now={now} />
                 ))}
             </div>
           </section>

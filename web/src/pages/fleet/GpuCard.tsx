@@ -22,9 +22,6 @@ export function HealthMark({ gpu }: { gpu: Gpu }) {
 
 const DAY_S = 86_400;
 
-/** The begin of a UUID: what two GPUs with one number, of machines of one name, differ by. */
-export const shortUuid = (uuid: string): string => uuid.slice(0, 12);
-
 export const seenText = (seen: string | null, nowMs: number): string => {
   const ms = epochMs(seen);
   if (ms === null) return UNKNOWN;
@@ -37,7 +34,8 @@ export const celsius = (value: number | null): string => (value === null ? UNKNO
 export const megahertz = (value: number | null): string => (value === null ? UNKNOWN : `${value} MHz`);
 export const reasonsOf = (gpu: Gpu): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => text.reasons[reason] ?? reason).join(", ");
 
-export function GpuCard({ gpu, now }: { gpu: Gpu; now: number }) {
+/** short: the begin of the UUID, by which the GPUs of the page are told apart. */
+export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: number }) {
   const s = gpu.sample;
   const total = s.memory_total ?? gpu.memory;
   const c = text.columns;
@@ -47,8 +45,8 @@ export function GpuCard({ gpu, now }: { gpu: Gpu; now: number }) {
         <strong>GPU {gpu.number ?? UNKNOWN}</strong>
         <HealthMark gpu={gpu} />
       </header>
-      <span className="small quiet ellipsis" title={`${gpu.name} · ${gpu.uuid}`}>
-        {gpu.name} <span className="mono">{shortUuid(gpu.uuid)}</span>
+      <span className="small quiet wrap" title={`${gpu.name} · ${gpu.uuid}`}>
+        {gpu.name} <span className="mono">{short}</span>
       </span>
       {gpu.health === "silent" && <span className="small quiet">{text.lastKnown}</span>}
       <div className="gpu-meters small">

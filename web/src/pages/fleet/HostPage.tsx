@@ -9,7 +9,7 @@ import { en } from "../../text/en";
 import { fleet } from "../../text/fleet";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Meter, Panel, ProblemView, Skeleton, Stats } from "../../ui/parts";
-import { HostCaptures } from "../control/Captures";
+import { HostCaptures, HostRecord, useCaptures } from "../control/Captures";
 import { gpuNames } from "../session/facts";
 import { StateChips } from "../sessions/StateChips";
 import { barsOf, nsOf, sumOf, type Range } from "./days";
@@ -17,7 +17,7 @@ import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
 import "./fleet.css";
 import { FRESH, useNow } from "./fresh";
 import { GpuCard, seenText } from "./GpuCard";
-import { byUrgency, gpuOf, hostSampleOf } from "./health";
+import { byUrgency, gpuOf, hostSampleOf, shortUuids } from "./health";
 import { useUsage } from "./usage";
 import { Watched } from "./Watched";
 
@@ -44,6 +44,7 @@ function Now({ name }: { name: string }) {
   if (!host || (!gpus.data && !gpus.problem)) return <Skeleton rows={8} />;
   const sample = hostSampleOf(host);
   const cards = (gpus.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency);
+  const short = shortUuids(cards);
   const part = (value: number | null) => ({ value: percent(value), exact: exact(value), note: <Meter part={value} /> });
   return (
     <>
@@ -65,7 +66,7 @@ function Now({ name }: { name: string }) {
         {gpus.data && cards.length === 0 && <p className="quiet">{text.noGpus}</p>}
         <div className="gpu-cards">
           {cards.map((gpu) => (
-            <GpuCard key={gpu.uuid} gpu={gpu} now={now} />
+            <GpuCard key={gpu.uuid} gpu={gpu} short={short(gpu.uuid)} now={now} />
           ))}
         </div>
       </section>
@@ -114,17 +115,29 @@ function Days({ name, range, onRange }: { name: string; range: Range; onRange: (
 
 export function HostPage({ name }: { name: string }) {
   const [range, setRange] = useRange();
+  const captures = useCaptures({ host: name });
   useEffect(() => {
     document.title = `${name} · ${fleet.title} · ${en.product}`;
   }, [name]);
   return (
     <>
-      <h1>{name}</h1>
+      <div className="row">
+        <h1>{name}</h1>
+        <span className="end" />
+        <HostRecord host={name} onDone={captures.again} />
+      </div>
       <Now name={name} />
-      <HostCaptures host={name} />
-      <Days name={name} range={range} onRange={setRange} />
-      <Watched name={name} from={nsOf(range.from)} to={nsOf(range.to)} />
-      <Sessions name={name} range={range} />
+      {/* Requests, where there are some, push nothing down when they come. */}
+      {captures.data || captures.problem ? (
+        <>
+          <HostCaptures asked={captures} />
+          <Days name={name} range={range} onRange={setRange} />
+          <Watched name={name} from={nsOf(range.from)} to={nsOf(range.to)} />
+          <Sessions name={name} range={range} />
+        </>
+      ) : (
+        <Skeleton rows={8} />
+      )}
     </>
   );
 }

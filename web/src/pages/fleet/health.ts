@@ -99,3 +99,18 @@ export function hostSampleOf(host: RowHostNow): HostSample {
   const total = number(s.memory_total) ?? host.memory;
   return { cpu: cpu === null ? null : cpu / 10_000, memory: used !== null && total ? used / total : null };
 }
+
+const UUID_LETTERS = 12; // "GPU-" and eight more
+
+/** The begin of each GPU's UUID, as long as it takes to tell the GPUs apart: those of one number, of machines of one name,
+ * differ by nothing else. */
+export function shortUuids(gpus: readonly Pick<Gpu, "uuid">[]): (uuid: string) => string {
+  const all = [...new Set(gpus.map(({ uuid }) => uuid))].sort();
+  const alike = (a: string, b: string | undefined): number => {
+    let n = 0;
+    while (b !== undefined && n < a.length && a[n] === b[n]) n++;
+    return n;
+  };
+  const letters = new Map(all.map((uuid, at) => [uuid, 1 + Math.max(alike(uuid, all[at - 1]), alike(uuid, all[at + 1]))]));
+  return (uuid) => uuid.slice(0, Math.max(UUID_LETTERS, letters.get(uuid) ?? 0));
+}
