@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -286,9 +287,11 @@ class Usage(unittest.TestCase):
             done = self.agent("--kafka", brokers.hosts, "--check", "--timeout", "10s")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"Kafka {brokers.hosts}: 2 brokers; 1 topics begin with gpufl.", done.stdout)
-        done = self.agent("--kafka", "127.0.0.1:1", "--check", "--timeout", "1s")
-        self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("127.0.0.1:1", done.stderr)
+        for brokers in ("127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "nowhere.invalid"):
+            done = self.agent("--kafka", brokers, "--check", "--timeout", "600s")  # far longer than what runs it waits
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertRegex(done.stderr, rf"\Agpufl-agent: Kafka at {re.escape(brokers)}: no broker answers: .+\n\Z")
+            self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_no_sentence_has_a_secret(self):
         rows = (("sasl.password=hunter2\nno.such=hunter2\n", "line 2: librdkafka knows no property 'no.such'"),

@@ -42,7 +42,8 @@ int kafka_check_prefix(const char *prefix, struct err *e);
 /* Says whether a client could be made so: library, properties. Connects to nobody. [any] */
 int kafka_check_config(const struct kafka_config *c, struct err *e);
 
-/* Asks a broker within the time for the topics that begin with the prefix: how many there are.
+/* Asks a broker for the topics that begin with the prefix: how many there are. It waits for the
+ * time, 10 s at most, and 3 s where none of the brokers can be reached.
  * UNAVAILABLE: none answers; PERM: the brokers refuse this client. [any] */
 int kafka_probe(const struct kafka_config *c, const char *prefix, int64_t timeout_ns,
                 unsigned *brokers, unsigned *topics, struct err *e);

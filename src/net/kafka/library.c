@@ -2,6 +2,7 @@
 #include "net/kafka/library.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -15,6 +16,8 @@
 #include <sys/stat.h>
 
 enum { FILE_MOST = 64 << 10, NAME_MOST = 128, REASON = 512, PREFIX_MOST = 128 };
+enum { NS_A_MS = 1000000, PROBE_STEP_MS = 500, PROBE_SLOW_MS = 2000 };
+enum { PROBE_DOWN_MS = 3000, PROBE_MOST_MS = 10000 };
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
@@ -264,19 +267,55 @@ int kafka_check_config(const struct kafka_config *c, struct err *e)
     return rc;
 }
 
-/* The last error that a client reported. */
+/* What a client has reported. */
 struct probing {
-    rd_kafka_resp_err_t error;
+    rd_kafka_resp_err_t error; /* the last one */
+    bool down;                 /* no broker could be reached at a time */
     char text[256];
 };
 
+/* Takes an error's sentence without what librdkafka says of its own states at the end. */
 static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 {
     struct probing *p = opaque;
+    bool all = error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
     (void)rk;
-    if (error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || !*p->text) {
-        p->error = (rd_kafka_resp_err_t)error;
-        snprintf(p->text, sizeof p->text, "%s", reason);
+    p->down |= all;
+    if (all && *p->text)
+        return;
+    p->error = (rd_kafka_resp_err_t)error;
+    snprintf(p->text, sizeof p->text, "%s", reason);
+    char *state = strstr(p->text, " (after ");
+    if (state)
+        *state = '\0';
+}
+
+/* The probe's own sentence says what the last error was. */
+static void on_probe_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+    (void)rk, (void)level;
+    log_debug("Kafka: %s: %s", facility, text);
+}
+
+/* Asks for all topics, again and again: librdkafka hands over errors between two questions, and a
+ * broker has 2 s for its answer. Why the first error "all brokers down" does not end it: a name
+ * with two addresses may have a broker at the second one, which is tried next. */
+static rd_kafka_resp_err_t ask_topics(const struct rdkafka *k, rd_kafka_t *rk, struct probing *p,
+                                      int64_t timeout_ms, const struct rd_kafka_metadata **out)
+{
+    int64_t began = clock_mono() / NS_A_MS;
+    rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    int64_t most = timeout_ms < PROBE_MOST_MS ? timeout_ms : PROBE_MOST_MS, step = PROBE_STEP_MS;
+    for (;;) {
+        int64_t end = p->down && PROBE_DOWN_MS < most ? PROBE_DOWN_MS : most;
+        int64_t left = began + end - clock_mono() / NS_A_MS;
+        if (left <= 0 || rdkafka_forbids(p->error))
+            return error;
+        error = k->metadata(rk, 1, NULL, out, (int)(step < left ? step : left));
+        k->poll(rk, 0);
+        if (!error)
+            return 0;
+        step = p->down ? PROBE_STEP_MS : PROBE_SLOW_MS;
     }
 }
 
@@ -296,15 +335,16 @@ int kafka_probe(const struct kafka_config *c, const char *prefix, int64_t timeou
         return rc;
     k->conf_set_opaque(conf, &p);
     k->conf_set_error_cb(conf, on_error);
+    k->conf_set_log_cb(conf, on_probe_log);
     rc = rdkafka_client(k, RD_KAFKA_PRODUCER, conf, &rk, e);
     if (rc)
         return rc;
-    rd_kafka_resp_err_t error = k->metadata(rk, 1, NULL, &metadata, (int)(timeout_ns / 1000000));
-    k->poll(rk, 0);
+    rd_kafka_resp_err_t error = ask_topics(k, rk, &p, timeout_ns / NS_A_MS, &metadata);
     if (error) {
         bool forbidden = rdkafka_forbids(error) || rdkafka_forbids(p.error);
-        rc = err_set(e, forbidden ? GPUFL_E_PERM : GPUFL_E_UNAVAILABLE, "Kafka at %.150s: %s",
-                     c->brokers, *p.text ? p.text : k->err2str(error));
+        rc = err_set(e, forbidden ? GPUFL_E_PERM : GPUFL_E_UNAVAILABLE, "Kafka at %.150s: %s%s",
+                     c->brokers,
+                     forbidden ? "" : "no broker answers: ", *p.text ? p.text : k->err2str(error));
     } else {
         *brokers = (unsigned)metadata->broker_cnt;
         *topics = 0;
