@@ -13,9 +13,12 @@ import pathlib
 import random
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
+
+from patience import PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEY = {"AWS_ACCESS_KEY_ID": "S3RVER", "AWS_SECRET_ACCESS_KEY": "S3RVER"}
@@ -93,6 +96,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.first = self.dice.sample(FAULTS, len(FAULTS)) if share else []
         self.over, self.hanging = threading.Event(), threading.Event()
         self.seen = []  # (method, path)
+        self.broken = False  # by a fault of the proxy itself
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -104,8 +108,10 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def handle_error(self, *_):
-        pass  # an agent that was killed
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], OSError):  # else an agent that was killed
+            self.broken = True
+            super().handle_error(request, client_address)
 
     def draw(self, method, path):
         with self.lock:

@@ -20,7 +20,7 @@ import unittest
 import ingest_server
 import s3_run
 from agent_run import Agent, Log
-from patience import until
+from patience import PATIENCE, until
 
 GPUFL, AGENT = (pathlib.Path(p).absolute() for p in sys.argv[1:3])
 PEER = s3_run.ROOT / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
 
     def restore(self, *args, url=None, code=0, **more):
         ran = subprocess.run([AGENT, "restore", "--archive", self.place, "--into", self.into, *args],
-                             capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
+                             capture_output=True, text=True, timeout=4 * PATIENCE, check=False,
                              env=s3_run.environment(url or self.gate.url), **more)
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         return ran
@@ -234,7 +234,7 @@ class Archives(Case):
         for secret, code in (("S3RVER", 0), ("wrong", 5)):
             self.key.write_text(f"aws_access_key_id = S3RVER\naws_secret_access_key = {secret}\n")
             ran = subprocess.run([*self.agent("--check").command, *map(str, self.agent("--check").options)],
-                                 capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
+                                 capture_output=True, text=True, timeout=4 * PATIENCE, check=False,
                                  env=s3_run.environment(self.gate.url))
             self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
             self.assertEqual("archive s3://" in ran.stdout, code == 0)
@@ -398,7 +398,7 @@ class Reads(Case):
         self.url = f"{self.place}/{self.folder.name}"
 
     def gpufl(self, *args, code=0, url=None):
-        ran = subprocess.run([GPUFL, *args], capture_output=True, text=True, timeout=4 * s3_run.PATIENCE, check=False,
+        ran = subprocess.run([GPUFL, *args], capture_output=True, text=True, timeout=4 * PATIENCE, check=False,
                              env={**s3_run.environment(url or self.gate.url), "TMPDIR": str(self.tmp)})
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         self.assertEqual(list(self.tmp.iterdir()), [])
@@ -432,10 +432,10 @@ class Reads(Case):
         proxy = self.proxy(faults=["503", "hang"])
         program = subprocess.Popen([GPUFL, "report", self.url], stderr=subprocess.PIPE, text=True,
                                    env={**s3_run.environment(proxy.url), "TMPDIR": str(self.tmp)})
-        self.assertTrue(proxy.hanging.wait(s3_run.PATIENCE))
+        self.assertTrue(proxy.hanging.wait(PATIENCE))
         self.assertEqual(len(list(self.tmp.iterdir())), 1)
         program.terminate()
-        self.assertIn("stopped", program.communicate(timeout=4 * s3_run.PATIENCE)[1])
+        self.assertIn("stopped", program.communicate(timeout=4 * PATIENCE)[1])
         self.assertEqual((program.returncode, list(self.tmp.iterdir())), (1, []))
 
 

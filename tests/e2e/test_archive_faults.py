@@ -22,7 +22,7 @@ import unittest
 import ingest_server
 import s3_run
 from agent_run import Agent, Log, plain
-from patience import until
+from patience import PATIENCE, until
 
 AGENT = pathlib.Path(sys.argv[1]).absolute()
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 5
@@ -74,7 +74,7 @@ class Case(unittest.TestCase):
 
     def restore(self, *args, code=0, **more):
         ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
-                              "--timeout", "60s", *args], capture_output=True, text=True, timeout=4 * s3_run.PATIENCE,
+                              "--timeout", "60s", *args], capture_output=True, text=True, timeout=4 * PATIENCE,
                              check=False, env=s3_run.environment(self.proxy.url), **more)
         self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
         return ran
@@ -96,6 +96,8 @@ class Faults(Case):
             agent.start().ready()
             end = time.monotonic() + SECONDS / (KILLS + 1)
             while time.monotonic() < end or len(logs) < SESSIONS * (turn + 1) // (KILLS + 1):
+                self.assertFalse(self.proxy.broken)
+                self.assertLess(time.monotonic(), end + PATIENCE, agent.said()[-2000:])
                 name = f"s{len(logs):04}"
                 if len(list(self.logs.iterdir())) < BATCH:
                     logs[name] = self.session(name, dice)
@@ -112,7 +114,7 @@ class Faults(Case):
         for _ in range(20):  # what a fault that is none to wait for leaves out, comes the next time
             ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
                                   "--timeout", "5s", "--since", "2020-01-01"], capture_output=True, text=True,
-                                 timeout=4 * s3_run.PATIENCE, check=False, env=s3_run.environment(self.proxy.url))
+                                 timeout=4 * PATIENCE, check=False, env=s3_run.environment(self.proxy.url))
             if ran.returncode == 0 or len(list(self.into.iterdir())) == len(logs):
                 break
         self.assertEqual({p.name for p in self.into.iterdir()}, set(logs), ran.stderr)
@@ -133,7 +135,7 @@ class Faults(Case):
             # On a full machine a request may take long. One that were sent again for that would be another one in the
             # script, and one after the hanging would succeed.
             agent = self.agent("--remove-after", "1ms", "--timeout", "600s").start().ready()
-            self.assertTrue(self.proxy.hanging.wait(s3_run.PATIENCE), agent.said())
+            self.assertTrue(self.proxy.hanging.wait(PATIENCE), agent.said())
             agent.kill()
             self.assertEqual(self.proxy.seen[-1][0], "PUT")
             self.assertEqual(self.proxy.seen[-1][1].endswith("/manifest.json"), at == parts + 1)
