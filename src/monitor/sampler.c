@@ -309,8 +309,9 @@ static void *sampler_main(void *arg)
 {
     struct sampler *s = arg;
     int64_t interval = s->config.interval_ns, due = steady_ns();
+    bool first = s->config.continuous; /* taken also where the end has come before it */
     devices_begin(s);
-    while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+    for (; first || !atomic_load_explicit(&s->stop, memory_order_acquire); first = false) {
         int64_t now = steady_ns();
         bool active = sampler_active(s);
         if (active && (now >= due || !s->was_active)) {

@@ -79,7 +79,8 @@ bool sampler_window(struct sampler *s, uint32_t name, bool open);
 void sampler_drain(struct sampler *s, const struct sampler_visitor *v);
 void sampler_status(struct sampler *s, struct sampler_status *out); /* [any] */
 
-/* Stops the thread and waits for it; what is queued can still be drained. [owner] */
+/* Stops the thread and waits for it; what is queued can still be drained. A continuous sampler has
+ * taken a sample by then, however short its life was. [owner] */
 void sampler_stop(struct sampler *s);
 void sampler_close(struct sampler *s); /* [owner] */
 

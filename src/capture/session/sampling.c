@@ -244,8 +244,7 @@ static const char *no_sample(int64_t relied, const struct sampler_status *st)
         snprintf(text, sizeof text, "session %s takes the samples of this one, too", st->holder);
         return *st->holder ? text : "another process takes the samples";
     }
-    return continuous ? "the capture ended before the first sample"
-                      : "no scope or window was open long enough";
+    return continuous ? "nothing could be sampled" : "no scope or window was open long enough";
 }
 
 static void conclude_devices(const struct sampler_status *st)

@@ -168,6 +168,16 @@ TEST(test_first_sample_at_once)
     assert_int_equal(seen.host_rows, 1);
 }
 
+/* The end comes while the thread starts. */
+TEST(test_a_life_without_time_has_a_sample)
+{
+    struct sampler_status st;
+    end(start(3600000, true), &st);
+    assert_int_equal(seen.device_rows, 2);
+    assert_int_equal(seen.host_rows, 1);
+    assert_int_equal(st.device_samples, 2);
+}
+
 TEST(test_windows)
 {
     struct sampler_status st;
@@ -286,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_continuous),
         CASE(test_first_sample_at_once),
+        CASE(test_a_life_without_time_has_a_sample),
         CASE(test_windows),
         CASE(test_nothing_outside_of_windows),
         CASE(test_scopes_open_a_window),
