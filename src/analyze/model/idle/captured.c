@@ -10,9 +10,10 @@
 #include <stdlib.h>
 
 enum {
-    SUMS = 2,          /* launch.why */
-    BACK_MOST = 1024,  /* captures between a launch and the time at which its work began */
-    CLOSING_MOST = 256 /* captures of long times before one that sums up */
+    SUMS = 2,           /* launch.why */
+    BACK_MOST = 1024,   /* captures between a launch and the time at which its work began */
+    CLOSING_MOST = 256, /* captures of long times before one that sums up */
+    TRUSTED = 20        /* one wrong thread in so many is the most that rows around may tell */
 };
 
 void idle_captured_fini(struct idle_captured *c)
@@ -74,6 +75,33 @@ static int by_correlation(const void *a, const void *b, void *rows)
     return o ? o : ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
+static const struct idle_capture *row_at(const struct idle_captured *c, size_t i)
+{
+    return &c->rows[c->order[i]];
+}
+
+/* The first of two neighbours by correlation, where launches between them are its thread's. */
+static const struct idle_capture *between(const struct idle_capture *before,
+                                          const struct idle_capture *after)
+{
+    bool known = before->thread && after->thread;
+    return known && (before->thread == after->thread || !after->sums) ? before : NULL;
+}
+
+/* Asks the rows around each row that sums up for its thread. */
+static void test_between(struct idle_captured *c)
+{
+    c->tested = c->wrong = 0;
+    for (size_t i = 1; i + 1 < c->count; i++) {
+        const struct idle_capture *r = row_at(c, i),
+                                  *found = between(row_at(c, i - 1), row_at(c, i + 1));
+        if (!r->sums || !r->correlation)
+            continue;
+        c->tested += found != NULL;
+        c->wrong += found && found->thread != r->thread;
+    }
+}
+
 int idle_captured_sort(struct idle_captured *c)
 {
     if (!c->count || c->sorted == c->count)
@@ -87,24 +115,32 @@ int idle_captured_sort(struct idle_captured *c)
         c->order[i] = (uint32_t)i;
     qsort_r(c->order, c->count, sizeof *c->order, by_correlation, c->rows);
     c->sorted = c->count;
+    test_between(c);
     return 0;
 }
 
 /* ---- questions --------------------------------------------------------------------------- */
 
-const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
-                                              int64_t until)
+/* Place in the order by correlation of the first that is later than (correlation, until). */
+static size_t first_later(const struct idle_captured *c, uint32_t correlation, int64_t until)
 {
-    size_t low = 0, high = correlation ? c->sorted : 0;
-    while (low < high) { /* the first that is later than (correlation, until) */
+    size_t low = 0, high = c->sorted;
+    while (low < high) {
         size_t middle = (low + high) / 2;
-        const struct idle_capture *r = &c->rows[c->order[middle]];
+        const struct idle_capture *r = row_at(c, middle);
         if (r->correlation < correlation || (r->correlation == correlation && r->start < until))
             low = middle + 1;
         else
             high = middle;
     }
-    const struct idle_capture *r = low ? &c->rows[c->order[low - 1]] : NULL;
+    return low;
+}
+
+const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
+                                              int64_t until)
+{
+    size_t low = correlation ? first_later(c, correlation, until) : 0;
+    const struct idle_capture *r = low ? row_at(c, low - 1) : NULL;
     return r && r->correlation == correlation ? r : NULL;
 }
 
@@ -129,6 +165,20 @@ const struct idle_capture *idle_captured_next(const struct idle_captured *c, uin
     }
     return thread && correlation && low < c->sorted && c->rows[low].thread == thread ? &c->rows[low]
                                                                                      : NULL;
+}
+
+const struct idle_capture *idle_captured_around(const struct idle_captured *c, uint32_t correlation,
+                                                int64_t until)
+{
+    size_t low = first_later(c, correlation, INT64_MAX);
+    if (!correlation || !low || low == c->sorted || c->wrong * TRUSTED > c->tested)
+        return NULL;
+    const struct idle_capture *before = row_at(c, low - 1), *after = row_at(c, low),
+                              *found = between(before, after);
+    if (!found || !before->correlation || before->start >= until)
+        return NULL; /* the ids began again */
+    const struct idle_capture *next = idle_captured_next(c, found->thread, correlation, until);
+    return next ? next : found;
 }
 
 const struct idle_capture *idle_captured_closing(const struct idle_captured *c,

@@ -30,6 +30,8 @@ struct idle_captured {
     size_t sorted;   /* rows that are in order */
     uint32_t only;   /* the thread of all rows; 0: there are several, or none */
     uint64_t beyond; /* rows without room */
+    uint64_t tested; /* rows that sum up whose thread the rows around tell, once sorted */
+    uint64_t wrong;  /* of them, those that are another thread's */
 };
 
 void idle_captured_fini(struct idle_captured *c);
@@ -48,6 +50,21 @@ const struct idle_capture *idle_captured_find(const struct idle_captured *c, uin
  * before `until` (ns); NULL: none, or nobody knows. */
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
                                               uint32_t correlation, int64_t until);
+
+/* The thread that launched a correlation without a row, where nothing names the thread: an estimate
+ * by the rows around the correlation.
+ *
+ * Why: a thread that was away from CUDA has a row for its first launch again, and one that goes on
+ * launching has a row for every half millisecond of its own time. So launches between two rows of
+ * one thread are that thread's, and launches between rows of two threads are the first one's where
+ * the second thread had been away. Threads that launch by turns can break this. So each row that
+ * sums up is asked for as if it were a launch without a row, and a session in which the rule finds
+ * too few of their threads has no such estimates.
+ *
+ * until: ns, when the launch had begun at the latest. Returns the first row of the thread that was
+ * launched after the correlation, or, without one, its last before; NULL: nobody knows. */
+const struct idle_capture *idle_captured_around(const struct idle_captured *c, uint32_t correlation,
+                                                int64_t until);
 
 /* That capture, or the next of its thread, that sums up; NULL: none near. */
 const struct idle_capture *idle_captured_closing(const struct idle_captured *c,

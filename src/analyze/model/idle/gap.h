@@ -30,6 +30,10 @@ struct idle_gap {
     const struct idle_span *spans_end;    /* spans from after on are in order up to it */
     const struct idle_capture *launch;    /* the launch that ended the gap; NULL: no row */
     const struct idle_capture *following; /* the next of its thread that has a row; NULL: none */
+    struct {                              /* where `thread` is unknown: by launches around */
+        const struct idle_capture *row;   /* of the thread; NULL: nobody knows */
+        struct idle_thread *calls;
+    } near;
     bool queued;   /* the work that ended the gap had been launched before the gap began */
     bool shared;   /* other processes had a context on the device */
     uint32_t seen; /* causes that have a part in it: bits */

@@ -48,6 +48,37 @@ static void blame_none(struct idle_gap *g, enum idle_cause c, enum idle_reason r
     idle_parts_none(&g->m->idle.parts, c, r, ns);
 }
 
+/* ---- the launch ------------------------------------------------------------------------- */
+
+/* Finds the thread by the launches around, where nothing names it. Whose line it is depends on
+ * that; causes and times do not. */
+static void find_near(struct idle_gap *g)
+{
+    struct sum_idle *s = &g->m->idle;
+    if (g->thread || !g->after)
+        return;
+    g->near.row = idle_captured_around(&s->captured, g->after->first, g->end);
+    g->near.calls = g->near.row ? idle_calls_thread(s, g->near.row->thread) : NULL;
+}
+
+static uint32_t host_thread(const struct idle_gap *g)
+{
+    return g->near.row ? g->near.row->thread : g->thread;
+}
+
+/* The stack of the launch that ended the gap, or of that which stands for it. */
+static uint32_t class_stack(const struct idle_gap *g)
+{
+    const struct idle_captured *c = &g->m->idle.captured;
+    if (g->launch && g->launch->stack)
+        return g->launch->stack;
+    if (g->after->stack)
+        return g->after->stack;
+    const struct idle_capture *next = g->following ? g->following : g->near.row,
+                              *closing = next ? idle_captured_closing(c, next) : NULL;
+    return closing ? closing->stack : 0;
+}
+
 /* ---- other processes --------------------------------------------------------------------- */
 
 /* True where so many short activities ran back to back behind the gap that they had been launched
@@ -77,15 +108,31 @@ static void blame_shared(struct idle_gap *g, enum idle_cause c)
     }
 }
 
+/* Blames part of the gap that the launch ended, and need not have taken. */
+static void blame_ended(struct idle_gap *g, enum idle_cause c, int64_t ns)
+{
+    uint32_t exact = g->launch ? g->launch->stack : g->after->stack, at;
+    struct idle_own own = {.thread = host_thread(g),
+                           .stack = class_stack(g),
+                           .cause = c,
+                           .scope = g->after->scope,
+                           .longest = {g->start, g->end, ns}};
+    if (exact || !own.stack) {
+        blame_stack(g, c, exact, IDLE_ENDED_BY, ns);
+        return;
+    }
+    idle_gap_main(g, c, own.stack, IDLE_ENDED_BY, ns);
+    g->code = g->code ? g->code : idle_parts_own(&g->m->idle.parts, &own, ns, &at);
+}
+
 static void blame_queued(struct idle_gap *g)
 {
-    uint32_t stack = g->launch ? g->launch->stack : g->after->stack;
     if (g->shared) {
         idle_gap_part(g, IDLE_OTHER, g->left);
         blame_none(g, IDLE_OTHER, IDLE_OF_OTHERS, g->left);
     } else {
         idle_gap_part(g, IDLE_QUEUED, g->left);
-        blame_stack(g, IDLE_QUEUED, stack, IDLE_ENDED_BY, g->left);
+        blame_ended(g, IDLE_QUEUED, g->left);
     }
 }
 
@@ -94,9 +141,10 @@ static void blame_queued(struct idle_gap *g)
 /* True where the launching thread was in a call, or an engine kept it. */
 static bool is_away(const struct idle_gap *g, int64_t t)
 {
-    size_t i = g->calls ? idle_calls_before(g->calls, g->list, t + 1) : 0;
-    return (i && g->list->items[g->calls->calls[i - 1]].end > t) ||
-           idle_engines_within(&g->m->idle.engines, g->thread, t, t + 1) > 0;
+    struct idle_thread *calls = g->near.row ? g->near.calls : g->calls;
+    size_t i = calls ? idle_calls_before(calls, g->list, t + 1) : 0;
+    return (i && g->list->items[calls->calls[i - 1]].end > t) ||
+           idle_engines_within(&g->m->idle.engines, host_thread(g), t, t + 1) > 0;
 }
 
 /* The host's own time in a gap. */
@@ -114,7 +162,7 @@ static int add_looks(const struct idle_gap *g, struct own_time own, size_t from,
     int rc = 0;
     for (size_t i = from; !rc && i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (r->thread != g->thread || (r->stack || r->torn) != python)
+        if (r->thread != host_thread(g) || (r->stack || r->torn) != python)
             continue;
         *any = true;
         if (!is_away(g, r->time))
@@ -132,7 +180,7 @@ static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t
     bool more = false, more_blocked = false;
     for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (!r->stack || r->thread == g->thread)
+        if (!r->stack || r->thread == host_thread(g))
             continue;
         more |= only && only != r->thread;
         only = only ? only : r->thread;
@@ -173,7 +221,7 @@ static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
     size_t lead = 0;
     for (size_t i = from; i < l->sorted && l->rows[i].time < end; i++) {
         const struct idle_look *r = &l->rows[i];
-        if (r->thread != g->thread || !r->stack || is_away(g, r->time))
+        if (r->thread != host_thread(g) || !r->stack || is_away(g, r->time))
             continue;
         if (!lead)
             stack = r->stack;
@@ -182,31 +230,18 @@ static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
     return stack;
 }
 
-/* The stack of the launch that ended the gap, or of that which stands for it. */
-static uint32_t class_stack(const struct idle_gap *g)
-{
-    const struct idle_captured *c = &g->m->idle.captured;
-    if (g->launch && g->launch->stack)
-        return g->launch->stack;
-    if (g->after->stack)
-        return g->after->stack;
-    const struct idle_capture *closing =
-        g->following ? idle_captured_closing(c, g->following) : NULL;
-    return closing ? closing->stack : 0;
-}
-
 /* Blames the host's own time until `end`. */
 static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int64_t end, int64_t ns)
 {
     const struct idle_looks *l = &g->m->idle.looks;
-    struct idle_own own = {.thread = g->thread,
+    struct idle_own own = {.thread = host_thread(g),
                            .stack = stack,
                            .cause = c,
                            .scope = g->after ? g->after->scope : 0,
                            .longest = {g->start, g->end, ns}};
     struct own_time time = {.gap = own.longest};
     bool any = false;
-    if (!stack && (!l->sorted || (!g->after && !idle_looks_at(l, g->thread)))) {
+    if (!stack && (!l->sorted || (!g->after && !idle_looks_at(l, host_thread(g))))) {
         blame_none(g, c, IDLE_FEW, ns);
         return 0;
     }
@@ -228,6 +263,7 @@ void idle_gap_blame_host(struct idle_gap *g)
 {
     int64_t begun = g->launch ? later(g->launch->start, g->start) : g->end;
     int64_t launching = g->end - begun < g->left ? g->end - begun : g->left;
+    find_near(g);
     if (g->queued) {
         blame_queued(g);
         return;
