@@ -84,7 +84,8 @@ static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns
                              .cause = cause_of(w->call),
                              .scope = g->after->scope,
                              .longest = {g->start, g->end, ns}};
-    g->code = g->code ? g->code : note(&g->m->idle.calls, w->stack, w->call, ns);
+    if (!g->code && g->start < sum_steps_over(g->m))
+        g->code = note(&g->m->idle.calls, w->stack, w->call, ns);
     g->code = g->code ? g->code : idle_parts_known(&g->m->idle.parts, &part, ns);
 }
 

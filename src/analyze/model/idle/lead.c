@@ -35,7 +35,7 @@ struct replay {
     const struct idle_thread *calls; /* of the thread */
     const uint32_t *lines;           /* by wait: its line */
     struct pair pair;
-    int64_t begins;              /* earlier waits do not count */
+    int64_t begins, over;        /* earlier and later waits do not count */
     int64_t most;                /* by how much the host can be ahead */
     bool careful;                /* what is uncertain is taken to be bad: lead.h */
     uint32_t free[FREE_THREADS]; /* threads that launch while this one waits */
@@ -78,7 +78,7 @@ static bool is_own(const struct replay *r, size_t call)
     uint32_t at = r->calls->calls[call];
     const struct sync_wait *w = &r->waits->items[at];
     bool own = r->pair.line == MEMORY ? is_memory(w) : is_wait(w) && r->lines[at] == r->pair.line;
-    return own && w->end > r->begins;
+    return own && w->end > r->begins && w->start < r->over;
 }
 
 static bool is_free(const struct replay *r, uint32_t thread)
@@ -179,20 +179,19 @@ static int add_to_pair(struct keyed *pairs, uint32_t line, const struct sync_wai
 }
 
 /* Sums up the waits by line and thread, and finds the line of each. */
-static int sum_pairs(struct model *m, const struct sync_list *waits, int64_t begins,
-                     uint32_t *lines, struct keyed *pairs)
+static int sum_pairs(struct model *m, const struct replay *r, uint32_t *lines, struct keyed *pairs)
 {
     int rc = 0;
-    for (size_t i = 0; !rc && i < waits->count; i++) {
-        const struct sync_wait *w = &waits->items[i];
-        if (w->end <= begins)
+    for (size_t i = 0; !rc && i < r->waits->count; i++) {
+        const struct sync_wait *w = &r->waits->items[i];
+        if (w->end <= r->begins || w->start >= r->over)
             continue;
         if (is_wait(w)) {
             rc = sum_sync_line_of(m, w, &lines[i]);
-            rc = rc ? rc : add_to_pair(pairs, lines[i], w, begins);
+            rc = rc ? rc : add_to_pair(pairs, lines[i], w, r->begins);
         }
         if (!rc && is_memory(w))
-            rc = add_to_pair(pairs, MEMORY, w, begins);
+            rc = add_to_pair(pairs, MEMORY, w, r->begins);
     }
     return rc;
 }
@@ -260,7 +259,7 @@ static int replay_all(struct model *m, struct replay *r, const struct keyed *pai
 
 int idle_lead_find(struct model *m)
 {
-    struct replay r = {.most = most_ahead(m)};
+    struct replay r = {.most = most_ahead(m), .over = sum_steps_over(m)};
     struct keyed pairs;
     if (!m->idle.gaps.count || sum_windows_gpu_any(m))
         return 0;
@@ -271,7 +270,7 @@ int idle_lead_find(struct model *m)
     uint32_t *lines = mem_array(r.waits->count + 1, sizeof *lines);
     keyed_init(&pairs, sizeof(struct pair), offsetof(struct pair, ns), PAIRS_MAX);
     r.lines = lines;
-    rc = lines ? sum_pairs(m, r.waits, r.begins, lines, &pairs) : GPUFL_E_NOMEM;
+    rc = lines ? sum_pairs(m, &r, lines, &pairs) : GPUFL_E_NOMEM;
     rc = rc ? rc : replay_all(m, &r, &pairs);
     keyed_fini(&pairs);
     mem_free(lines);

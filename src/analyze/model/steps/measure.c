@@ -149,13 +149,25 @@ static int keep_named(struct model *m, const int64_t *ns)
     return rc;
 }
 
-/* Adds copies that began after the last step: a model that goes back to the host, a checkpoint at
- * the end. A longer run has them once as well. Steps that begin with a kernel have one more, whose
- * end is not known. */
-static void add_copies_after(struct sum_steps *s)
+/* Where the last step ends. Steps that begin with a kernel have one more, whose end is not
+ * known. */
+static int64_t step_over(const struct sum_steps *s)
 {
     const struct steps_one *last = &s->items[s->count - 1];
-    int64_t until = s->kernel ? cells_sum(last->end, last->end - last->start) : last->end;
+    return s->kernel ? cells_sum(last->end, last->end - last->start) : last->end;
+}
+
+int64_t sum_steps_over(const struct model *m)
+{
+    const struct sum_steps *s = &m->steps;
+    return s->finished && s->steady && s->count ? step_over(s) : INT64_MAX;
+}
+
+/* Adds copies that began after the last step: a model that goes back to the host, a checkpoint at
+ * the end. A longer run has them once as well. */
+static void add_copies_after(struct sum_steps *s)
+{
+    int64_t until = step_over(s);
     for (size_t i = s->rows.count; i > 0 && s->rows.items[i - 1].start >= until; i--) {
         const struct step_row *r = &s->rows.items[i - 1];
         uint32_t kind = step_name(r) - STEP_PAGEABLE;

@@ -92,6 +92,10 @@ int sum_steps_finish(struct model *m);
 /* Where the steady part of the session begins: INT64_MIN where it has none. Decides it. 0 or
  * GPUFL_E_NOMEM. */
 int sum_steps_begin(struct model *m, int64_t *begins);
+/* Where the last step of the session's steady part ends, ns: what waits and copies cost after it is
+ * paid once, however long the run. INT64_MAX where there is no steady part, or not all rows have
+ * been read. Of one session. */
+int64_t sum_steps_over(const struct model *m);
 /* The session's last work ended then; called once idle time is summed up. 0 or GPUFL_E_NOMEM. */
 int sum_steps_end(struct model *m, int64_t ended);
 
