@@ -4,6 +4,7 @@ GPUFL_WRITE_DOCS=1 writes python/gpufl/_options.py anew.
 """
 import ast
 import inspect
+import keyword
 import os
 import pathlib
 
@@ -27,6 +28,9 @@ def options_text():
              "if TYPE_CHECKING:", "    from gpufl._api import BackendKind, ProfilingEngine", "", "",
              "class Options(TypedDict, total=False):"]
     for name, kind, *_ in _capture.options():
+        if keyword.iskeyword(name):
+            lines.append(f"    # {name} is a word of Python: write **{{\"{name}\": ...}}")
+            continue
         lines.append(f"    {name}: {types[kind]}{' | PathLike[str]' if name in paths else ''} | None")
     lines += ["    sampling_auto_start: bool | None  # old name of continuous_system_sampling", ""]
     return "\n".join(lines)
@@ -37,6 +41,13 @@ def test_options():
     if WRITE:
         path.write_text(options_text())
     assert path.read_text() == options_text()
+
+
+def test_every_file_is_python():
+    """Also what only type checkers read; pip compiles all of them."""
+    for path in sorted(PACKAGE.rglob("*.py*")):
+        if path.suffix in (".py", ".pyi"):
+            ast.parse(path.read_text(), str(path), feature_version=(3, 9))
 
 
 def stub_of(name):
