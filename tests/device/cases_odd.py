@@ -3,10 +3,8 @@ before the program launched it, and no device is busy for longer than it ran."""
 import gzip
 import json
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 
 from lab import HERE, Skipped, case, expect, ledger_closes
 

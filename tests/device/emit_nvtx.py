@@ -1,5 +1,4 @@
 """A small training in PyTorch whose operations NVTX names; prints how often each ran."""
-import collections
 import json
 
 import torch

@@ -3,7 +3,6 @@
 
     test_agent.py GPUFL GPUFL_AGENT SOURCE
 """
-import contextlib
 import http.client
 import json
 import os
@@ -21,9 +20,7 @@ import time
 import unittest
 
 import ingest_server
-import live_server
-from agent_run import QUICK, Agent, Log, channels_of, letters, memory_of, plain, unzst
-from faulty import Proxy
+from agent_run import QUICK, Agent, Log, channels_of, letters, plain
 from patience import PATIENCE, until
 
 GPUFL, AGENT, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])

@@ -12,7 +12,6 @@ fault happened. In a run of more than a minute the writers are slower: what is l
 import collections
 import json
 import mmap
-import os
 import pathlib
 import random
 import resource

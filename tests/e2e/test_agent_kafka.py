@@ -4,7 +4,6 @@
     test_agent_kafka.py GPUFL_AGENT GPUFL_SERVER KAFKA_MOCK SOURCE
 """
 import collections
-import json
 import os
 import pathlib
 import re

@@ -5,7 +5,6 @@
 It is installed to one prefix and moved to another; nothing of the build but the fake GPU is used then.
 """
 import json
-import os
 import pathlib
 import re
 import shutil

@@ -16,7 +16,7 @@ import unittest
 
 import together
 from monitored import Monitor, Session
-from patience import PATIENCE, SLOW, until
+from patience import PATIENCE, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 FINE, FAILED, USAGE, NO_DRIVER, BUSY = range(5)
