@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,7 +26,8 @@ static struct thread thread;                             /* guarded by lock, as 
 static sem_t asked, done;
 static void (*job)(void *arg); /* NULL: the end */
 static void *job_arg;
-static bool has_table; /* the thread's answer, valid after its first post of done */
+static _Atomic int32_t own_tid; /* relaxed; 0: there is no thread */
+static bool has_table;          /* the thread's answer, valid after its first post of done */
 
 /* Before Linux 5.9. */
 static bool close_all(void)
@@ -67,6 +69,7 @@ static void *fd_thread_main(void *unused)
 {
     (void)unused;
     has_table = fd_thread_own_table();
+    atomic_store_explicit(&own_tid, thread_id(), memory_order_relaxed);
     sem_post(&done);
     for (;;) {
         await(&asked);
@@ -83,6 +86,7 @@ static void stop(void)
     job = NULL;
     sem_post(&asked);
     thread_join(&thread);
+    atomic_store_explicit(&own_tid, 0, memory_order_relaxed);
     sem_destroy(&asked);
     sem_destroy(&done);
 }
@@ -135,8 +139,14 @@ int64_t fd_thread_cpu_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int32_t fd_thread_id(void)
+{
+    return atomic_load_explicit(&own_tid, memory_order_relaxed);
+}
+
 void fd_thread_forget(void)
 {
+    atomic_store_explicit(&own_tid, 0, memory_order_relaxed);
     pthread_mutex_init(&lock, NULL);
     thread.running = false;
 }

@@ -35,6 +35,9 @@ int64_t fd_thread_cpu_ns(void);
  * only read and write files; false as for fd_thread_start. */
 bool fd_thread_own_table(void);
 
+/* The thread's kernel id; 0: there is none. [any] */
+int32_t fd_thread_id(void);
+
 /* Resets the state in a forked child, which has neither the thread nor its files. */
 void fd_thread_forget(void);
 

@@ -3,16 +3,17 @@
 #include "capture/session/collector.h"
 
 #include "base/clock.h"
+#include "base/process/fd_thread.h"
 #include "base/process/thread.h"
 #include "capture/log/messages.h"
 #include "capture/options/process_info.h"
 #include "capture/records/captures.h"
 #include "capture/samples/samples.h"
-#include "capture/samples/state.h"
 #include "capture/session/engines.h"
 #include "capture/session/on_demand.h"
 #include "capture/session/pace.h"
 #include "capture/session/sampling.h"
+#include "capture/session/standing.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/exits.h"
 #include "capture/threads/gate.h"
@@ -48,41 +49,56 @@ bool collector_ended(void)
     return !atomic_load_explicit(&running, memory_order_acquire);
 }
 
-/* For how long the collector's thread has waited for a core, in waits that are over, ns; 0: not
- * known. */
-static int64_t collector_delayed(void)
+/* The text of a file that the kernel keeps for a thread; 0: it cannot be read. */
+static size_t thread_file(int32_t tid, const char *name, char *out, size_t size)
 {
-    char path[48], text[128];
-    struct sched_said said;
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat",
-             atomic_load_explicit(&own_tid, memory_order_relaxed));
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size);
     if (fd >= 0)
         close(fd);
-    return n > 0 && state_schedstat(text, (size_t)n, &said) ? said.delayed : 0;
+    return n > 0 ? (size_t)n : 0;
 }
 
-/* w is signalled when done may have become true. Time in which the collector waits for a core is no
- * time in which it stands still. */
+static struct standing_thread look_at_thread(int32_t tid)
+{
+    struct standing_thread t = {0};
+    char text[256];
+    int64_t number;
+    uint64_t first;
+    if (!tid)
+        return t;
+    size_t n = thread_file(tid, "schedstat", text, sizeof text);
+    t.known = state_schedstat(text, n, &t.sched);
+    n = thread_file(tid, "syscall", text, sizeof text);
+    t.ready = state_call(text, n, &number, &first) == CALL_NONE;
+    return t;
+}
+
+/* For how long the collector has stood still. read: the kernel is asked, too. */
+static int64_t stood_still(struct standing *s, int64_t now, bool read)
+{
+    struct standing_thread threads[STANDING_THREADS] = {0};
+    if (read) {
+        threads[0] = look_at_thread(atomic_load_explicit(&own_tid, memory_order_relaxed));
+        threads[1] = look_at_thread(fd_thread_id());
+    }
+    return standing_look(s, now, collector_steps(), threads);
+}
+
+/* w is signalled when done may have become true. An end as usual, which takes less than a look,
+ * opens no file. */
 static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
                      const struct patience *p)
 {
-    int64_t began = steady_ns(), moved = began, delayed = -1; /* -1: not asked for */
-    uint64_t seen = collector_steps();
+    int64_t began = steady_ns();
+    struct standing standing = {.at = began, .step = collector_steps()};
     while (!done(arg)) {
         int64_t now = steady_ns();
-        uint64_t step = collector_steps();
-        if (step != seen) {
-            moved = now;
-            delayed = -1;
-        } else if (delayed < 0 && now > began) {
-            delayed = collector_delayed();
-        }
-        seen = step;
-        int64_t still = p->still_ns + collector_expected();
         if (now - began >= p->most_ns ||
-            (now - moved >= still && now - moved - (collector_delayed() - delayed) >= still))
+            stood_still(&standing, now, now - began >= p->still_ns / LOOKS) >=
+                p->still_ns + collector_expected())
             return false;
         wakeup_wait(w, p->still_ns / LOOKS);
     }

@@ -47,7 +47,7 @@ int collector_start(const struct collector *c);
  * slow, a wedged driver or disk makes it stand still: only a collector that stands still is given
  * up. */
 struct patience {
-    int64_t still_ns; /* since it was last seen to get on, without its waits for a core */
+    int64_t still_ns; /* since it was last seen to get on, without waits for a core (standing.h) */
     int64_t most_ns;  /* in all */
 };
 
