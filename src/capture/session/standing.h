@@ -1,9 +1,9 @@
 /* standing.h - for how long a collector has stood still, for who waits for its end.
  *
  * Two threads do the work of the end in turns: the collector's and that of its files. A step of
- * the collector is progress. A wait for a core is the full machine's doing, not a standing still: the
- * kernel says how long a thread has waited in waits that are over, and a thread that can run and
- * has not run since the look before waits now.
+ * the collector is progress. A wait for a core is the full machine's doing, not a standing still:
+ * the kernel says how long a thread has waited in waits that are over, and a thread that can run
+ * and has not run since the look before waits now.
  *
  * Pure. [any] */
 #ifndef GPUFL_CAPTURE_SESSION_STANDING_H
