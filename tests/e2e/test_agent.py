@@ -560,20 +560,34 @@ class BadInput(Case):
         (odd / "scope.log").symlink_to(secret.folder / "device.log")
         os.mkfifo(odd / "device.log")
         (odd / "system.log").write_bytes(b"\x00\x01 nothing of ours\n" * 10)
-        with socket.socket(socket.AF_UNIX) as s:
-            s.bind(str(odd / "sock.log"))
         (self.logs / "notes.txt").write_text("foreign")
         (self.logs / "app.log").write_text("a log of another program\n")
         (self.logs / "empty").mkdir()
         (self.logs / "damaged").mkdir()
         (self.logs / "damaged" / "device.1.log.gz").write_bytes(b"no gzip at all")
+        piped = Log(self.logs, "piped")
+        (piped.folder / "device.log").unlink()
+        os.mkfifo(piped.folder / "device.log")
+        led = Log(self.logs, "led")
+        (led.folder / "device.log").unlink()
+        (led.folder / "device.log").symlink_to(secret.folder / "device.log")
         log = Log(self.logs, "good")
         log.kernel(1)
         log.end()
-        with self.agent() as agent:
+        left_out = {"link": "a link, and links are not followed", "app.log": "no log of a session",
+                    "odd/device.log": "a FIFO, a socket or a device", "odd/system.log": "no log of a session",
+                    "piped/device.log": "a FIFO, a socket or a device", "led/device.log": "a link, or no file",
+                    "a.sock": "a FIFO, a socket or a device"}
+        with self.agent() as agent, socket.socket(socket.AF_UNIX) as s:
+            s.bind(str(self.logs / "a.sock"))
             self.until_arrived(log, agent)
             until(lambda: "good" in self.server.complete, agent.said)
+            for name, what in left_out.items():
+                until(lambda said=f"{self.logs / name} is left out: it is {what}\n": said in agent.said(), agent.said)
+            until(lambda: "damaged: it is no compressed file" in agent.said(), agent.said)
             agent.ask("flush", code=None)
+        for name in left_out:
+            self.assertEqual(agent.said().count(f"{self.logs / name} is left out"), 1)
         sent = b"".join(bytes(d) for (s, _), d in self.server.channels.items() if s != "good")
         sent += b"".join(self.server.windows.values())
         self.assertNotIn(b'"secret"', sent)

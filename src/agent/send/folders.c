@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,8 +142,48 @@ void folders_plan(struct folders *f, struct folder *at, int64_t now)
     at->touched = 0;
 }
 
+/* What a folder of sessions holds besides them, by kind: the first name of each; "": none. */
+enum odd { ODD_LINK, ODD_SPECIAL, ODD_FOREIGN, ODD_KINDS };
+struct odd_entries {
+    char names[ODD_KINDS][NAME_MAX + 1];
+};
+
+/* Notes an entry that is not read. Of files that are no parts only those called a log count. */
+static void note_odd(struct odd_entries *o, const char *name, unsigned char type)
+{
+    bool special = type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK;
+    bool foreign = type == DT_REG && strstr(name, ".log") && !is_part(name);
+    enum odd kind = type == DT_LNK ? ODD_LINK : special ? ODD_SPECIAL : ODD_FOREIGN;
+    if (name[0] == '.' || (kind == ODD_FOREIGN && !foreign) || *o->names[kind])
+        return;
+    snprintf(o->names[kind], sizeof o->names[kind], "%s", name);
+}
+
+/* Says each kind once for a folder. */
+static void tell_odd(struct folder *at, const struct odd_entries *o)
+{
+    static const char *const texts[ODD_KINDS] = {
+        [ODD_LINK] = "a link, and links are not followed",
+        [ODD_SPECIAL] = "a FIFO, a socket or a device",
+        [ODD_FOREIGN] = "no log of a session",
+    };
+    for (int kind = 0; kind < ODD_KINDS; kind++)
+        if (*o->names[kind] && !(at->said & 1u << kind)) {
+            log_each(LOG_NOTE, "%s/%s is left out: it is %s", at->path, o->names[kind],
+                     texts[kind]);
+            at->said |= (unsigned char)(1u << kind);
+        }
+}
+
+/* What a look finds in a folder. */
+struct found {
+    bool session;
+    struct odd_entries odd;
+};
+
 /* An entry of a folder: a folder below it, or a part, which makes it a session's. */
-static int look_entry(struct folders *f, int32_t index, const struct dirent *entry, bool *session)
+static int look_entry(struct folders *f, int32_t index, const struct dirent *entry,
+                      struct found *found)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -151,11 +192,12 @@ static int look_entry(struct folders *f, int32_t index, const struct dirent *ent
     if (path_join(path, sizeof path, f->items[index].path, entry->d_name))
         return 0;
     if (type == DT_UNKNOWN && lstat(path, &st) == 0)
-        type = S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+        type = (unsigned char)IFTODT(st.st_mode);
+    note_odd(&found->odd, entry->d_name, type);
     if (type == DT_REG)
-        *session |= is_part(entry->d_name);
+        found->session |= is_part(entry->d_name);
     if (type == DT_DIR && strcmp(entry->d_name, ".tmp") == 0)
-        *session = true; /* of the public client, which writes there first */
+        found->session = true; /* of the public client, which writes there first */
     if (type != DT_DIR || entry->d_name[0] == '.' || depth >= FOLDERS_DEPTH)
         return 0;
     return add(f, path, depth + 1);
@@ -165,7 +207,7 @@ static int look(struct folders *f, int32_t index, int64_t now)
 {
     struct folder *at = &f->items[index];
     struct dirent *entry;
-    bool session = false;
+    struct found found = {0};
     int rc = 0;
     int64_t stamp = folders_time(at->path);
     if (stamp == at->stamp && stamp >= 0 && now < at->due && !at->touched)
@@ -182,11 +224,11 @@ static int look(struct folders *f, int32_t index, int64_t now)
         at->stamp = -2;
     }
     while (dir && !rc && (entry = readdir(dir)))
-        rc = look_entry(f, index, entry, &session);
+        rc = look_entry(f, index, entry, &found);
     if (dir)
         closedir(dir);
     at = &f->items[index];
-    if (dir && session) {
+    if (dir && found.session) {
         at->kind = FOLDER_SESSION;
         at->stamp = -1; /* the session is looked at by its own rules */
         at->touched = 0;
@@ -194,6 +236,7 @@ static int look(struct folders *f, int32_t index, int64_t now)
         f->sessions++;
         return rc;
     }
+    tell_odd(at, &found.odd);
     at->stamp = dir ? stamp : at->stamp;
     folders_plan(f, at, now);
     return rc;

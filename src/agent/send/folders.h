@@ -17,14 +17,15 @@ enum folder_kind { FOLDER_FREE, FOLDER_GROUP, FOLDER_SESSION };
 struct folder {
     char *path; /* owned */
     enum folder_kind kind;
-    int depth;       /* below its source */
-    int watch;       /* -1: none */
-    int32_t next;    /* of the same hash; of free ones; -1: none */
-    int64_t stamp;   /* its time of change at the last look, ns; -1: never; -2: it failed */
-    int64_t due;     /* CLOCK_MONOTONIC ns: when it is looked at next, whatever is reported */
-    int64_t touched; /* since when something is reported that was not looked at; 0: nothing */
-    bool done;       /* all of the session is on the server */
-    int64_t kept;    /* the stamp with which it was offered to the keeper; 0: it was not */
+    int depth;          /* below its source */
+    int watch;          /* -1: none */
+    int32_t next;       /* of the same hash; of free ones; -1: none */
+    int64_t stamp;      /* its time of change at the last look, ns; -1: never; -2: it failed */
+    int64_t due;        /* CLOCK_MONOTONIC ns: when it is looked at next, whatever is reported */
+    int64_t touched;    /* since when something is reported that was not looked at; 0: nothing */
+    bool done;          /* all of the session is on the server */
+    int64_t kept;       /* the stamp with which it was offered to the keeper; 0: it was not */
+    unsigned char said; /* bit per kind of entry that is left out, and of which that was said */
 };
 
 struct folders {

@@ -105,7 +105,7 @@ static void drop_links(struct view *v, struct upload_session *s)
         if (lstat(p->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == p->head.file.inode) {
             s->parts[n++] = *p;
         } else if (!v->said) {
-            log_warn("%s is left out: it is a link, or no file", p->path);
+            log_each(LOG_WARN, "%s is left out: it is a link, or no file", p->path);
             v->said = true;
         }
     }
@@ -216,18 +216,39 @@ static void tell_all_shorter(const struct view *v, const struct upload_sessions 
         }
 }
 
+/* Says once that the folder has a FIFO, a socket or a device in the place of a log, or a log that
+ * cannot be a session's. */
+static void tell_odd(struct view *v, DIR *d, const char *name, const struct stat *st)
+{
+    char first = '{';
+    if (S_ISREG(st->st_mode) && st->st_size > 0 && !v->list.count && !v->said_foreign) {
+        int fd = openat(dirfd(d), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        v->said_foreign = fd >= 0 && read(fd, &first, 1) == 1 && first != '{';
+        if (fd >= 0)
+            close(fd);
+        if (v->said_foreign)
+            log_each(LOG_NOTE, "%s/%s is left out: it is no log of a session", v->path, name);
+    }
+    if (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode) || S_ISDIR(st->st_mode) || v->said_special)
+        return;
+    log_each(LOG_WARN, "%s/%s is left out: it is a FIFO, a socket or a device", v->path, name);
+    v->said_special = true;
+}
+
 /* The number of live parts that hold nothing yet, not even a head. Such a part belongs to no
  * channel, and its first bytes do not change the folder's time. */
-static unsigned count_empty(const char *folder)
+static unsigned count_empty(struct view *v)
 {
-    DIR *d = opendir(folder);
+    DIR *d = opendir(v->path);
     struct stat st;
     unsigned n = 0;
     for (struct dirent *entry; d && (entry = readdir(d));) {
         size_t len = strlen(entry->d_name);
-        n += len > 4 && strcmp(entry->d_name + len - 4, ".log") == 0 &&
-             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-             S_ISREG(st.st_mode) && st.st_size == 0;
+        if (len <= 4 || strcmp(entry->d_name + len - 4, ".log") != 0 ||
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            continue;
+        tell_odd(v, d, entry->d_name, &st);
+        n += S_ISREG(st.st_mode) && st.st_size == 0;
     }
     if (d)
         closedir(d);
@@ -238,7 +259,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
 {
     struct upload_sessions fresh;
     int64_t stamp = folders_time(v->path);
-    v->empty = count_empty(v->path);
+    v->empty = count_empty(v);
     int rc = upload_sessions_open(&fresh, v->path, NULL, 0, e);
     if (rc)
         return rc;
@@ -319,7 +340,7 @@ int view_refresh(struct view *v, const struct view_context *x, struct err *e)
     bool theirs = false;
     for (size_t i = 0; i < v->list.count; i++)
         theirs |= !v->list.items[i].ours;
-    if (v->empty && count_empty(v->path) != v->empty)
+    if (v->empty && count_empty(v) != v->empty)
         v->fresh = true; /* a channel has begun */
     if (!v->fresh && !theirs && folders_time(v->path) == v->stamp)
         look_sizes(v);

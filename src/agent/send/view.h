@@ -54,14 +54,16 @@ struct view {
     struct upload_sessions list;
     struct work *works; /* owned */
     size_t work_count, work_cap;
-    int64_t stamp;  /* of the folder when it was read; -1: it had just changed */
-    int64_t ended;  /* bytes of the system channel in which no end was found */
-    bool fresh;     /* the list must be read anew */
-    bool pending;   /* there may be something to send */
-    bool settled;   /* noted as done: no mark is needed any more */
-    bool naming;    /* a process looks up names */
-    int64_t caught; /* CLOCK_MONOTONIC ns: when nothing was left to send last; 0: never */
-    bool said;      /* that the folder cannot be read */
+    int64_t stamp;     /* of the folder when it was read; -1: it had just changed */
+    int64_t ended;     /* bytes of the system channel in which no end was found */
+    bool fresh;        /* the list must be read anew */
+    bool pending;      /* there may be something to send */
+    bool settled;      /* noted as done: no mark is needed any more */
+    bool naming;       /* a process looks up names */
+    int64_t caught;    /* CLOCK_MONOTONIC ns: when nothing was left to send last; 0: never */
+    bool said;         /* that a part is a link */
+    bool said_special; /* that a log is a FIFO, a socket or a device */
+    bool said_foreign; /* that a log is none of a session */
 };
 
 /* letters, cursor: where a session's dead letters and marks come from. */
