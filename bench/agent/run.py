@@ -7,7 +7,7 @@ idle        10 000 finished folders that the cursor knows: processor time over a
 latency     Write to arrival of single lines, one a second in each of 8 sessions.
 live        Write to a real server's counts of the session, as a page that follows its events asks for them.
 wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers: of the whole
-            session, of its channel `device`, and of its records of kernels alone.
+            session, of each channel, and of its records of kernels alone, sent together and as a program writes them.
 archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes.
 """
 import argparse
@@ -65,7 +65,8 @@ class Sink(http.server.BaseHTTPRequestHandler):
         else:
             Sink.received += len(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         channel = self.headers.get("X-GpuFlight-Channel")
-        Sink.by_channel[channel] = Sink.by_channel.get(channel, 0) + Sink.received - before
+        if channel:
+            Sink.by_channel[channel] = Sink.by_channel.get(channel, 0) + Sink.received - before
         self.say(200, b'{"accepted":0,"rejected":0}')
 
 
@@ -318,44 +319,48 @@ def archive(args):
     server.shutdown()
 
 
-def kernels_alone(session, place):
-    """A copy of a recorded session that has nothing but its records of kernels: their count."""
-    texts = agent_run.channels_of(session)
-    place.mkdir(parents=True)
-    count = 0
-    for channel, word in (("device", b'{"type":"kernel"'), ("system", b'{"type":"end"')):
-        lines = texts[channel].splitlines(keepends=True)
-        kept = [line for line in lines if line.startswith(word)]
-        (place / f"{channel}.log").write_bytes(lines[0] + b"".join(kept))
-        count += sum(json.loads(line)["rows"] for line in kept) if channel == "device" else 0
-    return count
+def kernel_lines(session):
+    """A recorded session's lines of kernels, and their count."""
+    lines = [line for line in agent_run.channels_of(session)["device"].splitlines() if line.startswith(b'{"type":"kernel"')]
+    return lines, sum(json.loads(line)["rows"] for line in lines)
+
+
+def alone(args, url, session, place):
+    """Bytes of its records of kernels, nothing else: of a finished session, and as a program writes them, a body each."""
+    lines, kernels = kernel_lines(session)
+    sent = []
+    for live in (False, True):
+        log = agent_run.Log(place / f"logs-{live}", "alone")
+        for line in () if live else lines:
+            log.put("device", line)
+        Sink.received, Sink.by_channel = 0, {}
+        with agent_run.Agent(args.build / "bin/gpufl-agent", place / f"state-{live}", url, [log.folder.parent], "--no-names") as a:
+            for line in lines if live else ():
+                log.put("device", line)
+                a.ask("flush")
+            log.end()
+            a.ask("drain")
+            a.wait()
+        sent.append(Sink.by_channel["device"] / kernels)
+    print(f"wire {session.parent.name}: its records of kernels alone: finished {sent[0]:.1f} bytes a kernel, as they are written "
+          f"{sent[1]:.1f} ({len(lines)} bodies)")
 
 
 def wire(args):
     server, url = sink()
-    for session in sorted((ROOT / "tests/data/answers").glob("*")):
-        if session.name not in ("clean_resnet", "torch_one_worker", "torch_gc"):
-            continue
+    for name in ("hf_generate", "hf_train", "timm_small_batches", "clean_resnet", "torch_one_worker", "torch_gc"):
+        session = next((ROOT / "tests/data/answers" / name).rglob("device*.log*")).parent
         with folder() as place:
-            shutil.copytree(session, place / "logs" / session.name)
-            kernels = sum(int(f.split(b",")[0].split(b"}")[0]) for p in (place / "logs").rglob("*.log*")
-                          for line in agent_run.plain(p).splitlines() if line.startswith(b'{"type":"kernel"')
-                          for f in [line.split(b'"rows":', 1)[1]])
-            for parts in ((place / "logs").rglob("*.log.gz")):
-                parts.with_suffix("").write_bytes(agent_run.plain(parts))
-                parts.unlink()
+            logs = place / "logs" / session.name
+            logs.mkdir(parents=True)
+            for channel, text in agent_run.channels_of(session).items():
+                (logs / f"{channel}.log").write_bytes(text)
+            kernels = kernel_lines(session)[1]
             Sink.received, Sink.by_channel = 0, {}
             drain(args.build / "bin/gpufl-agent", place / "state", place / "logs", url)
-            device = Sink.by_channel.get("device", 0)
-            print(f"wire {session.name}: {Sink.received} bytes for {kernels} kernels"
-                  f", {Sink.received / kernels:.1f} a kernel; of them the device channel: {device} bytes, "
-                  f"{device / kernels:.1f} a kernel")
-            folders = [d for d in (place / "logs").rglob("*") if d.is_dir() and list(d.glob("device*.log"))]
-            kernels_alone(folders[0], place / "alone" / folders[0].name)
-            Sink.received, Sink.by_channel = 0, {}
-            drain(args.build / "bin/gpufl-agent", place / "state-alone", place / "alone", url)
-            alone = Sink.by_channel.get("device", 0)
-            print(f"wire {session.name}: its records of kernels alone: {alone} bytes, {alone / kernels:.1f} a kernel")
+            channels = ", ".join(f"{c} {n / kernels:.1f}" for c, n in sorted(Sink.by_channel.items()))
+            print(f"wire {name}: {Sink.received} bytes for {kernels} kernels: {Sink.received / kernels:.1f} a kernel ({channels})")
+            alone(args, url, session, place)
     server.shutdown()
 
 
