@@ -153,6 +153,9 @@ struct sink_ops {
      * same id, defined in the log once. The row's own id is ignored. 0: no room. */
     uint32_t (*define)(struct sink *s, enum record_type type, const void *row);
 
+    /* [collector] Writes a row of define, though no other row refers to it. */
+    void (*mention)(struct sink *s, enum record_type type, uint32_t id);
+
     /* [collector] Keeps bytes as a file beside the log: id of its name, 0 where it was not kept
      * (no room on the disk or below the session's limit). */
     uint32_t (*keep)(struct sink *s, const char *file, const void *bytes, size_t size);

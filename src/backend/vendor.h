@@ -44,14 +44,23 @@ struct vendor_rule {
     bool no_line; /* only where the line is unknown: what has one in a file can be the user's */
 };
 
+/* The form of a vendor's device code, for its readers (symbol/code_reader.h). */
+enum vendor_code { VENDOR_CODE_NONE, VENDOR_CODE_CUBIN, VENDOR_CODE_AMDGPU };
+
 /* The program that disassembles device code. */
 struct vendor_disassembler {
-    const char *program;  /* file name; NULL: there is none */
-    const char *variable; /* of the environment: path of the program */
-    const char *const
-        *homes; /* variables with the toolkit's folder, whose bin/ has it; NULL-terminated */
-    const char *toolkits; /* pattern of such folders */
-    const char *missing;  /* what is said where it is not found: what is lost, and what to do */
+    enum vendor_code code;
+    const char *ending;       /* of the names of files that a session keeps code in */
+    const char *program;      /* file name; NULL: there is none */
+    const char *variable;     /* of the environment: path of the program */
+    const char *const *homes; /* variables with the toolkit's folder; NULL-terminated */
+    const char *toolkits;     /* pattern of such folders */
+    const char *folder;       /* of the toolkit, where the program is */
+    /* The toolkits' is used first, then the program of the highest version among those that are
+     * called PROGRAM-VERSION, then PROGRAM; else PROGRAM comes first. */
+    bool versions;
+    const char *missing; /* what is said where it is not found: what is lost, and what to do */
+    const char *advice;  /* what to do where it cannot read a file */
 };
 
 /* How a device of some compute capability hands out what limits the blocks of a multiprocessor. */

@@ -214,7 +214,7 @@ TEST(nvdisasm_is_told)
     } cases[] = {
         {"GPUFL_NVDISASM=/bin/true", "ok  nvdisasm               /bin/true\n",
          "\"tools\":[{\"name\":\"nvdisasm\",\"works\":true,\"value\":\"/bin/"
-         "true\",\"advice\":\"\"}]"},
+         "true\",\"advice\":\"\"}"},
         {"GPUFL_NVDISASM=/nowhere", "GPUFL_NVDISASM=/nowhere cannot be run: set it to the path",
          "\"works\":false,\"value\":\"cannot be run: "},
         {"GPUFL_NVDISASM=", "nvdisasm", "{\"name\":\"nvdisasm\",\"works\":"},

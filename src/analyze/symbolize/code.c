@@ -1,19 +1,18 @@
-/* code.c - instructions and lines for the device code that was sampled.
+/* code.c - instructions and lines for the device code that was sampled, or that ran.
  *
- * The traced program kept its cubins in the session's directory. Functions with samples are
- * disassembled (symbol/cubin/disassemble.h), each once: one whose instructions have text is
- * skipped. Where nvdisasm is missing or fails, functions get at least their lines, from the cubin's
- * own table (symbol/cubin/lines.h). Only files of the session's own directory are opened, by plain
- * names. */
+ * The traced program kept its device code in the session's directory. The functions that the
+ * session names are disassembled by the vendor's program (symbol/code_reader.h), each once: one
+ * whose instructions have text is skipped. Where that program is missing or fails, functions get
+ * at least their lines, from the code's own table. Only files of the session's own directory are
+ * opened, by plain names. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/file/spelling.h"
-#include "symbol/cubin/disassemble.h"
-#include "symbol/cubin/lines.h"
-#include "symbol/cubin/symbols.h"
+#include "symbol/code_reader.h"
+#include "symbol/device/symbols.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -35,13 +34,13 @@ struct run {
     const int64_t *object;
     const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
     uint32_t numbers[FUNCTIONS_AT_ONCE];         /* numbers of their symbols */
-    struct cubin_symbols symbols;                /* the object's; empty until they are needed */
+    struct code_symbols symbols;                 /* the object's; empty until they are needed */
     bool looked;                                 /* symbols were read */
     size_t count;
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
     size_t row_count;
     int64_t total; /* instructions of the session */
-    int64_t given; /* instructions that nvdisasm gave for the object */
+    int64_t given; /* instructions that the disassembler gave for the object */
 };
 
 static const char *function_name(const struct symbolize *z, const int64_t *function)
@@ -131,13 +130,15 @@ static void take_instruction(void *arg, const struct disassembled *d)
     }
 }
 
-bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size)
+const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_t *object,
+                                         char *path, size_t size)
 {
-    static const char end[] = ".cubin";
     const char *name = symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file]));
-    size_t len = strlen(name), digits = strspn(name, "0123456789abcdef");
-    return digits && len == digits + sizeof end - 1 && strcmp(name + digits, end) == 0 &&
-           path_join(path, size, z->session->dir, name) == 0;
+    size_t digits = strspn(name, "0123456789abcdef"), stem = 0;
+    const struct vendor *v = code_reader_vendor(name, &stem);
+    return v && digits && digits == stem && path_join(path, size, z->session->dir, name) == 0
+               ? v
+               : NULL;
 }
 
 /* The number of a function's symbol: as it was recorded, else by its name. 0: it has none. No
@@ -149,9 +150,9 @@ static uint32_t symbol_number(struct run *r, const char *path, const int64_t *fu
     if (index > 0 && index <= UINT32_MAX)
         return (uint32_t)index;
     if (!r->looked)
-        cubin_symbols_open(&r->symbols, path, e);
+        code_symbols_open(&r->symbols, path, e);
     r->looked = true;
-    return cubin_symbols_find(&r->symbols, function_name(r->z, function));
+    return code_symbols_find(&r->symbols, function_name(r->z, function));
 }
 
 /* Gathers the next functions of an object, from *at on, that are not among those that have the
@@ -185,8 +186,8 @@ static bool any_apart(const struct run *r)
 }
 
 /* Instructions with their text and lines. */
-static int take_apart(struct run *r, const char *program, const char *path, int64_t deadline,
-                      struct err *e)
+static int take_apart(struct run *r, const struct vendor *v, const char *program, const char *path,
+                      int64_t deadline, struct err *e)
 {
     uint32_t at = 0;
     bool asked = false;
@@ -195,48 +196,76 @@ static int take_apart(struct run *r, const char *program, const char *path, int6
     for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
          gather(r, &r->z->apart, path, &at, e)) {
         asked = true;
-        const struct disassemble_request q = {.cubin = path,
+        const struct disassemble_request q = {.file = path,
                                               .functions = r->numbers,
                                               .count = r->count,
                                               .fn = take_instruction,
                                               .arg = r};
-        rc = disassemble(program, &q, deadline, e);
+        rc = code_reader_disassemble(v, program, &q, deadline, e);
         put_rows(r);
     }
     if (!rc && !e->code && asked && !r->given && !any_apart(r))
-        return err_set(e, GPUFL_E_CORRUPT,
-                       "nvdisasm knows no instruction of %.200s: it is damaged, or of a device "
-                       "that this nvdisasm does not know",
-                       path_base(path));
+        return err_set(e, GPUFL_E_CORRUPT, "%.64s knows no instruction of %.100s: %s",
+                       path_base(program), path_base(path), code_reader_advice(v));
     return rc ? rc : e->code;
 }
 
 /* Gets the lines of functions that have nothing yet. */
-static int take_lines(struct run *r, const char *path, struct err *e)
+static int take_lines(struct run *r, const struct vendor *v, const char *path, struct err *e)
 {
     uint32_t at = 0;
     int rc = 0;
     for (gather(r, &r->z->lined, path, &at, e); r->count && !rc;
          gather(r, &r->z->lined, path, &at, e)) {
-        rc = cubin_lines(path, r->numbers, r->count, take_instruction, r, e);
+        const struct disassemble_request q = {.file = path,
+                                              .functions = r->numbers,
+                                              .count = r->count,
+                                              .fn = take_instruction,
+                                              .arg = r};
+        rc = code_reader_lines(v, &q, e);
         put_rows(r);
     }
     return rc ? rc : e->code;
 }
 
-/* program: nvdisasm; NULL: there is none. The first failure is reported. */
-static int run_object(struct run *r, const char *program, int64_t deadline, struct err *e)
+/* The disassembler of a vendor, looked for once. */
+struct program {
+    const struct vendor *vendor; /* NULL: not looked for yet */
+    bool found;
+    char path[PATH_MAX];
+    struct err lacks;
+};
+
+enum { PROGRAMS = 4 }; /* vendors of one session's code */
+
+static const struct program *program_of(struct program *all, const struct vendor *v)
+{
+    size_t i = 0;
+    while (i < PROGRAMS - 1 && all[i].vendor && all[i].vendor != v)
+        i++;
+    struct program *p = &all[i];
+    if (p->vendor == v)
+        return p;
+    *p = (struct program){.vendor = v};
+    p->found = code_reader_find(v, p->path, sizeof p->path, &p->lacks) == 0;
+    return p;
+}
+
+/* The first failure is reported. */
+static int run_object(struct run *r, struct program *programs, int64_t deadline, struct err *e)
 {
     char path[PATH_MAX];
     struct err unread = {0};
     int rc = 0;
-    if (!symbolize_cubin(r->z, r->object, path, sizeof path) || !file_exists(path))
+    const struct vendor *v = symbolize_kept_code(r->z, r->object, path, sizeof path);
+    if (!v || !file_exists(path))
         return 0;
+    const struct program *p = program_of(programs, v);
     r->looked = false;
-    if (program)
-        rc = take_apart(r, program, path, deadline, e);
-    int lines = take_lines(r, path, rc ? &unread : e);
-    cubin_symbols_close(&r->symbols);
+    if (p->found)
+        rc = take_apart(r, v, p->path, path, deadline, e);
+    int lines = take_lines(r, v, path, rc ? &unread : e);
+    code_symbols_close(&r->symbols);
     return rc ? rc : lines;
 }
 
@@ -285,7 +314,7 @@ static bool may_take_apart(struct symbolize *z, bool here)
     else if (!here)
         lack(z,
              "the session was written on another host (%.64s), and code is taken apart on that "
-             "one: run gpufl report there, with nvdisasm installed",
+             "one: run gpufl report there, with the vendor's disassembler installed",
              z->has_header ? z->header.host : "not known");
     return n.kept && z->over && here;
 }
@@ -295,32 +324,47 @@ static void note_missing(struct symbolize *z, const int64_t *object)
 {
     char path[PATH_MAX];
     if (object[COL_code_object_file] > 0 &&
-        !(symbolize_cubin(z, object, path, sizeof path) && file_exists(path)))
+        !(symbolize_kept_code(z, object, path, sizeof path) && file_exists(path)))
         lack(z, "the code that was kept is not in the session's directory any more: %.64s",
              symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file])));
 }
 
+/* Says which disassemblers are missing for the code that was kept. */
+static void look_for_programs(struct symbolize *z, struct program *programs, char *lacks)
+{
+    char path[PATH_MAX];
+    for (uint32_t i = 0; i < z->objects.row_count; i++) {
+        const int64_t *object = z->objects.rows + (size_t)i * z->objects.width;
+        const struct vendor *v = symbolize_kept_code(z, object, path, sizeof path);
+        const struct program *p = v ? program_of(programs, v) : NULL;
+        if (!p || p->found)
+            continue;
+        if (!*lacks)
+            snprintf(lacks, sizeof z->stats.note, "%s", p->lacks.text);
+        lack(z, "%s", p->lacks.text);
+    }
+}
+
 int symbolize_code(struct symbolize *z, bool here, char *lacks)
 {
-    char program[PATH_MAX];
-    struct err e = {0};
+    struct program *programs = NULL;
     struct run r = {.z = z};
     int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
+    int rc = 0;
     if (!may_take_apart(z, here))
         return 0;
-    bool have = disassemble_find(program, sizeof program, &e) == 0;
-    if (!have) {
-        snprintf(lacks, sizeof z->stats.note, "%s", e.text);
-        lack(z, "%s", e.text);
-    }
+    programs = mem_array(PROGRAMS, sizeof *programs);
     r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);
-    if (!r.rows)
-        return GPUFL_E_NOMEM;
+    if (!r.rows || !programs) {
+        rc = GPUFL_E_NOMEM;
+        goto done;
+    }
+    look_for_programs(z, programs, lacks);
     for (uint32_t i = 0; i < z->objects.row_count && clock_mono() < deadline; i++) {
-        e = (struct err){0};
+        struct err e = {0};
         r.object = z->objects.rows + (size_t)i * z->objects.width;
         symbolize_progress_say(z, "module of device code", i, z->objects.row_count);
-        if (!run_object(&r, have ? program : NULL, deadline, &e)) {
+        if (!run_object(&r, programs, deadline, &e)) {
             note_missing(z, r.object);
             continue;
         }
@@ -329,6 +373,8 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
                      e.text);
         lack(z, "%.300s", e.text);
     }
+done:
     mem_free(r.rows);
-    return 0;
+    mem_free(programs);
+    return rc;
 }

@@ -25,6 +25,8 @@ struct symbolize_text {
  * line. */
 enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
+struct vendor;
+
 struct symbolize {
     const struct discover_session *session;
     int lock;                  /* -1: not ours */
@@ -102,8 +104,9 @@ int symbolize_frames(struct symbolize *z, char *lacks);
  * that no lookup could change. 0 or GPUFL_E_NOMEM. */
 int symbolize_code(struct symbolize *z, bool here, char *lacks);
 
-/* Path of a kept cubin; false: its name is none of ours. */
-bool symbolize_cubin(const struct symbolize *z, const int64_t *object, char *path, size_t size);
+/* Path of kept device code, and its vendor; NULL: its name is none of ours. */
+const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_t *object,
+                                         char *path, size_t size);
 
 /* Puts the text of a source, in pieces; path: number of its path. */
 void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f);

@@ -49,7 +49,7 @@ void symbolize_ptx(struct symbolize *z)
     size_t len;
     for (uint32_t i = 0; i < z->objects.row_count && !z->code; i++) {
         const int64_t *object = z->objects.rows + (size_t)i * z->objects.width;
-        char *ptx = symbolize_cubin(z, object, path, sizeof path) && file_exists(path)
+        char *ptx = symbolize_kept_code(z, object, path, sizeof path) && file_exists(path)
                         ? ptx_read(path, &len)
                         : NULL;
         for (uint32_t k = 0; ptx && k < z->functions.row_count && !z->code; k++) {

@@ -15,6 +15,7 @@ list(APPEND sources
   amd/trace/calls.c
   amd/trace/delivery.c
   amd/trace/markers.c
+  amd/trace/objects.c
   amd/trace/records.c
   amd/trace/sdk.c
   amd/trace/symbols.c

@@ -33,6 +33,8 @@ static const struct vendor_rule rules[] = {
     {VENDOR_FILE, VENDOR_HAS, NULL, false, false},
 };
 
+static const char *const homes[] = {"ROCM_PATH", NULL};
+
 const struct vendor vendor_amd = {
     .name = "amd",
     .injection = "ROCP_TOOL_LIBRARIES",
@@ -44,4 +46,19 @@ const struct vendor vendor_amd = {
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",
     .modules = modules,
     .rules = rules,
+    .disassembler =
+        {.code = VENDOR_CODE_AMDGPU,
+         .ending = ".hsaco",
+         .program = "llvm-objdump",
+         .variable = "GPUFL_LLVM_OBJDUMP",
+         .homes = homes,
+         .toolkits = "/opt/rocm*",
+         .folder = "/llvm/bin",
+         .versions = true,
+         .missing = "llvm-objdump was not found, so that device code has lines at most, and no "
+                    "instructions: install ROCm's rocm-llvm or Debian's llvm-16, or set "
+                    "GPUFL_LLVM_OBJDUMP to the path of llvm-objdump",
+         .advice =
+             "it is damaged, or this llvm-objdump is too old for its GPU: install a newer one "
+             "(ROCm's rocm-llvm, or Debian's llvm-16), or set GPUFL_LLVM_OBJDUMP"},
 };

@@ -74,13 +74,17 @@ const struct vendor vendor_nvidia = {
                  "load the kernel module, or start the container with --gpus all",
     .modules = modules,
     .rules = rules,
-    .disassembler = {.program = "nvdisasm",
+    .disassembler = {.code = VENDOR_CODE_CUBIN,
+                     .ending = ".cubin",
+                     .program = "nvdisasm",
                      .variable = "GPUFL_NVDISASM",
                      .homes = homes,
                      .toolkits = "/usr/local/cuda*",
+                     .folder = "/bin",
                      .missing =
                          "nvdisasm was not found, so that device code has lines at most, and no "
                          "instructions: install the CUDA toolkit (cuda-nvdisasm), or set "
-                         "GPUFL_NVDISASM to the path of nvdisasm"},
+                         "GPUFL_NVDISASM to the path of nvdisasm",
+                     .advice = "it is damaged, or of a newer device than nvdisasm knows"},
     .occupancy = occupancy,
 };

@@ -255,6 +255,11 @@ static int need_rows(struct dict *d, struct dict_set *s, int type, const int64_t
     return 0;
 }
 
+int dict_want(struct dict *d, enum channel c, enum record_type type, int64_t id)
+{
+    return need_column(d, &d->set[c], (int)type, &id, 1, 1);
+}
+
 int dict_need(struct dict *d, enum channel c, enum record_type type, const int64_t *rows, size_t n)
 {
     struct dict_set *s = &d->set[c];

@@ -75,6 +75,10 @@ const int64_t *dict_row(const struct dict *d, enum record_type type, int64_t id)
  * GPUFL_E_NOMEM the caller calls dict_forget. */
 int dict_need(struct dict *d, enum channel c, enum record_type type, const int64_t *rows, size_t n);
 
+/* Notes that the channel's part is to have a row of a DICT record, though nothing refers to it. 0
+ * or GPUFL_E_NOMEM, after which the caller calls dict_forget. */
+int dict_want(struct dict *d, enum channel c, enum record_type type, int64_t id);
+
 /* True: dict_encode has something to write. */
 bool dict_pending(const struct dict *d, enum channel c);
 

@@ -107,6 +107,15 @@ int writer_define(struct writer *w, enum record_type type, const int64_t *row)
     return rc;
 }
 
+void writer_mention(struct writer *w, enum record_type type, int64_t id)
+{
+    enum channel c = records[type].channel;
+    if (w->peer || !dict_want(&w->dict, c, type, id))
+        return;
+    dict_forget(&w->dict, c);
+    w->counts.lost_memory[type]++;
+}
+
 int writer_flush(struct writer *w)
 {
     groups_find_lost(w);

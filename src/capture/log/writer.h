@@ -79,6 +79,10 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
  * entries) or _NOMEM. */
 int writer_define(struct writer *w, enum record_type type, const int64_t *row);
 
+/* Writes a row that was defined, in its record's channel, though no other row refers to it. The
+ * public client's format has none such. */
+void writer_mention(struct writer *w, enum record_type type, int64_t id);
+
 /* True where scopes are to be given as `scope_open` when they begin, not only where they stay open:
  * the public client's format writes begins, and a kernel's row there names its scopes. */
 bool writer_wants_begins(const struct writer *w);

@@ -109,6 +109,13 @@ static uint32_t op_define(struct sink *s, enum record_type type, const void *row
     return k->writer ? ids_define(&k->ids, type, row) : 0;
 }
 
+static void op_mention(struct sink *s, enum record_type type, uint32_t id)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    if (k->writer && id)
+        writer_mention(k->writer, type, id);
+}
+
 static uint32_t op_keep(struct sink *s, const char *file, const void *bytes, size_t size)
 {
     struct capture_sink *k = (struct capture_sink *)s;
@@ -318,6 +325,7 @@ static const struct sink_ops ops = {
     .stream = op_stream,
     .config = op_config,
     .define = op_define,
+    .mention = op_mention,
     .keep = op_keep,
     .row = op_row,
     .engine_time = op_engine_time,

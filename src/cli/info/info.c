@@ -13,13 +13,14 @@
 #include "cli/info/metrics.h"
 #include "cli/info/summary.h"
 #include "cli/trace/place.h"
-#include "symbol/cubin/disassemble.h"
+#include "symbol/device/disassembler.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OUTPUT_MAX = 8 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
 
@@ -188,18 +189,43 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
 
 /* ---- tools -------------------------------------------------------------------------------- */
 
-/* Programs that reports run, as facts like those of a backend: found as reports find them. */
-static void probe_tools(struct probe *p)
+/* Programs that reports run, as facts like those of a backend: found as reports find them. A
+ * vendor's is told where its device files are, or its program is found. */
+static void probe_tool(struct probe *p, const struct vendor *v, bool wanted)
 {
-    struct probe_fact *f = &p->facts[p->fact_count++];
+    const struct vendor_disassembler *d = &v->disassembler;
     char path[PATH_MAX];
     struct err e = {0};
-    snprintf(f->name, sizeof f->name, "nvdisasm");
-    f->works = disassemble_find(path, sizeof path, &e) == GPUFL_OK;
+    bool works = disassembler_find(d, path, sizeof path, &e) == GPUFL_OK;
+    if (p->fact_count == PROBE_FACTS_MAX || (!works && !wanted))
+        return;
+    struct probe_fact *f = &p->facts[p->fact_count++];
+    snprintf(f->name, sizeof f->name, "%s", d->program);
+    f->works = works;
     snprintf(f->value, sizeof f->value, "%.*s", (int)sizeof f->value - 1,
-             f->works ? path : "cannot be run: samples and counts have lines, but no instructions");
-    if (!f->works)
+             works ? path : "cannot be run: device code has lines, but no instructions");
+    if (!works)
         snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
+}
+
+/* True where a device file of the vendor's is here. */
+static bool has_device(const struct vendor *v)
+{
+    bool any = false;
+    for (const char *const *at = v->devices; at && *at && !any; at++)
+        any = access(*at, F_OK) == 0;
+    return any;
+}
+
+/* All tools are shown on a machine with none of their GPUs: it may read others' sessions. */
+static void probe_tools(struct probe *p)
+{
+    bool any = false;
+    for (const struct vendor *const *v = vendors; *v; v++)
+        any |= has_device(*v);
+    for (const struct vendor *const *v = vendors; *v; v++)
+        if ((*v)->disassembler.program)
+            probe_tool(p, *v, !any || has_device(*v));
 }
 
 static void put_tools(struct buf *b, const struct look *look)

@@ -8,13 +8,14 @@
 #ifndef GPUFL_SYMBOL_CUBIN_LINES_H
 #define GPUFL_SYMBOL_CUBIN_LINES_H
 
-#include "symbol/cubin/disassemble.h"
+#include "base/err.h"
+#include "symbol/device/instruction.h"
 
 /* Calls fn for each instruction of the functions whose symbols have these numbers, with its
  * places and without text. A function that the table does not know has none. 0; GPUFL_E_NOENT,
  * _PERM, _IO, _CORRUPT (no cubin, or the table is damaged: what was reported before holds) or
  * _NOMEM with a sentence. */
-int cubin_lines(const char *cubin, const uint32_t *functions, size_t count,
-                void (*fn)(void *arg, const struct disassembled *d), void *arg, struct err *e);
+int cubin_lines(const char *cubin, const uint32_t *functions, size_t count, disassembled_fn *fn,
+                void *arg, struct err *e);
 
 #endif

@@ -19,6 +19,8 @@ enum {
     ID_MAX = (ELF_ID_ROOM - 1) / 2,
 };
 
+enum { AMDGPU = 224 }; /* EM_AMDGPU, which older headers lack */
+
 #if defined(__x86_64__)
 #define THIS_MACHINE EM_X86_64
 #else
@@ -214,7 +216,7 @@ static bool is_ours(const Elf64_Ehdr *h)
 {
     return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
            h->e_ident[EI_DATA] == ELFDATA2LSB &&
-           (h->e_machine == THIS_MACHINE || h->e_machine == EM_CUDA) &&
+           (h->e_machine == THIS_MACHINE || h->e_machine == EM_CUDA || h->e_machine == AMDGPU) &&
            (h->e_type == ET_EXEC || h->e_type == ET_DYN);
 }
 

@@ -1,6 +1,6 @@
 /* hip.c - libamdhip64.so.6 without a GPU: queues that are busy for as long as their work takes, on
  * the machine's clock. FAKE_ROCM=devices=N gives N devices (2). Each function passes through the
- * tables of the SDK as the real ones do. */
+ * tables of the SDK as the real ones do. FAKE_CODE is a file with the kernels' code object. */
 #include "hip.h"
 #include "hooks.h"
 
@@ -50,6 +50,8 @@ static void start(void)
     for (int i = 0; i < DEVICES; i++)
         me.defaults[i].device = i;
     fake_register("hip", &me.hooks);
+    if (me.hooks.code && getenv("FAKE_CODE"))
+        me.hooks.code(getenv("FAKE_CODE"));
     for (int i = 0; me.hooks.kernel && i < KERNELS; i++)
         me.hooks.kernel(&kernels[i]);
 }

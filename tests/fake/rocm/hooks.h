@@ -43,6 +43,7 @@ struct fake_copy {
 struct fake_hooks {
     void (*enter)(struct fake_call *c, int marker);
     void (*leave)(struct fake_call *c, int marker);
+    void (*code)(const char *file); /* a code object, whose bytes are in a file */
     void (*kernel)(const struct fake_kernel *k);
     void (*dispatch)(const struct fake_dispatch *d);
     void (*copy)(const struct fake_copy *c);

@@ -8,6 +8,7 @@
  *   drop=N       one record in N is dropped, and counted
  *   notime=N     one record in N has no start
  *   alien=N      behind one record in N comes one of an unknown kind
+ *   codefile     a code object is a file from its second page on, and not memory
  *   fail=F:N     call N of function F fails; F:0: every call */
 #ifndef GPUFL_TESTS_FAKE_ROCM_SDK_H
 #define GPUFL_TESTS_FAKE_ROCM_SDK_H

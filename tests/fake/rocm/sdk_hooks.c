@@ -1,8 +1,12 @@
 /* sdk_hooks.c - the fake librocprofiler-sdk.so: what the runtimes' tables lead to. */
 #include "sdk.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -124,6 +128,42 @@ static void leave(struct fake_call *c, int marker)
     }
     hip_phase(c, EXIT);
     current = c->outer;
+}
+
+/* Bytes of a file, which go away after the tool's callback. */
+static void *map_file(const char *file, size_t *size)
+{
+    struct stat st;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    void *p = fd >= 0 && fstat(fd, &st) == 0
+                  ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : MAP_FAILED;
+    *size = p == MAP_FAILED ? 0 : (size_t)st.st_size;
+    if (fd >= 0)
+        close(fd);
+    return p;
+}
+
+/* Tells of a code object, in the layout of the vendor's header: 88 bytes. */
+static void code(const char *file)
+{
+    static char uri[4096];
+    bool by_file = script("codefile") > 0;
+    size_t size;
+    uint64_t user = 0;
+    void *p = map_file(file, &size);
+    if (by_file)
+        snprintf(uri, sizeof uri, "file://%s#offset=4096&size=%zu", file, size - 4096);
+    else
+        snprintf(uri, sizeof uri, "memory://%d#offset=%p&size=%zu", (int)getpid(), p, size);
+    uint64_t words[11] = {88, 1, 0x1001, 0, (uint64_t)(uintptr_t)uri, 0x7e0000000000, size};
+    words[8] = by_file ? 1 : 2;
+    words[9] = by_file ? 5 : (uint64_t)(uintptr_t)p;
+    words[10] = by_file ? 0 : size;
+    if (size && wants(CODE, 1))
+        call_back(CODE, 1, ENTER, 0, &user, words);
+    if (size)
+        munmap(p, size);
 }
 
 static void kernel(const struct fake_kernel *k)
@@ -254,5 +294,5 @@ static void memory(int frees, int device, uint64_t address, uint64_t bytes)
 
 void hooks_fill(struct fake_hooks *h)
 {
-    *h = (struct fake_hooks){enter, leave, kernel, dispatch, copy, memory};
+    *h = (struct fake_hooks){enter, leave, code, kernel, dispatch, copy, memory};
 }

@@ -4,22 +4,31 @@
 #include "tests/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OLD = 6, NEW = 7 };
 
-/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP as given. */
-static void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
-                     const char *const *program)
+/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP and two more variables as given. */
+static void run_with(struct run *r, int rocm, const char *const variables[3],
+                     const char *const *options, const char *const *program)
 {
     static char library[PATH_MAX + 32], sdk[PATH_MAX + 32], folder[16];
     snprintf(folder, sizeof folder, "fake/rocm/%d", rocm);
     snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
     snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file(folder));
-    run_all(r, &(struct run_setup){.env = LIST(library, sdk, script),
-                                   .options = options,
-                                   .program = program,
-                                   .binary = "fake/rocm/fake_hip"});
+    run_all(r,
+            &(struct run_setup){.env = LIST(library, sdk, variables[0], variables[1], variables[2]),
+                                .options = options,
+                                .program = program,
+                                .binary = "fake/rocm/fake_hip"});
+}
+
+static void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
+                     const char *const *program)
+{
+    run_with(r, rocm, LIST(script, NULL, NULL), options, program);
 }
 
 static void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies)
@@ -189,6 +198,82 @@ TEST(roctx_ranges_are_scopes)
         assert_int_equal(int_at(whole, "kernels"), 4);
         run_free(&r);
     }
+}
+
+/* The report of one kernel, as JSON's part "code" and as text. */
+static json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size)
+{
+    struct child c;
+    json_error_t e;
+    assert_int_equal(
+        gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel, "--json")), 0);
+    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
+    assert_non_null(report);
+    json_t *code = json_incref(json_object_get(report, "code"));
+    json_decref(report);
+    child_free(&c);
+    assert_int_equal(gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel)),
+                     0);
+    snprintf(text, size, "%s", c.text[CHILD_OUT].data);
+    child_free(&c);
+    return code;
+}
+
+static void check_code(struct run *r)
+{
+    static char text[1 << 18];
+    json_t *one, *code = read_kernel(r, "fake_relu", text, sizeof text);
+    size_t i, texts = 0;
+    assert_int_equal(json_array_size(code), 1);
+    json_array_foreach(at(code, "0.instructions"), i, one) texts +=
+        json_is_string(json_object_get(one, "text"));
+    if (texts <= 8)
+        fail_msg("%zu instructions have text:\n%s", texts, text);
+    assert_true(unknown_at(code, "0.no_text"));
+    check_contains(r, text, "s_endpgm");
+    check_contains(r, text, "kernels.hip.c");
+    check_contains(r, text, "calls leaky");
+    assert_null(strstr(text, "PTX")); /* NVIDIA's */
+    assert_null(strstr(text, "SASS"));
+    json_decref(code);
+}
+
+/* A file that has the object after a page of other bytes, as in a bundle. */
+static const char *put_behind_a_page(const char *object)
+{
+    static char path[] = "/tmp/gpufl-bundle-XXXXXX", bytes[1 << 20];
+    FILE *from = fopen(object, "re");
+    int fd = mkstemp(path);
+    assert_true(from && fd >= 0);
+    size_t n = fread(bytes + 4096, 1, sizeof bytes - 4096, from);
+    assert_int_equal(write(fd, bytes, n + 4096), n + 4096);
+    fclose(from);
+    close(fd);
+    return path;
+}
+
+/* Code objects are in the session, told as memory or by their file, and are taken apart with the
+ * lines of their source. */
+TEST(code_is_taken_apart)
+{
+    static char code[PATH_MAX + 32], script[64], path[PATH_MAX + 8];
+    const char *object = built_file("tests/amdgpu/gfx90a.hsaco");
+    if (access(object, R_OK) != 0) {
+        print_message("no clang for AMD GPUs is installed (clang-16, lld-16): not tested\n");
+        skip();
+    }
+    const char *bundle = put_behind_a_page(object);
+    for (int by_file = 0; by_file < 2; by_file++) {
+        struct run r;
+        snprintf(code, sizeof code, "FAKE_CODE=%s", by_file ? bundle : object);
+        snprintf(script, sizeof script, "FAKE_ROCP=%s", by_file ? "codefile" : "");
+        snprintf(path, sizeof path, "PATH=%s", getenv("PATH")); /* llvm-objdump's */
+        run_with(&r, by_file ? OLD : NEW, LIST(script, code, path), NULL, LIST("20"));
+        check_counts(&r, "complete", 20, 0);
+        check_code(&r);
+        run_free(&r);
+    }
+    remove(bundle);
 }
 
 TEST(two_devices)
@@ -390,6 +475,7 @@ int main(void)
         cmocka_unit_test(occupancy_is_a_finding),
         cmocka_unit_test(waits_have_lines_and_causes),
         cmocka_unit_test(roctx_ranges_are_scopes),
+        cmocka_unit_test(code_is_taken_apart),
         cmocka_unit_test(two_devices),
         cmocka_unit_test(losses_are_counted),
         cmocka_unit_test(other_engines_fall_back),

@@ -2,7 +2,7 @@
  * examples/cuda/train_loop.cu, also damaged. That nvdisasm says the same of every instruction is in
  * tests/e2e/lines_without_nvdisasm.py. */
 #include "symbol/cubin/lines.h"
-#include "symbol/cubin/symbols.h"
+#include "symbol/device/symbols.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
@@ -27,7 +27,7 @@ static int read_cubin(void **state)
     char path[PATH_MAX];
     glob_t found;
     struct err e = {0};
-    struct cubin_symbols symbols;
+    struct code_symbols symbols;
     snprintf(path, sizeof path, "%s/examples/data/train_loop_engines/2-PcSampling/*/*.cubin",
              getenv("GPUFL_SOURCE_DIR"));
     if (glob(path, 0, NULL, &found) || tmpdir_open(state))
@@ -37,11 +37,11 @@ static int read_cubin(void **state)
     cubin_size = f && cubin ? fread(cubin, 1, 1 << 20, f) : 0;
     if (f)
         fclose(f);
-    if (cubin_symbols_open(&symbols, found.gl_pathv[0], &e))
+    if (code_symbols_open(&symbols, found.gl_pathv[0], &e))
         return -1;
     for (size_t i = 0; i < FUNCTIONS; i++)
-        numbers[i] = cubin_symbols_find(&symbols, names[i]);
-    cubin_symbols_close(&symbols);
+        numbers[i] = code_symbols_find(&symbols, names[i]);
+    code_symbols_close(&symbols);
     globfree(&found);
     return cubin_size ? 0 : -1;
 }

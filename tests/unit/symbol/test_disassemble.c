@@ -1,13 +1,17 @@
 /* test_disassemble.c - nvdisasm's text, and nvdisasm as a program that may be missing, refuse, or
  * never end: a script replaces it. */
+#include "backend/vendor.h"
 #include "base/clock.h"
 #include "symbol/cubin/disassemble.h"
+#include "symbol/device/disassembler.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 
 #include <sys/stat.h>
 
 #define SECOND INT64_C(1000000000)
+
+extern const struct vendor vendor_nvidia;
 
 /* The text is CUDA 13.0's, printed with -c -gi, shortened. */
 static const char text[] =
@@ -140,8 +144,8 @@ TEST(test_program)
     tmpdir_write("text", text, sizeof text - 1);
     snprintf(body, sizeof body,
              "test \"$*\" = \"-c -gi -fun 12,148 some.cubin\" && exec cat %s/text", tmpdir);
-    const struct disassemble_request q = {"some.cubin", functions, 2, take, &t};
-    assert_int_equal(disassemble(script(body), &q, clock_mono() + 60 * SECOND, &e), 0);
+    const struct disassemble_request q = {"some.cubin", functions, 2, take, &t, ""};
+    assert_int_equal(cubin_disassemble(script(body), &q, clock_mono() + 60 * SECOND, &e), 0);
     check(&t);
 }
 
@@ -150,16 +154,16 @@ TEST(test_failures)
     struct told t = {0};
     struct err e = {0};
     const uint32_t one = 1;
-    const struct disassemble_request q = {"a.cubin", &one, 1, take, &t};
+    const struct disassemble_request q = {"a.cubin", &one, 1, take, &t, ""};
     int64_t late = clock_mono() + 60 * SECOND;
-    assert_int_equal(disassemble(script("exit 1"), &q, late, &e), GPUFL_E_CORRUPT);
+    assert_int_equal(cubin_disassemble(script("exit 1"), &q, late, &e), GPUFL_E_CORRUPT);
     assert_non_null(strstr(e.text, "cannot read a.cubin"));
-    assert_int_equal(disassemble(script("exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
+    assert_int_equal(cubin_disassemble(script("exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
                      GPUFL_E_TIMEOUT);
     assert_int_equal(
-        disassemble(script("exec 1>&-; exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
+        cubin_disassemble(script("exec 1>&-; exec sleep 60"), &q, clock_mono() + SECOND / 5, &e),
         GPUFL_E_TIMEOUT);
-    assert_int_equal(disassemble("/nowhere/nvdisasm", &q, late, &e), GPUFL_E_NOENT);
+    assert_int_equal(cubin_disassemble("/nowhere/nvdisasm", &q, late, &e), GPUFL_E_NOENT);
     assert_int_equal(t.count, 0);
 }
 
@@ -169,14 +173,15 @@ TEST(test_find)
     struct err e = {0};
     const char *mine = script("exit 0");
     setenv("GPUFL_NVDISASM", mine, 1);
-    assert_int_equal(disassemble_find(path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&vendor_nvidia.disassembler, path, sizeof path, &e), 0);
     assert_string_equal(path, mine);
     setenv("GPUFL_NVDISASM", "/nowhere/nvdisasm", 1);
-    assert_int_equal(disassemble_find(path, sizeof path, &e), GPUFL_E_NOENT);
+    assert_int_equal(disassembler_find(&vendor_nvidia.disassembler, path, sizeof path, &e),
+                     GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "GPUFL_NVDISASM"));
     unsetenv("GPUFL_NVDISASM");
     setenv("PATH", tmpdir, 1);
-    assert_int_equal(disassemble_find(path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&vendor_nvidia.disassembler, path, sizeof path, &e), 0);
     assert_string_equal(path, mine);
 }
 

@@ -1,5 +1,6 @@
 /* kernel.c - one kernel for people: its lines of source, and SASS next to source. */
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/profile.h"
 #include "analyze/report/cells.h"
 #include "analyze/report/kernels/view.h"
@@ -55,19 +56,26 @@ static void put_source_line(const struct source *s, int64_t line, struct buf *ou
 /* Columns that a function has something for. */
 struct shown {
     bool samples, counted, sectors, waves;
+    const struct words *words;
 };
 
-static struct shown shown_of(const struct kernel_view *v)
+static const struct words *words_for(const struct page *p, const struct kernel_view *v)
+{
+    const struct code_function *f = device_code_at(&p->model->code, v->function);
+    return words_of(f ? model_text(p->model, f->arch) : "");
+}
+
+static struct shown shown_of(const struct page *p, const struct kernel_view *v)
 {
     const struct sass_values *s = &v->values;
     return (struct shown){v->samples != 0, s->known != 0, sass_has(s, SASS_SECTORS),
-                          sass_has(s, SASS_WAVEFRONTS)};
+                          sass_has(s, SASS_WAVEFRONTS), words_for(p, v)};
 }
 
 static void put_numbers(struct page *p, struct grid *g, const struct kernel_view *v,
                         const struct kernel_instruction *at)
 {
-    struct shown shown = shown_of(v);
+    struct shown shown = shown_of(p, v);
     char a[UNITS_TEXT];
     if (shown.samples) {
         report_cells_put_count(g, (int64_t)at->samples);
@@ -90,10 +98,10 @@ static void put_numbers(struct page *p, struct grid *g, const struct kernel_view
 static unsigned put_columns(const struct shown *shown, bool text,
                             struct grid_column columns[GRID_COLUMNS])
 {
-    static const struct grid_column all[] = {
-        {"samples", GRID_RIGHT},  {"share", GRID_RIGHT},         {"stall", GRID_LEFT},
-        {"executed", GRID_RIGHT}, {"threads", GRID_RIGHT},       {"needed", GRID_RIGHT},
-        {"confl.", GRID_RIGHT},   {"source and SASS", GRID_LEFT}};
+    const struct grid_column all[] = {{"samples", GRID_RIGHT}, {"share", GRID_RIGHT},
+                                      {"stall", GRID_LEFT},    {"executed", GRID_RIGHT},
+                                      {"threads", GRID_RIGHT}, {"needed", GRID_RIGHT},
+                                      {"confl.", GRID_RIGHT},  {shown->words->listing, GRID_LEFT}};
     const bool there[] = {shown->samples, shown->samples, shown->samples, shown->counted,
                           shown->counted, shown->sectors, shown->waves,   true};
     unsigned n = 0;
@@ -132,7 +140,7 @@ static bool is_row(const struct kernel_view *v, const struct kernel_instruction 
 static void put_lines(struct page *p, const struct kernel_view *v)
 {
     struct grid_column columns[GRID_COLUMNS];
-    struct shown shown = shown_of(v);
+    struct shown shown = shown_of(p, v);
     struct source source = {.path = 0};
     struct grid g;
     size_t count;
@@ -172,7 +180,7 @@ static void put_line_again(struct page *p, struct grid *g, unsigned columns,
 static void put_listing(struct page *p, const struct kernel_view *v, bool text)
 {
     struct grid_column columns[GRID_COLUMNS];
-    struct shown shown = shown_of(v);
+    struct shown shown = shown_of(p, v);
     const struct kernel_line *last = NULL;
     struct source source = {.path = 0};
     struct grid g;
@@ -213,7 +221,8 @@ static void put_listing(struct page *p, const struct kernel_view *v, bool text)
 static void put_columns_legend(const struct page *p, const struct shown *shown)
 {
     if (shown->counted)
-        page_text(p, "executed: how often warps ran it; threads: of a warp's, at work.");
+        page_text(p, "executed: how often %s ran it; threads: of a %s's, at work.",
+                  shown->words->warps, shown->words->warp);
     if (shown->sectors)
         page_text(p, "needed: of the sectors of global memory, those that coalesced accesses would "
                      "take; -: it accesses none.");
@@ -290,12 +299,13 @@ static void put_function(struct page *p, uint32_t function, struct shown *seen)
         put_lines(p, &v);
     if (v.samples || v.values.known || text)
         put_listing(p, &v, text);
-    if (text)
+    if (text && words_for(p, &v)->ptx)
         put_ptx(p, f->name);
-    struct shown shown = shown_of(&v);
+    struct shown shown = shown_of(p, &v);
     seen->counted |= shown.counted;
     seen->sectors |= shown.sectors;
     seen->waves |= shown.waves;
+    seen->words = shown.words;
     kernel_view_close(&v);
 }
 

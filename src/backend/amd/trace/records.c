@@ -3,6 +3,7 @@
 
 #include "backend/amd/occupancy.h"
 #include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
 #include "backend/amd/trace/tool.h"
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { FUNCTIONS_MOST = 1 << 20 };
 enum { SECOND = 1000000000, ROW_ALLOCATE = 1, ROW_FREE = 2, MEMORY_DEVICE = 3 };
 
 /* memcpy_row.kind */
@@ -17,7 +19,9 @@ enum { ROW_HTOD = 1, ROW_DTOH = 2, ROW_DTOD = 8, ROW_HTOH = 9, ROW_PTOP = 10 };
 
 void rocm_records_open(struct rocm_records *r, struct sink *s)
 {
+    keyed_fini(&r->functions);
     memset(r, 0, sizeof *r);
+    keyed_init(&r->functions, sizeof(uint64_t), sizeof(uint64_t), FUNCTIONS_MOST);
     r->sink = s;
     r->began = clock_mono();
 }
@@ -214,6 +218,17 @@ static void find_symbol(struct rocm_records *r, uint64_t kernel, struct symbol *
     r->name_said = true;
 }
 
+/* The first kernel of a function tells the session which code it is. */
+static void define_function(struct rocm_records *r, uint64_t kernel, const struct symbol *s,
+                            int agent)
+{
+    uint32_t index;
+    bool added = false;
+    if (agent < 0 || !s->code_object || keyed_put(&r->functions, &kernel, &index, &added) || !added)
+        return;
+    (void)objects_define(r->sink, s->code_object, agents_at(agent)->text.arch, s->name);
+}
+
 static void read_dispatch(struct rocm_records *r, const void *record, int64_t shift)
 {
     const struct rocp_dispatch *d = record;
@@ -239,6 +254,7 @@ static void read_dispatch(struct rocm_records *r, const void *record, int64_t sh
         put_copy(r, agent, &row, &f);
         return;
     }
+    define_function(r, d->kernel, &s, agent);
     row.config = config_of(r, d, agent, &s);
     row.stream = stream_of(r, agent, f.stream);
     row.graph = f.graph;

@@ -7,6 +7,7 @@
 
 #include "backend/amd/trace/agents.h"
 #include "backend/backend.h"
+#include "base/keyed.h"
 
 #include <stdatomic.h>
 
@@ -14,6 +15,7 @@ struct rocm_records {
     struct sink *sink;
     int64_t began; /* ns */
     uint32_t devices[AGENTS_MOST];
+    struct keyed functions; /* kernels that are defined in the session, by the library's number */
     bool time_said, name_said;
     _Atomic uint64_t dispatches; /* of no graph; relaxed */
 };

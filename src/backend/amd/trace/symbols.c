@@ -33,6 +33,7 @@ static bool add(const struct rocp_symbol *s)
     if (!added)
         return true;
     to->name = keep_name(s->name);
+    to->code_object = s->code_object;
     to->group_bytes = s->group_bytes;
     to->private_bytes = s->private_bytes;
     to->sgprs = s->sgprs;

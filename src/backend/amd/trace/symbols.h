@@ -12,6 +12,7 @@
 
 struct symbol {
     uint64_t kernel;
+    uint64_t code_object;
     const char *name; /* mangled, without ".kd"; stays */
     uint32_t group_bytes, private_bytes;
     uint32_t sgprs, arch_vgprs, accum_vgprs;

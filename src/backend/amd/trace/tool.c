@@ -5,6 +5,7 @@
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/markers.h"
+#include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
 #include "base/log.h"
 
@@ -29,6 +30,7 @@ static struct {
     struct err why;         /* of TOOL_FAILED */
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
+    _Atomic bool forgotten; /* in the child of a fork; relaxed */
     bool started;           /* [owner] */
 } me;
 
@@ -42,8 +44,13 @@ static void on_call(uint64_t correlation, uint32_t operation, uint32_t phase, vo
 
 static void on_code(uint32_t operation, uint32_t phase, const void *payload)
 {
-    if (phase == ROCP_LOAD && operation == ROCP_CODE_KERNEL && payload)
+    /* Another thread of the parent may hold these tables' locks for ever. */
+    if (phase != ROCP_LOAD || !payload || atomic_load_explicit(&me.forgotten, memory_order_relaxed))
+        return;
+    if (operation == ROCP_CODE_KERNEL)
         (void)symbols_add(payload);
+    else if (operation == ROCP_CODE_LOAD)
+        objects_loaded(payload);
 }
 
 #define TWO_FORMS(name, body)                                                                      \
@@ -268,6 +275,11 @@ int tool_ready(struct err *e)
     if (state == TOOL_FAILED)
         return err_set(e, me.why.code, "%s", me.why.text);
     return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has not initialized the tool");
+}
+
+void tool_forget(void)
+{
+    atomic_store_explicit(&me.forgotten, true, memory_order_relaxed);
 }
 
 const struct rocp *tool_sdk(void)

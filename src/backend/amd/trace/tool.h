@@ -28,6 +28,9 @@ int tool_force(struct err *e);
 /* 0 where the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);
 
+/* In the child of a fork: nothing more is kept of code that is loaded. */
+void tool_forget(void);
+
 const struct rocp *tool_sdk(void);
 
 /* Starts and stops what a session records. A stop waits for callbacks that run. [owner] */

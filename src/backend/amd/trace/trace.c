@@ -11,6 +11,7 @@
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/markers.h"
+#include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/tool.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -43,6 +44,7 @@ static void on_fork_child(void)
     delivery_forget();
     calls_report(NULL, NULL);
     markers_report(NULL);
+    tool_forget();
 }
 
 /* ---- the session --------------------------------------------------------------------- */
@@ -82,11 +84,13 @@ static int trace_start(struct trace *t, struct err *e)
 {
     if (delivery_open(t->sink, t->config.buffer_bytes, t->config.pool_bytes))
         return err_set(e, GPUFL_E_NOMEM, "out of memory for buffers of records");
+    objects_begin();
     calls_report(t->sink, &t->config);
     markers_report(t->sink);
     int rc = tool_start(&t->config, e);
     if (!rc)
         return 0;
+    objects_end();
     calls_report(NULL, NULL);
     markers_report(NULL);
     delivery_close();
@@ -98,9 +102,17 @@ static int trace_stop(struct trace *t)
     if (forked(t))
         return GPUFL_E_STATE;
     tool_stop();
+    objects_end();
     calls_report(NULL, NULL);
     markers_report(NULL);
     return 0;
+}
+
+/* Code comes before the kernels that are in it. */
+static void decode(struct trace *t)
+{
+    objects_drain(t->sink);
+    delivery_decode();
 }
 
 /* A record comes when its work has ended: the end waits a moment for what is in flight. */
@@ -112,7 +124,7 @@ static int trace_flush(struct trace *t, bool all)
     while (tool_flush() && all && delivery_dispatches() < calls_launched() &&
            clock_mono() < deadline) {
         delivery_gather();
-        delivery_decode();
+        decode(t);
         nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
     }
     return 0;
@@ -158,7 +170,7 @@ static void trace_drain(struct trace *t)
         return;
     if (!t->said)
         say_recorded(t);
-    delivery_decode();
+    decode(t);
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)

@@ -1,11 +1,11 @@
 /* attach.c - see attach.h. */
 #include "backend/nvidia/life/attach.h"
 
+#include "backend/common/code_copies.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/object_calls.h"
 #include "backend/nvidia/record/activity.h"
 #include "backend/nvidia/record/activity_kinds.h"
-#include "backend/nvidia/record/cubins.h"
 #include "backend/nvidia/record/launches.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
@@ -42,7 +42,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
     case CUPTI_RESOURCE_MODULE_LOADED:
         m = r->detail;
         if (m)
-            cubins_loaded(m->cubin, m->cubin_size);
+            code_copies_loaded(m->cubin, m->cubin_size);
         break;
     case CUPTI_RESOURCE_MODULE_UNLOAD:
         nv_engines_module_gone(t, r->context);

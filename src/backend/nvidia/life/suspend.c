@@ -3,6 +3,7 @@
  * Trace. */
 #include "backend/nvidia/life/suspend.h"
 
+#include "backend/common/code_copies.h"
 #include "backend/nvidia/engine/driver_gate.h"
 #include "backend/nvidia/engine/sass/gate.h"
 #include "backend/nvidia/library/cuda.h"
@@ -10,7 +11,6 @@
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/detach.h"
 #include "backend/nvidia/life/object_calls.h"
-#include "backend/nvidia/record/cubins.h"
 #include "backend/nvidia/record/functions.h"
 #include "backend/nvidia/record/launches.h"
 #include "base/clock.h"
@@ -420,7 +420,7 @@ void suspend_look(struct trace *t)
 {
     int64_t now = clock_mono();
     uint32_t last = atomic_load(&t->last_window);
-    uint64_t heard = cubins_heard();
+    uint64_t heard = code_copies_heard();
     bool open = atomic_load(&t->window) || atomic_load(&t->passing);
     if (t->stopped || open || !me.idle_since || me.idle_window != last || me.idle_heard != heard ||
         atomic_load(&t->attach_state) != ATTACH_OPEN) {

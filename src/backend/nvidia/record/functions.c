@@ -3,8 +3,8 @@
  * Not a struct keyed, which compares keys as bytes: the name is part of the key. */
 #include "backend/nvidia/record/functions.h"
 
+#include "backend/common/code_copies.h"
 #include "backend/nvidia/devices.h"
-#include "backend/nvidia/record/cubins.h"
 #include "base/alloc.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ uint64_t functions_codeless(void)
 
 uint32_t functions_define(struct function *f, uint32_t device, struct sink *s)
 {
-    const struct cubin *cubin = cubins_find(f->crc);
+    const struct code_copy *cubin = code_copies_find(f->crc);
     struct device_row row;
     struct device_text text;
     if (f->defined)

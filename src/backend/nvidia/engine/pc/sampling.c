@@ -276,7 +276,7 @@ static int pc_open(struct trace *t, struct err *e)
     me.pausing_count = 0;
     me.totals = (struct pc_totals){0};
     me.relation = PC_RELATION_UNKNOWN;
-    cubins_begin();
+    code_copies_begin();
     me.opened = true;
     engine_leave();
     return 0;

@@ -251,7 +251,7 @@ static int sass_open(struct trace *t, struct err *e)
     atomic_store(&me.graphs, 0);
     atomic_store(&me.due, 0);
     sass_gate_begin();
-    cubins_begin();
+    code_copies_begin();
     me.opened = true;
     engine_leave();
     return 0;

@@ -1,5 +1,5 @@
 /* symbols.c - see symbols.h. */
-#include "symbol/cubin/symbols.h"
+#include "symbol/device/symbols.h"
 
 #include "base/alloc.h"
 #include "symbol/elf/file.h"
@@ -8,7 +8,7 @@
 
 enum { TABLE_MAX = 1 << 28 }; /* bytes of symbols, and of their names */
 
-int cubin_symbols_open(struct cubin_symbols *s, const char *path, struct err *e)
+int code_symbols_open(struct code_symbols *s, const char *path, struct err *e)
 {
     struct elf_file f;
     size_t len;
@@ -17,6 +17,8 @@ int cubin_symbols_open(struct cubin_symbols *s, const char *path, struct err *e)
     if (rc)
         return rc;
     const Elf64_Shdr *h = elf_file_section(&f, ".symtab");
+    if (!h)
+        h = elf_file_section(&f, ".dynsym");
     if (h && h->sh_link < f.section_count) {
         s->table = elf_file_read(&f, h, TABLE_MAX, &len);
         s->names = elf_file_read(&f, &f.sections[h->sh_link], TABLE_MAX, &s->names_len);
@@ -26,14 +28,14 @@ int cubin_symbols_open(struct cubin_symbols *s, const char *path, struct err *e)
     return 0;
 }
 
-void cubin_symbols_close(struct cubin_symbols *s)
+void code_symbols_close(struct code_symbols *s)
 {
     mem_free(s->table);
     mem_free(s->names);
     memset(s, 0, sizeof *s);
 }
 
-uint32_t cubin_symbols_find(const struct cubin_symbols *s, const char *name)
+uint32_t code_symbols_find(const struct code_symbols *s, const char *name)
 {
     for (size_t i = 1; i < s->count && i <= UINT32_MAX; i++) {
         Elf64_Sym one;
@@ -43,4 +45,14 @@ uint32_t cubin_symbols_find(const struct cubin_symbols *s, const char *name)
             return (uint32_t)i;
     }
     return 0;
+}
+
+const char *code_symbols_at(const struct code_symbols *s, uint32_t number, Elf64_Sym *out)
+{
+    if (!number || number >= s->count)
+        return NULL;
+    memcpy(out, s->table + (size_t)number * sizeof *out, sizeof *out);
+    return out->st_name && out->st_name < s->names_len && s->names[out->st_name]
+               ? s->names + out->st_name
+               : NULL;
 }

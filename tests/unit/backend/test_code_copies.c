@@ -1,4 +1,4 @@
-/* test_nvidia_cubins.c - device code kept once, and what is not kept: too large, no room, no
+/* test_code_copies.c - device code kept once, and what is not kept: too large, no room, no
  * checksum, nowhere to write. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static struct sink sink = {.ops = &ops};
 static int begin(void **state)
 {
     (void)state;
-    cubins_begin();
+    code_copies_begin();
     kept_files = messages = crc_result = 0;
     full = false;
     return 0;
@@ -57,48 +57,48 @@ TEST(each_once)
     char code[300];
     memset(code, 1, sizeof code);
     for (int i = 0; i < 10; i++)
-        cubins_loaded(code, sizeof code);
+        code_copies_loaded(code, sizeof code);
     code[299] = 2; /* differs where the checksum here does not look */
-    cubins_loaded(code, sizeof code);
+    code_copies_loaded(code, sizeof code);
     code[0] = 'a';
-    cubins_loaded(code, sizeof code);
-    cubins_loaded(NULL, 5);
-    cubins_loaded(code, 0);
+    code_copies_loaded(code, sizeof code);
+    code_copies_loaded(NULL, 5);
+    code_copies_loaded(code, 0);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 2); /* the second has the first one's checksum */
     assert_int_equal(messages, 0);
     struct pc_crc_params p = {.bytes = sizeof code, .cubin = code};
     crc(&p);
-    const struct cubin *found = cubins_find(p.crc);
+    const struct code_copy *found = code_copies_find(p.crc);
     assert_non_null(found);
     assert_int_equal(found->size, sizeof code);
     assert_int_equal(found->file, 2);
-    assert_null(cubins_find(p.crc + 1));
-    cubins_begin();
-    assert_null(cubins_find(p.crc));
+    assert_null(code_copies_find(p.crc + 1));
+    code_copies_begin();
+    assert_null(code_copies_find(p.crc));
 }
 
 /* A module of 2 GB is not looked at, its memory not read. */
 TEST(too_large)
 {
-    cubins_loaded("x", (size_t)2 << 30);
+    code_copies_loaded("x", (size_t)2 << 30);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 0);
     assert_int_equal(messages, 1);
     assert_non_null(strstr(last_text, "1 module too large"));
-    cubins_loaded("x", (size_t)2 << 30);
+    code_copies_loaded("x", (size_t)2 << 30);
     cubins_drain(crc, &sink);
     assert_int_equal(messages, 1); /* once is enough */
 }
 
 TEST(no_room)
 {
-    size_t size = (size_t)CUBIN_MOST / 2;
+    size_t size = (size_t)CODE_COPY_MOST / 2;
     char *code = calloc(1, size);
     assert_non_null(code);
     for (int i = 0; i < 3; i++) {
         code[0] = (char)i;
-        cubins_loaded(code, size); /* the second one does not fit beside the first */
+        code_copies_loaded(code, size); /* the second one does not fit beside the first */
     }
     free(code);
     cubins_drain(crc, &sink);
@@ -109,11 +109,11 @@ TEST(no_room)
 TEST(cannot_be_written_or_read)
 {
     full = true;
-    cubins_loaded("one", 3);
+    code_copies_loaded("one", 3);
     cubins_drain(crc, &sink);
     full = false;
     crc_result = CUPTI_E_UNKNOWN;
-    cubins_loaded("two", 3);
+    code_copies_loaded("two", 3);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 0);
     assert_int_equal(messages, 1);
@@ -128,5 +128,5 @@ int main(void)
         cmocka_unit_test_setup(no_room, begin),
         cmocka_unit_test_setup(cannot_be_written_or_read, begin),
     };
-    return cmocka_run_group_tests_name("nvidia_cubins", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("code_copies", tests, NULL, NULL);
 }

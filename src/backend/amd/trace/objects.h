@@ -1,0 +1,42 @@
+/* objects.h - code objects of the program: which one a kernel is in, and its bytes for the session.
+ *
+ * The library tells of each code object as it is loaded, on the thread that loads it, and its bytes
+ * are sure to be there during that call alone: they are copied (common/code_copies.h), from memory
+ * or from the file that its URI names. What is known of an object stays for the life of the
+ * process, since records come after it is unloaded. A mutex guards the table: loading is rare. */
+#ifndef GPUFL_BACKEND_AMD_TRACE_OBJECTS_H
+#define GPUFL_BACKEND_AMD_TRACE_OBJECTS_H
+
+#include "backend/amd/trace/abi.h"
+#include "backend/backend.h"
+
+struct object {
+    uint64_t id;      /* the library's */
+    uint64_t hash;    /* of its bytes, in the session that saw it loaded; 0: not kept */
+    uint64_t agent;   /* the library's id of the GPU it is for */
+    uint64_t session; /* see objects_begin */
+    const char *file; /* it was loaded from; NULL: from memory. Stays */
+};
+
+/* A session begins, or has ended: between sessions no bytes are copied. [owner] */
+void objects_begin(void);
+void objects_end(void);
+
+/* A code object is loaded. [any] */
+void objects_loaded(const struct rocp_code_object *o);
+
+/* Copies what is known of an object. False: nothing is. [any] */
+bool objects_find(uint64_t id, struct object *out);
+
+/* Writes the copies into the session. [collector] */
+void objects_drain(struct sink *s);
+
+/* Tells the sink of a code object and of a kernel in it: its id; 0: no room. name: mangled.
+ * [collector] */
+uint32_t objects_define(struct sink *s, uint64_t id, const char *arch, const char *name);
+
+/* What a URI says of a file ("file:///a%20b#offset=4096&size=512"): its path with the escapes
+ * resolved, and the part of it; size 0: up to its end. False: it names no file. Pure. */
+bool objects_uri(const char *uri, char *path, size_t room, uint64_t *offset, uint64_t *size);
+
+#endif

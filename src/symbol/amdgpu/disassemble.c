@@ -1,0 +1,234 @@
+/* disassemble.c - see disassemble.h. What llvm-objdump prints, line by line:
+ *
+ *   0000000000001500 <axpy>:
+ *   	s_load_b128 s[4:7], s[0:1], 0x8        // 000000001500: F4080100 F8000008
+ *
+ * The address says which function an instruction is of. Everything else is skipped. */
+#include "symbol/amdgpu/disassemble.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "symbol/amdgpu/places.h"
+#include "symbol/device/disassembler.h"
+#include "symbol/device/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LIST_MOST = 64 << 10,     /* bytes of names for one run: an argument has at most 128 KiB */
+    FUNCTION_MOST = 16 << 20, /* bytes of a function that are looked at */
+    INSTRUCTION_LEAST = 4,    /* bytes */
+};
+
+struct function {
+    uint64_t at, end; /* addresses */
+    const char *name; /* of the symbols */
+};
+
+/* A code object that is being read. */
+struct object {
+    struct code_symbols symbols;
+    struct places places;
+    struct function *functions; /* owned; those that are asked for, by address */
+    size_t count;
+    disassembled_fn *fn;
+    void *arg;
+    struct disassembled now;
+};
+
+static int compare_functions(const void *a, const void *b)
+{
+    uint64_t x = ((const struct function *)a)->at, y = ((const struct function *)b)->at;
+    return x < y ? -1 : x > y;
+}
+
+static int open_object(struct object *o, const char *file, const uint32_t *functions, size_t count,
+                       struct err *e)
+{
+    struct elf_file f;
+    int rc = code_symbols_open(&o->symbols, file, e);
+    if (rc || (rc = elf_file_open(&f, file, e)))
+        return rc;
+    places_open(&o->places, &f);
+    elf_file_close(&f);
+    o->functions = mem_array(count ? count : 1, sizeof *o->functions);
+    if (!o->functions)
+        return err_nomem(e);
+    for (size_t i = 0; i < count; i++) {
+        Elf64_Sym s;
+        const char *name = code_symbols_at(&o->symbols, functions[i], &s);
+        if (name && s.st_size && s.st_value <= UINT64_MAX - s.st_size)
+            o->functions[o->count++] = (struct function){s.st_value, s.st_value + s.st_size, name};
+    }
+    qsort(o->functions, o->count, sizeof *o->functions, compare_functions);
+    return 0;
+}
+
+static void close_object(struct object *o)
+{
+    if (!o)
+        return;
+    places_close(&o->places);
+    code_symbols_close(&o->symbols);
+    mem_free(o->functions);
+    mem_free(o);
+}
+
+static const struct function *function_of(const struct object *o, uint64_t address)
+{
+    size_t low = 0, high = o->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (o->functions[middle].at <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < o->functions[low - 1].end ? &o->functions[low - 1] : NULL;
+}
+
+static void tell(struct object *o, const struct function *f, uint64_t address, const char *text)
+{
+    o->now.function = f->name;
+    o->now.offset = address - f->at;
+    o->now.text = text;
+    o->fn(o->arg, &o->now);
+}
+
+/* ---- llvm-objdump -------------------------------------------------------------------------- */
+
+/* The last mark of a comment in a line; an instruction's text has none. */
+static void take_line(void *arg, char *line)
+{
+    static const char mark[] = "// ";
+    struct object *o = arg;
+    char *comment = NULL, *end;
+    for (char *at = strstr(line, mark); at; at = strstr(at + 1, mark))
+        comment = at;
+    if (*line != '\t' || !comment)
+        return;
+    uint64_t address = strtoull(comment + sizeof mark - 1, &end, 16);
+    const struct function *f = *end == ':' ? function_of(o, address) : NULL;
+    while (comment > line && strchr(" \t", comment[-1]))
+        comment--;
+    *comment = '\0';
+    line += strspn(line, " \t");
+    if (!f || !*line)
+        return;
+    places_find(&o->places, address, &o->now);
+    tell(o, f, address, line);
+}
+
+/* Names of functions from *next on, as llvm-objdump takes them, as many as have room. False: there
+ * are no more. */
+static bool put_names(const struct object *o, struct buf *list, size_t *next)
+{
+    size_t first = *next;
+    buf_clear(list);
+    buf_str(list, "--disassemble-symbols=");
+    for (; *next < o->count && list->len + strlen(o->functions[*next].name) + 2 < LIST_MOST;
+         ++*next)
+        buf_printf(list, "%s%s", *next > first ? "," : "", o->functions[*next].name);
+    buf_char(list, '\0');
+    if (*next == first)
+        ++*next; /* a name that has no room at all */
+    return first < o->count && !buf_error(list);
+}
+
+static int run_all(struct object *o, const char *program, const struct disassemble_request *q,
+                   int64_t deadline, struct err *e)
+{
+    struct buf list;
+    size_t next = 0;
+    int rc = 0;
+    buf_init(&list, LIST_MOST);
+    while (!rc && put_names(o, &list, &next)) {
+        char *argv[] = {(char *)program, "-d", list.data, (char *)q->file, NULL};
+        const struct disassembler_run run = {.program = program,
+                                             .argv = argv,
+                                             .file = q->file,
+                                             .advice = q->advice,
+                                             .line = take_line,
+                                             .arg = o};
+        rc = disassembler_run(&run, deadline, e);
+    }
+    buf_fini(&list);
+    return rc;
+}
+
+static struct object *new_object(disassembled_fn *fn, void *arg, struct err *e)
+{
+    struct object *o = mem_zalloc(sizeof *o);
+    if (!o) {
+        (void)err_nomem(e);
+        return NULL;
+    }
+    o->fn = fn;
+    o->arg = arg;
+    return o;
+}
+
+int amdgpu_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
+                       struct err *e)
+{
+    struct object *o = new_object(q->fn, q->arg, e);
+    int rc = o ? open_object(o, q->file, q->functions, q->count, e) : GPUFL_E_NOMEM;
+    if (!rc)
+        rc = run_all(o, program, q, deadline, e);
+    close_object(o);
+    return rc;
+}
+
+/* ---- lines alone --------------------------------------------------------------------------- */
+
+static bool same_places(const struct disassembled *a, const struct disassembled *b)
+{
+    bool same = a->place_count == b->place_count;
+    for (size_t i = 0; same && i < a->place_count; i++)
+        same = a->places[i].line == b->places[i].line &&
+               strcmp(a->places[i].file, b->places[i].file) == 0;
+    return same;
+}
+
+/* The places of the instruction before, with texts of their own. */
+struct before {
+    struct disassembled d;
+    char files[DISASSEMBLE_LEVELS][PLACES_FILE_ROOM];
+};
+
+static void remember(struct before *b, const struct disassembled *d)
+{
+    b->d.place_count = d->place_count;
+    for (size_t i = 0; i < d->place_count; i++) {
+        b->d.places[i].line = d->places[i].line;
+        b->d.places[i].file = b->files[i];
+        memcpy(b->files[i], d->places[i].file, strlen(d->places[i].file) + 1);
+    }
+}
+
+static void tell_lines(struct object *o, const struct function *f, struct before *b)
+{
+    uint64_t end = f->end - f->at > FUNCTION_MOST ? f->at + FUNCTION_MOST : f->end;
+    b->d.place_count = 0;
+    for (uint64_t at = f->at; at < end; at += INSTRUCTION_LEAST) {
+        places_find(&o->places, at, &o->now);
+        if (!o->now.place_count || same_places(&o->now, &b->d))
+            continue;
+        tell(o, f, at, "");
+        remember(b, &o->now);
+    }
+}
+
+int amdgpu_lines(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
+                 void *arg, struct err *e)
+{
+    struct object *o = new_object(fn, arg, e);
+    struct before *b = mem_zalloc(sizeof *b);
+    int rc = o && b ? open_object(o, file, functions, count, e) : err_nomem(e);
+    for (size_t i = 0; !rc && o->places.known && i < o->count; i++)
+        tell_lines(o, &o->functions[i], b);
+    close_object(o);
+    mem_free(b);
+    return rc;
+}

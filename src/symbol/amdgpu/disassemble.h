@@ -1,0 +1,20 @@
+/* disassemble.h - the instructions of functions in a code object of AMD's, with their source lines.
+ *
+ * llvm-objdump is run and its output read; lines are DWARF's, which libdw reads. Padding after a
+ * function's end is left out. Owner's thread. */
+#ifndef GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
+#define GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
+
+#include "base/err.h"
+#include "symbol/device/instruction.h"
+
+/* As code_reader.disassemble (symbol/code_reader.h). */
+int amdgpu_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
+                       struct err *e);
+
+/* As code_reader.lines: an instruction at which another place begins, each. Between them are
+ * instructions that are not known without llvm-objdump: their lengths differ. */
+int amdgpu_lines(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
+                 void *arg, struct err *e);
+
+#endif

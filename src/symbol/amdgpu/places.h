@@ -1,0 +1,25 @@
+/* places.h - where in the source the addresses of a code object are, by its DWARF.
+ *
+ * Owner's thread. */
+#ifndef GPUFL_SYMBOL_AMDGPU_PLACES_H
+#define GPUFL_SYMBOL_AMDGPU_PLACES_H
+
+#include "symbol/device/instruction.h"
+#include "symbol/dwarf/lines.h"
+
+enum { PLACES_FILE_ROOM = 4096 };
+
+struct places {
+    struct dwarf_lines lines;
+    bool known; /* the file has DWARF, and this machine reads it */
+    char files[DISASSEMBLE_LEVELS][PLACES_FILE_ROOM];
+};
+
+/* Never fails: without DWARF, or without libdw, no address has a place. */
+void places_open(struct places *p, const struct elf_file *f);
+void places_close(struct places *p);
+
+/* Fills the places of an instruction at an address, which are valid until the next call. */
+void places_find(struct places *p, uint64_t address, struct disassembled *d);
+
+#endif

@@ -1,0 +1,58 @@
+/* code_reader.c - see code_reader.h. */
+#include "symbol/code_reader.h"
+
+#include "backend/vendor.h"
+#include "symbol/amdgpu/disassemble.h"
+#include "symbol/cubin/disassemble.h"
+#include "symbol/cubin/lines.h"
+#include "symbol/device/disassembler.h"
+
+#include <string.h>
+
+static const struct reader {
+    int (*disassemble)(const char *program, const struct disassemble_request *q, int64_t deadline,
+                       struct err *e);
+    int (*lines)(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
+                 void *arg, struct err *e);
+} readers[] = {
+    [VENDOR_CODE_CUBIN] = {cubin_disassemble, cubin_lines},
+    [VENDOR_CODE_AMDGPU] = {amdgpu_disassemble, amdgpu_lines},
+};
+
+const struct vendor *code_reader_vendor(const char *name, size_t *stem)
+{
+    size_t len = strlen(name);
+    for (const struct vendor *const *v = vendors; *v; v++) {
+        const char *ending = (*v)->disassembler.ending;
+        size_t cut = ending ? strlen(ending) : 0;
+        if (!cut || len <= cut || strcmp(name + len - cut, ending) != 0)
+            continue;
+        if (stem)
+            *stem = len - cut;
+        return *v;
+    }
+    return NULL;
+}
+
+int code_reader_find(const struct vendor *v, char *path, size_t size, struct err *e)
+{
+    return disassembler_find(&v->disassembler, path, size, e);
+}
+
+const char *code_reader_advice(const struct vendor *v)
+{
+    return v->disassembler.advice;
+}
+
+int code_reader_disassemble(const struct vendor *v, const char *program,
+                            const struct disassemble_request *q, int64_t deadline, struct err *e)
+{
+    struct disassemble_request whole = *q;
+    whole.advice = v->disassembler.advice;
+    return readers[v->disassembler.code].disassemble(program, &whole, deadline, e);
+}
+
+int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, struct err *e)
+{
+    return readers[v->disassembler.code].lines(q->file, q->functions, q->count, q->fn, q->arg, e);
+}

@@ -1,0 +1,32 @@
+/* code_reader.h - what reads the files that a session keeps device code in, by vendor.
+ *
+ * A file's name ends as its vendor's do (vendor.h). Owner's thread. */
+#ifndef GPUFL_SYMBOL_CODE_READER_H
+#define GPUFL_SYMBOL_CODE_READER_H
+
+#include "base/err.h"
+#include "symbol/device/instruction.h"
+
+struct vendor;
+
+/* The vendor whose files of code have the ending of this name; NULL: none. stem: bytes before the
+ * ending; may be NULL. */
+const struct vendor *code_reader_vendor(const char *name, size_t *stem);
+
+/* Path of the vendor's disassembler. GPUFL_E_NOENT with a sentence. */
+int code_reader_find(const struct vendor *v, char *path, size_t size, struct err *e);
+
+/* What to do where the disassembler does not understand a file. */
+const char *code_reader_advice(const struct vendor *v);
+
+/* Runs the disassembler and calls q->fn for each instruction, in order. deadline: clock_mono, ns.
+ * 0; GPUFL_E_TIMEOUT, _CORRUPT (it refuses the file), _IO or _NOMEM with a sentence. What fn was
+ * given before a failure holds. */
+int code_reader_disassemble(const struct vendor *v, const char *program,
+                            const struct disassemble_request *q, int64_t deadline, struct err *e);
+
+/* Calls q->fn for instructions by the file's own table of lines, without text. Results are those of
+ * code_reader_disassemble. */
+int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, struct err *e);
+
+#endif

@@ -1,0 +1,222 @@
+/* disassembler.c - see disassembler.h. */
+#include "symbol/device/disassembler.h"
+
+#include "backend/vendor.h"
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/process/spawn.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE_MOST = 64 << 10, CHUNK = 64 << 10, NS_IN_MS = 1000000 };
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+static bool usable(char *path, size_t size, const char *dir, const char *rest, const char *program)
+{
+    int n = snprintf(path, size, "%s%s/%s", dir, rest, program);
+    return n > 0 && (size_t)n < size && access(path, X_OK) == 0;
+}
+
+/* Calls fn for the folders of PATH, up to the first for which it is true. */
+static bool in_path(bool (*fn)(const char *dir, void *arg), void *arg)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        char dir[PATH_MAX];
+        size_t len = strcspn(at, ":");
+        int n = snprintf(dir, sizeof dir, "%.*s", (int)len, at);
+        if (len && n > 0 && (size_t)n < sizeof dir && fn(dir, arg))
+            return true;
+        at += len + (at[len] == ':');
+    }
+    return false;
+}
+
+struct search {
+    const struct vendor_disassembler *d;
+    char *path;
+    size_t size;
+    long version; /* the highest so far; -1: none */
+};
+
+static bool has_program(const char *dir, void *arg)
+{
+    const struct search *s = arg;
+    return usable(s->path, s->size, dir, "", s->d->program);
+}
+
+/* Takes the highest version of a folder; never ends the walk. */
+static bool take_version(const char *dir, void *arg)
+{
+    struct search *s = arg;
+    char pattern[PATH_MAX + 64];
+    glob_t g;
+    snprintf(pattern, sizeof pattern, "%s/%s-[0-9]*", dir, s->d->program);
+    if (glob(pattern, 0, NULL, &g) != 0)
+        return false;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        const char *number = strrchr(g.gl_pathv[i], '-');
+        char *end;
+        long version = number ? strtol(number + 1, &end, 10) : -1;
+        if (version > s->version && !*end && strlen(g.gl_pathv[i]) < s->size &&
+            access(g.gl_pathv[i], X_OK) == 0) {
+            s->version = version;
+            memcpy(s->path, g.gl_pathv[i], strlen(g.gl_pathv[i]) + 1);
+        }
+    }
+    globfree(&g);
+    return false;
+}
+
+static bool find_in_toolkits(const struct vendor_disassembler *d, char *path, size_t size)
+{
+    bool found = false;
+    glob_t g;
+    for (const char *const *home = d->homes; *home; home++) {
+        const char *root = getenv(*home);
+        if (root && *root && usable(path, size, root, d->folder, d->program))
+            return true;
+    }
+    if (glob(d->toolkits, 0, NULL, &g) != 0)
+        return false;
+    for (size_t i = 0; i < g.gl_pathc && !found; i++)
+        found = usable(path, size, g.gl_pathv[i], d->folder, d->program);
+    globfree(&g);
+    return found;
+}
+
+int disassembler_find(const struct vendor_disassembler *d, char *path, size_t size, struct err *e)
+{
+    struct search s = {.d = d, .path = path, .size = size, .version = -1};
+    const char *chosen = getenv(d->variable);
+    if (chosen && *chosen) {
+        int n = snprintf(path, size, "%s", chosen);
+        if (n > 0 && (size_t)n < size && access(path, X_OK) == 0)
+            return 0;
+        return err_set(e, GPUFL_E_NOENT,
+                       "%s=%.200s cannot be run: set it to the path of %s, or unset it",
+                       d->variable, chosen, d->program);
+    }
+    if (d->versions && find_in_toolkits(d, path, size))
+        return 0;
+    if (d->versions && !in_path(take_version, &s) && s.version >= 0)
+        return 0;
+    if (in_path(has_program, &s) || (!d->versions && find_in_toolkits(d, path, size)))
+        return 0;
+    return err_set(e, GPUFL_E_NOENT, "%s", d->missing);
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+/* The output that is no whole line yet. */
+struct output {
+    const struct disassembler_run *run;
+    char line[LINE_MOST];
+    size_t len;
+    bool skipping; /* the rest of a line that is too long */
+};
+
+static void take(struct output *o, const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] == '\n') {
+            o->line[o->len] = '\0';
+            if (!o->skipping)
+                o->run->line(o->run->arg, o->line);
+            o->len = 0;
+            o->skipping = false;
+        } else if (o->len + 1 < sizeof o->line) {
+            o->line[o->len++] = data[i];
+        } else {
+            o->skipping = true;
+        }
+    }
+}
+
+static int64_t left_ms(int64_t deadline)
+{
+    int64_t left = (deadline - clock_mono()) / NS_IN_MS;
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : left;
+}
+
+/* Reads up to the end of the output. 0, or a negative code: the program has to be ended. */
+static int read_all(int fd, struct output *o, int64_t deadline)
+{
+    static char data[CHUNK]; /* owner's thread */
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int rc = poll(&p, 1, (int)left_ms(deadline));
+        if (rc == 0)
+            return GPUFL_E_TIMEOUT;
+        if (rc < 0 && errno == EINTR)
+            continue;
+        ssize_t n = rc < 0 ? -1 : read(fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? GPUFL_E_IO : 0;
+        take(o, data, (size_t)n);
+    }
+}
+
+static int ended(struct spawned *p, int rc, int64_t deadline, const struct disassembler_run *r,
+                 struct err *e)
+{
+    const char *name = path_base(r->program), *file = path_base(r->file);
+    int status = 0;
+    if (rc)
+        spawn_signal(p, SIGKILL);
+    int waited = spawn_wait(p, rc ? INT64_MAX : deadline, &status);
+    if (waited == ETIMEDOUT) {
+        spawn_signal(p, SIGKILL);
+        spawn_wait(p, INT64_MAX, &status);
+        rc = GPUFL_E_TIMEOUT;
+    }
+    spawn_close(p);
+    if (rc == GPUFL_E_TIMEOUT)
+        return err_set(e, rc, "%.64s took too long for %.200s", name, file);
+    if (rc)
+        return err_set(e, rc, "the output of %.64s cannot be read", name);
+    if (status && WIFSIGNALED(status))
+        return err_set(e, GPUFL_E_CORRUPT, "%.64s crashes (signal %d) when it reads %.64s: %s",
+                       name, WTERMSIG(status), file, r->advice);
+    if (status)
+        return err_set(e, GPUFL_E_CORRUPT, "%.64s cannot read %.200s: %s", name, file, r->advice);
+    return 0;
+}
+
+int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct err *e)
+{
+    static struct output o; /* owner's thread */
+    int ends[2];
+    o.run = r;
+    o.len = 0;
+    o.skipping = false;
+    int rc = spawn_pipe(ends);
+    if (rc)
+        return err_set(e, GPUFL_E_IO, "no pipe for %.64s: %s", path_base(r->program), strerror(rc));
+    struct spawned p = SPAWNED_NONE;
+    struct spawn s = {.program = r->program,
+                      .argv = r->argv,
+                      .fds = {SPAWN_NULL, ends[1], SPAWN_NULL},
+                      .own_group = true};
+    rc = spawn_open(&p, &s);
+    close(ends[1]);
+    if (rc)
+        rc = err_set(e, GPUFL_E_NOENT, "%.200s cannot be run: %s", r->program, strerror(rc));
+    else
+        rc = ended(&p, read_all(ends[0], &o, deadline), deadline, r, e);
+    close(ends[0]);
+    return rc;
+}

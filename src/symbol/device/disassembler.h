@@ -1,0 +1,33 @@
+/* disassembler.h - a vendor's program that disassembles device code: found, and run for its text.
+ *
+ * The program may be missing or fail, and a file of code may hold anything. So the program is
+ * killed when the deadline has passed. Never runs in a traced program. Owner's thread. */
+#ifndef GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
+#define GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct vendor_disassembler;
+
+/* Path of the program: what its variable says, else the toolkits' or the one of PATH, in the order
+ * of struct vendor_disassembler. GPUFL_E_NOENT with a sentence. */
+int disassembler_find(const struct vendor_disassembler *d, char *path, size_t size, struct err *e);
+
+struct disassembler_run {
+    const char *program;                 /* path */
+    char *const *argv;                   /* NULL-terminated */
+    const char *file;                    /* what is disassembled, for sentences */
+    const char *advice;                  /* what to do where the program refuses the file */
+    void (*line)(void *arg, char *line); /* without its LF; may be changed */
+    void *arg;
+};
+
+/* Runs the program and calls line for each line of its output. deadline: clock_mono, ns.
+ * 0; GPUFL_E_NOENT (it cannot be run), _TIMEOUT, _CORRUPT (it fails, or crashes) or _IO with a
+ * sentence. */
+int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct err *e);
+
+#endif

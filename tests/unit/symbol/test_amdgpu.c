@@ -1,0 +1,263 @@
+/* test_amdgpu.c - instructions and lines of real code objects of AMD GPUs, by the llvm-objdump that
+ * is installed; and one that crashes, is too old, or is not there. */
+#include "backend/vendor.h"
+#include "base/clock.h"
+#include "symbol/amdgpu/disassemble.h"
+#include "symbol/code_reader.h"
+#include "symbol/device/disassembler.h"
+#include "symbol/device/symbols.h"
+#include "tests/test.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <sys/stat.h>
+
+extern const struct vendor vendor_amd;
+
+#define LATE   (clock_mono() + 60 * INT64_C(1000000000))
+#define SOURCE "kernels.hip.c"
+
+static const char GEMM[] = "_Z9fake_gemmPfS_S_i", RELU[] = "_Z9fake_reluPfi";
+
+/* What was reported of a function, and which lines of the source were seen. */
+struct told {
+    const char *function;
+    size_t count, with_text, at_product, in_leaky, ends;
+    uint64_t last, size;
+    bool ordered, inside, multiplies;
+};
+
+static int line_of(const char *mark)
+{
+    char path[PATH_MAX], line[512];
+    int number = 0;
+    snprintf(path, sizeof path, "%s/tests/symbol/" SOURCE, getenv("GPUFL_SOURCE_DIR"));
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        number++;
+        if (strstr(line, mark)) {
+            fclose(f);
+            return number;
+        }
+    }
+    fail_msg("no line has %s", mark);
+    return 0;
+}
+
+static bool is_at(const struct disassembled_place *p, const char *mark)
+{
+    const char *slash = strrchr(p->file, '/');
+    return slash && !strcmp(slash + 1, SOURCE) && p->line == line_of(mark);
+}
+
+static void take(void *arg, const struct disassembled *d)
+{
+    struct told *t = arg;
+    if (strcmp(d->function, t->function) != 0)
+        return;
+    t->ordered &= !t->count || d->offset > t->last;
+    t->inside &= d->offset < t->size;
+    t->last = d->offset;
+    t->count++;
+    t->with_text += *d->text != '\0';
+    t->multiplies |= strstr(d->text, "v_mul") || strstr(d->text, "v_fma");
+    t->ends += strstr(d->text, "s_endpgm") != NULL;
+    t->at_product += d->place_count == 1 && is_at(&d->places[0], "/* the product */");
+    t->in_leaky += d->place_count == 2 && is_at(&d->places[0], "/* inlined here */") &&
+                   is_at(&d->places[1], "/* calls leaky */");
+}
+
+static const char *object_of(const char *target)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/tests/amdgpu/%s.hsaco", getenv("GPUFL_BINARY_DIR"), target);
+    return path;
+}
+
+/* False, and said: the compiler is not installed. */
+static bool have_objects(void)
+{
+    if (access(object_of("gfx1100"), R_OK) == 0)
+        return true;
+    print_message("no clang for AMD GPUs is installed (clang-16, lld-16): not tested\n");
+    return false;
+}
+
+static uint32_t number_of(const char *file, const char *name, uint64_t *size)
+{
+    struct code_symbols s;
+    struct err e = {0};
+    Elf64_Sym symbol = {0};
+    assert_int_equal(code_symbols_open(&s, file, &e), 0);
+    uint32_t number = code_symbols_find(&s, name);
+    assert_true(number);
+    assert_string_equal(code_symbols_at(&s, number, &symbol), name);
+    assert_null(code_symbols_at(&s, 1 << 20, &symbol));
+    code_symbols_at(&s, number, &symbol);
+    *size = symbol.st_size;
+    code_symbols_close(&s);
+    return number;
+}
+
+static int run(const char *program, const char *file, const char *function, struct told *t,
+               struct err *e)
+{
+    *t = (struct told){.function = function, .ordered = true, .inside = true};
+    const uint32_t number = number_of(file, function, &t->size);
+    const struct disassemble_request q = {file, &number, 1,
+                                          take, t,       vendor_amd.disassembler.advice};
+    return program ? amdgpu_disassemble(program, &q, LATE, e)
+                   : amdgpu_lines(file, &number, 1, take, t, e);
+}
+
+static void check_text(const struct told *t)
+{
+    assert_true(t->count > 8);
+    assert_int_equal(t->with_text, t->count);
+    assert_true(t->ordered && t->inside && t->multiplies);
+    assert_true(t->ends > 0); /* and not what pads the code after its end */
+}
+
+TEST(instructions_and_lines)
+{
+    static const char *const targets[] = {"gfx90a", "gfx1100"};
+    char program[PATH_MAX];
+    struct err e = {0};
+    struct told t;
+    if (!have_objects())
+        skip();
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, program, sizeof program, &e), 0);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        assert_int_equal(run(program, object_of(targets[i]), GEMM, &t, &e), 0);
+        check_text(&t);
+        assert_true(t.at_product > 0);
+        assert_int_equal(run(program, object_of(targets[i]), RELU, &t, &e), 0);
+        check_text(&t);
+        assert_true(t.in_leaky > 0); /* inlined: both places */
+    }
+}
+
+/* Without llvm-objdump: the lines, at the instructions where they begin. */
+TEST(lines_alone)
+{
+    struct err e = {0};
+    struct told t;
+    if (!have_objects())
+        skip();
+    assert_int_equal(run(NULL, object_of("gfx1100"), GEMM, &t, &e), 0);
+    assert_true(t.at_product > 0 && t.ordered && t.inside && !t.with_text);
+    assert_int_equal(run(NULL, object_of("gfx90a"), RELU, &t, &e), 0);
+    assert_true(t.in_leaky > 0);
+}
+
+static const char *script(const char *name, const char *body)
+{
+    static char path[PATH_MAX];
+    char whole[4096];
+    int n = snprintf(whole, sizeof whole, "#!/bin/sh\n%s\n", body);
+    snprintf(path, sizeof path, "%s", tmpdir_write(name, whole, (size_t)n));
+    assert_int_equal(chmod(path, 0755), 0);
+    return path;
+}
+
+/* A program that crashes, as LLVM 14's does on gfx1100, and one without the target. */
+TEST(programs_that_fail)
+{
+    struct err e = {0};
+    struct told t;
+    if (!have_objects())
+        skip();
+    const char *old = "/usr/bin/llvm-objdump-14";
+    const char *crashing =
+        access(old, X_OK) == 0 ? old : script("llvm-objdump-14", "kill -SEGV $$");
+    assert_int_equal(run(crashing, object_of("gfx1100"), GEMM, &t, &e), GPUFL_E_CORRUPT);
+    assert_non_null(strstr(e.text, "llvm-objdump-14 crashes (signal"));
+    assert_non_null(strstr(e.text, "too old for its GPU: install a newer one"));
+    assert_int_equal(run(script("llvm-objdump-9", "exit 1"), object_of("gfx90a"), GEMM, &t, &e),
+                     GPUFL_E_CORRUPT);
+    assert_non_null(strstr(e.text, "llvm-objdump-9 cannot read gfx90a.hsaco"));
+    assert_int_equal(t.count, 0);
+}
+
+/* The highest version is taken, unless a variable names a program; a name without a number comes
+ * last, a toolkit's first. */
+TEST(the_newest_is_taken)
+{
+    char path[PATH_MAX], before[PATH_MAX];
+    struct err e = {0};
+    snprintf(before, sizeof before, "%s", getenv("PATH"));
+    setenv("PATH", tmpdir, 1);
+    setenv("ROCM_PATH", tmpdir, 1);
+    script("llvm-objdump", "");
+    remove(tmpdir_path("llvm-objdump-9"));
+    remove(tmpdir_path("llvm-objdump-14"));
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_string_equal(path, tmpdir_path("llvm-objdump"));
+    script("llvm-objdump-9", "");
+    script("llvm-objdump-16", "");
+    script("llvm-objdump-9x", "");
+    script("llvm-objdump-14", "");
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_string_equal(path, tmpdir_path("llvm-objdump-16"));
+    mkdir(tmpdir_path("llvm"), 0755);
+    mkdir(tmpdir_path("llvm/bin"), 0755);
+    script("llvm/bin/llvm-objdump", "");
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_string_equal(path, tmpdir_path("llvm/bin/llvm-objdump"));
+    setenv("GPUFL_LLVM_OBJDUMP", script("mine", ""), 1);
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_string_equal(path, tmpdir_path("mine"));
+    setenv("GPUFL_LLVM_OBJDUMP", "/nowhere", 1);
+    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e),
+                     GPUFL_E_NOENT);
+    assert_non_null(strstr(e.text, "GPUFL_LLVM_OBJDUMP=/nowhere cannot be run"));
+    unsetenv("GPUFL_LLVM_OBJDUMP");
+    unsetenv("ROCM_PATH");
+    setenv("PATH", before, 1);
+}
+
+/* A damaged object is an error, or has no answer. */
+TEST(damaged)
+{
+    static char bytes[1 << 20];
+    struct err e = {0};
+    struct told t = {.function = GEMM};
+    const uint32_t number = 1;
+    if (!have_objects())
+        skip();
+    FILE *f = fopen(object_of("gfx90a"), "re");
+    assert_non_null(f);
+    size_t size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    for (size_t cut = 0; cut < size; cut += size / 61 + 1) {
+        const char *path = tmpdir_write("cut.hsaco", bytes, cut);
+        (void)amdgpu_lines(path, &number, 1, take, &t, &e);
+        bytes[cut] ^= 0x55;
+        path = tmpdir_write("changed.hsaco", bytes, size);
+        (void)amdgpu_lines(path, &number, 1, take, &t, &e);
+        bytes[cut] ^= 0x55;
+    }
+}
+
+TEST(vendors_by_ending)
+{
+    size_t stem = 0;
+    assert_ptr_equal(code_reader_vendor("0123.hsaco", &stem), &vendor_amd);
+    assert_int_equal(stem, 4);
+    assert_string_equal(code_reader_vendor("ab.cubin", NULL)->name, "nvidia");
+    assert_null(code_reader_vendor(".hsaco", NULL));
+    assert_null(code_reader_vendor("ab.cubin.x", NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(instructions_and_lines),
+        cmocka_unit_test(lines_alone),
+        cmocka_unit_test(programs_that_fail),
+        cmocka_unit_test(the_newest_is_taken),
+        cmocka_unit_test(damaged),
+        cmocka_unit_test(vendors_by_ending),
+    };
+    return cmocka_run_group_tests_name("amdgpu", tests, tmpdir_open, tmpdir_close);
+}
