@@ -102,6 +102,8 @@ static uint32_t table_add(struct id_table *t, struct id_entry *e, struct fingerp
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
+/* Libraries number the devices each in its own order. What tells them apart is, from the surest
+ * on, the UUID, the address on the PCI bus, and the number. */
 static struct device_row *device_find(struct ids *t, const struct device_row *d)
 {
     struct device_row *free = NULL, *same = NULL;
@@ -111,7 +113,11 @@ static struct device_row *device_find(struct ids *t, const struct device_row *d)
             free = free ? free : have;
         else if (d->uuid > 0 && have->uuid == d->uuid)
             return have;
-        else if (have->index == d->index && (d->uuid <= 0 || have->uuid <= 0))
+        else if (d->uuid > 0 && have->uuid > 0)
+            continue;
+        else if (d->pci > 0 && have->pci == d->pci)
+            return have;
+        else if (have->index == d->index && (d->pci <= 0 || have->pci <= 0))
             same = have;
     }
     if (same)

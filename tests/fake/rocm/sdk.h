@@ -9,6 +9,7 @@
  *   notime=N     one record in N has no start
  *   alien=N      behind one record in N comes one of an unknown kind
  *   codefile     a code object is a file from its second page on, and not memory
+ *   crossed      the GPUs are those of the fake AMD SMI, in the other order
  *   fail=F:N     call N of function F fails; F:0: every call */
 #ifndef GPUFL_TESTS_FAKE_ROCM_SDK_H
 #define GPUFL_TESTS_FAKE_ROCM_SDK_H

@@ -143,7 +143,9 @@ static void fill_agent(uint64_t *words, int i)
     PUT32(72, which ? 96 : 104); /* CUs */
     PUT32(92, which ? 2 : 4);    /* SIMDs of a CU */
     PUT32(100, which ? 110000 : 90010);
-    PUT32(108, (uint32_t)(gpu + 3) << 8); /* bus */
+    bool crossed = script("crossed") > 0;
+    PUT32(108, (uint32_t)(crossed ? 0x63 - 0x20 * gpu : gpu + 3) << 8); /* bus */
+    PUT32(112, crossed);                                                /* domain */
     PUT32(140, 1700);
     PUT64(176, UINT64_C(64) << 30);
     PUT64(248, (uint64_t)(uintptr_t)names[which]);

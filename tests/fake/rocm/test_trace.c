@@ -290,6 +290,30 @@ TEST(two_devices)
     run_free(&r);
 }
 
+/* AMD SMI and rocprofiler-sdk number the GPUs in different orders: the address on the bus says
+ * which of the ones is which of the others. */
+TEST(devices_are_joined_by_address)
+{
+    static char smi[PATH_MAX + 32];
+    struct run r;
+    size_t i, with_kernels = 0;
+    json_t *device;
+    snprintf(smi, sizeof smi, "GPUFL_AMD_SMI_PATH=%s", built_file("fake/amd-7"));
+    run_with(&r, NEW, LIST("FAKE_ROCP=crossed", smi, NULL), NULL, LIST("20"));
+    check_counts(&r, "complete", 20, 0);
+    assert_int_equal(json_array_size(at(r.report, "devices")), 2);
+    json_array_foreach(at(r.report, "devices"), i, device)
+    {
+        bool is_first_of_sdk = !strcmp(text_at(device, "pci"), "0001:63:00.0");
+        assert_int_equal(int_at(device, "kernels"), is_first_of_sdk ? 20 : 0);
+        assert_int_equal(int_at(device, "index"), is_first_of_sdk ? 1 : 0); /* as AMD SMI counts */
+        assert_true(strlen(text_at(device, "uuid")) > 4);
+        with_kernels += int_at(device, "kernels") > 0;
+    }
+    assert_int_equal(with_kernels, 1);
+    run_free(&r);
+}
+
 TEST(losses_are_counted)
 {
     static const struct {
@@ -477,6 +501,7 @@ int main(void)
         cmocka_unit_test(roctx_ranges_are_scopes),
         cmocka_unit_test(code_is_taken_apart),
         cmocka_unit_test(two_devices),
+        cmocka_unit_test(devices_are_joined_by_address),
         cmocka_unit_test(losses_are_counted),
         cmocka_unit_test(other_engines_fall_back),
         cmocka_unit_test(children_are_followed),

@@ -45,7 +45,7 @@ static void fill(struct agent *a, const struct rocp_agent *r)
     copy_text(a->text.name, sizeof a->text.name, r->product ? r->product : r->name);
     copy_text(a->text.vendor, sizeof a->text.vendor, "amd");
     name_target(r->gfx_target, a->text.arch, sizeof a->text.arch);
-    snprintf(a->text.pci, sizeof a->text.pci, "%08x:%02x:%02x.%x", r->domain,
+    snprintf(a->text.pci, sizeof a->text.pci, "%04x:%02x:%02x.%x", r->domain,
              r->location >> 8 & 0xff, r->location >> 3 & 0x1f, r->location & 7);
 }
 
@@ -80,6 +80,18 @@ bool agents_choose(const char *list, int *chosen, int *count)
     return true;
 }
 
+/* The parts of a GPU have one address, which then says nothing. */
+static void forget_shared_places(void)
+{
+    bool shared[AGENTS_MOST] = {false};
+    for (int i = 0; i < me.count; i++)
+        for (int k = 0; k < me.count; k++)
+            shared[i] |= i != k && strcmp(me.list[i].text.pci, me.list[k].text.pci) == 0;
+    for (int i = 0; i < me.count; i++)
+        if (shared[i])
+            *me.list[i].text.pci = '\0';
+}
+
 static void find_visible(void)
 {
     static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"};
@@ -103,6 +115,7 @@ int agents_find(const struct rocp *sdk, struct err *e)
         sdk->rocprofiler_query_available_agents(1, on_agents, sizeof(struct rocp_agent), NULL);
     if (status != ROCP_OK)
         return rocp_error(sdk, status, "to list the GPUs", e);
+    forget_shared_places();
     find_visible();
     return 0;
 }
