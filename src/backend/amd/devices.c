@@ -12,8 +12,10 @@
 #include "backend/amd/library/driver.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/order.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEVICES_MOST = 128, FIRST_COMPLETE = 25 };
@@ -29,6 +31,16 @@ static void devices_close(struct devices *d)
     amd_library_put(d->smi->library);
     mem_free(d->items);
     mem_free(d);
+}
+
+/* GPUs are numbered by their places on the bus, as the trace numbers its own (trace/agents.c): each
+ * library has an order of its own. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct amd_device *x = a, *y = b;
+    int order = ORDER(x->domain, y->domain);
+    order = order ? order : ORDER(x->location, y->location);
+    return order ? order : ORDER(x->part, y->part);
 }
 
 static int enumerate(struct devices *d, struct err *e)
@@ -48,6 +60,7 @@ static int enumerate(struct devices *d, struct err *e)
         return err_nomem(e);
     int now = d->smi->list(d->items, count);
     d->count = now < 0 ? 0 : now < count ? now : count; /* one may have vanished since */
+    qsort(d->items, (size_t)d->count, sizeof *d->items, compare_places);
     return 0;
 }
 

@@ -1,6 +1,8 @@
 /* agents.c - see agents.h. */
 #include "backend/amd/trace/agents.h"
 
+#include "base/order.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@ static void fill(struct agent *a, const struct rocp_agent *r)
         cells[i] = CELL_NULL;
     a->id = r->id;
     a->wave32 = r->wave_size == 32;
-    a->row.index = r->ordinal >= 0 ? r->ordinal : me.count;
+    a->place = (uint64_t)r->domain << 32 | r->location;
     a->row.memory_total = r->memory ? (int64_t)r->memory : CELL_NULL;
     a->row.sm_count = r->cus;
     a->row.warp_size = r->wave_size;
@@ -80,6 +82,20 @@ bool agents_choose(const char *list, int *chosen, int *count)
     return true;
 }
 
+/* A GPU's number is the rank of its place on the bus, as in the metrics (amd/devices.c): each
+ * library has an order of its own. Parts of one GPU stay in the library's order. */
+static void number_by_place(void)
+{
+    for (int i = 0; i < me.count; i++) {
+        int rank = 0;
+        for (int k = 0; k < me.count; k++) {
+            int order = ORDER(me.list[k].place, me.list[i].place);
+            rank += order < 0 || (order == 0 && k < i);
+        }
+        me.list[i].row.index = rank;
+    }
+}
+
 /* The parts of a GPU have one address, which then says nothing. */
 static void forget_shared_places(void)
 {
@@ -115,6 +131,7 @@ int agents_find(const struct rocp *sdk, struct err *e)
         sdk->rocprofiler_query_available_agents(1, on_agents, sizeof(struct rocp_agent), NULL);
     if (status != ROCP_OK)
         return rocp_error(sdk, status, "to list the GPUs", e);
+    number_by_place();
     forget_shared_places();
     find_visible();
     return 0;

@@ -10,7 +10,8 @@
 enum { AGENTS_MOST = 64, AGENT_UNKNOWN = -1 };
 
 struct agent {
-    uint64_t id; /* the library's */
+    uint64_t id;    /* the library's */
+    uint64_t place; /* on the PCI bus: domain << 32 | bus << 8 | device << 3 | function */
     struct device_row row;
     struct device_text text;
     bool wave32; /* its usual wavefronts have 32 work-items */
