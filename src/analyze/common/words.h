@@ -1,7 +1,7 @@
-/* words.h - what the vendors of GPUs call the same things.
+/* words.h - what the vendors of GPUs call the same things, in the tables of the text report.
  *
- * A session's GPUs are of one vendor, and its reader knows that vendor's words. The texts of
- * insights have words of their own where a sentence differs by more than these. Constants. */
+ * The texts of insights have words of their own where a sentence differs by more than these.
+ * Constants. */
 #ifndef GPUFL_ANALYZE_COMMON_WORDS_H
 #define GPUFL_ANALYZE_COMMON_WORDS_H
 
@@ -11,13 +11,18 @@ struct words {
     bool ptx;                 /* code carries the text that it was made from */
     const char *listing;      /* title of a column of lines and instructions */
     const char *warps, *warp; /* threads that run together */
-    const char *sm, *sms;     /* the part of a GPU that runs them */
-    const char *sm_long;      /* with its article, in a sentence */
-    const char *blocks;       /* threads that share memory */
-    const char *shared;       /* that memory, as a column's title */
-    const char *graph;        /* launches that were recorded as one */
+    const char *sms, *an_sm;  /* the parts of a GPU that run them; one, in a sentence */
+    const char *blocks;       /* threads that share memory; a title, too */
+    const char *shared;       /* that memory, as a title */
+    const char *graphs;       /* launches that were recorded as one; a heading */
+    const char *local;        /* memory of one thread that is no register; begins a sentence */
     const char *clock;        /* of the parts that compute */
+    const char *api;          /* what functions of its runtime begin with */
+    const char *load_next;    /* what to do where code is loaded in the middle of the run */
 };
+
+/* What to do about a finding of this rule, in the vendor's words; NULL: as the rule says. */
+const char *words_next(const struct words *w, const char *rule);
 
 /* The words for GPUs of an architecture ("sm_90", "gfx942"); NVIDIA's where it is unknown. */
 const struct words *words_of(const char *arch);

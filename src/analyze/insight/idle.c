@@ -1,6 +1,7 @@
 /* idle.c - idle time without a wait, by line where looks at the threads tell it, else by cause. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/shortage.h"
 #include "analyze/insight/slices.h"
 #include "analyze/model/idle/table.h"
@@ -509,8 +510,7 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
                    " Code was loaded or unloaded %s times, %s of them after the first %d %% of "
                    "the run; what is loaded at the start is paid once.",
                    units_count(a, (int64_t)s->all), units_count(b, (int64_t)s->later), IDLE_START);
-    i->next = "Load all code before the loop: run each kernel once first. Or set "
-              "CUDA_MODULE_LOADING=EAGER; by default a kernel is loaded at its first launch.";
+    i->next = model_words(m)->load_next;
 }
 
 /* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */

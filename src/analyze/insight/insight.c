@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/findings.h"
 #include "analyze/insight/start.h"
 #include "base/alloc.h"
@@ -299,6 +300,17 @@ static void join_cards(struct insights *in)
                 in->items[k].part_of = n + 1;
 }
 
+/* Says what to do in the words of the GPU's vendor, where a rule found nothing better to say. */
+static void speak(const struct model *m, struct insights *in, size_t first)
+{
+    for (size_t k = first; k < in->count; k++) {
+        struct insight *i = &in->items[k];
+        const char *next =
+            i->next == i->rule->next ? words_next(model_words(m), i->rule->id) : NULL;
+        i->next = next ? next : i->next;
+    }
+}
+
 /* True for rules that no wait explains. In a run that the profiler slows, their idle time is the
  * profiler's. */
 static bool is_of_idle(const struct insight_rule *r)
@@ -321,6 +333,7 @@ int insights_find(const struct model *m, struct insights *out)
                                                            : GPUFL_E_NOMEM;
         if (rc)
             break;
+        speak(m, out, first);
         bound_all(m, slowed, out, first);
         if (!slowed && !looks_into_kernels(m))
             drop_little(out, first);

@@ -1,6 +1,7 @@
 /* kernels.c - findings from launch configurations: occupancy and spills. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/profile.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -189,6 +190,12 @@ static void add_spilling(struct spill *s, const struct kernel_config *c)
         s->worst = c;
 }
 
+static const struct words *words_for(const struct model *m, const struct config_row *c)
+{
+    const struct device_row *d = &m->devices.items[sum_devices_resolve(m, c->device)].row;
+    return words_of(model_text(m, (uint32_t)(d->arch > 0 ? d->arch : 0)));
+}
+
 static int add_spills(const struct model *m, const struct kernel_name *k, const struct spill *s,
                       struct insights *to)
 {
@@ -207,11 +214,12 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     insight_fact(i, "gpu_ns", s->time);
     insight_fact(i, "local_per_thread", c->local_per_thread);
     insight_fact(i, "registers", c->registers);
+    const struct words *w = words_for(m, c);
     units_bytes(a, c->local_per_thread);
-    buf_printf(&text, "Local memory: %s a thread", a);
+    buf_printf(&text, "%s: %s a thread", w->local, a);
     rc = insight_say(&i->title, &text);
     insight_put_kernel(m, k->name, &text);
-    buf_printf(&text, ": each thread keeps %s in local memory", a);
+    buf_printf(&text, ": each thread keeps %s in %s memory", a, w->ptx ? "local" : "scratch");
     if (c->registers > 0)
         buf_printf(&text, " beside its %lld registers", (long long)c->registers);
     buf_printf(&text,

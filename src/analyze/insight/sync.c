@@ -1,9 +1,11 @@
 /* sync.c - waits by line: where, in loops, and in allocations. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/insight.h"
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TEXT_MAX = 1 << 16 };
@@ -418,11 +420,13 @@ static bool frees_in_loop(const struct model *m)
 
 static int add_alloc(const struct model *m, const struct sync_line *l, struct insights *to)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
-    bool frees = l->calls[SYNC_FREE] > 0, allocates = l->calls[SYNC_ALLOC] > 0;
-    const char *api = frees && allocates ? "cudaMalloc and cudaFree"
-                      : frees            ? "cudaFree"
-                                         : "cudaMalloc";
+    char a[UNITS_TEXT], b[UNITS_TEXT], calls[48];
+    bool frees = l->calls[SYNC_FREE] > 0, allocates = l->calls[SYNC_ALLOC] > 0,
+         both = frees && allocates;
+    const char *api = model_words(m)->api;
+    snprintf(calls, sizeof calls, "%s%s%s%s%s", both || !frees ? api : "",
+             both || !frees ? "Malloc" : "", both ? " and " : "", frees ? api : "",
+             frees ? "Free" : "");
     int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
             all = sum_sync_blocked(m, l);
     struct waiting w = {.calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC],
@@ -439,12 +443,12 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     i->gives_back = gives_back(m, w.lead, w.ns);
     i->severity = insight_by_share(m, i->gives_back);
     add_facts(m, l, &w, i);
-    buf_printf(&text, "%s in a loop × %llu", api, (unsigned long long)w.calls);
+    buf_printf(&text, "%s in a loop × %llu", calls, (unsigned long long)w.calls);
     rc = insight_say(&i->title, &text);
-    buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), api);
+    buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), calls);
     insight_put_where(m, l->place, &text);
-    buf_printf(&text, " with launches between took %s; cudaFree also waits for the GPU.",
-               units_time(b, spent));
+    buf_printf(&text, " with launches between took %s; %sFree also waits for the GPU.",
+               units_time(b, spent), api);
     tell_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

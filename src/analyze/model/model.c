@@ -2,6 +2,7 @@
 #include "analyze/model/model.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/words.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -145,6 +146,14 @@ int model_merge_pass(struct model *into, const struct model *from, unsigned give
 int model_settle(struct model *into)
 {
     return model_finish(into);
+}
+
+const struct words *model_words(const struct model *m)
+{
+    for (uint32_t i = 0; i < m->devices.count; i++)
+        if (m->devices.items[i].row.arch > 0)
+            return words_of(model_text(m, (uint32_t)m->devices.items[i].row.arch));
+    return words_of("");
 }
 
 const char *model_text(const struct model *m, uint32_t name)

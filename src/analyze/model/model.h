@@ -87,6 +87,9 @@ int model_merge_pass(struct model *into, const struct model *from, unsigned give
 /* The text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
+/* The words of the vendor of the first device. */
+const struct words *model_words(const struct model *m);
+
 /* A name cell of a batch as an id of model.names; 0: none or unknown. */
 static inline uint32_t model_name_cell(const struct model *m, int64_t cell)
 {

@@ -3,6 +3,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/findings.h"
 #include "analyze/model/nameless.h"
 #include "analyze/report/page.h"
@@ -111,7 +112,8 @@ static void put_devices(const struct page *p)
         if (d->memory_total > 0)
             snprintf(memory, sizeof memory, ", %s", units_bytes(a, d->memory_total));
         if (d->sm_count > 0)
-            snprintf(sms, sizeof sms, ", %lld SMs", (long long)d->sm_count);
+            snprintf(sms, sizeof sms, ", %lld %s", (long long)d->sm_count,
+                     words_of(model_text(m, (uint32_t)d->arch))->sms);
         const char *arch = model_text(m, (uint32_t)d->arch),
                    *driver = model_text(m, (uint32_t)d->driver),
                    *uuid = model_text(m, (uint32_t)d->uuid);

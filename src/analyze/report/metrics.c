@@ -2,6 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/findings.h"
 #include "analyze/insight/shortage.h"
 #include "analyze/report/page.h"
@@ -14,7 +15,7 @@ enum { SHORTAGE_MAX = 4096 };
 enum unit { UNIT_PERCENT, UNIT_CENTI, UNIT_BYTES, UNIT_RATE, UNIT_WATT, UNIT_PLAIN };
 
 struct metric_line {
-    const char *name;
+    const char *name; /* NULL: the vendor's word for the clock */
     unsigned column;
     enum unit unit;
     const char *suffix;
@@ -28,7 +29,7 @@ static const struct metric_line device_lines[] = {
     {"temperature", COL_device_metric_temperature, UNIT_PLAIN, " C"},
     {"memory temperature", COL_device_metric_temperature_memory, UNIT_PLAIN, " C"},
     {"hot spot", COL_device_metric_temperature_junction, UNIT_PLAIN, " C"},
-    {"SM clock", COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
+    {NULL, COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
     {"graphics clock", COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
     {"memory clock", COL_device_metric_clock_mem, UNIT_PLAIN, " MHz"},
     {"PCIe in", COL_device_metric_pcie_rx, UNIT_RATE, ""},
@@ -85,7 +86,7 @@ static void put_metrics(struct page *p, const struct metric_line *lines, size_t 
         const struct metric_sum *s = &sums[lines[i].column];
         if (!s->count)
             continue;
-        grid_put(&g, "%s", lines[i].name);
+        grid_put(&g, "%s", lines[i].name ? lines[i].name : model_words(p->model)->clock);
         put_value(&g, &lines[i], sum_metrics_mean(s));
         put_value(&g, &lines[i], (double)s->max);
         put_value(&g, &lines[i], (double)s->min);

@@ -2,6 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/findings.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
@@ -233,7 +234,9 @@ static void put_configs(struct page *p)
         grid_fini(&g);
         page_text(p, "none: the log does not tell how kernels were launched.");
     }
-    page_text(p, "waves: blocks / (blocks that all SMs hold at once); below 1, SMs stay empty.%s%s",
+    const struct words *w = model_words(p->model);
+    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s",
+              w->blocks, w->blocks, w->sms, w->sms,
               spills ? " local: bytes of a thread in memory: registers spilled, or arrays on its "
                        "stack."
                      : "",
@@ -357,7 +360,7 @@ static void put_graphs(struct page *p)
         snprintf(time, sizeof time, ", %s in the launch calls", units_time(text, w->graph_time));
     if (w->graph_unknown < w->graph_launches)
         snprintf(nodes, sizeof nodes, ", %s kernel nodes", units_count(text, w->graph_kernels));
-    page_heading(p, "CUDA graphs");
+    page_heading(p, model_words(p->model)->graphs);
     if (w->graph_launches)
         page_text(p, "%s launches%s%s.", units_count(text, (int64_t)w->graph_launches), time,
                   nodes);

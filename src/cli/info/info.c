@@ -5,6 +5,7 @@
  * One thread. */
 #include "cli/cmd.h"
 
+#include "analyze/common/words.h"
 #include "backend/backend.h"
 #include "base/buf.h"
 #include "base/file/file.h"
@@ -88,7 +89,7 @@ static void device_line(struct buf *b, const struct device_row *row, const struc
     if (row->memory_total != CELL_NULL)
         buf_printf(b, ", %.1f GiB", (double)row->memory_total / (1 << 30));
     if (row->sm_count != CELL_NULL)
-        buf_printf(b, ", %" PRId64 " SMs", row->sm_count);
+        buf_printf(b, ", %" PRId64 " %s", row->sm_count, words_of(t->arch)->sms);
     if (*t->arch)
         buf_printf(b, ", %s", t->arch);
     if (*t->pci)

@@ -148,6 +148,27 @@ TEST(occupancy_is_a_finding)
     run_free(&r);
 }
 
+/* The report has AMD's words: no unit, call or option of NVIDIA's. */
+TEST(words_are_amds)
+{
+    static const char *const others[] = {" SMs", "warp", "SASS", "CUDA", "cuda", "maxrregcount"};
+    struct run r;
+    struct child c;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2"));
+    check_counts(&r, "uncounted", 46, 0);
+    assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
+    const char *text = c.text[CHILD_OUT].data;
+    check_contains(&r, text, "104 CUs");
+    check_contains(&r, text, "HIP graphs");
+    check_contains(&r, text, "Scratch memory: 16 B a thread");
+    check_contains(&r, text, "workgroups that fit on a compute unit");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(text, others[i]))
+            fail_msg("'%s' in:\n%s", others[i], text);
+    child_free(&c);
+    run_free(&r);
+}
+
 /* The line that waits, and why the GPU was idle. */
 TEST(waits_have_lines_and_causes)
 {
@@ -306,7 +327,7 @@ TEST(devices_are_joined_by_address)
     {
         bool is_first_of_sdk = !strcmp(text_at(device, "pci"), "0001:63:00.0");
         assert_int_equal(int_at(device, "kernels"), is_first_of_sdk ? 20 : 0);
-        assert_int_equal(int_at(device, "index"), is_first_of_sdk ? 1 : 0); /* as AMD SMI counts */
+        assert_int_equal(int_at(device, "index"), is_first_of_sdk ? 1 : 0); /* by address */
         assert_true(strlen(text_at(device, "uuid")) > 4);
         with_kernels += int_at(device, "kernels") > 0;
     }
@@ -497,6 +518,7 @@ int main(void)
         cmocka_unit_test(nothing_claims_hardware),
         cmocka_unit_test(details),
         cmocka_unit_test(occupancy_is_a_finding),
+        cmocka_unit_test(words_are_amds),
         cmocka_unit_test(waits_have_lines_and_causes),
         cmocka_unit_test(roctx_ranges_are_scopes),
         cmocka_unit_test(code_is_taken_apart),

@@ -3,6 +3,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/report/page.h"
 
 /* Warp slots always set a limit: a row without it has no limits at all. */
@@ -42,11 +43,13 @@ static void put_row(const struct model *m, struct grid *g, size_t number,
 
 void page_occupancy(struct page *p)
 {
-    static const struct grid_column columns[] = {
-        {"#", GRID_RIGHT},           {"threads", GRID_RIGHT}, {"registers", GRID_RIGHT},
-        {"shared mem.", GRID_RIGHT}, {"warps", GRID_RIGHT},   {"blocks", GRID_RIGHT},
-        {"at once", GRID_RIGHT},     {"limiter", GRID_LEFT},
+    const struct words *w = model_words(p->model);
+    const struct grid_column columns[] = {
+        {"#", GRID_RIGHT},       {"threads", GRID_RIGHT}, {"registers", GRID_RIGHT},
+        {w->shared, GRID_RIGHT}, {w->warps, GRID_RIGHT},  {w->blocks, GRID_RIGHT},
+        {"at once", GRID_RIGHT}, {"limiter", GRID_LEFT},
     };
+    char heading[128];
     const struct sum_kernels *k = &p->model->kernels;
     struct grid g;
     size_t top = report_top(p->report);
@@ -63,11 +66,15 @@ void page_occupancy(struct page *p)
     if (buf_error(&g.text))
         p->code = p->code ? p->code : buf_error(&g.text);
     if (any) {
-        page_heading(p, "What limits occupancy: the blocks that fit on an SM by each resource");
+        snprintf(heading, sizeof heading,
+                 "What limits occupancy: the %s that fit on %s by each resource", w->blocks,
+                 w->an_sm);
+        page_heading(p, heading);
         page_grid(p, &g);
         page_text(p,
                   "at once: the least of the four. # as above, the heaviest configuration of each "
-                  "kernel; threads of one block.");
+                  "kernel; threads of one of the %s.",
+                  w->blocks);
     } else {
         grid_fini(&g);
     }
