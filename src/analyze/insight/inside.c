@@ -20,15 +20,14 @@ static double half_width(const struct idle_fork *f, const struct idle_branch *b)
     return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;
 }
 
-/* "45 % (± 20) in Trainer.training_step() at trainer.py:3700" */
+/* "45 % (± 20 points) in Trainer.training_step() at trainer.py:3700" */
 static void put_branch(const struct model *m, const struct idle_fork *f,
                        const struct idle_branch *b, struct buf *out)
 {
-    char share[UNITS_TEXT];
     double half = half_width(f, b);
-    buf_str(out, units_percent_short(share, (double)b->ns, (double)f->ns));
+    buf_printf(out, "%.0f %%", 100 * cells_share((double)b->ns, (double)f->ns));
     if (half > 0)
-        buf_printf(out, " (± %.0f)", half);
+        buf_printf(out, " (± %.0f points)", half);
     buf_str(out, " in ");
     stacks_put_step(m, &b->step, FUNCTION_WIDTH, out);
 }
@@ -37,7 +36,6 @@ int insight_inside(const struct model *m, struct insight *i, uint32_t causes, st
 {
     struct idle_fork f;
     struct buf first;
-    char share[UNITS_TEXT];
     int rc = idle_fork_find(m, i->place, causes, &f);
     if (rc || !f.count || f.ns <= 0)
         return rc;
@@ -50,7 +48,7 @@ int insight_inside(const struct model *m, struct insight *i, uint32_t causes, st
     if (100 * cells_share((double)most->ns, (double)f.ns) - half_width(&f, most) < SURE)
         return 0;
     buf_init(&first, TEXT_MAX);
-    buf_printf(&first, "%s of it in ", units_percent_short(share, (double)most->ns, (double)f.ns));
+    buf_printf(&first, "%.0f %% of it in ", 100 * cells_share((double)most->ns, (double)f.ns));
     stacks_put_function(m, most->step.function, FUNCTION_WIDTH, &first);
     rc = insight_say(&i->inside, &first);
     buf_fini(&first);

@@ -62,7 +62,8 @@ struct insight {
     const struct insight_rule *rule;
     enum insight_severity severity;
     char *title, *text; /* owned: a few words, and a sentence or two */
-    char *inside;       /* owned: "45 % of it in f()", what most of it is below the line; or NULL */
+    char *inside;       /* owned: "45 % of it in f()", what most of it is below the line, or, of a
+                           finding without a line, at which most of it is; or NULL */
     const char *next;   /* one step; a literal */
     uint32_t place;     /* in model.stacks; 0: no line */
     uint32_t file;      /* name: the line is one of device code; 0: none */

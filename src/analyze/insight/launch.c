@@ -1,8 +1,7 @@
 /* launch.c - storms of launches: kernels shorter than their launches. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
-#include "analyze/insight/insight.h"
-#include "analyze/model/idle/table.h"
+#include "analyze/insight/storm.h"
 #include "base/alloc.h"
 #include "base/err.h"
 
@@ -58,54 +57,44 @@ static int main_launcher(const struct model *m, struct insight_heaviest *out)
     return 0;
 }
 
-/* The line at which the host was for most of the time between launches, where looks tell it. */
-static int slow_line(const struct model *m, struct insight_heaviest *out, uint64_t *looks)
-{
-    struct idle_table t;
-    int rc = idle_table_make(m, &t);
-    for (size_t i = 0; !rc && i < t.lines; i++) {
-        const struct idle_row *r = &t.rows[i];
-        if (r->cause != IDLE_SLOW)
-            continue;
-        out->all = cells_sum(out->all, r->ns);
-        if (r->looks && r->ns > out->part && !stacks_place_at(&m->stacks, r->place)->mark) {
-            out->place = r->place;
-            out->part = r->ns;
-            out->half_width = r->half_width;
-            *looks = r->looks;
-        }
-    }
-    idle_table_fini(&t);
-    return rc;
-}
-
-/* Gives the finding its line: by looks at the host, else by the launches that have a stack. */
+/* Gives the finding its line: where the host spent most of the time, else what launched most. */
 static void own(const struct model *m, struct insight *i, const struct insight_heaviest *launcher,
-                const struct insight_heaviest *line, int64_t idle)
+                const struct storm_lines *lines, int64_t idle)
 {
-    struct insight_heaviest of_all = *line; /* looks tell of slow launches only */
-    of_all.all = idle;
-    insight_own(i, line->place ? &of_all : launcher);
-    if (i->place && line->place)
-        i->half_width =
-            line->half_width == CELL_NULL ? CELL_NULL : sum_idle_of_run(m, line->half_width);
+    const struct storm_line *l = &lines->most[0];
+    struct insight_heaviest of_all = {.place = l->place, .part = l->ns, .all = idle};
+    insight_own(i, lines->count ? &of_all : launcher);
+    if (!i->place || !lines->count)
+        return;
+    int64_t half = storm_line_half_width(l);
+    i->half_width = half == CELL_NULL ? CELL_NULL : sum_idle_of_run(m, half);
 }
 
-/* Names the line: by looks at the host, else by the launches that have a stack. */
-static void put_line(const struct model *m, const struct insight_heaviest *launcher,
-                     const struct insight_heaviest *line, uint64_t looks, int64_t idle,
-                     struct buf *out)
+/* Names the lines: where the host spent the time, else those of the launches that have a stack. */
+static void put_lines(const struct model *m, const struct insight_heaviest *launcher,
+                      const struct storm_lines *lines, int64_t idle, struct buf *out)
 {
     char a[UNITS_TEXT];
-    if (!line->place)
+    if (!lines->count)
         insight_put_heaviest(m, launcher, " of all launches", out);
     buf_printf(out, ". A launch takes longer than that: the GPU was idle for %s between them",
                units_time(a, idle));
-    if (line->place) {
-        insight_put_heaviest(m, line, " of the time before slow launches the host was", out);
-        buf_printf(out, ", by %s samples", units_count(a, (int64_t)looks));
-    }
+    storm_lines_put(m, lines, out);
     buf_char(out, '.');
+}
+
+/* Says what is below the finding's line; of a finding without a line, which line has most. */
+static int put_inside(const struct model *m, struct insight *i, const struct storm_lines *lines,
+                      struct buf *text)
+{
+    struct buf first;
+    if (i->place)
+        return lines->count ? insight_inside(m, i, 1u << IDLE_SLOW, text) : 0;
+    buf_init(&first, TEXT_MAX);
+    storm_lines_put_first(m, lines, &first);
+    int rc = *buf_cstr(&first) ? insight_say(&i->inside, &first) : buf_error(&first);
+    buf_fini(&first);
+    return rc;
 }
 
 int insight_launch_storm(const struct model *m, struct insights *to)
@@ -114,8 +103,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     struct storm s = count_tiny(m);
     struct insight *i;
     struct buf text;
-    struct insight_heaviest launcher, line = {0};
-    uint64_t looks = 0;
+    struct insight_heaviest launcher;
+    struct storm_lines lines;
     struct insight_idle slow = insight_idle_of(m, IDLE_SLOW);
     struct insight_idle between = insight_idle_of(m, IDLE_BETWEEN);
     int64_t idle = cells_sum(slow.time, between.time);
@@ -127,12 +116,12 @@ int insight_launch_storm(const struct model *m, struct insights *to)
         return 0;
     int rc = insight_add(to, "launch_storm", &i);
     rc = rc ? rc : main_launcher(m, &launcher);
-    rc = rc ? rc : slow_line(m, &line, &looks);
+    rc = rc ? rc : storm_lines_find(m, &lines);
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->gives_back = cells_sum(idle, s.floor);
-    own(m, i, &launcher, &line, cells_sum(slow.all, between.all));
+    own(m, i, &launcher, &lines, cells_sum(slow.all, between.all));
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "launches", (int64_t)s.tiny);
     insight_fact(i, "all_launches", (int64_t)s.all);
@@ -146,14 +135,13 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
-    put_line(m, &launcher, &line, looks, cells_sum(slow.all, between.all), &text);
+    put_lines(m, &launcher, &lines, cells_sum(slow.all, between.all), &text);
     if (insight_is_share(m, s.floor, INSIGHT_worth, 1000))
         buf_printf(&text,
                    " Of the kernels' own time %s is what any kernel takes, however little it does: "
                    "fused ones save that as well.",
                    units_time(a, s.floor));
-    if (line.place && i->place == line.place)
-        rc = rc ? rc : insight_inside(m, i, 1u << IDLE_SLOW, &text);
+    rc = rc ? rc : put_inside(m, i, &lines, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

@@ -192,6 +192,8 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
         buf_str(out, ": idle until the launches");
     if (i->place)
         insight_put_where(m, i->place, out);
+    else if (i->inside)
+        buf_printf(out, ", %s", i->inside);
     if (i->kernel) {
         buf_str(out, ": ");
         insight_put_kernel(m, i->kernel, out);

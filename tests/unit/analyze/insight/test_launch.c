@@ -55,6 +55,85 @@ TEST(test_storm)
     finder_end();
 }
 
+/* Batches of tiny kernels at two lines by turns; of `of` batches the first line has `first`. */
+static void storm_at(int64_t first_line, int64_t other_line, int first, int of, bool looks)
+{
+    enum { BATCHES = 120, BATCH = 20 };
+    struct program *p = &finder.p;
+    make_log_config(&p->log, 1, program_name(p, "tiny"));
+    for (int i = 0; i < BATCHES; i++) {
+        int64_t line = i % of < first ? first_line : other_line;
+        for (int k = 0; k < BATCH; k++) {
+            p->now = p->gpu > p->now ? p->gpu : p->now;
+            if (looks && k == BATCH / 2)
+                program_look(p, p->now + 10000, 1, line, IDLE_RUNNING);
+            program_work(p, 30000);
+            if (k == BATCH - 1)
+                program_capture(p, 2, 1, line);
+            program_launch(p, (struct program_kernel){.ns = 2500, .config = 1});
+        }
+    }
+    finder_look();
+}
+
+/* A storm names its lines with share and error, and is the one's that has half. */
+TEST(test_storm_of_lines)
+{
+    finder_begin("two lines");
+    int64_t a = finder_python("a.py", "f", 10), b = finder_python("b.py", "g", 20);
+    storm_at(a, b, 2, 5, true);
+    const struct insight *i = finder_find("launch_storm", "b.py:20");
+    assert_non_null(i);
+    assert_true(i->half_width > 0);
+    assert_non_null(strstr(i->text, "of the time before slow launches the host spent 60 % (± "));
+    assert_non_null(strstr(i->text, " points) at b.py:20 in g() and 40 % (± "));
+    assert_non_null(strstr(i->text, " points) at a.py:10 in f(), by 120 samples"));
+    finder_end();
+
+    finder_begin("stacks alone"); /* what ended the time has no error */
+    a = finder_python("a.py", "f", 10);
+    b = finder_python("b.py", "g", 20);
+    storm_at(a, b, 4, 5, false);
+    i = finder_find("launch_storm", "a.py:10");
+    assert_non_null(i);
+    assert_true(i->half_width == CELL_NULL);
+    assert_non_null(strstr(i->text, "the host spent 80 % at a.py:10 in f() and 20 % at b.py:20 in "
+                                    "g(), by the launches that have a stack"));
+    finder_end();
+}
+
+/* Four lines: none has half, and the first screen names the one with most. */
+TEST(test_storm_without_a_line)
+{
+    finder_begin("four lines");
+    int64_t lines[4] = {finder_python("a.py", "f", 10), finder_python("b.py", "g", 20),
+                        finder_python("c.py", "h", 30), finder_python("d.py", "i", 40)};
+    struct program *p = &finder.p;
+    make_log_config(&p->log, 1, program_name(p, "tiny"));
+    for (int i = 0; i < 120; i++) {
+        int64_t line = lines[i % 10 < 4 ? 0 : i % 10 < 7 ? 1 : i % 10 < 9 ? 2 : 3];
+        for (int k = 0; k < 20; k++) {
+            p->now = p->gpu > p->now ? p->gpu : p->now;
+            if (k == 10)
+                program_look(p, p->now + 10000, 1, line, IDLE_RUNNING);
+            program_work(p, 30000);
+            program_launch(p, (struct program_kernel){.ns = 2500, .config = 1, .thread = 1});
+        }
+        program_capture(p, 2, 1, line);
+    }
+    finder_look();
+    const struct insight *i = finder_find("launch_storm", "");
+    assert_non_null(i);
+    assert_int_equal(i->place, 0);
+    assert_non_null(strstr(i->text, "the host spent 40 % (± "));
+    assert_non_null(strstr(i->text, " points) at a.py:10 in f(), 30 % (± "));
+    assert_null(strstr(i->text, "d.py")); /* three are named */
+    assert_non_null(i->inside);
+    assert_int_equal(strncmp(i->inside, "40 % ± ", strlen("40 % ± ")), 0);
+    assert_non_null(strstr(i->inside, " at a.py:10"));
+    finder_end();
+}
+
 TEST(test_late)
 {
     finder_begin("late");
@@ -156,9 +235,9 @@ TEST(test_inside)
     at_line(10, log, step, 3000000, 3, 1);
     finder_look();
     const struct insight *i = finder_find("late_launch", "fit.py:4");
-    assert_string_equal(i->inside, "75.0% of it in Fetcher.next()");
-    assert_non_null(strstr(i->text, " Inside it: 75.0% (± 8) in fetch.py:12 Fetcher.next(), 25.0% "
-                                    "(± 8) in log.py:8 write()."));
+    assert_string_equal(i->inside, "75 % of it in Fetcher.next()");
+    assert_non_null(strstr(i->text, " Inside it: 75 % (± 8 points) in fetch.py:12 Fetcher.next(), "
+                                    "25 % (± 8 points) in log.py:8 write()."));
     finder_without_memory();
     finder_end();
 }
@@ -412,6 +491,8 @@ TEST(test_slices)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_storm),
+                                       cmocka_unit_test(test_storm_of_lines),
+                                       cmocka_unit_test(test_storm_without_a_line),
                                        cmocka_unit_test(test_late),
                                        cmocka_unit_test(test_idle),
                                        cmocka_unit_test(test_lines),

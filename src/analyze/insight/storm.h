@@ -1,0 +1,39 @@
+/* storm.h - the lines of a storm of launches: where the host spent the time before slow launches.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_INSIGHT_STORM_H
+#define GPUFL_ANALYZE_INSIGHT_STORM_H
+
+#include "analyze/insight/insight.h"
+
+enum { STORM_LINES = 3 };
+
+/* A line's part of that time. */
+struct storm_line {
+    uint32_t place;
+    int64_t ns;
+    int64_t ended;   /* ns of it of which only the launch that ended them is known */
+    double variance; /* ns² at 95 % of the rest */
+    uint64_t looks;
+};
+
+struct storm_lines {
+    struct storm_line most[STORM_LINES]; /* those with most of the time, the largest first */
+    size_t count;
+    int64_t all; /* ns before slow launches */
+};
+
+/* Finds the lines. 0 or GPUFL_E_NOMEM. */
+int storm_lines_find(const struct model *m, struct storm_lines *out);
+
+/* The half width of the line's part at 95 %, ns; CELL_NULL: unknown, most of it has no looks. */
+int64_t storm_line_half_width(const struct storm_line *l);
+
+/* "; of the time before slow launches the host spent 42 % (± 7 points) at a.py:21 in f() and 41 %
+ * (± 10 points) at a.py:23 in f(), by 18 samples"; nothing where no line has a tenth. */
+void storm_lines_put(const struct model *m, const struct storm_lines *s, struct buf *out);
+
+/* "42 % ± 7 at a.py:21": the line with most, for the first screen of a finding about all of them;
+ * nothing where no line has a tenth. */
+void storm_lines_put_first(const struct model *m, const struct storm_lines *s, struct buf *out);
+
+#endif
