@@ -39,6 +39,30 @@ async function taken(page, button) {
   return file.path();
 }
 
+/** What comes late, the editor and what the tables are, pushes nothing down that people see already. */
+async function stands(page) {
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  for (const late of [/\/assets\/Editor-/, /\/sql\/tables/])
+    await page.route(late, async (route) => {
+      await held;
+      await route.continue();
+    });
+  await page.goto(`${origin}/sql`);
+  await page.getByText("train_loop ·").first().waitFor();
+  await page.getByText("Nothing asked yet").waitFor();
+  const tops = () => page.evaluate(() => [...document.querySelectorAll(".sql-page h2, .sql-page .button-main")].map((part) => [part.innerText, part.getBoundingClientRect().top]));
+  const before = await tops();
+  release();
+  await editor(page).waitFor();
+  await page.getByRole("region", { name: "Tables and columns" }).getByText("kernels", { exact: true }).first().waitFor();
+  const after = new Map(await tops());
+  for (const [what, top] of before) check(Math.abs(after.get(what) - top) < 1, `${what} stood at ${top} px and stands at ${after.get(what)} px`);
+  check(before.length >= 2, `parts that stood before: ${JSON.stringify(before)}`);
+  await page.unroute(/\/assets\/Editor-/);
+  await page.unroute(/\/sql\/tables/);
+}
+
 async function completes(page) {
   await editor(page).click();
   await page.keyboard.press("Control+A");
@@ -168,6 +192,7 @@ try {
   await page.getByRole("link", { name: "SQL", exact: true }).click();
   await page.getByText("train_loop ·").first().waitFor(); // the newest session is chosen
   await t.picture(page, "sql", { wide: false });
+  await stands(page);
   await completes(page);
   await wrongPlace(page);
   await questions(page);

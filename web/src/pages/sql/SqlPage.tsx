@@ -7,6 +7,7 @@ import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { date } from "../../format/format";
 import { go, href, useQuery, withQuery } from "../../router/router";
+import { en } from "../../text/en";
 import { sql as text } from "../../text/sql";
 import { part } from "../../ui/Boundary";
 import { CopyButton } from "../../ui/forms";
@@ -19,7 +20,7 @@ import { questionsIn, type Question } from "./questions";
 import { Result, type Ran } from "./Result";
 import "./sql.css";
 
-const Editor = part(() => import("./Editor"), (m) => m.default, <Skeleton rows={3} />);
+const Editor = part(() => import("./Editor"), (m) => m.default, <div className="sql-editor skeleton" role="status" aria-label={en.states.loading} />);
 
 const ADDRESS_MOST = 6000; // letters of a statement that an address carries
 const SESSIONS_MOST = 32; // as the server says
@@ -233,8 +234,13 @@ export function SqlPage() {
           {!problem && !ran && (busy ? <Skeleton /> : <Empty title={text.nothing} text={text.nothingText} />)}
         </div>
         <div className="stack">
-          {(schema.data || schema.problem) && <Questions questions={questions} onChoose={(chosen) => run(chosen.sql, chosen)} />}
-          <Tables shapes={shapes} />
+          {/* Both know what they hold from one answer: neither pushes the other down. */}
+          {(schema.data || schema.problem) && (
+            <>
+              <Questions questions={questions} onChoose={(chosen) => run(chosen.sql, chosen)} />
+              <Tables shapes={shapes} />
+            </>
+          )}
         </div>
       </div>
     </>
