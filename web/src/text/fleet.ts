@@ -43,7 +43,6 @@ export const fleet = {
   watched: {
     title: "What the monitor saw",
     aside: "Samples of gpufl-monitor, a session a day (UTC).",
-    none: "No gpufl-monitor of this host sent a session that began in these days.",
     well: "It found no GPU that is held without work, held down by heat or hardware, or failing.",
     findings: "What the monitor found",
     which: "Which session of the monitor is shown",

@@ -109,7 +109,7 @@ function Plots({ session }: { session: RowSession }) {
   );
 }
 
-/** from, to: ns since the epoch, as the API takes them. */
+/** Nothing where no monitor sent a session of these days. from, to: ns since the epoch, as the API takes them. */
 export function Watched({ name, from, to }: { name: string; from: string; to: string }) {
   const asked = useApi("sessions", { host: name, app: MONITOR, from, to, limit: CHOICES_MOST }, FRESH);
   const found = useApi("findings", { host: name, app: MONITOR, from, to, limit: FINDINGS_MOST }, FRESH);
@@ -118,19 +118,19 @@ export function Watched({ name, from, to }: { name: string; from: string; to: st
   if (!asked.data) return <Skeleton rows={6} />;
   const rows = asked.data.rows;
   const session = chosenOf(rows, wanted);
+  if (!session) return null;
   const findings = ofMonitor(found.data?.rows ?? []);
   return (
     <Panel title={text.title} aside={text.aside}>
       <div className="panel-body stack">
-        {!session && <p className="quiet">{text.none}</p>}
-        {session && found.problem && !found.data && <ProblemView problem={found.problem} again={found.again} />}
-        {session && found.data && findings.length === 0 && <p className="quiet">{text.well}</p>}
+        {found.problem && !found.data && <ProblemView problem={found.problem} again={found.again} />}
+        {found.data && findings.length === 0 && <p className="quiet">{text.well}</p>}
         {findings.length > 0 && <Listing label={text.findings} columns={columns} rows={findings} keyOf={(row) => `${row.session} ${row.number}`} />}
-        {rows.length > 1 && session && (
+        {rows.length > 1 && (
           <Choices label={text.which} value={session.id} options={rows.map((row) => ({ value: row.id, label: date(row.started) }))} onChange={(id) => choose(id === rows[0]!.id ? "" : id)} />
         )}
-        {session && <Events key={`events ${session.id}`} session={session} />}
-        {session && <Plots key={session.id} session={session} />}
+        <Events key={`events ${session.id}`} session={session} />
+        <Plots key={session.id} session={session} />
       </div>
     </Panel>
   );
