@@ -1,6 +1,7 @@
 // Names with what was searched for, where a part of the GPU's time leads, and the longest gap of a cause.
 import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
+import { lineKey } from "../src/pages/insights/causes";
 import { findingOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
 import { cutMiddle } from "../src/timeline/names";
@@ -31,9 +32,10 @@ describe("titles of rows that have little room", () => {
 });
 
 describe("parts of the GPU's time", () => {
-  const lines = idleLinesOf({ idle: { lines: [{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 9 }, { cause: "late_launch", place: null, file: null, line: null, idle_ns: 5 }] } });
+  const lines = idleLinesOf({ idle: { lines: [{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 9 }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 4, ended_by: true }, { cause: "late_launch", place: null, file: null, line: null, idle_ns: 5 }] } });
   const finding = (rule: string, line: number) => ({ rule, file: "/a.py", line });
-  it("lines without a place are left out", () => expect(lines).toEqual([{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, ns: 9 }]));
+  it("lines without a place are left out", () => expect(lines).toEqual([{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, ns: 9, ended: false }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, ns: 4, ended: true }]));
+  it("one line with time of several causes has an address for each", () => expect(lines.map(lineKey)).toEqual(["at:late_launch:/a.py:2", "at:copy.ended:/a.py:2"]));
   it("lead to the finding at their first line", () => expect(findingOf("late_launch", lines, [finding("late_launch", 1), finding("late_launch", 2)])?.line).toBe(2));
   it("lead to no finding of another cause", () => expect(findingOf("late_launch", lines, [finding("sync_line", 2)])).toBeUndefined());
   it("of waits in a loop the loop is told", () => expect(findingOf("host_sync", [], [finding("sync_line", 1), finding("sync_loop", 1)])?.rule).toBe("sync_loop"));

@@ -117,13 +117,14 @@ export interface IdleLine {
   file: string;
   line: number;
   ns: number;
+  ended: boolean; // the line launched the work that ended the time, and need not have taken it
 }
 
 /** Those whose text can be opened, in the report's order: most idle time first. */
 export const idleLinesOf = (part: unknown): IdleLine[] =>
   list(raw(raw(part).idle).lines).flatMap((row) => {
     const [place, file, line] = [word(row.place), word(row.file), numberOf(row.line)];
-    return place && file && line ? [{ cause: word(row.cause), place, file, line, ns: numberOf(row.idle_ns) ?? 0 }] : [];
+    return place && file && line ? [{ cause: word(row.cause), place, file, line, ns: numberOf(row.idle_ns) ?? 0, ended: row.ended_by === true }] : [];
   });
 
 /** In the order of the findings. */

@@ -114,6 +114,7 @@ export const en = {
     partText: "Shows where this part leads",
     summary: "The session in sentences",
     toFinding: "Its finding",
+    ended: "until its work came",
     longestGap: "Longest gap on the timeline",
     more: (n: number) => `${n} more ${n === 1 ? "finding" : "findings"}`,
     answerNone: "What to change: nothing stands out",

@@ -6,6 +6,7 @@ export const evidence = {
     calls: "Calls",
     blocked_ns: "Host blocked",
     gpu_idle_ns: "GPU idle because of it",
+    gpu_idle_ended_ns: "GPU idle until its work came",
     gpu_idle_without_waits_less_ns: "GPU idle saved if the host did not wait here, at most",
     gpu_idle_without_waits_less_least_ns: "GPU idle saved if the host did not wait here, at least",
     stuck_ns: "GPU idle while the thread could not run",

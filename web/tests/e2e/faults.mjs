@@ -7,7 +7,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { bar, folded, lines, names, small } from "./steps_answer.mjs";
+import { bar, folded, lines, names, shares, small } from "./steps_answer.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
 
@@ -69,6 +69,10 @@ async function made(key) {
   await send(origin, key, alike, "device", alike.kernels([[0, 1e6, 1, 0]], { streams: 1, names: NAMES.slice(0, 1) }));
   await send(origin, key, alike, "system", alike.end(1e9));
   await complete(origin, key, alike);
+  const idle = session("faults-idle", "no GPU work was recorded", host);
+  await send(origin, key, idle, "scope", idle.scopes([[0, 9e8, 0]], ["step"]));
+  await send(origin, key, idle, "system", idle.end(1e9));
+  await complete(origin, key, idle);
   const lossy = session("faults-lossy", "one kernel in 4000 is lost", host);
   const ledger = { type: "ledger", rows: 1, time: BEGIN + 9e8, final: 1, launches: 4000, graph_launches: 0, graph_kernels: 0, kernels_recorded: 3999, kernels_written: 3999, lost_driver: 1 };
   await send(origin, key, lossy, "device", lossy.kernels(Array.from({ length: 3999 }, (_, at) => [at * 2e5, 1e5, 1, 0]), { streams: 1, names: NAMES.slice(1, 2) }));
@@ -174,6 +178,48 @@ async function flame(page) {
   await open(page, "/sessions/faults-stacks/kernels/10");
   const heads = await page.getByRole("region", { name: "Launches" }).locator("th").allInnerTexts();
   check(heads.some((head) => head.startsWith("Stream")) && !heads.some((head) => /Graph|Thread/.test(head)), `launches: columns ${heads}`);
+}
+
+/** The table beside the graph has frames with time of their own alone, most first. */
+async function selves(page, _, { hf }) {
+  await open(page, `/sessions/${hf}/flame?tree=${encodeURIComponent("host blocked")}`);
+  const rows = page.getByRole("region", { name: "Frames that take most themselves" }).locator("tbody tr");
+  await rows.first().waitFor();
+  const own = await rows.evaluateAll((all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText)));
+  check(own.length > 2 && own.every((cells) => !cells.some((cell) => /^0(\.0)?\s(ns|%)$/.test(cell))), `flame: frames without time of their own: ${JSON.stringify(own)}`);
+}
+
+/** The strip with the whole session says what it shows, and is empty, and says so, where no GPU work was recorded. */
+async function strip(_, __, { hf }) {
+  const page = await visitor(context, origin);
+  await page.addInitScript(() => {
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    window.written = new Set();
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+      if (this.canvas.classList.contains("tl-mini")) window.written.add(text);
+      return fillText.call(this, text, ...rest);
+    };
+  });
+  const look = async (id) => {
+    await page.goto(`${origin}/sessions/${id}/timeline`);
+    await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+    return page.evaluate(() => {
+      const { scene } = window.gpuflTimeline;
+      const canvas = document.querySelector("canvas.tl-mini");
+      const pen = canvas.getContext("2d");
+      const bar = scene.colours.series["--series-1"];
+      const [red, green, blue] = [1, 3, 5].map((at) => parseInt(bar.slice(at, at + 2), 16));
+      const { data } = pen.getImageData(0, 0, canvas.width, canvas.height);
+      let bars = 0;
+      for (let at = 0; at < data.length; at += 4) if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) bars++;
+      return { bar, bars: bars / (data.length / 4), words: [...window.written] };
+    });
+  };
+  const work = await look(hf);
+  check(work.bars > 0.02 && work.words.includes("GPU work, whole session") && !work.words.includes("No GPU work was recorded."), `strip: of a session with work: ${JSON.stringify(work)}`);
+  const none = await look("faults-idle");
+  check(none.bars === 0 && none.words.includes("No GPU work was recorded."), `strip: of a session without: ${JSON.stringify(none)}`);
+  await page.close();
 }
 
 /** A key that is too short is said so in the words of the form, before anything is sent. */
@@ -303,8 +349,8 @@ async function local() {
   }
 }
 
-const answer = Object.fromEntries(Object.entries({ bar, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, lossy, launched, ownCode, flame, secret, evidence, trends, system, fleet, kernels, local };
+const answer = Object.fromEntries(Object.entries({ bar, shares, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);
@@ -314,7 +360,7 @@ try {
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
   server.upload(key, trained);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 8);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 9);
   const { rows } = await ask(page, "sessions");
   const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
   await t.walk(page, steps, deep, { hf, id });

@@ -135,6 +135,8 @@ try {
   const number = (await rows("streams")).find((row) => row.id === kernel.stream)?.number;
   check(number === null || words.includes(`stream ${number},`), `kernel: the driver's stream number ${number}`);
   check(await page.evaluate(() => !window.gpuflTimeline.scene.layout.rows.some(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source)), "metrics are hidden in a view shorter than their period");
+  const target = new URL(await details.getByRole("link", { name: "All launches of this kernel" }).getAttribute("href"), origin);
+  check(target.searchParams.get("line")?.endsWith(`/${lineOf(launch.stack)}`) === true, `kernel: its page opens at the line of the launch: ${target.search}`);
   await uncovered();
   await shots("sourced-kernel");
 

@@ -9,6 +9,13 @@ const drawn = (page) => page.waitForFunction(() => window.gpuflTimeline?.shown.r
 const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
 const rowsOf = ({ rows, columns, data }) => Array.from({ length: rows }, (_, at) => Object.fromEntries(columns.map((name) => [name, data[name][at]])));
 
+const UNITS = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9 };
+/** Whether a time with three digits, as pages have it, is that many ns. */
+const near = (text, ns) => {
+  const [, value, unit] = /^([\d.]+) (\S+)$/.exec(text) ?? [];
+  return Math.abs(Number(value) * UNITS[unit] - ns) <= ns / 150;
+};
+
 /** What the page must link to, from the server's own documents. */
 async function longestOf(page, session, cause, from) {
   const { causes, gaps } = await ask(page, `sessions/${session}/timeline`);
@@ -45,6 +52,40 @@ export async function bar({ page, t, origin, hf }) {
   await page.waitForFunction((start) => window.gpuflTimeline.scene.selected?.hit.start === start, gap.start);
   await page.locator(".tl-below").getByRole("button", { name: /^hf_train\.py:\d+$/ }).first().waitFor();
   await t.shots(page, "answer-gap");
+}
+
+/** No line is told of more idle time than is its own: beside each line of a part stands the line's own time of that cause, and
+ * the line's window says the same. Where a finding names a line, its window says no more than all idle time at that line. */
+export async function shares({ page, t, origin, hf }) {
+  const told = await ask(page, `sessions/${hf}/summary`);
+  const plain = (text) => text.replaceAll("\u202f", " ");
+  let lines = 0;
+  for (const part of told.time.parts.filter(({ idle, permille }) => idle && permille > 0)) {
+    await page.goto(`${origin}/sessions/${hf}/insights?part=${part.part}`);
+    const shown = page.locator(".time-part");
+    await shown.waitFor();
+    const wanted = told.idle.lines.filter(({ cause, file, line }) => cause === part.part && file && line).slice(0, 3);
+    const places = shown.locator("span:has(> button.place)");
+    const rows = await places.evaluateAll((all) => all.map((row) => [row.querySelector("button").innerText, row.querySelector(".number").innerText]));
+    t.check((await places.allInnerTexts()).every((text, at) => text.includes("until its work came") === (wanted[at]?.ended_by ?? false)), `shares: which lines ended the time of ${part.name}: ${await places.allInnerTexts()}`);
+    t.check(rows.length === wanted.length, `shares: lines of ${part.name}: ${JSON.stringify(rows)}, not ${wanted.map(({ place }) => place)}`);
+    for (const [at, [place, time]] of rows.entries()) {
+      const { idle_ns: ns } = wanted[at];
+      t.check(place === wanted[at].place && near(plain(time), ns), `shares: ${place} of ${part.name}: ${time}, not ${ns} ns`);
+      t.check(ns <= part.ns * 1.001, `shares: ${place} has ${ns} ns of the ${part.ns} ns of ${part.name}`);
+      await shown.locator("button.place").nth(at).click();
+      const said = plain(await page.getByRole("dialog").locator(".stat", { hasText: wanted[at].ended_by ? "GPU idle until its work came" : "GPU idle because of it" }).locator("dd").innerText());
+      t.check(said === plain(time), `shares: the window of ${place} says ${said}, beside the line stands ${time}`);
+      await page.keyboard.press("Escape");
+      lines++;
+    }
+  }
+  t.check(lines > 5, `shares: ${lines} lines were looked at`);
+  const { insights } = await ask(page, `sessions/${hf}/insights`);
+  for (const { id, file, line, place, evidence } of insights.filter((found) => found.file && typeof found.evidence.gpu_idle_ns === "number")) {
+    const own = told.idle.lines.filter((row) => row.file === file && row.line === line).reduce((sum, row) => sum + row.idle_ns, 0);
+    t.check(evidence.gpu_idle_ns <= own * 1.001 || evidence.lines > 1, `shares: ${id} gives ${place} ${evidence.gpu_idle_ns} ns of the ${own} ns that are the line's own`);
+  }
 }
 
 export async function folded({ page, t, origin, deep }) {

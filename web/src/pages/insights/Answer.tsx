@@ -8,7 +8,7 @@ import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
 import { Panel } from "../../ui/parts";
-import { findingOf, linesOf } from "./causes";
+import { findingOf, lineKey, linesOf } from "./causes";
 
 const text = en.insights;
 const LINES = 3; // of a part
@@ -23,9 +23,6 @@ interface Told {
   onLine: (line: string) => void;
   onFinding: (finding: RowFinding) => void;
 }
-
-/** A line in the address, apart from those of findings. */
-export const lineKey = ({ file, line }: { file: string; line: number }): string => `at:${file}:${line}`;
 
 /** Where one part of the time leads. */
 function Part({ part, told: { session, lines, findings, startUp, onLine, onFinding } }: { part: TimePart; told: Told }) {
@@ -43,6 +40,7 @@ function Part({ part, told: { session, lines, findings, startUp, onLine, onFindi
             {line.place}
           </button>{" "}
           <span className="quiet small number">{duration(line.ns)}</span>
+          {line.ended && <span className="quiet small"> {text.ended}</span>}
         </span>
       ))}
       {finding && (

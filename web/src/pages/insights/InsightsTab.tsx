@@ -13,7 +13,8 @@ import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
-import { First, lineKey } from "./Answer";
+import { First } from "./Answer";
+import { lineKey } from "./causes";
 import { boundOf, inOrder, onTimeline } from "./source";
 
 /** Comes when a line is first opened. */
@@ -149,7 +150,7 @@ export function InsightsTab({ session }: TabProps) {
     setRound((n) => n + 1);
   };
   const idle = lines.find((one) => lineKey(one) === line);
-  const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={{ gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
+  const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
   const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);

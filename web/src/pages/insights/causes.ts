@@ -20,6 +20,9 @@ interface About {
   line: number | null;
 }
 
+/** A cause's line in the address, apart from those of findings: one line may have time of several causes. */
+export const lineKey = ({ cause, ended, file, line }: Pick<IdleLine, "cause" | "ended" | "file" | "line">): string => `at:${cause}${ended ? ".ended" : ""}:${file}:${line}`;
+
 export const linesOf = (part: string, lines: readonly IdleLine[], most: number): IdleLine[] => lines.filter(({ cause }) => cause === part).slice(0, most);
 
 /** The finding at the cause's first line, else the first one of a rule about the cause. */
