@@ -151,7 +151,7 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
 }
 
 const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
-  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(289px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(281px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
   amount("calls", "80px"),
@@ -163,7 +163,7 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
   ...(reported ? REPORTED : []),
   ...(stalls ? [stall] : []),
   amount("configs", "124px"),
-  amount("streams", "76px"),
+  amount("streams", "84px"),
 ];
 
 /** What stands beside the times. Without the server's analysis there are no samples, which is no error of
