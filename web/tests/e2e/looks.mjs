@@ -34,7 +34,8 @@ async function visitor(theme) {
       for (const entry of list.getEntries()) {
         if (entry.hadRecentInput) continue;
         window.shift += entry.value;
-        window.shifted.push(...entry.sources.map((source) => `${entry.value.toFixed(3)} ${source.node?.outerHTML?.slice(0, 90) ?? source.node?.textContent?.slice(0, 40)}`));
+        const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join();
+        window.shifted.push(...entry.sources.map((source) => `${entry.value.toFixed(3)} from ${place(source.previousRect)} to ${place(source.currentRect)} ${source.node?.outerHTML?.slice(0, 90) ?? source.node?.textContent?.slice(0, 40)}`));
       }
     }).observe({ type: "layout-shift", buffered: true });
   }, theme);
