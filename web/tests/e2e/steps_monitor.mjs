@@ -50,7 +50,9 @@ export async function watched({ page, t, origin, bin, server, key, folder, host,
   const query = `?from=${DAY}&to=${DAY}`;
   const panel = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "What the monitor saw" }) });
   await page.goto(`${origin}/hosts/${host}${query}`);
-  await panel.getByText("No gpufl-monitor of this host sent a session").waitFor();
+  await page.getByText("Sessions in these days").first().waitFor();
+  await rest(page);
+  t.check((await panel.count()) === 0, "host: a panel of the monitor without a session of it");
 
   server.upload(key, aDay(bin, folder));
   await until(page, async (of) => (await (await fetch(`/api/v1/sessions?${of}`)).json()).rows.some((row) => row.analyzed), ofHost);
