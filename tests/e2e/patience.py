@@ -6,10 +6,16 @@ import os
 import time
 
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
-PATIENCE = 60 if SLOW == 1 else 240  # s; ctest waits 600 or more for a file of tests
+# s; ctest waits 600 or more for a file of tests. A run of an hour beside other work is given more by hand.
+PATIENCE = float(os.environ.get("GPUFL_PATIENCE") or (60 if SLOW == 1 else 240))
 STANDS_STILL = 280  # s; no file of tests takes half as long
 
 faulthandler.dump_traceback_later(STANDS_STILL, repeat=True)
+
+
+def runs_for(seconds):
+    """The file of tests is busy for so long before it can stand still."""
+    faulthandler.dump_traceback_later(STANDS_STILL + seconds, repeat=True)
 
 
 def until(what, said, patience=PATIENCE):

@@ -27,7 +27,7 @@ import live_server
 from agent_run import Agent, Log, letters, unzst
 from faulty import FAULTS, Proxy
 from namespace import Loopback
-from patience import PATIENCE, until
+from patience import PATIENCE, runs_for, until
 
 AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
@@ -220,4 +220,5 @@ class Faults(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    runs_for(SECONDS)
     unittest.main(argv=sys.argv[:1])

@@ -22,7 +22,7 @@ import unittest
 import live_server
 from agent_run import Log, letters
 from kafka_run import Brokers, KafkaAgent, aside, metrics, positions, quick_group, until_stored
-from patience import PATIENCE, until
+from patience import PATIENCE, runs_for, until
 
 AGENT, SERVER, MOCK = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 10
@@ -196,4 +196,5 @@ class Group(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    runs_for(SECONDS)
     unittest.main(argv=sys.argv[:1])

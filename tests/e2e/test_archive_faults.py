@@ -22,7 +22,7 @@ import unittest
 import ingest_server
 import s3_run
 from agent_run import Agent, Log, plain
-from patience import PATIENCE, until
+from patience import PATIENCE, runs_for, until
 
 AGENT = pathlib.Path(sys.argv[1]).absolute()
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 5
@@ -175,4 +175,5 @@ class FullDisk(Case):
 
 
 if __name__ == "__main__":
+    runs_for(SECONDS)
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
