@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [wire] [archive] [--build DIR] [--megabytes N] …`.
+"""What gpufl-agent costs: `run.py [throughput] [idle] [latency] [live] [fleet] [wire] [archive] [--build DIR] [--megabytes N] …`.
 
 throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (and `gzip -1`) alone over the same bytes,
             interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.
 idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
 latency     Write to arrival of single lines, one a second in each of 8 sessions.
 live        Write to a real server's counts of the session, as a page that follows its events asks for them.
+fleet       Write to a real server's newest samples, as the fleet page asks for them.
 wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers: of the whole
             session, of each channel, and of its records of kernels alone, sent together and as a program writes them.
 archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes.
@@ -192,12 +193,12 @@ def latency(args):
 
 
 def events(server, owner):
-    """The sessions of which the server's events tell, as they come."""
+    """The sessions of which the server's events tell, as they come; None: of an event that names none."""
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=live_server.DEADLINE_S)
     link.request("GET", "/api/v1/live", headers=owner)
     with contextlib.closing(link):
         for line in link.getresponse():
-            if line.startswith(b"data: ") and b'"session"' in line:
+            if line.startswith(b"data: "):
                 yield json.loads(line[6:]).get("session")
 
 
@@ -240,6 +241,57 @@ def live(args):
         late.sort()
         print(f"live: {len(late)} lines of {8 * args.seconds}, one a second in each of 8 sessions, until a page that follows has "
               f"them: median {1000 * late[len(late) // 2]:.0f} ms, P95 {1000 * late[len(late) * 95 // 100]:.0f} ms, "
+              f"P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, most {1000 * late[-1]:.0f} ms")
+        server.end(place / "server")
+
+
+def gpu_log(place, number):
+    """A session of a host with one GPU."""
+    log = agent_run.Log(place, f"fleet{number}", host=f"host{number}")
+    names = ["H200", "nvidia", "570.1", f"GPU-{number}"]
+    log.put("system", json.dumps({"type": "names", "rows": 4, "id": [1, 2, 3, 4], "text": names}).encode())
+    log.put("system", json.dumps({"type": "device", "rows": 1, "id": 1, "index": 0, "name": 1, "vendor": 2, "driver": 3,
+                                  "uuid": 4, "memory_total": 1000}).encode())
+    return log
+
+
+def fleet(args):
+    """The fleet page asks for all GPUs when an event comes, at most once a second; each sample's time until an answer has it."""
+    with folder() as place:
+        server = live_server.Server(args.build / "bin/gpufl-server", place / "server")
+        owner = live_server.set_up(server)
+        secret = live_server.key(server, owner, "ingest")
+        logs = [gpu_log(place / "logs", n) for n in range(8)]
+        late, written, over = [], {f"GPU-{n}": {} for n in range(len(logs))}, threading.Event()
+
+        def page():
+            asked = 0.0
+            for _ in events(server, owner):
+                if over.is_set():
+                    return
+                time.sleep(max(0, asked + 1 - time.monotonic()))  # as web/src/api/use.ts waits
+                asked = time.monotonic()
+                rows = server.ask("GET", "/api/v1/gpus", headers=owner).json()["rows"]
+                now = time.monotonic()
+                for row in rows:
+                    waiting = written[row["uuid"]]
+                    for power in [p for p in waiting if p <= (row["state"].get("power") or 0)]:
+                        late.append(now - waiting.pop(power))
+        with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"], key=secret) as a:
+            threading.Thread(target=page, daemon=True).start()
+            for second in range(args.seconds):
+                for n, log in enumerate(logs):
+                    written[f"GPU-{n}"][1000 + second] = time.monotonic()
+                    log.put("system", json.dumps({"type": "device_metric", "rows": 1, "time": time.monotonic_ns(), "device": 1,
+                                                  "power": 1000 + second}).encode())
+                    time.sleep(1 / len(logs))
+            end = time.monotonic() + live_server.DEADLINE_S
+            while len(late) < args.seconds * len(logs) and time.monotonic() < end:
+                time.sleep(0.1)
+        over.set()
+        late.sort()
+        print(f"fleet: {len(late)} samples of {8 * args.seconds}, one a second of each of 8 GPUs, until the fleet page has them: median "
+              f"{1000 * late[len(late) // 2]:.0f} ms, P95 {1000 * late[len(late) * 95 // 100]:.0f} ms, "
               f"P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, most {1000 * late[-1]:.0f} ms")
         server.end(place / "server")
 
@@ -366,7 +418,7 @@ def wire(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"throughput": throughput, "idle": idle, "latency": latency, "live": live, "wire": wire,
+    parts = {"throughput": throughput, "idle": idle, "latency": latency, "live": live, "fleet": fleet, "wire": wire,
              "archive": archive}
     parser.add_argument("parts", nargs="*", choices=[*parts, []], default=[])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")

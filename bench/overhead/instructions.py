@@ -27,6 +27,7 @@ STATES = {
     "Trace, stacks at some": ("fake_program", [], True),
     "Trace, stacks at launches": ("fake_program", ["--stacks=launch"], False),
     "Sync": ("fake_program", ["-e", "Sync"], False),
+    "Sync, to be woken": ("fake_program", ["-e", "Sync", "--option", "remote_control=true"], False),
     "PcSampling": ("fake_program", ["-e", "PcSampling"], False),
     "SassMetrics": ("fake_program", ["-e", "SassMetrics"], False),
     "in a scope, Trace": ("fake_linked", [], False),
