@@ -35,6 +35,8 @@ static const struct {
     uint32_t kinds;
 } cases[] = {
     {"ampere_sgemm_128x64_nn", "cuBLAS", KERNEL_PRODUCT | KERNEL_FLOAT32},
+    {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "NCCL", 0},
+    {"ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", "NCCL", 0}, /* RCCL's */
     {"ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn", "cuBLAS", KERNEL_PRODUCT},
     {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x128x8_stage3_warpsize1x4x1_ffma_"
      "aligna4_alignc4_execute_kernel__5x_cublas",
