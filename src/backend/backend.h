@@ -111,8 +111,9 @@ struct sink_frame {
 
 struct sink_ops {
     /* [hot] One launch on the calling thread: counts it and joins it to the
-     * innermost open scope. No lock, no allocation, no system call. */
-    void (*launch)(struct sink *s, const struct launch *l);
+     * innermost open scope. No lock, no allocation, no system call. False: it is one too many for
+     * the window, which closes, and was not counted. */
+    bool (*launch)(struct sink *s, const struct launch *l);
 
     /* [hot] The same of a kernel alone, in sessions without windows. */
     void (*kernel)(struct sink *s, uint32_t correlation);

@@ -28,7 +28,7 @@ static void add(_Atomic uint64_t *n, uint64_t v)
     atomic_fetch_add_explicit(n, v, memory_order_relaxed);
 }
 
-static void on_launch(struct sink *s, const struct launch *l)
+static bool on_launch(struct sink *s, const struct launch *l)
 {
     struct collector *c = of(s);
     if (l->kind == LAUNCH_KERNEL)
@@ -39,6 +39,7 @@ static void on_launch(struct sink *s, const struct launch *l)
         add(&c->graph_launches, 1);
         add(&c->graph_kernels, (uint64_t)l->kernels);
     }
+    return true;
 }
 
 static void on_kernel(struct sink *s, uint32_t correlation)

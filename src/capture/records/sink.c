@@ -15,12 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void op_launch(struct sink *s, const struct launch *l)
+static bool op_launch(struct sink *s, const struct launch *l)
 {
     (void)s;
     bool begins = l->kind == LAUNCH_KERNEL || l->kind == LAUNCH_GRAPH;
-    if (!begins || windows_launch())
+    bool counts = !begins || windows_launch();
+    if (counts)
         scopes_launch(l);
+    return counts;
 }
 
 static void op_kernel(struct sink *s, uint32_t correlation)

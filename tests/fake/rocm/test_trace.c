@@ -205,6 +205,43 @@ static json_t *scope_named(const struct run *r, const char *name)
     return NULL;
 }
 
+/* Inside windows all is recorded, outside nothing, and the ledger closes: a window by launches,
+ * while others launch, too, and windows that open and close again and again. */
+TEST(windows_by_launches)
+{
+    for (int rocm = OLD; rocm <= NEW; rocm++) {
+        struct run r;
+        run_rocm(&r, rocm, "FAKE_ROCP=", LIST("--after-launches", "100", "--launches", "50"),
+                 LIST("1000"));
+        check_program(&r, 0);
+        assert_int_equal(int_at(r.report, "windows.opened"), 1);
+        assert_int_equal(int_at(r.report, "kernels.count"), 50);
+        assert_int_equal(int_at(r.report, "ledger.kernels_written"), 50);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_string_equal(capability_of(&r, "windows", "status"), "collected");
+        run_free(&r);
+        run_rocm(&r, rocm, "FAKE_ROCP=late=3", LIST("--launches", "200"),
+                 LIST("1000", "threads=4", "graphs=2", "copies=2"));
+        check_program(&r, 0);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_true(int_at(r.report, "kernels.count") <= 200);
+        run_free(&r);
+    }
+}
+
+TEST(windows_by_scope)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=",
+             LIST("--option", "window_scope=step", "--option", "flush_interval_ms=10"),
+             LIST("500", "ranges=6"));
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "windows.opened"), 6);
+    assert_int_equal(int_at(r.report, "kernels.count"), 6); /* one in each range */
+    assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+    run_free(&r);
+}
+
 TEST(roctx_ranges_are_scopes)
 {
     for (int rocm = OLD; rocm <= NEW; rocm++) {
@@ -458,6 +495,19 @@ TEST(a_library_that_refuses)
     }
 }
 
+/* Structs of a library from before ROCm 6.2 are not known: one sentence, and the program runs. */
+TEST(a_library_that_is_too_old)
+{
+    struct run r;
+    run_rocm(&r, OLD, "FAKE_ROCP=version=300", NULL, LIST("20", "exit=3"));
+    check_program(&r, 3);
+    assert_non_null(r.report);
+    assert_true(unknown_at(r.report, "kernels.count")); /* not 0 */
+    const char *text = message_of(&r, "trace_unavailable");
+    check_contains(&r, text ? text : "", "is rocprofiler-sdk 0.3.0: ROCm 6.2 or later is needed");
+    run_free(&r);
+}
+
 /* A single call that fails: the program is the same, and there is a session. */
 TEST(single_calls_that_fail)
 {
@@ -520,6 +570,8 @@ int main(void)
         cmocka_unit_test(occupancy_is_a_finding),
         cmocka_unit_test(words_are_amds),
         cmocka_unit_test(waits_have_lines_and_causes),
+        cmocka_unit_test(windows_by_launches),
+        cmocka_unit_test(windows_by_scope),
         cmocka_unit_test(roctx_ranges_are_scopes),
         cmocka_unit_test(code_is_taken_apart),
         cmocka_unit_test(two_devices),
@@ -531,6 +583,7 @@ int main(void)
         cmocka_unit_test(mixed_machine),
         cmocka_unit_test(small_pool),
         cmocka_unit_test(a_library_that_refuses),
+        cmocka_unit_test(a_library_that_is_too_old),
         cmocka_unit_test(single_calls_that_fail),
         cmocka_unit_test(no_library),
         cmocka_unit_test(linked),

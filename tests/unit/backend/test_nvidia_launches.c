@@ -18,11 +18,12 @@ static struct launch seen[REMEMBERED];
 static int seen_count;
 static bool scope_open;
 
-static void sink_launch(struct sink *s, const struct launch *l)
+static bool sink_launch(struct sink *s, const struct launch *l)
 {
     (void)s;
     assert_true(seen_count < REMEMBERED);
     seen[seen_count++] = *l;
+    return true;
 }
 
 static void sink_kernel(struct sink *s, uint32_t correlation)

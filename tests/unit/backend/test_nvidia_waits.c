@@ -15,10 +15,11 @@ static struct wait waits[8];
 static struct launch launches[8];
 static int wait_count, launch_count, stacks_taken;
 
-static void sink_launch(struct sink *s, const struct launch *l)
+static bool sink_launch(struct sink *s, const struct launch *l)
 {
     (void)s;
     launches[launch_count++] = *l;
+    return true;
 }
 
 static bool scope_open;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum does { DOES_NOTHING, DOES_LAUNCH, DOES_GRAPH, DOES_WAIT, DOES_SYNC, DOES_DEVICE };
@@ -21,6 +22,7 @@ enum {
     COST_SAMPLE = 64,
     LEGACY_STREAM = 1,
     THREAD_STREAM = 2,
+    PAUSE_NS = 50000,
 };
 
 /* A call that is only reported where it was long: beyond this it waited for something. */
@@ -62,17 +64,23 @@ static struct {
     uint8_t form[OPERATIONS];          /* index of forms by operation; written before callbacks */
     _Atomic(struct sink *) sink;       /* release by calls_report, acquire by callbacks */
     _Atomic uint64_t session;          /* counts calls_report; relaxed */
-    _Atomic int64_t since;             /* ns: when the session began; relaxed */
+    _Atomic int64_t began;             /* ns: when the session began; relaxed */
+    _Atomic int64_t since;             /* ns: when that or the window began; relaxed */
     _Atomic bool waits, syncs, graphs; /* as the session wants; relaxed */
     _Atomic uint64_t launched;         /* relaxed */
+    _Atomic bool windows;              /* the session records inside windows only; relaxed */
+    _Atomic bool passed;               /* launches outside are told to the sink; relaxed */
+    _Atomic bool open;                 /* a window is; sequentially consistent, with inside */
+    _Atomic int64_t inside;            /* launches that began in a window and have not returned */
     _Atomic int64_t cost;              /* ns in measured callbacks; relaxed */
     struct remembered remembered[REMEMBERED];
     struct handles streams, execs;
 } me;
 
 static __thread struct {
-    int device;      /* of the last hipSetDevice */
-    unsigned events; /* callbacks, to measure one in COST_SAMPLE */
+    int16_t device;  /* of the last hipSetDevice */
+    int16_t inside;  /* launches of the thread that are counted in me.inside */
+    uint16_t events; /* callbacks, to measure one in COST_SAMPLE */
 } here __attribute__((tls_model("initial-exec")));
 
 /* ---- numbers of operations ----------------------------------------------------------- */
@@ -210,31 +218,94 @@ bool calls_facts(uint64_t correlation, struct call_facts *out)
     return true;
 }
 
+/* ---- windows ------------------------------------------------------------------------- */
+
+static void leave_window(void)
+{
+    if (!here.inside)
+        return;
+    here.inside--;
+    atomic_fetch_sub(&me.inside, 1);
+}
+
+/* A launch begins. False: it is outside of windows. Counts it before it looks whether one is open,
+ * so that calls_window, which closes first and then reads the count, misses none. */
+static bool enter_window(void)
+{
+    if (!atomic_load_explicit(&me.windows, memory_order_relaxed))
+        return true;
+    atomic_fetch_add(&me.inside, 1);
+    here.inside++;
+    if (atomic_load(&me.open))
+        return true;
+    leave_window();
+    return false;
+}
+
+/* True where a call is of no window. One that began in a window is of it. */
+static bool is_outside(const struct form *f, struct sink *s, const struct call_event *e)
+{
+    bool launch = f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
+    if (f->does == DOES_DEVICE || !atomic_load_explicit(&me.windows, memory_order_relaxed))
+        return false;
+    if (e->phase == ROCP_EXIT)
+        return e->user->value == 0;
+    if (launch ? enter_window() : atomic_load(&me.open))
+        return false;
+    e->user->value = 0;
+    if (launch && atomic_load_explicit(&me.passed, memory_order_relaxed))
+        s->ops->passed(s);
+    return true;
+}
+
+bool calls_window(bool open, int64_t deadline)
+{
+    if (open) {
+        atomic_store_explicit(&me.since, clock_mono(), memory_order_relaxed);
+        atomic_store_explicit(&me.passed, false, memory_order_relaxed);
+        atomic_store(&me.open, true);
+        return true;
+    }
+    atomic_store(&me.open, false);
+    while (atomic_load(&me.inside) > here.inside && clock_mono() < deadline)
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    return atomic_load(&me.inside) <= here.inside;
+}
+
 /* ---- launches ------------------------------------------------------------------------ */
 
 static void launch_enter(const struct form *f, struct sink *s, const struct call_event *e)
 {
     bool graph = f->does == DOES_GRAPH;
     remember(f, e, stream_of(f, e->call));
+    bool windows = atomic_load_explicit(&me.windows, memory_order_relaxed);
     e->user->value = (uint64_t)clock_mono();
-    if (!graph) {
+    if (!graph)
         atomic_fetch_add_explicit(&me.launched, 1, memory_order_relaxed);
+    if (!graph && !windows) {
         s->ops->kernel(s, (uint32_t)e->correlation);
         return;
     }
-    struct launch l = {.kind = LAUNCH_GRAPH,
+    struct launch l = {.kind = graph ? LAUNCH_GRAPH : LAUNCH_KERNEL,
                        .correlation = (uint32_t)e->correlation,
-                       .kernels = CELL_NULL,
-                       .graph = number_of(&me.execs, argument(e->call, 0))};
-    s->ops->launch(s, &l);
+                       .kernels = graph ? CELL_NULL : 1,
+                       .graph = graph ? number_of(&me.execs, argument(e->call, 0)) : 0};
+    if (s->ops->launch(s, &l) || !windows)
+        return; /* a close of the window waits for it */
+    atomic_store_explicit(&me.remembered[e->correlation % REMEMBERED].key, 0, memory_order_release);
+    if (!graph)
+        atomic_fetch_sub_explicit(&me.launched, 1, memory_order_relaxed);
+    e->user->value = 0;
+    leave_window();
 }
 
 static void launch_leave(const struct form *f, struct sink *s, const struct call_event *e)
 {
     int64_t start = (int64_t)e->user->value;
     bool graph = f->does == DOES_GRAPH, failed = result_of(e->call) != 0;
-    if (start < atomic_load_explicit(&me.since, memory_order_relaxed))
+    if (start < atomic_load_explicit(&me.began, memory_order_relaxed))
         return; /* entered before this session */
+    leave_window();
     struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
                        .correlation = (uint32_t)e->correlation,
                        .kernels = graph ? CELL_NULL : 1,
@@ -307,7 +378,7 @@ static void wait_leave(const struct form *f, struct sink *s, const struct call_e
 static void device_leave(const struct call_event *e)
 {
     if (result_of(e->call) == 0)
-        here.device = (int)(uint32_t)argument(e->call, 0);
+        here.device = (int16_t)argument(e->call, 0);
 }
 
 static void handle(const struct form *f, struct sink *s, const struct call_event *e)
@@ -336,6 +407,8 @@ void calls_event(const struct call_event *e)
             device_leave(e);
         return;
     }
+    if (is_outside(&forms[form], s, e))
+        return;
     bool measured = here.events++ % COST_SAMPLE == 0;
     int64_t began = measured ? clock_mono() : 0;
     uint64_t stacks = measured && s->ops->stacks ? s->ops->stacks(s) : 0;
@@ -353,7 +426,12 @@ void calls_report(struct sink *s, const struct trace_config *c)
         atomic_store_explicit(&me.syncs, c->synchronization, memory_order_relaxed);
         atomic_store_explicit(&me.graphs, c->graph_launches, memory_order_relaxed);
         atomic_store_explicit(&me.launched, 0, memory_order_relaxed);
+        atomic_store_explicit(&me.windows, c->windows, memory_order_relaxed);
+        atomic_store_explicit(&me.passed, c->windows && c->passed, memory_order_relaxed);
+        atomic_store(&me.open, false);
+        atomic_store(&me.inside, 0);
         atomic_store_explicit(&me.cost, 0, memory_order_relaxed);
+        atomic_store_explicit(&me.began, clock_mono(), memory_order_relaxed);
         atomic_store_explicit(&me.since, clock_mono(), memory_order_relaxed);
     }
     atomic_store_explicit(&me.sink, s, memory_order_release);

@@ -37,6 +37,12 @@ size_t calls_find(const struct rocp *sdk, uint32_t operations[CALLS_MOST]);
 /* Calls are reported to the sink from now on; NULL: to none. [owner] */
 void calls_report(struct sink *s, const struct trace_config *c);
 
+/* Opens or closes the session's window. What begins outside of one is not reported, except launches
+ * where c->passed, up to the first. A close waits until launches that other threads began in the
+ * window have returned. False: the deadline (clock_mono, ns) came first. One thread at a time.
+ * [any] */
+bool calls_window(bool open, int64_t deadline);
+
 /* The library's callback. [hot] */
 void calls_event(const struct call_event *e);
 

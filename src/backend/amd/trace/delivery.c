@@ -177,13 +177,13 @@ void delivery_decode(void)
 
 /* ---- the session --------------------------------------------------------------------- */
 
-int delivery_open(struct sink *s, int64_t buffer_bytes, int64_t pool_bytes)
+int delivery_open(struct sink *s, const struct trace_config *c)
 {
-    struct buffers *pool = buffers_open(&me.pools, buffer_bytes, pool_bytes);
+    struct buffers *pool = buffers_open(&me.pools, c->buffer_bytes, c->pool_bytes);
     if (!pool)
         return GPUFL_E_NOMEM;
     me.owner_sink = s;
-    rocm_records_open(&me.records, s);
+    rocm_records_open(&me.records, s, c->windows);
     atomic_store_explicit(&me.pool, pool, memory_order_release);
     atomic_store_explicit(&me.sink, s, memory_order_release);
     return 0;

@@ -14,7 +14,7 @@ void delivery_kind(enum rocp_kind kind, bool recorded);
 bool delivery_has(enum rocp_kind kind);
 
 /* Buffers for a session, and where its losses are counted. 0 or GPUFL_E_NOMEM. [owner] */
-int delivery_open(struct sink *s, int64_t buffer_bytes, int64_t pool_bytes);
+int delivery_open(struct sink *s, const struct trace_config *c);
 /* From here on what comes is dropped; what came can be decoded. [owner] */
 void delivery_shut(void);
 void delivery_close(void); /* [owner] */

@@ -17,12 +17,13 @@ enum { SECOND = 1000000000, ROW_ALLOCATE = 1, ROW_FREE = 2, MEMORY_DEVICE = 3 };
 /* memcpy_row.kind */
 enum { ROW_HTOD = 1, ROW_DTOH = 2, ROW_DTOD = 8, ROW_HTOH = 9, ROW_PTOP = 10 };
 
-void rocm_records_open(struct rocm_records *r, struct sink *s)
+void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows)
 {
     keyed_fini(&r->functions);
     memset(r, 0, sizeof *r);
     keyed_init(&r->functions, sizeof(uint64_t), sizeof(uint64_t), FUNCTIONS_MOST);
     r->sink = s;
+    r->windows = windows;
     r->began = clock_mono();
 }
 
@@ -239,7 +240,8 @@ static void read_dispatch(struct rocm_records *r, const void *record, int64_t sh
         r->sink->ops->lost(r->sink, LOSS_UNKNOWN_RECORD, 1);
         return;
     }
-    (void)calls_facts(d->internal, &f);
+    if (!calls_facts(d->internal, &f) && r->windows)
+        return; /* its call began outside of windows */
     if (!f.graph && f.wait == WAIT_OTHER)
         atomic_fetch_add_explicit(&r->dispatches, 1, memory_order_relaxed);
     if (!times(r, d->start, d->end, shift, &row.start, &row.duration))

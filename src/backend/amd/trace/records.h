@@ -16,11 +16,12 @@ struct rocm_records {
     int64_t began; /* ns */
     uint32_t devices[AGENTS_MOST];
     struct keyed functions; /* kernels that are defined in the session, by the library's number */
-    bool time_said, name_said;
+    bool windows, time_said, name_said;
     _Atomic uint64_t dispatches; /* of no graph; relaxed */
 };
 
-void rocm_records_open(struct rocm_records *r, struct sink *s);
+/* windows: kernels of calls that calls.h does not remember are not of the session. */
+void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows);
 
 /* One record. shift: ns from its clock to ours. kind: the library's number. */
 void rocm_records_read(struct rocm_records *r, uint32_t kind, const void *record, int64_t shift);

@@ -31,7 +31,7 @@ static struct {
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
     _Atomic bool forgotten; /* in the child of a fork; relaxed */
-    bool started;           /* [owner] */
+    bool started;           /* the main context runs; [owner], or who opens windows */
 } me;
 
 /* ---- callbacks in both forms --------------------------------------------------------- */
@@ -294,25 +294,39 @@ static bool gone(void)
     return atomic_load_explicit(&me.finalized, memory_order_acquire);
 }
 
-int tool_start(const struct trace_config *c, struct err *e)
+int tool_resume(struct err *e)
 {
-    (void)c;
     if (gone())
         return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
-    int rc = ask(me.sdk.rocprofiler_start_context(me.main), "to start recording", e);
+    int rc =
+        me.started ? 0 : ask(me.sdk.rocprofiler_start_context(me.main), "to start recording", e);
     me.started = rc == 0;
+    return rc;
+}
+
+int tool_start(const struct trace_config *c, struct err *e)
+{
+    bool waits = c->windows && !c->passed; /* for its first window */
+    if (gone())
+        return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
+    int rc = waits ? 0 : tool_resume(e);
     if (!rc && me.has_markers)
         (void)me.sdk.rocprofiler_start_context(me.markers);
     return rc;
 }
 
-void tool_stop(void)
+void tool_suspend(void)
 {
     if (!me.started || gone())
         return;
     me.started = false;
     (void)me.sdk.rocprofiler_stop_context(me.main);
-    if (me.has_markers)
+}
+
+void tool_stop(void)
+{
+    tool_suspend();
+    if (me.has_markers && !gone())
         (void)me.sdk.rocprofiler_stop_context(me.markers);
 }
 

@@ -37,6 +37,10 @@ const struct rocp *tool_sdk(void);
 int tool_start(const struct trace_config *c, struct err *e);
 void tool_stop(void);
 
+/* Windows start and stop all but rocTX, never concurrently with tool_start and tool_stop. [any] */
+int tool_resume(struct err *e);
+void tool_suspend(void);
+
 /* Makes the library hand over its records; false: it has been finalized. [collector] */
 bool tool_flush(void);
 

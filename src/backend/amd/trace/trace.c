@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FLUSH_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
+enum { FLUSH_PATIENCE = 500000000, WINDOW_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
 
 /* The one of this process. [owner] */
 struct trace {
@@ -82,7 +82,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
 
 static int trace_start(struct trace *t, struct err *e)
 {
-    if (delivery_open(t->sink, t->config.buffer_bytes, t->config.pool_bytes))
+    if (delivery_open(t->sink, &t->config))
         return err_set(e, GPUFL_E_NOMEM, "out of memory for buffers of records");
     objects_begin();
     calls_report(t->sink, &t->config);
@@ -180,6 +180,23 @@ static void trace_cost(struct trace *t, struct trace_cost *out)
         .callbacks_ns = calls_cost(), .stacks_apart = true, .launches_counted = true};
 }
 
+/* The library's context runs while a window is open, so that nothing is paid outside. It starts
+ * before calls count and stops after the last of them has returned: calls at its edges have no
+ * halves. */
+static int trace_window(struct trace *t, bool open, struct err *e)
+{
+    if (forked(t))
+        return err_set(e, GPUFL_E_STATE, "this process was forked, and cannot be traced");
+    if (open) {
+        int rc = tool_resume(e);
+        return rc ? rc : (calls_window(true, 0), 0);
+    }
+    if (!calls_window(false, clock_mono() + WINDOW_PATIENCE))
+        log_debug("launches of a window have not returned");
+    tool_suspend();
+    return 0;
+}
+
 static void trace_close(struct trace *t)
 {
     if (!t)
@@ -199,5 +216,6 @@ const struct trace_ops amd_trace = {
     .take = trace_take,
     .drain = trace_drain,
     .cost = trace_cost,
+    .window = trace_window,
     .close = trace_close,
 };
