@@ -35,7 +35,8 @@ enum {
 
 /* ---- one name ---------------------------------------------------------------------------- */
 
-/* Copies s without namespaces inside at least bare_from angle brackets. */
+/* Copies s without namespaces inside at least bare_from angle brackets, and without ABI tags: Numba
+ * puts its version and options there. */
 static void copy_bare(struct buf *out, struct span s, int bare_from)
 {
     static const char anonymous[] = "(anonymous namespace)::";
@@ -44,6 +45,10 @@ static void copy_bare(struct buf *out, struct span s, int bare_from)
     for (size_t i = 0; i < s.len; i++) {
         if (starts(s, i, anonymous)) {
             i += strlen(anonymous) - 1;
+            continue;
+        }
+        if (starts(s, i, "[abi:") && memchr(s.at + i, ']', s.len - i)) {
+            i = (size_t)((const char *)memchr(s.at + i, ']', s.len - i) - s.at);
             continue;
         }
         bool scope = depth >= bare_from && starts(s, i, "::");
