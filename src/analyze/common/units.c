@@ -30,6 +30,14 @@ static char *three(char text[UNITS_TEXT], double v, const char *unit)
     return text;
 }
 
+char *units_samples(char text[UNITS_TEXT], uint64_t n)
+{
+    units_count(text, (int64_t)n);
+    size_t len = strlen(text);
+    snprintf(text + len, UNITS_TEXT - len, " sample%s", n == 1 ? "" : "s");
+    return text;
+}
+
 char *units_time(char text[UNITS_TEXT], int64_t ns)
 {
     const int64_t second = 1000000000, minute = 60 * second, hour = 60 * minute;

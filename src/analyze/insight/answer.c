@@ -78,10 +78,13 @@ static void put_little(const struct model *m, const struct insight *i, struct bu
 {
     char share[UNITS_TEXT];
     units_percent(share, (double)i->gives_back, (double)sum_steps_time(m));
-    if (i->rule->bound == INSIGHT_ESTIMATED)
-        buf_printf(out, " In theory %s more could be won at most: %s", share, i->title);
-    else
-        buf_printf(out, " At most %s more could be won: %s", share, i->title);
+    buf_printf(out,
+               i->rule->bound == INSIGHT_ESTIMATED ? " In theory %s more could be won at most: "
+                                                   : " At most %s more could be won: ",
+               share);
+    buf_put(out, i->title, insight_title_words(i));
+    if (i->place && !i->ended_by)
+        insight_put_where(m, i->place, out);
     if (i->kernel) {
         buf_str(out, ", ");
         insight_put_kernel(m, i->kernel, out);

@@ -101,6 +101,8 @@ int insight_small_copies(const struct model *m, struct insights *to)
 
 /* ---- pageable copies ---------------------------------------------------------------------- */
 
+enum { TO_HOST = 2 /* memcpy.kind */ };
+
 /* The line whose pageable copies of that direction took longest. */
 static int pageable_place(const struct model *m, uint32_t kind, struct insight_heaviest *out)
 {
@@ -136,6 +138,10 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     insight_fact(i, "bytes", t->bytes);
     insight_fact(i, "gpu_ns", t->time);
     insight_fact_longest(m, i, t->at, t->at + t->max);
+    if (kind == TO_HOST)
+        i->next = "Copy to pinned memory, with a call that does not block. Wait before the data is "
+                  "read. CUDA: cudaMallocHost and cudaMemcpyAsync; PyTorch: a tensor with "
+                  "pin_memory=True, and copy_(..., non_blocking=True).";
     buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
                (unsigned long long)t->count);
     rc = insight_say(&i->title, &text);

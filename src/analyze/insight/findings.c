@@ -297,7 +297,7 @@ static void say_idle_line(const struct model *m, struct buf *out)
                    units_percent(a, (double)top->ns, (double)t.all));
         insight_put_where(m, top->place, out);
         if (top->looks)
-            buf_printf(out, ", by %s samples", units_count(b, (int64_t)top->looks));
+            buf_printf(out, ", by %s", units_samples(b, top->looks));
         buf_printf(out, ": %s.\n", sum_idle_text((enum idle_cause)top->cause));
     }
     idle_table_fini(&t);

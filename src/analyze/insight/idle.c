@@ -304,10 +304,9 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
 {
     const struct activity_text *t = idle_activity_text(a);
     char b[UNITS_TEXT], c[UNITS_TEXT], e[UNITS_TEXT];
-    buf_printf(out, " For %s of that time (± %s) the host %s, by %s samples.",
+    buf_printf(out, " For %s of that time (± %s) the host %s, by %s.",
                units_percent(b, (double)d->ns, (double)of),
-               units_time(c, cells_whole(sqrt(d->variance))), t->was,
-               units_count(e, (int64_t)d->looks));
+               units_time(c, cells_whole(sqrt(d->variance))), t->was, units_samples(e, d->looks));
     put_stretches(m, a, out);
     int64_t more = put_made_for(m, i, d, out);
     buf_printf(out, " %s", t->unless);
@@ -385,7 +384,7 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
     buf_str(&text, " while the host was");
     insight_put_where(m, l->place, &text);
     if (l->looks)
-        buf_printf(&text, ", by %s samples (± %s)", units_count(a, (int64_t)l->looks),
+        buf_printf(&text, ", by %s (± %s)", units_samples(a, l->looks),
                    units_time(b, cells_whole(sqrt(l->variance))));
     buf_char(&text, '.');
     if (l->activity)
@@ -488,11 +487,14 @@ static void put_gaps(const struct model *m, const struct lines *l, enum idle_cau
     bool probably = l->none[c][IDLE_PROBABLY_OTHERS] > idle->all / 2;
     ended.all = idle->all;
     if (others)
-        buf_str(out, "At lines with less each, or at none that is known, the GPU sat idle for ");
+        buf_str(out, "Besides, the");
     else
-        buf_printf(out, "The GPU%s sat idle for ", idle->devices > 1 ? "s" : "");
+        buf_str(out, "The");
+    buf_printf(out, " GPU%s sat idle for ", idle->devices > 1 ? "s" : "");
     sum_idle_put(m, idle->all, out);
-    if (!others)
+    if (others)
+        buf_str(out, " at lines with less each, or at none that is known");
+    else
         buf_printf(out, " in %s gap%s", units_count(a, (int64_t)idle->gaps),
                    idle->gaps == 1 ? "" : "s");
     buf_printf(out, ": %s%s", probably ? "probably " : "", sum_idle_text(c));

@@ -172,6 +172,12 @@ void insight_put_heaviest(const struct model *m, const struct insight_heaviest *
     insight_put_where(m, h->place, out);
 }
 
+size_t insight_title_words(const struct insight *i)
+{
+    const char *at = strstr(i->title, " @ ");
+    return at ? (size_t)(at - i->title) : strlen(i->title);
+}
+
 /* ---- all of them ------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)

@@ -153,6 +153,10 @@ struct insight_heaviest {
  * part of the time; without such a line the finding stays whole and has none. */
 void insight_own(struct insight *i, const struct insight_heaviest *h);
 
+/* The length of a title without the place and the figures that titles of waits end with, for where
+ * both stand beside it. */
+size_t insight_title_words(const struct insight *i);
+
 /* A line that a person can go to, where the host waited. */
 bool insight_line_is_known(const struct model *m, const struct sync_line *l);
 /* True where sync_loop reports the line. */

@@ -97,11 +97,10 @@ static int add_line(const struct model *m, uint32_t place, const struct place_su
         put_waited(m, &l, &text);
         buf_str(&text, ", which was");
         insight_put_where(m, place, &text);
-        buf_printf(
-            &text,
-            " for that much longer than the rank before it, by %s samples (± %s). Its GPU was "
-            "idle meanwhile.",
-            units_count(a, (int64_t)s->looks), units_time(b, i->half_width));
+        buf_printf(&text,
+                   " for that much longer than the rank before it, by %s (± %s). Its GPU was "
+                   "idle meanwhile.",
+                   units_samples(a, s->looks), units_time(b, i->half_width));
         rc = insight_say(&i->text, &text);
     }
     buf_fini(&text);

@@ -111,12 +111,12 @@ static void put_holder(const struct model *m, struct buf *out)
     uint64_t looks;
     uint32_t place = main_holder(m, &looks, out);
     if (place && 2 * h->seen >= h->looks) {
-        buf_printf(out, " In %s of the samples of waits for the lock the thread that had it was",
-                   units_percent(a, (double)looks, (double)h->looks));
+        buf_str(out, " The thread that had the lock was");
         insight_put_where(m, place, out);
-        buf_char(out, '.');
+        buf_printf(out, " in %s of the samples.",
+                   units_percent(a, (double)looks, (double)h->looks));
     } else if (h->looks) {
-        buf_str(out, " Mostly the thread that had it is not known.");
+        buf_str(out, " Which thread had the lock is mostly not known.");
     }
 }
 
@@ -162,8 +162,7 @@ static int add(const struct model *m, const struct state *state, struct insights
     rc = insight_say(&i->title, &text);
     buf_str(&text, "The GPU sat idle for ");
     sum_idle_put(m, s.ns, &text);
-    buf_printf(&text, " while the host %s, by %s samples.", state->was,
-               units_count(a, (int64_t)s.samples));
+    buf_printf(&text, " while the host %s, by %s.", state->was, units_samples(a, s.samples));
     if (state->put_more)
         state->put_more(m, &text);
     rc = rc ? rc : insight_say(&i->text, &text);

@@ -98,7 +98,7 @@ void storm_lines_put(const struct model *m, const struct storm_lines *s, struct 
         ended |= l->ended > l->ns / 20;
     }
     if (looks)
-        buf_printf(out, ", by %s sample%s", units_count(a, (int64_t)looks), looks == 1 ? "" : "s");
+        buf_printf(out, ", by %s", units_samples(a, looks));
     if (ended)
         buf_printf(out, "%s the launches that have a stack", looks ? " and" : ", by");
 }

@@ -135,8 +135,8 @@ static void put_idle(const struct model *m, const struct waiting *w, struct buf 
     int64_t later = sum_idle_of_run(m, w->lead) - idle;
     if (later >= wall / 1000)
         buf_printf(out,
-                   " While the host waited, nothing new was launched; without these waits the "
-                   "GPU%s would be idle %s of %s less later on.",
+                   " While the host waited, nothing new was launched: later on that left the "
+                   "GPU%s idle for %s of %s more.",
                    devices > 1 ? "s" : "", units_percent(a, (double)later, (double)wall),
                    sum_steps_whole(m));
 }
@@ -418,6 +418,18 @@ static bool frees_in_loop(const struct model *m)
     return false;
 }
 
+/* True where a stack of the line gives back what PyTorch keeps for later. */
+static bool empties_cache(const struct model *m, const struct sync_line *l)
+{
+    struct stacks_walk walk = {.node = l->node};
+    struct stacks_step step;
+    while (stacks_next(&m->stacks, &walk, &step))
+        if (strcasestr(model_text(m, step.function), "emptyCache") ||
+            !strcmp(model_text(m, step.function), "empty_cache"))
+            return true;
+    return false;
+}
+
 static int add_alloc(const struct model *m, const struct sync_line *l, struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], calls[48];
@@ -443,6 +455,11 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     i->gives_back = gives_back(m, w.lead, w.ns);
     i->severity = insight_by_share(m, i->gives_back);
     add_facts(m, l, &w, i);
+    if (empties_cache(m, l))
+        i->next =
+            "Take empty_cache() out of the loop: PyTorch keeps freed memory and uses it again. "
+            "Where memory runs out without it, try "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.";
     buf_printf(&text, "%s in a loop × %llu", calls, (unsigned long long)w.calls);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), calls);
@@ -463,9 +480,15 @@ static void put_each_line(const struct model *m, const struct insights *to, size
     enum { SHOWN = 3 };
     char time[UNITS_TEXT];
     int64_t rest = 0;
-    size_t shown = 0, count = to->count - first;
+    size_t shown = 0, count = 0;
+    for (size_t i = first; i < to->count; i++)
+        count += to->items[i].gives_back > 0;
+    if (!count)
+        return;
     buf_str(out, " Gives back at most");
     for (size_t i = first; i < to->count; i++) {
+        if (to->items[i].gives_back <= 0)
+            continue;
         if (shown == SHOWN && count > SHOWN + 1) {
             rest = cells_sum(rest, to->items[i].gives_back);
             continue;
@@ -514,8 +537,8 @@ static int add_lead(const struct model *m, struct insight *i)
         return 0;
     buf_init(&text, TEXT_MAX);
     buf_printf(&text,
-               "%s While the host was in such calls, nothing new was launched; without them the "
-               "GPU would be idle %s (%s of %s) less later on.",
+               "%s While the host was in such calls, nothing new was launched: later on that left "
+               "the GPU idle for %s (%s of %s) more.",
                i->text, units_time(a, later), units_percent(b, (double)later, (double)wall),
                sum_steps_whole(m));
     int rc = insight_say(&i->text, &text);

@@ -186,8 +186,7 @@ static void put_cut(struct page *p, const char *lead, struct buf *text)
 
 void page_put_headline(const struct model *m, const struct insight *i, struct buf *out)
 {
-    const char *at = strstr(i->title, " @ ");
-    buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
+    buf_put(out, i->title, insight_title_words(i));
     if (i->place && i->ended_by)
         buf_str(out, ": idle until the launches");
     if (i->place)
@@ -203,7 +202,6 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
 /* The line comes first, so that no cut takes the line away; a library's is no place to go to. */
 static void put_where_and_what(const struct model *m, const struct insight *i, struct buf *out)
 {
-    const char *at = strstr(i->title, " @ ");
     if (!i->place || i->ended_by ||
         stacks_place_is_library(stacks_place_at(&m->stacks, i->place))) {
         page_put_headline(m, i, out);
@@ -214,7 +212,7 @@ static void put_where_and_what(const struct model *m, const struct insight *i, s
     insight_put_where(m, i->place, &where);
     const char *text = buf_cstr(&where);
     buf_printf(out, "%s: ", strncmp(text, " at ", 4) == 0 ? text + 4 : text + 1);
-    buf_put(out, i->title, at ? (size_t)(at - i->title) : strlen(i->title));
+    buf_put(out, i->title, insight_title_words(i));
     if (i->inside)
         buf_printf(out, ", %s", i->inside);
     if (buf_error(&where))

@@ -209,8 +209,9 @@ void page_time(struct page *p)
     fputc('\n', p->out);
     put_legend(p, &t);
     if (steady)
-        page_text(p, "Not in the bar: start-up, %s, and %s after the last work.",
-                  units_time(a, p->model->steps.start_up), units_time(b, p->model->steps.end));
+        page_text(p, "Not in the bar: start-up, %s, and %s after the last work%s.",
+                  units_time(a, p->model->steps.start_up), units_time(b, p->model->steps.end),
+                  p->model->steps.sessions > 1 ? ", of all sessions together" : "");
 }
 
 /* ---- for programs ------------------------------------------------------------------------ */

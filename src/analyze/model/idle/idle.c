@@ -448,9 +448,10 @@ void sum_idle_put(const struct model *m, int64_t ns, struct buf *out)
     buf_printf(out, "%s (%s of ", units_time(a, ns), units_percent(b, (double)ns, (double)watched));
     if (watched == sum_steps_time(m))
         buf_printf(out, "%s)", sum_steps_whole(m));
+    else if (!m->windows.kernels.opened && sum_steps_steady(m))
+        buf_printf(out, "the GPUs' steady parts, %s together)", units_time(c, watched));
     else
         buf_printf(out, "the %s in which %s)", units_time(c, watched),
                    m->windows.kernels.opened ? "kernels were recorded"
-                   : sum_steps_steady(m)     ? "GPUs had their steady parts, summed"
                                              : "GPUs were watched, summed over sessions and GPUs");
 }

@@ -31,6 +31,14 @@ TEST(test_time)
     units_time(text, INT64_MAX);
 }
 
+TEST(test_samples)
+{
+    assert_string_equal(units_samples(text, 0), "0 samples");
+    assert_string_equal(units_samples(text, 1), "1 sample");
+    assert_string_equal(units_samples(text, 1200), "1,200 samples");
+    units_samples(text, UINT64_MAX);
+}
+
 TEST(test_bytes_and_rates)
 {
     assert_string_equal(units_bytes(text, 1023), "1023 B");
@@ -65,9 +73,9 @@ TEST(test_epoch)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_count), cmocka_unit_test(test_time),
-                                       cmocka_unit_test(test_bytes_and_rates),
-                                       cmocka_unit_test(test_percent),
-                                       cmocka_unit_test(test_epoch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_count),   cmocka_unit_test(test_time),
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_bytes_and_rates),
+        cmocka_unit_test(test_percent), cmocka_unit_test(test_epoch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

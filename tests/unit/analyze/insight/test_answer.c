@@ -120,7 +120,8 @@ TEST(test_little)
     assert_null(answer.insight);
     assert_string_equal(answer.cause, "nothing_to_win");
     assert_non_null(strstr(said, ", and no finding gives back 5 % of it. At most 3."));
-    assert_non_null(strstr(said, " % more could be won: In-loop sync × 50"));
+    assert_non_null(strstr(
+        said, " % more could be won: In-loop sync × 50 — likely blocking GPU pipelining at "));
     finder_end();
     finder_begin("much");
     wait_in_steps(4);

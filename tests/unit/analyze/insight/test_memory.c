@@ -31,6 +31,39 @@ TEST(test_alloc_loop)
     finder_end();
 }
 
+/* Memory that PyTorch keeps is given back in each step: the step is to leave that. A line of which
+ * nothing is given back is not among those that give back. */
+TEST(test_empty_cache)
+{
+    finder_begin("cache");
+    int64_t get = finder_python("a.py", "get", 3), late = finder_python("a.py", "late", 20),
+            empty = program_native(&finder.p, finder_python("a.py", "step", 9),
+                                   "/usr/lib/libc10_cuda.so", 4096, NULL);
+    int64_t frame;
+    empty = program_native(&finder.p, empty, "/usr/lib/libtorch_python.so", 4096, &frame);
+    program_symbol(&finder.p, frame, 0, "_Z21THCPModule_emptyCacheP7_objectS0_", NULL, 0, 1);
+    for (int i = 0; i < 30; i++) {
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 100000, .call = SYNC_ALLOC, .stack = get});
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 1000, .call = SYNC_ALLOC, .stack = late});
+        program_launch(&finder.p, (struct program_kernel){.ns = 400000});
+        program_call(&finder.p,
+                     (struct wait_row){.duration = 1900000, .call = SYNC_FREE, .stack = empty});
+    }
+    finder_look();
+    const struct insight *i = finder_find("memory_alloc_loop", "a.py:9");
+    assert_non_null(i);
+    assert_int_equal(strncmp(i->next, "Take empty_cache() out of the loop", 34), 0);
+    assert_non_null(strstr(i->text, " Gives back at most "));
+    assert_non_null(strstr(i->text, " ms at a.py:9"));
+    assert_null(strstr(i->text, "a.py:20"));
+    i = finder_find("memory_alloc_loop", "a.py:3");
+    assert_null(strstr(i->next, "empty_cache"));
+    finder_end();
+}
+
 /* Buffers allocated and filled one by one at the start, and freed at the end. */
 TEST(test_alloc_start)
 {
@@ -117,6 +150,22 @@ TEST(test_pageable)
         }
         finder_end();
     }
+}
+
+/* A step for copies to the host is about memory that they are copied to. */
+TEST(test_pageable_back)
+{
+    finder_begin("back");
+    for (int i = 0; i < 20; i++) {
+        program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+        program_copy_back(&finder.p, 2000000);
+    }
+    finder_look();
+    const struct insight *i = finder_find("pageable_copies", "");
+    assert_non_null(i);
+    assert_string_equal(i->title, "Pageable copies DtoH × 20");
+    assert_int_equal(strncmp(i->next, "Copy to pinned memory", 21), 0);
+    finder_end();
 }
 
 /* Copies before the steady part give nothing back, those in it all of theirs. */
@@ -296,9 +345,10 @@ TEST(test_staged)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_alloc_start),
-        cmocka_unit_test(test_reads),          cmocka_unit_test(test_staged),
-        cmocka_unit_test(test_pageable),       cmocka_unit_test(test_pageable_steady),
+        cmocka_unit_test(test_alloc_loop),     cmocka_unit_test(test_empty_cache),
+        cmocka_unit_test(test_alloc_start),    cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_staged),         cmocka_unit_test(test_pageable),
+        cmocka_unit_test(test_pageable_back),  cmocka_unit_test(test_pageable_steady),
         cmocka_unit_test(test_small_copies),   cmocka_unit_test(test_small_copies_together),
         cmocka_unit_test(test_pageable_places)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
