@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench_report - `gpufl report` over a large simulated session: seconds and peak memory.
+# bench_report - `gpufl report` over a large simulated session: seconds, processor time and peak memory.
 #   bench/report.sh [KERNELS]     default 10 million; the session is kept under build/bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,5 +14,5 @@ if [ ! -d "$session" ]; then
     mv "$session.json.part" "$session/generated.json"
 fi
 for run in 1 2 3; do
-    /usr/bin/time -f "run $run: %e s, %M KiB peak, %P CPU" build/bin/gpufl report "$session" >/dev/null
+    /usr/bin/time -f "run $run: %e s, %U + %S s of processor, %M KiB peak" build/bin/gpufl report "$session" >/dev/null
 done
