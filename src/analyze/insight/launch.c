@@ -57,26 +57,29 @@ static int main_launcher(const struct model *m, struct insight_heaviest *out)
     return 0;
 }
 
-/* Gives the finding its line: where the host spent most of the time, else what launched most. */
-static void own(const struct model *m, struct insight *i, const struct insight_heaviest *launcher,
+/* Gives the finding its line: where the host spent most of the time, else what launched most. True:
+ * the former. */
+static bool own(const struct model *m, struct insight *i, const struct insight_heaviest *launcher,
                 const struct storm_lines *lines, int64_t idle)
 {
     const struct storm_line *l = &lines->most[0];
     struct insight_heaviest of_all = {.place = l->place, .part = l->ns, .all = idle};
-    insight_own(i, lines->count ? &of_all : launcher);
-    if (!i->place || !lines->count)
-        return;
+    insight_own(i, &of_all);
+    if (!i->place) {
+        insight_own(i, launcher);
+        return false;
+    }
     int64_t half = storm_line_half_width(l);
     i->half_width = half == CELL_NULL ? CELL_NULL : sum_idle_of_run(m, half);
+    return true;
 }
 
-/* Names the lines: where the host spent the time, else those of the launches that have a stack. */
+/* Names what launched most, where kernels have stacks, and the lines at which the host was. */
 static void put_lines(const struct model *m, const struct insight_heaviest *launcher,
                       const struct storm_lines *lines, int64_t idle, struct buf *out)
 {
     char a[UNITS_TEXT];
-    if (!lines->count)
-        insight_put_heaviest(m, launcher, " of all launches", out);
+    insight_put_heaviest(m, launcher, " of all launches", out);
     buf_printf(out, ". A launch takes longer than that: the GPU was idle for %s between them",
                units_time(a, idle));
     storm_lines_put(m, lines, out);
@@ -85,11 +88,11 @@ static void put_lines(const struct model *m, const struct insight_heaviest *laun
 
 /* Says what is below the finding's line; of a finding without a line, which line has most. */
 static int put_inside(const struct model *m, struct insight *i, const struct storm_lines *lines,
-                      struct buf *text)
+                      bool by_lines, struct buf *text)
 {
     struct buf first;
     if (i->place)
-        return lines->count ? insight_inside(m, i, 1u << IDLE_SLOW, text) : 0;
+        return by_lines ? insight_inside(m, i, 1u << IDLE_SLOW, text) : 0;
     buf_init(&first, TEXT_MAX);
     storm_lines_put_first(m, lines, &first);
     int rc = *buf_cstr(&first) ? insight_say(&i->inside, &first) : buf_error(&first);
@@ -121,7 +124,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->gives_back = cells_sum(idle, s.floor);
-    own(m, i, &launcher, &lines, cells_sum(slow.all, between.all));
+    bool by_lines = own(m, i, &launcher, &lines, cells_sum(slow.all, between.all));
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "launches", (int64_t)s.tiny);
     insight_fact(i, "all_launches", (int64_t)s.all);
@@ -141,7 +144,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
                    " Of the kernels' own time %s is what any kernel takes, however little it does: "
                    "fused ones save that as well.",
                    units_time(a, s.floor));
-    rc = rc ? rc : put_inside(m, i, &lines, &text);
+    rc = rc ? rc : put_inside(m, i, &lines, by_lines, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

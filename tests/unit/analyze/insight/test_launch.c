@@ -102,13 +102,15 @@ TEST(test_storm_of_lines)
     finder_end();
 }
 
-/* Four lines: none has half, and the first screen names the one with most. */
-TEST(test_storm_without_a_line)
+/* Batches at four lines, none of which has half of the time. launcher: whether kernels have a
+ * stack, that of one line. */
+static void storm_at_four(bool launcher)
 {
+    struct program *p = &finder.p;
     finder_begin("four lines");
     int64_t lines[4] = {finder_python("a.py", "f", 10), finder_python("b.py", "g", 20),
-                        finder_python("c.py", "h", 30), finder_python("d.py", "i", 40)};
-    struct program *p = &finder.p;
+                        finder_python("c.py", "h", 30), finder_python("d.py", "i", 40)},
+            from = launcher ? finder_python("e.py", "j", 50) : 0;
     make_log_config(&p->log, 1, program_name(p, "tiny"));
     for (int i = 0; i < 120; i++) {
         int64_t line = lines[i % 10 < 4 ? 0 : i % 10 < 7 ? 1 : i % 10 < 9 ? 2 : 3];
@@ -117,11 +119,19 @@ TEST(test_storm_without_a_line)
             if (k == 10)
                 program_look(p, p->now + 10000, 1, line, IDLE_RUNNING);
             program_work(p, 30000);
-            program_launch(p, (struct program_kernel){.ns = 2500, .config = 1, .thread = 1});
+            program_launch(
+                p, (struct program_kernel){.ns = 2500, .config = 1, .thread = 1, .stack = from});
         }
         program_capture(p, 2, 1, line);
     }
     finder_look();
+}
+
+/* The first screen names the line with most; the finding is that of the line which launched most,
+ * where kernels tell it. */
+TEST(test_storm_without_a_line)
+{
+    storm_at_four(false);
     const struct insight *i = finder_find("launch_storm", "");
     assert_non_null(i);
     assert_int_equal(i->place, 0);
@@ -131,6 +141,13 @@ TEST(test_storm_without_a_line)
     assert_non_null(i->inside);
     assert_int_equal(strncmp(i->inside, "40 % ± ", strlen("40 % ± ")), 0);
     assert_non_null(strstr(i->inside, " at a.py:10"));
+    finder_end();
+    storm_at_four(true);
+    i = finder_find("launch_storm", "e.py:50");
+    assert_non_null(i);
+    assert_non_null(strstr(i->text, "; 100.0 % of all launches at e.py:50 in j()"));
+    assert_non_null(strstr(i->text, "the host spent 40 % (± "));
+    assert_null(i->inside);
     finder_end();
 }
 
