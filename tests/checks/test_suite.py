@@ -44,6 +44,12 @@ class Suite(unittest.TestCase):
             self.assertIn("why", said)
             self.assertIn("once more, with nothing beside it: b", said)
 
+    def test_it_passes_alone_of_those_that_were_chosen(self):
+        """ctest counts what options leave: the second run has other numbers."""
+        code, said, names = self.run_suite("-E", "^(a|c.d)$", **{"a": "false", "b": "true", "c.d": "false", "e.f": ONCE % "exit 1"})
+        self.assertEqual((code, names), (0, "e.f\n"), said)
+        self.assertRegex(said, r"1/1 Test #\d+: e\.f \.+ +Passed")
+
     def test_a_crash_and_a_report_are_never_taken_back(self):
         for fault in ("kill -SEGV $$", "kill -ABRT $$", "echo 'WARNING: ThreadSanitizer: data race'; exit 66",
                       "echo 'x.c:3:4: runtime error: shift'; exit 1"):
