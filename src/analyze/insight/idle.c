@@ -55,19 +55,8 @@ struct lines {
     int64_t none[IDLE_CAUSES][IDLE_REASONS];
     struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
     struct spread spread[ACTIVITIES];
-    struct idle_longest ended_longest[IDLE_CAUSES];
+    struct idle_longest ended_longest[IDLE_CAUSES], rest_longest[IDLE_CAUSES];
 };
-
-struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
-{
-    struct idle_sum sums[IDLE_CAUSES];
-    int64_t all;
-    unsigned devices = sum_idle_total(m, sums, &all);
-    int64_t time = sum_idle_of_run(m, sums[c].time);
-    if (time > sum_steps_time(m))
-        return (struct insight_idle){.devices = devices};
-    return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps, sums[c].longest};
-}
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
@@ -220,8 +209,11 @@ static void keep(const struct model *m, struct lines *l)
         bool is_kept = ns <= wall && insight_is_share(m, ns, INSIGHT_line_idle, 100);
         judge_activities(line);
         add_spread(l, line, is_kept);
-        if (is_kept)
+        l->at[line->place] = 0;
+        if (is_kept) {
             l->items[kept++] = *line;
+            l->at[line->place] = (uint32_t)kept;
+        }
     }
     l->count = kept;
 }
@@ -254,10 +246,13 @@ static int find_lines(const struct model *m, const struct insights *to, struct l
         } else if (!r->ended_by && is_host(to, r->cause))
             add_row(l, r);
     }
-    idle_table_fini(&t);
     rc = rc ? rc : add_activities(m, to, l);
     if (!rc)
         keep(m, l);
+    for (size_t i = 0; !rc && i < t.count; i++)
+        if (t.rows[i].reason != IDLE_SHARED && (t.rows[i].ended_by || !l->at[t.rows[i].place]))
+            idle_longest_put(&l->rest_longest[t.rows[i].cause], &t.rows[i].longest, 0);
+    idle_table_fini(&t);
     return rc;
 }
 
@@ -535,7 +530,9 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
     insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
-    struct idle_longest longest = others ? l->ended_longest[c] : idle.longest;
+    struct idle_longest longest = !others       ? idle.longest
+                                  : i->ended_by ? l->ended_longest[c]
+                                                : l->rest_longest[c];
     insight_fact_longest(m, i, longest.start, longest.end);
     if (c == IDLE_OTHER)
         i->next = insight_alone;

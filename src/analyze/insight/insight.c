@@ -85,6 +85,17 @@ void insight_fact(struct insight *i, const char *key, int64_t value)
         i->facts[i->fact_count++] = (struct insight_fact){key, value};
 }
 
+struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    unsigned devices = sum_idle_total(m, sums, &all);
+    int64_t time = sum_idle_of_run(m, sums[c].time);
+    if (time > sum_steps_time(m))
+        return (struct insight_idle){.devices = devices};
+    return (struct insight_idle){devices, time, sums[c].time, sums[c].gaps, sums[c].longest};
+}
+
 void insight_fact_longest(const struct model *m, struct insight *i, int64_t start, int64_t end)
 {
     if (end <= start)
