@@ -46,7 +46,7 @@ export const sessions = {
   report: "Report",
   reportText: "The whole report as JSON, as gpufl report --json writes it.",
   stacks: "The stacks where the host waited, and those that launched work.",
-  noStacks: "The session has no stacks: pprof, speedscope and collapsed stacks have nothing to hold.",
+  noStacks: "The session has no stacks",
   pprof: "pprof",
   pprofText: "Values host_blocked and gpu_time, for go tool pprof.",
   speedscope: "speedscope",

@@ -52,7 +52,8 @@ export function Exports({ session: s }: { session: RowSession }) {
   const records = (counts.data ? rowsOf(counts.data) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
   const [chosen, setChosen] = useQuery("record");
   const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
-  const hasStacks = s.analyzed && records.includes("stack");
+  const hasStacks = records.includes("stack");
+  const unknown = counts.data === undefined; // what the session has: its rows stand there from the start, so that nothing moves
   const session = s.id;
   const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;
   const row = (label: string, about: string, button: React.ReactNode) => (
@@ -64,24 +65,34 @@ export function Exports({ session: s }: { session: RowSession }) {
       {button}
     </>
   );
+  const later = (
+    <button type="button" className="button" disabled>
+      {text.download}
+    </button>
+  );
+  const ofStacks = (download: React.ReactNode) => (hasStacks ? download : unknown ? later : <span className="small quiet">{text.noStacks}</span>);
   return (
     <Panel title={text.exports} aside={text.exportsText}>
       <div className="panel-body links-large">
         {row(text.trace, text.traceText, <Download label={text.trace} route="export_trace" parameters={{ session }} name={`${file}.trace.json`} />)}
         {row(text.ndjson, text.ndjsonText, <Download label={text.ndjson} route="export_ndjson" parameters={{ session }} name={`${file}.ndjson`} />)}
-        {record &&
+        {(record || unknown) &&
           row(
             text.parquet,
             text.parquetText,
-            <div className="row">
-              <Pick hide label={text.parquetRecord} value={record} options={records.map((value) => ({ value, label: value }))} onChange={setChosen} />
-              <Download label={`${text.parquet} ${record}`} route="export_parquet" parameters={{ session, record }} name={`${file}.${record}.parquet`} />
-            </div>,
+            record ? (
+              <div className="row">
+                <Pick hide label={text.parquetRecord} value={record} options={records.map((value) => ({ value, label: value }))} onChange={setChosen} />
+                <Download label={`${text.parquet} ${record}`} route="export_parquet" parameters={{ session, record }} name={`${file}.${record}.parquet`} />
+              </div>
+            ) : (
+              later
+            ),
           )}
         {s.analyzed && row(text.report, text.reportText, <Download label={text.report} route="report" parameters={{ session }} name={`${file}.report.json`} />)}
-        {hasStacks && row(text.pprof, text.pprofText, <Download label={text.pprof} route="export_pprof" parameters={{ session }} name={`${file}.pb`} />)}
-        {hasStacks && row(text.speedscope, text.speedscopeText, <Download label={text.speedscope} route="export_speedscope" parameters={{ session }} name={`${file}.speedscope.json`} />)}
-        {hasStacks && row(text.flame, text.flameText, <Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />)}
+        {s.analyzed && row(text.pprof, text.pprofText, ofStacks(<Download label={text.pprof} route="export_pprof" parameters={{ session }} name={`${file}.pb`} />))}
+        {s.analyzed && row(text.speedscope, text.speedscopeText, ofStacks(<Download label={text.speedscope} route="export_speedscope" parameters={{ session }} name={`${file}.speedscope.json`} />))}
+        {s.analyzed && row(text.flame, text.flameText, ofStacks(<Download label={text.flame} route="flame" parameters={{ session }} name={`${file}.flame.txt`} />))}
         {!who.link &&
           row(
             text.sql,
@@ -91,7 +102,6 @@ export function Exports({ session: s }: { session: RowSession }) {
             </Link>,
           )}
       </div>
-      {s.analyzed && counts.data && !hasStacks && <p className="panel-body small quiet">{text.noStacks}</p>}
     </Panel>
   );
 }
