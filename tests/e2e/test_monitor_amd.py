@@ -1,6 +1,8 @@
-"""gpufl-monitor on a machine with GPUs of AMD's, alone and beside NVIDIA's, over the fake management libraries.
+"""gpufl-monitor on a machine with GPUs of AMD's, alone and beside NVIDIA's, over the fake management libraries; and the GPUs of a trace.
 
 Usage: test_monitor_amd.py gpufl-monitor gpufl FAKES"""
+import glob
+import gzip
 import json
 import os
 import subprocess
@@ -153,6 +155,43 @@ class Info(unittest.TestCase):
         facts = {b["name"]: b for b in json.loads(self.info("--json", folder="/nowhere"))["backends"]}["amd"]["facts"]
         advice = " ".join(f["advice"] for f in facts)
         self.assertIn("GPUFL_AMD_SMI_PATH=/nowhere has neither AMD SMI", advice)
+
+
+class Traced(unittest.TestCase):
+    """The trace's library numbers the GPUs the other way round: the program uses the first of it, the second by address."""
+
+    def streams(self, folder, *options):
+        """(index of the GPU, number) of the streams that kernels and waits are in, each with what a session says of it."""
+        fakes = os.path.join(FAKES, "rocm")
+        environment = dict(os.environ, LD_LIBRARY_PATH=fakes, GPUFL_AMD_SMI_PATH=os.path.join(FAKES, "amd-7"), FAKE_NVML="missing",
+                           GPUFL_ROCPROFILER_PATH=os.path.join(fakes, "7"), FAKE_ROCP="crossed")
+        subprocess.run([GPUFL, "trace", "--no-report", "-o", folder, *options, "--", os.path.join(fakes, "fake_hip"), "200"],
+                       env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        index, streams, used = {}, {}, {"kernel": set(), "wait": set()}
+        for path in glob.glob(os.path.join(folder, "*", "*.log*")):
+            with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
+                for line in map(json.loads, f):
+                    def column(name, line=line):
+                        value = line.get(name)  # a column that is missing is null
+                        return value if isinstance(value, list) else [value] * line["rows"]
+                    if line["type"] == "device":
+                        index.update(zip(column("id"), column("index")))
+                    elif line["type"] == "stream":
+                        streams.update(zip(column("id"), zip(column("device"), column("context"), column("number"))))
+                    elif line["type"] in used:
+                        used[line["type"]].update(column("stream"))
+        return {kind: {(index.get(streams[x][0]), streams[x][2]) for x in ids if x} for kind, ids in used.items()}
+
+    def test_waits_are_of_the_gpu_of_their_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            used = self.streams(folder)
+        self.assertEqual({gpu for gpu, _ in used["kernel"]}, {1})
+        self.assertEqual({gpu for gpu, _ in used["wait"]}, {1})
+
+    def test_a_gpu_that_was_chosen_before_the_window_is_not_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            used = self.streams(folder, "--after", "1ms")
+        self.assertLessEqual({gpu for gpu, _ in used["wait"]}, {None})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 enum {
-    CODE_COPY_MOST = 128 << 20, /* bytes of one */
+    CODE_COPY_MOST = 96 << 20, /* bytes of one: what may wait to be written */
     CODE_COPIES_WAITING_MOST =
         96 << 20, /* bytes of copies that the collector has not written yet */
 };

@@ -34,7 +34,8 @@ static void fill(struct agent *a, const struct rocp_agent *r)
         cells[i] = CELL_NULL;
     a->id = r->id;
     a->wave32 = r->wave_size == 32;
-    a->place = (uint64_t)r->domain << 32 | r->location;
+    a->place =
+        (uint64_t)r->domain << 32 | (uint64_t)(r->location & 0xffff) << 4 | r->location >> 28;
     a->row.memory_total = r->memory ? (int64_t)r->memory : CELL_NULL;
     a->row.sm_count = r->cus;
     a->row.warp_size = r->wave_size;
@@ -83,7 +84,8 @@ bool agents_choose(const char *list, int *chosen, int *count)
 }
 
 /* A GPU's number is the rank of its place on the bus, as in the metrics (amd/devices.c): each
- * library has an order of its own. Parts of one GPU stay in the library's order. */
+ * library has an order of its own. Parts of one GPU follow each other: bits 28 to 31 of the
+ * location are a part's number. Parts that have none stay in the library's order. */
 static void number_by_place(void)
 {
     for (int i = 0; i < me.count; i++) {

@@ -72,6 +72,7 @@ static struct {
     _Atomic bool passed;               /* launches outside are told to the sink; relaxed */
     _Atomic bool open;                 /* a window is; sequentially consistent, with inside */
     _Atomic int64_t inside;            /* launches that began in a window and have not returned */
+    _Atomic uint16_t pauses;           /* of recording: a hipSetDevice may be unheard; relaxed */
     _Atomic int64_t cost;              /* ns in measured callbacks; relaxed */
     struct remembered remembered[REMEMBERED];
     struct handles streams, execs;
@@ -79,6 +80,7 @@ static struct {
 
 static __thread struct {
     int16_t device;  /* of the last hipSetDevice */
+    uint16_t pauses; /* of me.pauses when that was heard */
     int16_t inside;  /* launches of the thread that are counted in me.inside */
     uint16_t events; /* callbacks, to measure one in COST_SAMPLE */
 } here __attribute__((tls_model("initial-exec")));
@@ -242,10 +244,15 @@ static bool enter_window(void)
     return false;
 }
 
+static bool is_launch(const struct form *f)
+{
+    return f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
+}
+
 /* True where a call is of no window. One that began in a window is of it. */
 static bool is_outside(const struct form *f, struct sink *s, const struct call_event *e)
 {
-    bool launch = f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
+    bool launch = is_launch(f);
     if (f->does == DOES_DEVICE || !atomic_load_explicit(&me.windows, memory_order_relaxed))
         return false;
     if (e->phase == ROCP_EXIT)
@@ -303,9 +310,9 @@ static void launch_leave(const struct form *f, struct sink *s, const struct call
 {
     int64_t start = (int64_t)e->user->value;
     bool graph = f->does == DOES_GRAPH, failed = result_of(e->call) != 0;
+    leave_window();
     if (start < atomic_load_explicit(&me.began, memory_order_relaxed))
         return; /* entered before this session */
-    leave_window();
     struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
                        .correlation = (uint32_t)e->correlation,
                        .kernels = graph ? CELL_NULL : 1,
@@ -343,6 +350,19 @@ static void wait_enter(const struct form *f, struct sink *s, const struct call_e
         on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
 }
 
+/* The GPU that the thread works on, or AGENT_UNKNOWN: the thread may have chosen another one while
+ * nothing was heard of it. */
+static int device_here(void)
+{
+    bool heard = here.pauses == atomic_load_explicit(&me.pauses, memory_order_relaxed);
+    return heard ? agents_of_ordinal(here.device) : AGENT_UNKNOWN;
+}
+
+void calls_pause(void)
+{
+    atomic_fetch_add_explicit(&me.pauses, 1, memory_order_relaxed);
+}
+
 static void wait_leave(const struct form *f, struct sink *s, const struct call_event *e)
 {
     uint64_t word = e->user->value;
@@ -357,12 +377,12 @@ static void wait_leave(const struct form *f, struct sink *s, const struct call_e
     if ((f->flags & RECORD) && !always && stack)
         s->ops->launch(s, &l);
     bool sync = f->does == DOES_SYNC && atomic_load_explicit(&me.syncs, memory_order_relaxed);
-    int device = agents_of_ordinal(here.device);
+    int device = device_here();
     struct wait w = {.call = (enum wait_call)f->wait,
                      .async = (f->flags & ASYNC) != 0,
                      .sync = sync,
                      .correlation = (uint32_t)e->correlation,
-                     .device = device >= 0 ? (uint32_t)device : 0,
+                     .device = device >= 0 ? (uint32_t)agents_at(device)->row.index : 0,
                      .context = device >= 0 ? 0 : WAIT_NO_CONTEXT,
                      .stream = stream_of(f, e->call),
                      .stack = stack,
@@ -377,13 +397,15 @@ static void wait_leave(const struct form *f, struct sink *s, const struct call_e
 
 static void device_leave(const struct call_event *e)
 {
-    if (result_of(e->call) == 0)
-        here.device = (int16_t)argument(e->call, 0);
+    if (result_of(e->call) != 0)
+        return;
+    here.device = (int16_t)argument(e->call, 0);
+    here.pauses = atomic_load_explicit(&me.pauses, memory_order_relaxed);
 }
 
 static void handle(const struct form *f, struct sink *s, const struct call_event *e)
 {
-    bool enters = e->phase == ROCP_ENTER, launch = f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
+    bool enters = e->phase == ROCP_ENTER, launch = is_launch(f);
     if (f->does == DOES_DEVICE) {
         if (!enters)
             device_leave(e);
@@ -405,6 +427,8 @@ void calls_event(const struct call_event *e)
         e->user->value = 0;
         if (forms[form].does == DOES_DEVICE && e->phase == ROCP_EXIT)
             device_leave(e);
+        else if (is_launch(&forms[form]) && e->phase == ROCP_EXIT)
+            leave_window(); /* it began in a session that has ended */
         return;
     }
     if (is_outside(&forms[form], s, e))
@@ -429,7 +453,6 @@ void calls_report(struct sink *s, const struct trace_config *c)
         atomic_store_explicit(&me.windows, c->windows, memory_order_relaxed);
         atomic_store_explicit(&me.passed, c->windows && c->passed, memory_order_relaxed);
         atomic_store(&me.open, false);
-        atomic_store(&me.inside, 0);
         atomic_store_explicit(&me.cost, 0, memory_order_relaxed);
         atomic_store_explicit(&me.began, clock_mono(), memory_order_relaxed);
         atomic_store_explicit(&me.since, clock_mono(), memory_order_relaxed);

@@ -43,6 +43,10 @@ void calls_report(struct sink *s, const struct trace_config *c);
  * [any] */
 bool calls_window(bool open, int64_t deadline);
 
+/* Recording stops, or begins later than the session: which GPU a thread chooses meanwhile is not
+ * heard, so its waits have none until it chooses again. [any] */
+void calls_pause(void);
+
 /* The library's callback. [hot] */
 void calls_event(const struct call_event *e);
 

@@ -309,6 +309,8 @@ int tool_start(const struct trace_config *c, struct err *e)
     bool waits = c->windows && !c->passed; /* for its first window */
     if (gone())
         return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
+    if (waits)
+        calls_pause();
     int rc = waits ? 0 : tool_resume(e);
     if (!rc && me.has_markers)
         (void)me.sdk.rocprofiler_start_context(me.markers);
@@ -320,6 +322,7 @@ void tool_suspend(void)
     if (!me.started || gone())
         return;
     me.started = false;
+    calls_pause();
     (void)me.sdk.rocprofiler_stop_context(me.main);
 }
 
