@@ -37,7 +37,7 @@ static struct {
     struct stream defaults[DEVICES], streams[STREAMS];
     int device_count, stream_count;
     struct graph graphs[GRAPHS];
-    int graph_count;
+    _Atomic int graph_count;
     uint64_t address;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .address = 0x7f0000000000};
 

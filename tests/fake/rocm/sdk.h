@@ -43,11 +43,12 @@ struct item {
 struct sdk {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool tried, up, finalizing, finalized;
+    bool tried, up;
+    _Atomic bool finalizing, finalized;
     uint32_t version;
     void *forced; /* rocprofiler_configure of a linked tool */
     uint64_t context_count;
-    bool active[CONTEXTS];
+    _Atomic bool active[CONTEXTS];
     struct service services[KINDS];
     void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
     void *deliver_data;
