@@ -456,10 +456,12 @@ static int add_alloc(const struct model *m, const struct sync_line *l, struct in
     i->severity = insight_by_share(m, i->gives_back);
     add_facts(m, l, &w, i);
     if (empties_cache(m, l))
-        i->next =
-            "Take empty_cache() out of the loop: PyTorch keeps freed memory and uses it again. "
-            "Where memory runs out without it, try "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.";
+        i->next = !model_words(m)->ptx
+                      ? "Take empty_cache() out of the loop: PyTorch keeps freed "
+                        "memory and uses it again."
+                      : "Take empty_cache() out of the loop: PyTorch keeps freed "
+                        "memory and uses it again. Where memory runs out without "
+                        "it, try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.";
     buf_printf(&text, "%s in a loop × %llu", calls, (unsigned long long)w.calls);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), calls);

@@ -171,7 +171,7 @@ const struct idle_capture *idle_captured_around(const struct idle_captured *c, u
                                                 int64_t until)
 {
     size_t low = first_later(c, correlation, INT64_MAX);
-    if (!correlation || !low || low == c->sorted || c->wrong * TRUSTED > c->tested)
+    if (!correlation || !low || low == c->sorted || !c->tested || c->wrong * TRUSTED > c->tested)
         return NULL;
     const struct idle_capture *before = row_at(c, low - 1), *after = row_at(c, low),
                               *found = between(before, after);
