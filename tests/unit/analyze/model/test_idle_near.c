@@ -51,10 +51,23 @@ TEST(test_between)
 /* The thread's last launch before, where it has none after. */
 TEST(test_last)
 {
-    struct idle_capture rows[] = {row(10, MAIN, true), row(20, OTHER, false)};
+    struct idle_capture rows[] = {row(2, MAIN, true), row(5, MAIN, true), row(10, MAIN, true),
+                                  row(20, OTHER, false)};
+    struct idle_captured c;
+    sort(&c, rows, 4);
+    assert_int_equal(c.tested, 2);
+    assert_int_equal(idle_captured_around(&c, 15, 20000)->correlation, 10);
+    mem_free(c.order);
+}
+
+/* Where no row could test the rule, the rule tells nothing. */
+TEST(test_untested)
+{
+    struct idle_capture rows[] = {row(10, MAIN, true), row(20, MAIN, false)};
     struct idle_captured c;
     sort(&c, rows, 2);
-    assert_int_equal(idle_captured_around(&c, 15, 20000)->correlation, 10);
+    assert_int_equal(c.tested, 0);
+    assert_null(idle_captured_around(&c, 15, 20000));
     mem_free(c.order);
 }
 
@@ -199,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_last),
+        cmocka_unit_test(test_untested),
         cmocka_unit_test(test_by_turns),
         cmocka_unit_test(test_slow_launches_have_their_line),
         cmocka_unit_test(test_turns_stay_unknown),
