@@ -56,7 +56,8 @@ const char *words_next(const struct words *w, const char *rule)
         {"sync_loop", "Move the sync outside the loop or capture the loop body into a HIP graph "
                       "(replay amortizes launch overhead)."},
         {"memory_alloc_loop", "Allocate once before the loop, and reuse the memory. Or use "
-                              "hipMallocAsync and hipFreeAsync, whose pool keeps it."},
+                              "hipMallocAsync and hipFreeAsync, with the release threshold of "
+                              "their pool raised: by default a wait gives its memory back."},
         {"pageable_copies",
          "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
          "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True."},

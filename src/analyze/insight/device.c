@@ -41,12 +41,12 @@ static int64_t lost(const struct model *m, uint32_t device, double share)
 }
 
 /* The words of a rule about a device. */
-struct words {
+struct held_words {
     const char *rule, *title, *by;
 };
 
 /* count: samples in which the reason held the clocks down. */
-static int add(const struct model *m, const struct words *w, uint32_t device, uint64_t count,
+static int add(const struct model *m, const struct held_words *w, uint32_t device, uint64_t count,
                struct insights *to)
 {
     const struct device_metrics *d = &m->metrics.devices[device];
@@ -97,8 +97,8 @@ static uint64_t held_by_power(const struct model *m, uint32_t device)
 
 int insight_throttle_power(const struct model *m, struct insights *to)
 {
-    static const struct words words = {"throttle_power", "Held down by its power limit",
-                                       "the power limit"};
+    static const struct held_words words = {"throttle_power", "Held down by its power limit",
+                                            "the power limit"};
     int rc = 0;
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
@@ -112,7 +112,7 @@ int insight_throttle_power(const struct model *m, struct insights *to)
 
 int insight_throttle_thermal(const struct model *m, struct insights *to)
 {
-    static const struct words words = {"throttle_thermal", "Held down by heat", "heat"};
+    static const struct held_words words = {"throttle_thermal", "Held down by heat", "heat"};
     int rc = 0;
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
@@ -129,12 +129,12 @@ int insight_throttle_thermal(const struct model *m, struct insights *to)
 }
 
 /* The reason, other than power and heat, that held the clocks down in most samples. *n: these. */
-static const struct words *main_reason(const struct model *m, const struct device_metrics *d,
-                                       uint64_t *n)
+static const struct held_words *main_reason(const struct model *m, const struct device_metrics *d,
+                                            uint64_t *n)
 {
     static const struct {
         int bit;
-        struct words words;
+        struct held_words words;
     } reasons[] = {
         {THROTTLE_APPLICATION, {"clocks_held", "Clocks set below the highest", "a setting"}},
         {THROTTLE_HARDWARE,
@@ -143,7 +143,7 @@ static const struct words *main_reason(const struct model *m, const struct devic
          {"clocks_held", "Held down by other GPUs", "the slowest GPU of a group (sync boost)"}},
         {THROTTLE_DISPLAY, {"clocks_held", "Held down by its display", "the display's setting"}},
     };
-    const struct words *most = NULL;
+    const struct held_words *most = NULL;
     *n = 0;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (d->throttled[reasons[i].bit] > *n &&
@@ -171,7 +171,7 @@ int insight_clocks_held(const struct model *m, struct insights *to)
     for (uint32_t i = 1; !rc && i < m->metrics.device_count && i < m->devices.count; i++) {
         const struct device_metrics *d = &m->metrics.devices[i];
         uint64_t n;
-        const struct words *w = main_reason(m, d, &n);
+        const struct held_words *w = main_reason(m, d, &n);
         if (w && d->throttle_known >= INSIGHT_throttle_samples && is_slow(m, i) &&
             n * 100 >= d->throttle_known * INSIGHT_clocks_held)
             rc = add(m, w, i, n, to);

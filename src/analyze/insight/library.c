@@ -5,6 +5,7 @@
  * would take in another form is not measured. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/insight.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -88,7 +89,7 @@ static int launcher(const struct model *m, uint32_t kind, struct insight_heavies
 }
 
 /* A rule's own words. */
-struct words {
+struct library_words {
     const char *rule, *title;
     const char *what;   /* follows a number */
     const char *unless; /* a sentence that speaks against the step */
@@ -100,8 +101,8 @@ static bool is_worth(const struct model *m, int64_t ns)
 }
 
 /* Adds a finding where it gives back enough. more: one more sentence, or "". */
-static int add(const struct model *m, const struct words *w, uint32_t kind, const struct found *f,
-               const char *more, struct insights *to)
+static int add(const struct model *m, const struct library_words *w, uint32_t kind,
+               const struct found *f, const char *more, struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     int64_t ns = insight_of_steady(m, f->waste);
@@ -164,10 +165,11 @@ static double without_tf32(const struct model *m, const struct kernel_config *c)
 
 int insight_float32_products(const struct model *m, struct insights *to)
 {
-    static const struct words words = {"float32_products", "float32 products without tensor cores",
-                                       "launches of products of float32 that use no tensor cores",
-                                       "TF32 rounds factors to 10 bits of mantissa: check that the "
-                                       "results are still good enough."};
+    static const struct library_words words = {
+        "float32_products", "float32 products without tensor cores",
+        "launches of products of float32 that use no tensor cores",
+        "TF32 rounds factors to 10 bits of mantissa: check that the "
+        "results are still good enough."};
     struct found f = gather(m, KERNEL_FLOAT32, without_tf32), tf32 = gather(m, KERNEL_TF32, whole);
     return add(m, &words, KERNEL_FLOAT32, &f,
                tf32.launches ? "Other products of the run do use TF32: it may be allowed for "
@@ -178,7 +180,7 @@ int insight_float32_products(const struct model *m, struct insights *to)
 
 int insight_layout_conversions(const struct model *m, struct insights *to)
 {
-    static const struct words words = {
+    static const struct library_words words = {
         "layout_conversions", "Conversions between NCHW and NHWC",
         "launches of conversions between NCHW and NHWC",
         "An operation without a form for NHWC converts its input back."};
@@ -194,7 +196,7 @@ static double repeats(const struct model *m, const struct kernel_config *c)
 
 int insight_repeated_casts(const struct model *m, struct insights *to)
 {
-    static const struct words words = {
+    static const struct library_words words = {
         "repeated_casts", "Casts to 16 bits at every step",
         "launches of casts of float32 to 16 bits, of shapes that come again and again,",
         "Casts of activations are part of mixed precision; those of weights need not come at every "
@@ -207,10 +209,11 @@ int insight_repeated_casts(const struct model *m, struct insights *to)
 
 int insight_attention_pieces(const struct model *m, struct insights *to)
 {
-    static const struct words words = {"attention_pieces", "Attention in pieces",
-                                       "runs of attention as a product, a softmax and a product",
-                                       "Weights of attention that the program reads, and some "
-                                       "masks, cannot come from one kernel."};
+    static const struct library_words words = {
+        "attention_pieces", "Attention in pieces",
+        "runs of attention as a product, a softmax and a product",
+        "Weights of attention that the program reads, and some "
+        "masks, cannot come from one kernel."};
     const struct order_sum *o = &m->order.attention;
     struct found f = {.time = o->time,
                       .waste = (double)o->time * steady_part(m, KERNEL_SOFTMAX),
@@ -226,7 +229,7 @@ int insight_attention_pieces(const struct model *m, struct insights *to)
 
 int insight_elementwise_chains(const struct model *m, struct insights *to)
 {
-    static const struct words words = {
+    static const struct library_words words = {
         "elementwise_chains", "Element-wise operations one by one",
         "launches of element-wise operations in chains",
         "Operations of a chain may work on different tensors, and then no kernel can do them all."};
@@ -242,9 +245,10 @@ int insight_elementwise_chains(const struct model *m, struct insights *to)
 
 int insight_unfused_optimizer(const struct model *m, struct insights *to)
 {
-    static const struct words words = {"unfused_optimizer", "An optimizer operation by operation",
-                                       "launches of operations on lists of tensors",
-                                       "Clipping and averages of weights use them as well."};
+    static const struct library_words words = {
+        "unfused_optimizer", "An optimizer operation by operation",
+        "launches of operations on lists of tensors",
+        "Clipping and averages of weights use them as well."};
     struct found f = gather(m, KERNEL_FOREACH, whole);
     f.waste -= f.most;
     return add(m, &words, KERNEL_FOREACH, &f, "", to);
@@ -265,7 +269,7 @@ static double empty_sms(const struct model *m, const struct kernel_config *c)
 
 int insight_small_products(const struct model *m, struct insights *to)
 {
-    static const struct words words = {
+    static const struct library_words words = {
         "small_products", "Products smaller than the GPU",
         "launches of products with fewer blocks than the GPU has SMs",
         "Kernels that ran at the same time may have used the other SMs."};
@@ -308,11 +312,11 @@ int insight_broken_graphs(const struct model *m, struct insights *to)
     buf_str(&text, "Single launches between graphs");
     rc = insight_say(&i->title, &text);
     buf_printf(&text,
-               "%s kernels were launched one by one between %s launches of CUDA graphs, and the "
+               "%s kernels were launched one by one between %s launches of %s, and the "
                "GPU was idle for %s before slow launches. Work whose shapes change from step to "
                "step cannot be in one graph.",
                units_count(a, (int64_t)o->singles), units_count(b, (int64_t)o->graphs),
-               units_time(c, slow.all));
+               model_words(m)->graphs, units_time(c, slow.all));
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
