@@ -8,12 +8,12 @@
 #include "base/err.h"
 #include "symbol/device/instruction.h"
 
-/* As code_reader.disassemble (symbol/code_reader.h). */
+/* This is code_reader.disassemble (symbol/code_reader.h) for AMD. */
 int amdgpu_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                        struct err *e);
 
-/* As code_reader.lines: an instruction at which another place begins, each. Between them are
- * instructions that are not known without llvm-objdump: their lengths differ. */
+/* This is code_reader.lines for AMD. It reports each instruction at which another place begins.
+ * Those between are not known without llvm-objdump: their lengths differ. */
 int amdgpu_lines(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
                  void *arg, struct err *e);
 

@@ -358,11 +358,6 @@ static int device_here(void)
     return heard ? agents_of_ordinal(here.device) : AGENT_UNKNOWN;
 }
 
-void calls_pause(void)
-{
-    atomic_fetch_add_explicit(&me.pauses, 1, memory_order_relaxed);
-}
-
 static void wait_leave(const struct form *f, struct sink *s, const struct call_event *e)
 {
     uint64_t word = e->user->value;
@@ -458,6 +453,11 @@ void calls_report(struct sink *s, const struct trace_config *c)
         atomic_store_explicit(&me.since, clock_mono(), memory_order_relaxed);
     }
     atomic_store_explicit(&me.sink, s, memory_order_release);
+}
+
+void calls_pause(void)
+{
+    atomic_fetch_add_explicit(&me.pauses, 1, memory_order_relaxed);
 }
 
 uint64_t calls_launched(void)
