@@ -33,6 +33,24 @@ int64_t program_name(struct program *p, const char *text)
     return id;
 }
 
+int64_t program_config(struct program *p, const char *kernel, int64_t blocks)
+{
+    struct config_row c = {.id = ++p->configs,
+                           .name = program_name(p, kernel),
+                           .device = 1,
+                           .grid_x = blocks,
+                           .grid_y = 1,
+                           .grid_z = 1,
+                           .block_x = 128,
+                           .block_y = 1,
+                           .block_z = 1,
+                           .occ_warps = CELL_NULL,
+                           .occ_max_warps = CELL_NULL,
+                           .occ_limiter = CELL_NULL};
+    make_log_rows(&p->log, RECORD_config, &c, 1);
+    return c.id;
+}
+
 static int64_t put_stack(struct program *p, int64_t parent, const struct frame_row *f)
 {
     struct stack_row s = {.id = ++p->ids, .parent = parent, .frame = f->id, .depth = 1};

@@ -15,6 +15,7 @@ struct program {
     struct make_log log;
     uint32_t names;       /* given out */
     int64_t ids;          /* of modules, frames and stacks */
+    int64_t configs;      /* given out by program_config */
     int64_t correlation;  /* the last one */
     int64_t launches[16]; /* by thread */
     int64_t now;          /* ns on the host */
@@ -24,7 +25,7 @@ struct program {
 
 struct program_kernel {
     int64_t ns;     /* its time on the GPU */
-    int64_t config; /* of make_log_config; 0: unknown */
+    int64_t config; /* of program_config or make_log_config; 0: unknown */
     int64_t thread;
     int64_t stack;
     int64_t scope; /* instance of program_scope; 0: none */
@@ -47,6 +48,8 @@ int64_t program_mark(struct program *p, const char *text);
 void program_symbol(struct program *p, int64_t frame, int64_t level, const char *function,
                     const char *file, int64_t line, int64_t status);
 
+/* A launch configuration of a kernel: blocks of 128 threads, without occupancy. Returns its id. */
+int64_t program_config(struct program *p, const char *kernel, int64_t blocks);
 /* Launches a kernel: the host takes 2 us, the GPU begins when it is free and 3 us have passed. */
 void program_launch(struct program *p, struct program_kernel k);
 /* The stack of the launch that follows is in the log (record launch). why: 1 long, 2 summed. */

@@ -18,7 +18,7 @@ extern const struct vendor vendor_amd;
 
 static const char GEMM[] = "_Z9fake_gemmPfS_S_i", RELU[] = "_Z9fake_reluPfi";
 
-/* What was reported of a function, and which lines of the source were seen. */
+/* This counts what was reported of a function, and which lines of the source were seen. */
 struct told {
     const char *function;
     size_t count, with_text, at_product, in_leaky, ends;

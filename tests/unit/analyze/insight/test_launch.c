@@ -440,26 +440,14 @@ TEST(test_shared)
 /* 400 launches of one kernel, one of `every` of which takes as long as long_ns says. */
 static void interrupt(int64_t processes, int64_t every, int64_t (*long_ns)(int))
 {
-    struct config_row c = {.id = 1,
-                           .device = 1,
-                           .grid_x = 1320,
-                           .grid_y = 1,
-                           .grid_z = 1,
-                           .block_x = 128,
-                           .block_y = 1,
-                           .block_z = 1,
-                           .occ_warps = CELL_NULL,
-                           .occ_max_warps = CELL_NULL,
-                           .occ_limiter = CELL_NULL};
     finder_begin("slices");
-    c.name = program_name(&finder.p, "gemm");
-    make_log_rows(&finder.p.log, RECORD_config, &c, 1);
+    int64_t config = program_config(&finder.p, "gemm", 1320);
     if (processes)
         program_processes(&finder.p, processes);
     for (int i = 0; i < 400; i++)
         program_launch(&finder.p,
                        (struct program_kernel){.ns = i % every ? 190000 + i % 7 * 1000 : long_ns(i),
-                                               .config = 1,
+                                               .config = config,
                                                .thread = 42});
     finder_look();
 }

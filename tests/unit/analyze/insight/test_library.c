@@ -32,25 +32,11 @@
     "(cudnnKernelDataType_t)0>(int)"
 
 static struct program *const p = &finder.p;
-static int64_t configs;
 
 /* A launch configuration of a kernel. */
 static int64_t kernel(const char *name, int64_t blocks)
 {
-    struct config_row c = {.id = ++configs,
-                           .name = program_name(p, name),
-                           .device = 1,
-                           .grid_x = blocks,
-                           .grid_y = 1,
-                           .grid_z = 1,
-                           .block_x = 128,
-                           .block_y = 1,
-                           .block_z = 1,
-                           .occ_warps = CELL_NULL,
-                           .occ_max_warps = CELL_NULL,
-                           .occ_limiter = CELL_NULL};
-    make_log_rows(&p->log, RECORD_config, &c, 1);
-    return c.id;
+    return program_config(p, name, blocks);
 }
 
 /* Runs the kernels one after the other, n times; 100 us each. */
@@ -77,15 +63,9 @@ static const struct insight *look(const char *rule)
     return *rule ? finder_find(rule, "") : NULL;
 }
 
-static void begin(const char *session)
-{
-    configs = 0;
-    finder_begin(session);
-}
-
 TEST(test_float32)
 {
-    begin("float32");
+    finder_begin("float32");
     int64_t stack = finder_python("/srv/app/train.py", "forward", 12);
     RUN(40, stack, kernel(SGEMM, 8), kernel(BF16, 8));
     const struct insight *i = look("float32_products");
@@ -100,18 +80,18 @@ TEST(test_float32)
     finder_without_memory();
     finder_end();
 
-    begin("some with TF32");
+    finder_begin("some with TF32");
     RUN(40, 0, kernel(SGEMM, 8), kernel(TF32, 8));
     i = look("float32_products");
     assert_non_null(strstr(i->text, "Other products of the run do use TF32"));
     finder_end();
 
-    begin("tensor cores");
+    finder_begin("tensor cores");
     RUN(40, 0, kernel(TF32, 8), kernel(BF16, 8));
     assert_null(look(""));
     finder_end();
 
-    begin("own");
+    finder_begin("own");
     RUN(40, 0, kernel("my_sgemm_kernel", 8));
     assert_null(look(""));
     finder_end();
@@ -121,7 +101,7 @@ TEST(test_float32)
 TEST(test_old_device)
 {
     for (int64_t major = 7; major <= 8; major++) {
-        begin("old");
+        finder_begin("old");
         struct device_row d;
         MAKE_UNKNOWN(d);
         d.id = 2;
@@ -145,7 +125,7 @@ TEST(test_old_device)
 
 TEST(test_layout)
 {
-    begin("layout");
+    finder_begin("layout");
     RUN(40, 0, kernel(NHWC, 8), kernel(BF16, 8));
     const struct insight *i = look("layout_conversions");
     assert_non_null(i);
@@ -153,7 +133,7 @@ TEST(test_layout)
     assert_non_null(strstr(i->next, "channels_last"));
     finder_end();
 
-    begin("few"); /* 0.5 % of the run */
+    finder_begin("few"); /* 0.5 % of the run */
     RUN(1, 0, kernel(NHWC, 8));
     RUN(200, 0, kernel(BF16, 8));
     assert_null(look(""));
@@ -162,7 +142,7 @@ TEST(test_layout)
 
 TEST(test_casts)
 {
-    begin("casts");
+    finder_begin("casts");
     int64_t cast = kernel(TO_BF16, 8);
     RUN(40, 0, cast, kernel(BF16, 8));
     const struct insight *i = look("repeated_casts");
@@ -171,13 +151,13 @@ TEST(test_casts)
     assert_int_equal(i->gives_back, 4000000);
     finder_end();
 
-    begin("once"); /* nine of each shape: a model that is converted at the start */
+    finder_begin("once"); /* nine of each shape: a model that is converted at the start */
     for (int shape = 1; shape <= 5; shape++)
         RUN(9, 0, kernel(TO_BF16, shape), kernel(BF16, 8));
     assert_null(look(""));
     finder_end();
 
-    begin("to float32");
+    finder_begin("to float32");
     RUN(40, 0, kernel(TO_FLOAT, 8), kernel(BF16, 8));
     assert_null(look(""));
     finder_end();
@@ -185,7 +165,7 @@ TEST(test_casts)
 
 TEST(test_attention)
 {
-    begin("pieces");
+    finder_begin("pieces");
     RUN(12, 0, kernel(BF16, 8), kernel(ADD, 8), kernel(SOFTMAX, 8), kernel(BF16, 8));
     const struct insight *i = look("attention_pieces");
     assert_non_null(i);
@@ -194,12 +174,12 @@ TEST(test_attention)
     assert_non_null(strstr(i->next, "scaled_dot_product_attention"));
     finder_end();
 
-    begin("whole"); /* a router's softmax stands between products as well */
+    finder_begin("whole"); /* a router's softmax stands between products as well */
     RUN(12, 0, kernel(BF16, 8), kernel(SOFTMAX, 8), kernel(BF16, 8), kernel(FLASH, 8));
     assert_null(look(""));
     finder_end();
 
-    begin("loss"); /* nothing is multiplied with the probabilities */
+    finder_begin("loss"); /* nothing is multiplied with the probabilities */
     RUN(12, 0, kernel(BF16, 8), kernel(SOFTMAX, 8), kernel("a", 8), kernel("b", 8), kernel("c", 8),
         kernel("d", 8), kernel("e", 8), kernel("f", 8));
     assert_null(look(""));
@@ -209,7 +189,7 @@ TEST(test_attention)
 /* Rows out of order are no sequence. */
 TEST(test_disorder)
 {
-    begin("disorder");
+    finder_begin("disorder");
     int64_t list[] = {kernel(BF16, 8), kernel(SOFTMAX, 8), kernel(BF16, 8)};
     for (int i = 0; i < 40; i++)
         for (int k = 0; k < 3; k++) {
@@ -223,7 +203,7 @@ TEST(test_disorder)
 
 TEST(test_chains)
 {
-    begin("chains");
+    finder_begin("chains");
     int64_t stack = finder_python("/srv/app/model.py", "gelu", 7);
     RUN(40, stack, kernel(ADD, 8), kernel(MUL, 16), kernel(ADD, 8), kernel("own", 8));
     const struct insight *i = look("elementwise_chains");
@@ -233,17 +213,17 @@ TEST(test_chains)
     assert_non_null(strstr(i->text, "at model.py:7 in gelu()"));
     finder_end();
 
-    begin("two are no chain");
+    finder_begin("two are no chain");
     RUN(40, 0, kernel(ADD, 8), kernel(MUL, 8), kernel("own", 8));
     assert_null(look(""));
     finder_end();
 
-    begin("of other sizes");
+    finder_begin("of other sizes");
     RUN(40, 0, kernel(ADD, 8), kernel(MUL, 64), kernel(ADD, 512));
     assert_null(look(""));
     finder_end();
 
-    begin("fused");
+    finder_begin("fused");
     RUN(40, 0, kernel("triton_poi_fused_add_mul_0", 8), kernel("triton_poi_fused_add_1", 8),
         kernel("triton_poi_fused_add_2", 8));
     assert_null(look(""));
@@ -252,7 +232,7 @@ TEST(test_chains)
 
 TEST(test_optimizer)
 {
-    begin("foreach");
+    finder_begin("foreach");
     RUN(40, 0, kernel(FOREACH("BinaryOpListAlphaFunctor"), 8),
         kernel(FOREACH("PointwiseOpScalarListFunctor"), 8), kernel(FOREACH("UnaryOpFunctor"), 8));
     const struct insight *i = look("unfused_optimizer");
@@ -261,7 +241,7 @@ TEST(test_optimizer)
     assert_non_null(strstr(i->next, "fused=True"));
     finder_end();
 
-    begin("fused");
+    finder_begin("fused");
     RUN(40, 0, kernel(FOREACH("FusedAdamMathFunctor"), 8), kernel(FOREACH("LpNormFunctor"), 8));
     assert_null(look(""));
     finder_end();
@@ -269,14 +249,14 @@ TEST(test_optimizer)
 
 TEST(test_small)
 {
-    begin("small"); /* 1 block on 4 SMs */
+    finder_begin("small"); /* 1 block on 4 SMs */
     RUN(40, 0, kernel(BF16, 1));
     const struct insight *i = look("small_products");
     assert_non_null(i);
     assert_int_equal(i->gives_back, 40 * 100000 * 3 / 4);
     finder_end();
 
-    begin("filled");
+    finder_begin("filled");
     RUN(40, 0, kernel(BF16, 3), kernel("own", 1));
     assert_null(look(""));
     finder_end();
@@ -306,7 +286,7 @@ static void graph_step(int singles)
 TEST(test_graphs)
 {
     for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
-        begin("graphs");
+        finder_begin("graphs");
         for (int i = 0; i < 30; i++)
             graph_step(singles);
         look("");
@@ -319,7 +299,7 @@ TEST(test_graphs)
         }
         finder_end();
     }
-    begin("warm"); /* single launches until the graph is there */
+    finder_begin("warm"); /* single launches until the graph is there */
     for (int k = 0; k < 400; k++) {
         p->now = p->gpu + 25000;
         program_launch(p, (struct program_kernel){.ns = 5000});
@@ -335,7 +315,7 @@ TEST(test_graphs)
 TEST(test_whole_graphs)
 {
     for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
-        begin("whole");
+        finder_begin("whole");
         for (int i = 0; i < 30; i++) {
             struct graph_run_row row = {.start = p->gpu + 30000,
                                         .duration = 15000,

@@ -12,31 +12,18 @@ enum { MAIN = 42, MS = 1000000 };
 
 static struct program p;
 static struct model m;
-static int64_t configs, scopes;
+static int64_t scopes;
 
 static void begin(const char *session)
 {
-    configs = scopes = 0;
+    scopes = 0;
     program_init(&p, session);
     p.now = p.gpu = 1000 * MS;
 }
 
 static int64_t kernel(const char *name)
 {
-    struct config_row c = {.id = ++configs,
-                           .name = program_name(&p, name),
-                           .device = 1,
-                           .grid_x = 8,
-                           .grid_y = 1,
-                           .grid_z = 1,
-                           .block_x = 128,
-                           .block_y = 1,
-                           .block_z = 1,
-                           .occ_warps = CELL_NULL,
-                           .occ_max_warps = CELL_NULL,
-                           .occ_limiter = CELL_NULL};
-    make_log_rows(&p.log, RECORD_config, &c, 1);
-    return c.id;
+    return program_config(&p, name, 8);
 }
 
 static void launch(int64_t config, int64_t ns)

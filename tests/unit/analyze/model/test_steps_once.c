@@ -12,26 +12,12 @@ enum { MS = 1000000, TRIED = 60, TIMES = 6, STEPS = 100, KERNELS = 4, READS = 20
 
 static struct program p;
 static struct model m;
-static int64_t configs;
 
 static int64_t kernel(const char *kind, int number)
 {
     char name[32];
     snprintf(name, sizeof name, "%s%d", kind, number);
-    struct config_row c = {.id = ++configs,
-                           .name = program_name(&p, name),
-                           .device = 1,
-                           .grid_x = 8,
-                           .grid_y = 1,
-                           .grid_z = 1,
-                           .block_x = 128,
-                           .block_y = 1,
-                           .block_z = 1,
-                           .occ_warps = CELL_NULL,
-                           .occ_max_warps = CELL_NULL,
-                           .occ_limiter = CELL_NULL};
-    make_log_rows(&p.log, RECORD_config, &c, 1);
-    return c.id;
+    return program_config(&p, name, 8);
 }
 
 static void run(int64_t config)
