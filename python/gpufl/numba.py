@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import warnings
 from typing import Any, TypeVar
 
 try:
@@ -34,6 +35,9 @@ __all__ = ["instrument", "scoped", "steps"]
 _K = TypeVar("_K")
 _lines = Lines(numba, cuda)  # the package numba-cuda has a folder of its own
 _EVENTS = ("numba.core.event", "numba.cuda.core.event")  # of Numba, and of numba-cuda, which has a compiler of its own
+# Kinds of the event; numba-cuda took the second one later. A package refuses a kind with its own prefix that it does not know,
+# and takes any other for a custom one that never comes: so the first one that is not refused is the right one.
+_KINDS = ("numba:compiler_lock", "numba-cuda:compiler_lock")
 
 
 def scoped(kernel: _K) -> _K:
@@ -75,6 +79,7 @@ class instrument:  # noqa: N801 - used as a function
             return Listener()
 
         self._listeners: list[tuple[Any, Any]] = []
+        self._registered: list[tuple[Any, str, Any]] = []
         for name in _EVENTS:
             try:
                 event = importlib.import_module(name)
@@ -84,14 +89,22 @@ class instrument:  # noqa: N801 - used as a function
 
     def __enter__(self) -> instrument:
         for event, listener in self._listeners:
-            event.register("numba:compiler_lock", listener)
+            for kind in _KINDS:
+                try:
+                    event.register(kind, listener)
+                except ValueError:
+                    continue
+                self._registered.append((event, kind, listener))
+                break
+            else:
+                warnings.warn(f"gpufl.numba.instrument(): {event.__name__} has none of the events {', '.join(_KINDS)}; its compiling has no scope", stacklevel=2)
         return self
 
     def remove(self) -> None:
         """Stops to listen. Twice is once."""
-        while self._listeners:
-            event, listener = self._listeners.pop()
-            event.unregister("numba:compiler_lock", listener)
+        while self._registered:
+            event, kind, listener = self._registered.pop()
+            event.unregister(kind, listener)
 
     def __exit__(self, *error: object) -> None:
         self.remove()

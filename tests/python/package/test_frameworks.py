@@ -163,6 +163,48 @@ def test_numba_compiles_in_a_scope_on_every_thread(begin, log):
     assert rows[0]["tag"] == first and rows[0]["thread"] != rows[1]["thread"]
 
 
+class Events:
+    """The module of events of numba-cuda since it has its own prefix: it refuses kinds with Numba's prefix, and kinds of its own that it lacks."""
+
+    __name__ = "numba.cuda.core.event"
+
+    def __init__(self, known):
+        import numba.core.event
+
+        self.Listener, self.known, self.registered = numba.core.event.Listener, known, []
+
+    def register(self, kind, listener):
+        if kind.split(":")[0] in ("numba", "numba-cuda") and kind not in self.known:
+            raise ValueError(kind)
+        self.registered.append((kind, listener))
+
+    def unregister(self, kind, listener):
+        self.registered.remove((kind, listener))
+
+
+@NUMBA
+@pytest.mark.parametrize("known", ["numba:compiler_lock", "numba-cuda:compiler_lock"])
+def test_numba_events_of_every_numba_cuda(monkeypatch, known):
+    import gpufl.numba
+
+    events = Events({known})
+    monkeypatch.setitem(sys.modules, events.__name__, events)
+    with gpufl.numba.instrument():
+        assert [kind for kind, _ in events.registered] == [known]
+    assert not events.registered
+
+
+@NUMBA
+def test_numba_cuda_without_the_event_is_told(monkeypatch):
+    import gpufl.numba
+
+    events = Events(set())
+    monkeypatch.setitem(sys.modules, events.__name__, events)
+    with pytest.warns(UserWarning, match="numba.cuda.core.event has none of the events"):
+        gpufl.numba.instrument().__enter__().remove()
+    assert not events.registered
+
+
 # ---- JAX, CuPy, Triton --------------------------------------------------------------------------
 
 
