@@ -243,6 +243,13 @@ int gpufl_bench_floor(bool on)
     return other ? other->bench_floor(on) : session_floor(on);
 }
 
+int gpufl_bench_idle(bool on)
+{
+    FLOAT_ENV_DEFAULT;
+    const struct copies_calls *other = copies_first();
+    return other ? other->bench_idle(on) : session_idle(on);
+}
+
 /* Called by the driver inside cuInit: must not call the driver. 1: a session runs in this process,
  * or was not wanted; 0: it could not begin. NVIDIA documents no meaning of the result; the
  * injection samples of CUPTI return 0 where they could not register, so that the driver may drop

@@ -31,7 +31,8 @@
     F(int, window_open, (const char *name), (name))                                                \
     F(int, window_close, (const char *name), (name))                                               \
     F(int, upload_logs, (const struct gpufl_upload_options *opts), (opts))                         \
-    F(int, bench_floor, (bool on), (on))
+    F(int, bench_floor, (bool on), (on))                                                           \
+    F(int, bench_idle, (bool on), (on))
 
 struct copies_calls {
 #define F(result, name, params, args) result(*name) params;

@@ -171,6 +171,19 @@ int collector_floor(bool on)
     return rc;
 }
 
+int collector_idle(bool on)
+{
+    int rc = GPUFL_E_STATE;
+    pthread_mutex_lock(&trace_lock);
+    if (!collector_ended() && me.trace && me.trace_started) {
+        captures_pause(!on);
+        samples_window(on);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&trace_lock);
+    return rc;
+}
+
 void collector_trace_take(void)
 {
     pthread_mutex_lock(&trace_lock);

@@ -73,6 +73,9 @@ int collector_window(bool open, struct err *e);
 /* Switches the benchmark's floor. [owner] */
 int collector_floor(bool on);
 
+/* Stops what names the line behind idle time, or goes on with it, for benchmarks. [owner] */
+int collector_idle(bool on);
+
 /* While the collector changes the trace nobody else calls its ops. [collector] */
 void collector_trace_take(void);
 void collector_trace_give(void);

@@ -552,6 +552,14 @@ int session_floor(bool on)
     return rc;
 }
 
+int session_idle(bool on)
+{
+    pthread_mutex_lock(&lock);
+    int rc = session.state == STATE_RUNS ? collector_idle(on) : GPUFL_E_STATE;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
 void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -36,6 +36,7 @@ const char *session_dir(void); /* absolute; "" before the first */
 bool session_switched_off(void);
 
 int session_floor(bool on); /* gpufl_bench_floor */
+int session_idle(bool on);  /* gpufl_bench_idle */
 void session_forget(void);  /* in a forked child: everything is as before the first init */
 
 #endif

@@ -22,15 +22,15 @@ static void draw(struct launch_rule *r, const struct launch_limits *l)
     r->next = window / 2 + (window * next_random(r) >> 32);
 }
 
-/* A stretch begins. What a thread has learned about the cost of its captures stays. */
+/* A stretch begins. What a thread has learned about the cost of its captures stays, and the second
+ * that was under way goes on: the time between the stretches, since `left`, is no part of it. */
 static void begin(struct launch_rule *r, const struct launch_limits *l, uint32_t stretch,
-                  uint64_t now)
+                  uint64_t left, uint64_t now)
 {
     if (!r->random)
         r->random = (uint32_t)now | 1;
+    r->since = now - (r->stretch && left > r->since ? left - r->since : 0);
     r->stretch = stretch;
-    r->since = now;
-    r->spent = 0;
     r->sum = 0;
     draw(r, l);
 }
@@ -38,10 +38,11 @@ static void begin(struct launch_rule *r, const struct launch_limits *l, uint32_t
 struct launch_verdict launch_rule_judge(struct launch_rule *r, const struct launch_limits *l,
                                         uint32_t stretch, uint64_t now)
 {
-    uint64_t own = now > r->left ? now - r->left : 0; /* another core's counter may be behind */
+    uint64_t left = r->left;
+    uint64_t own = now > left ? now - left : 0; /* another core's counter may be behind */
     r->left = now;
     if (r->stretch != stretch) {
-        begin(r, l, stretch, now);
+        begin(r, l, stretch, left, now);
         return (struct launch_verdict){.why = LAUNCH_LONG, .own = LAUNCH_OWN_UNKNOWN};
     }
     if (own >= r->away)

@@ -18,8 +18,8 @@ enum {
     LAUNCH_AWAY_US = 100,   /* own time of a launch that is captured for itself */
     LAUNCH_WINDOW_US = 500, /* own time that is summed up for one capture, on average */
     LAUNCH_LEVELS = 6,      /* how often both may double */
-    LAUNCH_MOST = 100,      /* captures may take one part in so many of a second ... */
-    LAUNCH_FEW = 400,       /* ... and below one in so many the limits come back */
+    LAUNCH_MOST = 333,      /* captures may take one part in so many of a second ... */
+    LAUNCH_FEW = 1333,      /* ... and below one in so many the limits come back */
 };
 
 #define LAUNCH_OWN_UNKNOWN UINT64_MAX

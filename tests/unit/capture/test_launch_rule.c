@@ -145,13 +145,13 @@ static void expect_level(const struct launch_rule *r, uint32_t doublings)
                     (limits.window * 3 << doublings >> 1) - 1);
 }
 
-/* Captures of one part in a hundred of a second are borne; one tick more is not, and that is seen
- * before the second is over. */
+/* Captures of one part in 333 of a second are borne; one tick more is not, and that is seen before
+ * the second is over. */
 TEST(limits_double_where_captures_take_too_much)
 {
     struct launch_rule r = begun();
     uint64_t now = START + SECOND / 2;
-    launch_rule_spent(&r, &limits, now - SECOND / 100, now);
+    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now);
     expect_level(&r, 0);
     launch_rule_spent(&r, &limits, now, now + 1);
     expect_level(&r, 1);
@@ -175,12 +175,12 @@ TEST(limits_come_back_where_captures_take_little)
     }
     expect_level(&r, 3);
     uint64_t since = now;
-    launch_rule_spent(&r, &limits, since + SECOND - SECOND / 400, since + SECOND); /* a quarter % */
+    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW, since + SECOND);
     expect_level(&r, 3);
     since += SECOND;
     launch_rule_spent(&r, &limits, since + SECOND - 1, since + SECOND - 1); /* not yet a second */
     expect_level(&r, 3);
-    launch_rule_spent(&r, &limits, since + SECOND - SECOND / 400 + 1, since + SECOND);
+    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW + 1, since + SECOND);
     expect_level(&r, 2);
     since += SECOND;
     launch_rule_spent(&r, &limits, since + 5 * SECOND,
@@ -193,10 +193,10 @@ TEST(the_share_is_of_the_time_that_passed)
 {
     struct launch_rule r = begun();
     uint64_t now = START + 4 * SECOND;
-    launch_rule_spent(&r, &limits, now - SECOND / 25, now); /* 1 % of four seconds */
+    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST, now); /* a four seconds' share */
     expect_level(&r, 0);
     now += 4 * SECOND;
-    launch_rule_spent(&r, &limits, now - SECOND / 25 - 1, now);
+    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST - 1, now);
     expect_level(&r, 1);
 }
 
@@ -207,6 +207,21 @@ TEST(doublings_outlive_a_window)
     uint64_t now = START + SECOND / 10;
     launch_rule_spent(&r, &limits, now - SECOND / 50, now);
     (void)launch_rule_judge(&r, &limits, 2, now + SECOND);
+    expect_level(&r, 1);
+}
+
+/* The time between two windows is no part of the second that captures may take their share of. */
+TEST(the_share_goes_on_in_the_next_window)
+{
+    struct launch_rule r = begun();
+    uint64_t now = START + SECOND / 2;
+    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now);
+    now += 100 * SECOND;
+    (void)launch_rule_judge(&r, &limits, 2, now);
+    now += SECOND / 4;
+    launch_rule_spent(&r, &limits, now, now); /* three quarters of a second, just its share */
+    expect_level(&r, 0);
+    launch_rule_spent(&r, &limits, now, now + 1);
     expect_level(&r, 1);
 }
 
@@ -224,6 +239,7 @@ int main(void)
         cmocka_unit_test(limits_come_back_where_captures_take_little),
         cmocka_unit_test(the_share_is_of_the_time_that_passed),
         cmocka_unit_test(doublings_outlive_a_window),
+        cmocka_unit_test(the_share_goes_on_in_the_next_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
