@@ -6,6 +6,7 @@ that is deliberately not fused.
     python3 pytorch_step.py beside --library libgpufl.so --rounds 20
     gpufl trace -- python3 pytorch_step.py floor --rounds 40 --steps 10
     python3 pytorch_step.py states --library libgpufl.so --states bare,Sync
+    python3 pytorch_step.py switched --library libgpufl.so --half-width 0.3 --seconds 300
 
 `beside` takes turns, inside one process, between a Trace session, torch.profiler with
 CUDA activity, and neither; `before` are rounds before either was ever there. `floor` alternates,
@@ -15,7 +16,8 @@ begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+lau
 (stacks at launches), Trace-idle (without stacks of launches and samples of threads for the line behind idle
 time), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
 there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as
-`gpufl trace` does; other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
+`gpufl trace` does; `switched` has one Trace session and switches in it what names the line behind idle time, in the order
+on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. Other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
 Prints one JSON object: ms per step of every round.
 """
 import argparse
@@ -29,6 +31,8 @@ import time
 
 import torch
 from torch import nn
+
+SAMPLES_HZ = os.environ.get("GPUFL_HOST_SAMPLES_HZ", "100")  # the library's default
 
 
 class Block(nn.Module):
@@ -75,6 +79,7 @@ def make_step():
         optimizer.step()
         return loss.item() if read_loss else None
 
+    step.model, step.optimizer = model, optimizer
     return step
 
 
@@ -101,7 +106,7 @@ def session_options(state: str) -> dict:
     engine, _, launch = state.partition("+")
     engine, _, collect = engine.partition(":")
     return {"GPUFL_PC_KERNEL_COLLECT": collect or "all", "GPUFL_PROFILING_ENGINE": engine,
-            "GPUFL_IDLE_STACKS": "false" if without else "true", "GPUFL_HOST_SAMPLES_HZ": "0" if without else "200",
+            "GPUFL_IDLE_STACKS": "false" if without else "true", "GPUFL_HOST_SAMPLES_HZ": "0" if without else SAMPLES_HZ,
             "GPUFL_ENABLE_STACK_TRACE": "true", "GPUFL_LAUNCH_STACKS": "true" if launch else "false"}
 
 
@@ -187,6 +192,78 @@ def alternate(step, args):
             with Session(library, state):
                 timed(step, 2)
                 result[state].append(timed(lambda: step(True), args.steps))
+    return result
+
+
+def stepped(step, count: int) -> tuple:
+    """Median wall-clock time and processor time of the launching thread of a step, ms. Medians, since a virtual machine
+    stands still now and then."""
+    torch.cuda.synchronize()
+    wall, thread = [time.perf_counter()], [time.thread_time()]
+    for _ in range(count):
+        step()
+        thread.append(time.thread_time())
+        wall.append(time.perf_counter())
+    torch.cuda.synchronize()
+    return tuple(statistics.median(b - a for a, b in zip(times, times[1:])) * 1e3 for times in (wall, thread))
+
+
+def mean_interval(values) -> tuple:
+    """Mean, and half the width of its 95 % interval (normal)."""
+    mean = statistics.mean(values)
+    return mean, 1.96 * statistics.stdev(values) / len(values) ** 0.5
+
+
+def trimmed(values):
+    """Without the tenth that is lowest and the tenth that is highest: a virtual machine stands still now and then."""
+    cut = len(values) // 10
+    return sorted(values)[cut:len(values) - cut]
+
+
+def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least: int = 40) -> dict:
+    """Blocks of rounds: on off off on, so that a drift that is steady over a block cancels. switch(on) switches. Ends when half
+    the 95 % interval of the wall-clock ratio is that many percent, after `least` blocks, or after so many seconds."""
+    result = {"on_s": 0.0, "on": [], "off": [], "thread_on": [], "thread_off": []}
+    ratios = {"wall": [], "thread": []}
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < seconds:
+        sums = {True: [0.0, 0.0], False: [0.0, 0.0]}
+        for on in (True, False, False, True):
+            switch(on)
+            since = time.perf_counter()
+            timed(step, 1)
+            wall, thread = stepped(step, steps)
+            result["on_s"] += on * (time.perf_counter() - since)
+            sums[on][0] += wall / 2
+            sums[on][1] += thread / 2
+        for on, name in ((True, "on"), (False, "off")):
+            result[name].append(sums[on][0])
+            result[f"thread_{name}"].append(sums[on][1])
+        ratios["wall"].append(sums[True][0] / sums[False][0])
+        ratios["thread"].append(sums[True][1] / sums[False][1])
+        if len(ratios["wall"]) >= least and mean_interval(trimmed(ratios["wall"]))[1] * 100 <= half_width:
+            break
+    for name, values in ratios.items():
+        result[f"ratio_{name}"] = [statistics.median(values), *mean_interval(trimmed(values)), len(values)]
+    return result
+
+
+def switched(step, args):
+    """One Trace session; what names the line behind idle time is switched."""
+    library = ctypes.CDLL(args.library)
+
+    def switch(on):
+        if library.gpufl_bench_idle(ctypes.c_bool(on)) != 0:
+            raise SystemExit("no trace runs")
+
+    with Session(library, "Trace"):
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < args.settle:
+            timed(step, args.steps)
+        settled = time.perf_counter() - begin
+        result = in_blocks(step, switch, args.steps, args.seconds, args.half_width)
+        result["on_s"] += settled
+        switch(True)
     return result
 
 
@@ -296,15 +373,16 @@ def blocks(step, args):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "count"])
+    parser.add_argument("mode", choices=["bare", "beside", "blocks", "floor", "states", "switched", "count"])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=10, help="steps of a round")
-    parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks")
+    parser.add_argument("--seconds", type=float, default=5, help="length of a block, for blocks; of the whole, for switched")
     parser.add_argument("--settle", type=float, default=0,
                         help="blocks --apart: a block begins so many seconds after the first use of the GPU")
     parser.add_argument("--apart", action="store_true", help="blocks: each in a process of its own, injected; what each process measured as a list, and ratios")
     parser.add_argument("--library", help="libgpufl.so, for states and beside")
     parser.add_argument("--states", default="bare,Sync")
+    parser.add_argument("--half-width", type=float, default=0.3, help="switched: half the 95 %% interval at which it ends, %%")
     args = parser.parse_args()
     if args.mode == "blocks" and args.apart:
         print(json.dumps({"mode": args.mode, "steps": args.steps, **blocks_apart(args)}))
@@ -318,6 +396,8 @@ def main():
         result["bare"] = [timed(step, args.steps) for _ in range(args.rounds)]
     elif args.mode == "blocks":
         result.update(blocks(step, args))
+    elif args.mode == "switched":
+        result.update(switched(step, args))
     elif args.mode == "states":
         result.update(alternate(step, args))
     elif args.mode == "beside":

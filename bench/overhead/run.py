@@ -188,21 +188,22 @@ class Bench:
 
     def idle(self):
         """The same step with what names the line behind idle time (stacks of some launches, samples of threads) over
-        Trace without; sessions alternate inside one process. Of the ledger: what the captures took on the launching
-        threads, and the thread that samples, of a core."""
-        log, states = self.work / "idle", "Trace-idle,Trace"
-        r = self.run(["python3", HERE / "pytorch_step.py", "states", "--library",
-                      self.bin.parent / "lib" / "libgpufl.so", "--states", states, "--rounds", 8 if self.quick else 100],
-                     GPUFL_LOG_PATH=str(log))
+        Trace without, switched inside one session in blocks of on off off on. Of the ledger: what the captures took on
+        the launching threads, and the thread that samples, of a core."""
+        log = self.work / "idle"
+        r = self.run(["python3", HERE / "pytorch_step.py", "switched", "--library", self.bin.parent / "lib" / "libgpufl.so",
+                      "--settle", 3, "--seconds", 20 if self.quick else 260], GPUFL_LOG_PATH=str(log))
         report, launches = self.report(log), {}
         for state in ("true", "false"):
             launches[state] = self.run([self.bin / "bench_launch", "trace", "--rounds", 10 if self.quick else 60,
                                         "--launches", 20000 if self.quick else 50000], GPUFL_ENABLE_STACK_TRACE="true",
-                                       GPUFL_IDLE_STACKS=state, GPUFL_HOST_SAMPLES_HZ="200" if state == "true" else "0")
-        ledger, seconds = report["ledger"], sum(s["duration_ns"] for s in report["sessions"]) / 2e9
+                                       GPUFL_IDLE_STACKS=state, GPUFL_HOST_SAMPLES_HZ="100" if state == "true" else "0")
+        ledger, seconds = report["ledger"], r["on_s"]
         return {"trace with idle's lines over floor, ns": versus(launches["true"]["trace"], launches["true"]["floor"]),
                 "trace without idle's lines over floor, ns": versus(launches["false"]["trace"], launches["false"]["floor"]),
-                "trace over trace without idle's lines, ms a step": versus(r["Trace"], r["Trace-idle"]),
+                "trace over trace without idle's lines, ms a step": versus(r["on"], r["off"]),
+                "the same, processor time of the launching thread": versus(r["thread_on"], r["thread_off"]),
+                "the same, median, trimmed mean, half its 95 % interval, blocks": {"wall": r["ratio_wall"], "thread": r["ratio_thread"]},
                 "captures and samples": {"captured": ledger["launches_captured"], "lost": ledger["captures_lost"],
                                          "samples": ledger["host_samples"], "late": ledger["host_samples_late"],
                                          "captures, % of the time": ledger["cost_stacks"] / seconds / 1e7,

@@ -273,9 +273,9 @@ GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 GPUFL_API int gpufl_bench_floor(bool on);
 
 /* For benchmarks: false stops what names the line behind idle time in a running session without
- * windows (launches that are captured with their stack, samples of threads), true goes on with it, so
- * that what it costs can be measured inside one session. A session that has none of it stays without.
- * GPUFL_E_STATE where no engine traces. */
+ * windows (launches that are captured with their stack, samples of threads); true goes on with
+ * it. So what it costs can be measured inside one session. A session that has none of it stays
+ * without. GPUFL_E_STATE where no engine traces. */
 GPUFL_API int gpufl_bench_idle(bool on);
 
 /* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit.

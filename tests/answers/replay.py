@@ -44,7 +44,7 @@ BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 39, "line": 34, "gain": 34, "clean": 15, "calm": 14, "known": 58}
+REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 14, "known": 58}
 
 
 class Truth:
