@@ -1,6 +1,6 @@
 /* ranks.c - ranks that come late to collectives, and the line at which they were.
  *
- * What a finding gives back is what its rank was later than the last but one (ranks/waits.h): with
+ * What a finding gives back is what its rank was later than the last but one (ranks/late.h): with
  * this rank on time the next one decides. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"

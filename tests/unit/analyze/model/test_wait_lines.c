@@ -1,5 +1,5 @@
-/* test_sum_sync.c - waits by line: who waited where, how long, and with what between. */
-#include "analyze/model/waits/sync.h"
+/* test_wait_lines.c - waits by line: who waited where, how long, and with what between. */
+#include "analyze/model/waits/lines.h"
 #include "tests/test.h"
 
 #include "tests/unit/support/program.h"

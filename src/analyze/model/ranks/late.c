@@ -1,5 +1,5 @@
-/* waits.c - see waits.h. */
-#include "analyze/model/ranks/waits.h"
+/* late.c - see late.h. */
+#include "analyze/model/ranks/late.h"
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"

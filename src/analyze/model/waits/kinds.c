@@ -1,5 +1,5 @@
-/* waits.c - synchronizations, the vendor's own overhead, and graph launches. */
-#include "analyze/model/waits/waits.h"
+/* kinds.c - synchronizations, the vendor's own overhead, and graph launches. */
+#include "analyze/model/waits/kinds.h"
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"

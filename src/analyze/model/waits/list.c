@@ -1,5 +1,5 @@
-/* sync_list.c - natural merges of nearly sorted waits, and bit pages with running counts. */
-#include "analyze/model/waits/sync_list.h"
+/* list.c - natural merges of nearly sorted waits, and bit pages with running counts. */
+#include "analyze/model/waits/list.h"
 
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* sync.c - waits by line: where, in loops, and in allocations. */
+/* waits.c - waits by line: where, in loops, and in allocations. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"

@@ -1,5 +1,5 @@
-/* waits.h - synchronizations by kind, the vendor's own overhead, and graph launches. The lines of
- * the program that waited are in sync.h.
+/* kinds.h - synchronizations by kind, the vendor's own overhead, and graph launches. The lines of
+ * the program that waited are in lines.h.
  *
  * A wait of a stream for an event does not block the host: it is kept apart. The
  * time in which the host waited is a union too, since several threads may wait at

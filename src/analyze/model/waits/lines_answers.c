@@ -1,7 +1,7 @@
-/* sync_answers.c - lines and their stacks in order, and how long a line was blocked. */
+/* lines_answers.c - lines and their stacks in order, and how long a line was blocked. */
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
-#include "analyze/model/waits/sync.h"
+#include "analyze/model/waits/lines.h"
 #include "base/alloc.h"
 #include "base/order.h"
 

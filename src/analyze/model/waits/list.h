@@ -1,4 +1,4 @@
-/* sync_list.h - the waits of a session one by one, by time, and which launches ran kernels.
+/* list.h - the waits of a session one by one, by time, and which launches ran kernels.
  *
  * What a wait cost depends on what came before and after it, so the first SYNC_KEPT of them are
  * kept; callers count the rest. Correlation ids of kernels are kept as bits, so that the

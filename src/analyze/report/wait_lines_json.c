@@ -1,4 +1,4 @@
-/* sync_lines_json.c - the lines of the program that waited for the GPU, with their stacks, for
+/* wait_lines_json.c - the lines of the program that waited for the GPU, with their stacks, for
  * programs. */
 #include "analyze/common/cells.h"
 #include "analyze/model/nameless.h"

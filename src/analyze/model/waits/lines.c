@@ -1,5 +1,5 @@
-/* sync.c - keeps waits while the session is read, and sums them by line at its end. */
-#include "analyze/model/waits/sync.h"
+/* lines.c - keeps waits while the session is read, and sums them by line at its end. */
+#include "analyze/model/waits/lines.h"
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"

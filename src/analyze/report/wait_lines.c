@@ -1,4 +1,4 @@
-/* sync_lines.c - the lines of the program that waited for the GPU, for people. */
+/* wait_lines.c - the lines of the program that waited for the GPU, for people. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/page.h"

@@ -1,4 +1,4 @@
-/* sync.h - which line of the program waited for the GPU, and how long.
+/* lines.h - which line of the program waited for the GPU, and how long.
  *
  * Calls that can wait come from `wait` rows; where a session has none, from its `sync` rows. Each
  * is added to the line that its stack names. Blocked time is a union, for a line and for the
@@ -14,7 +14,7 @@
 
 #include "analyze/common/busy.h"
 #include "analyze/common/histogram.h"
-#include "analyze/model/waits/sync_list.h"
+#include "analyze/model/waits/list.h"
 #include "base/keyed.h"
 
 #include <stdbool.h>

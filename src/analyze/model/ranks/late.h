@@ -1,4 +1,4 @@
-/* waits.h - which rank the others waited for in collectives, and what it did until it came.
+/* late.h - which rank the others waited for in collectives, and what it did until it came.
  *
  * Of each matched collective the last rank is late, as far as it came after the last but one: that
  * is what the run would be shorter by if this rank alone had been on time. Of the time only that
