@@ -1,7 +1,7 @@
 /* loader_inside.h - the part that the files of the loader share: loader.c has the queues and the
- * threads, loader_session.c what a thread does with one of its sessions, loading.c how a session's
- * frames become rows and a commit, loader_counts.c a session's counts, and what is reported of it.
- * A frame goes that way, from the first file to the last. */
+ * threads, loader_session.c what a thread does with one of its sessions, row_writer.c how a
+ * session's frames become rows and a commit, loader_counts.c a session's counts, and what is
+ * reported of it. A frame goes that way, from the first file to the last. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 #define GPUFL_SERVER_INTAKE_LOADER_INSIDE_H
 

@@ -9,7 +9,7 @@
 #ifndef GPUFL_SERVER_INTAKE_LOADER_QUEUE_H
 #define GPUFL_SERVER_INTAKE_LOADER_QUEUE_H
 
-#include "server/intake/loading.h"
+#include "server/intake/row_writer.h"
 
 enum { LOADER_TURN_BYTES = 1 << 20 }; /* as in the journal: compressed */
 

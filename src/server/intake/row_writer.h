@@ -1,4 +1,4 @@
-/* loading.h - loads one session: from frames to a commit.
+/* row_writer.h - loads one session: from frames to a commit.
  *
  * The loader's threads call this for their sessions. A session is *open* while it has a decoder;
  * a transaction is *begun* by its first frame and ended by loading_commit, or undone by
@@ -122,7 +122,7 @@ void loading_release(struct loading *l, struct loading_list *list);
 
 int loading_push(struct loading_list *list, const struct loading_frame *f);
 
-/* ---- between loading.c and loading_open.c ---------------------------------------------------- */
+/* ---- between row_writer.c and row_writer_open.c ---------------------------------------------- */
 
 int loading_open(struct loading *l, struct err *e);
 /* Lines of a frame to the session's decoder. */

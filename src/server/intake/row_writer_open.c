@@ -1,9 +1,9 @@
-/* loading_open.c - opens a session for loading: it takes up what the store, the small tables and
- * its kept frames have; see loading.h.
+/* row_writer_open.c - opens a session for loading: it takes up what the store, the small tables
+ * and its kept frames have; see row_writer.h.
  *
  * A decoder of the public client's lines hears all that it heard before; the pyramid gets the
  * names of configurations, the registry its header, its end and its counts. */
-#include "server/intake/loading.h"
+#include "server/intake/row_writer.h"
 
 #include "server/intake/loader.h"
 

@@ -1,4 +1,4 @@
-/* loading.c - frames to rows, and rows to a commit; see loading.h.
+/* row_writer.c - frames to rows, and rows to a commit; see row_writer.h.
  *
  * Exactly once: the number of the last frame goes into the store with the commit that
  * holds its rows (position "journal.<id>"), so that a frame that comes again is
@@ -8,7 +8,7 @@
  * A decoder of the public client's lines is stateful. It is fed in one order only,
  * that of the frames; what it was fed is kept (session_frames.h) before the commit, so that
  * one that is opened later hears the same, up to the last commit. */
-#include "server/intake/loading.h"
+#include "server/intake/row_writer.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
