@@ -13,6 +13,7 @@
 #include "backend/vendor.h"
 #include "base/err.h"
 #include "wire/record.h"
+#include "wire/wait_call.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,20 +66,6 @@ struct launch {
                          from the sink */
     const struct sink_frame *frames; /* of a simulated program's stack, outermost first ... */
     unsigned depth;                  /* ... and how many; 0: the stack is the thread's own */
-};
-
-/* What the program called, as in wait.call. */
-enum wait_call {
-    WAIT_OTHER,
-    WAIT_EVENT,
-    WAIT_STREAM_EVENT, /* a stream waits, not the host */
-    WAIT_STREAM,
-    WAIT_CONTEXT,
-    WAIT_COPY,
-    WAIT_FILL,
-    WAIT_FREE,
-    WAIT_ALLOC,
-    WAIT_MODULE
 };
 
 enum { WAIT_NO_STREAM = UINT32_MAX, WAIT_NO_CONTEXT = UINT32_MAX };

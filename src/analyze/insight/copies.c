@@ -64,8 +64,8 @@ static void put_small(struct small_sum *s, uint64_t count, int64_t time, int64_t
 static struct small *count_small(const struct model *m)
 {
     struct small *all = mem_array(m->stacks.places.count + 1, sizeof *all);
-    for (size_t i = 0; all && i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
+    for (size_t i = 0; all && i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         struct small *s = &all[l->place];
         if (!insight_line_is_known(m, l))
             continue;

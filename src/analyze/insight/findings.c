@@ -262,11 +262,11 @@ static void say_waits(const struct model *m, struct buf *out)
     uint64_t count;
     int64_t total, duration = sum_windows_time(m);
     struct busy_result r;
-    sum_waits_blocking(m, &count, &total);
-    busy_result(&m->waits.blocked, &r);
+    sum_wait_kinds_blocking(m, &count, &total);
+    busy_result(&m->wait_kinds.blocked, &r);
     /* Engine Sync: the calls were timed, the driver was not asked, or in windows only. */
-    if ((!count || m->windows.kernels.opened) && m->sync.calls)
-        count = m->sync.calls, total = r.busy = sum_sync_blocked_all(m);
+    if ((!count || m->windows.kernels.opened) && m->wait_lines.calls)
+        count = m->wait_lines.calls, total = r.busy = sum_wait_lines_blocked_all(m);
     if (!count)
         return;
     buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),

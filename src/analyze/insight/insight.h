@@ -158,13 +158,13 @@ void insight_own(struct insight *i, const struct insight_heaviest *h);
 size_t insight_title_words(const struct insight *i);
 
 /* A line that a person can go to, where the host waited. */
-bool insight_line_is_known(const struct model *m, const struct sync_line *l);
+bool insight_line_is_known(const struct model *m, const struct wait_line *l);
 /* True where sync_loop reports the line. */
-bool insight_line_loops(const struct model *m, const struct sync_line *l);
+bool insight_line_loops(const struct model *m, const struct wait_line *l);
 
 /* ns of what shares are of in which small copies to the host ran that the line's waits read, as far
  * as no kernel ran beside them; 0 where they are few. */
-int64_t insight_reads(const struct model *m, const struct sync_line *l);
+int64_t insight_reads(const struct model *m, const struct wait_line *l);
 
 /* sums: by place. all: their total, unknown places included. */
 struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *sums, int64_t all);

@@ -82,7 +82,7 @@ static void put_waited(const struct model *m, const struct lateness *l, struct b
 static int add_line(const struct model *m, uint32_t place, const struct place_sum *s,
                     struct insights *to)
 {
-    const struct lateness l = {&m->rank_waits.late[s->late], s->ranks, s->ns};
+    const struct lateness l = {&m->late_ranks.late[s->late], s->ranks, s->ns};
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct insight *i;
     struct buf text;
@@ -143,7 +143,7 @@ static int add_rest(const struct model *m, const struct rank_late *l, int64_t to
 /* Sums up by place. */
 static struct place_sum *sum_places(const struct model *m)
 {
-    const struct sum_rank_waits *s = &m->rank_waits;
+    const struct sum_late_ranks *s = &m->late_ranks;
     struct place_sum *sums = mem_array(m->stacks.places.count + 1, sizeof *sums);
     for (size_t i = 0; sums && i < s->line_count; i++) {
         const struct rank_line *l = &s->lines[i];
@@ -164,7 +164,7 @@ static struct place_sum *sum_places(const struct model *m)
 
 int insight_rank_wait(const struct model *m, struct insights *to)
 {
-    const struct sum_rank_waits *s = &m->rank_waits;
+    const struct sum_late_ranks *s = &m->late_ranks;
     struct place_sum *sums = sum_places(m);
     int64_t *told = mem_array(s->late_count + 1, sizeof *told);
     int rc = sums && told ? 0 : GPUFL_E_NOMEM;

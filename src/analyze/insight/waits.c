@@ -10,24 +10,24 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-static uint64_t explicit_calls(const struct sync_line *l)
+static uint64_t explicit_calls(const struct wait_line *l)
 {
-    return l->calls[SYNC_EVENT] + l->calls[SYNC_STREAM] + l->calls[SYNC_CONTEXT];
+    return l->calls[WAIT_EVENT] + l->calls[WAIT_STREAM] + l->calls[WAIT_CONTEXT];
 }
 
-static uint64_t copying_calls(const struct sync_line *l)
+static uint64_t copying_calls(const struct wait_line *l)
 {
-    return l->calls[SYNC_COPY] + l->calls[SYNC_FILL];
+    return l->calls[WAIT_COPY] + l->calls[WAIT_FILL];
 }
 
-bool insight_line_is_known(const struct model *m, const struct sync_line *l)
+bool insight_line_is_known(const struct model *m, const struct wait_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
     return p && !p->mark && !l->apart && l->count;
 }
 
 /* Waits that the driver makes by itself: no frame of the program is on their stacks. */
-static bool is_driver(const struct model *m, const struct sync_line *l)
+static bool is_driver(const struct model *m, const struct wait_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
     return p && p->mark && !l->apart && l->count &&
@@ -62,31 +62,31 @@ struct waiting {
     int64_t idle;        /* ns that GPUs were idle because of them, all devices */
     int64_t lead;        /* ns less that GPUs would be idle without them; idle at least */
     int64_t least;       /* … by a careful replay; CELL_NULL: unknown */
-    enum sync_call most; /* the kind with most of it */
+    enum wait_call most; /* the kind with most of it */
     uint64_t most_calls;
 };
 
 /* Were the calls of a line that need not wait waits? */
-static bool slow_waited(const struct sync_line *l)
+static bool slow_waited(const struct wait_line *l)
 {
     uint64_t calls = 0;
     bool longest = false;
-    for (int c = 0; c < SYNC_CALLS; c++) {
+    for (int c = 0; c < WAIT_CALLS; c++) {
         calls += l->slow[c].calls;
         longest |= l->slow[c].longest >= INSIGHT_slow_longest * 1000000ll;
     }
     return calls >= INSIGHT_slow_calls || longest;
 }
 
-static struct waiting waiting(const struct model *m, const struct sync_line *l)
+static struct waiting waiting(const struct model *m, const struct wait_line *l)
 {
-    static const enum sync_call waits[] = {SYNC_EVENT, SYNC_STREAM, SYNC_CONTEXT, SYNC_COPY,
-                                           SYNC_FILL,  SYNC_FREE,   SYNC_OTHER};
+    static const enum wait_call waits[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT, WAIT_COPY,
+                                           WAIT_FILL,  WAIT_FREE,   WAIT_OTHER};
     struct waiting w = {.most = waits[0]};
-    int64_t blocked = sum_sync_blocked(m, l), most = -1;
+    int64_t blocked = sum_wait_lines_blocked(m, l), most = -1;
     bool slow = slow_waited(l);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
-        enum sync_call c = waits[i];
+        enum wait_call c = waits[i];
         uint64_t calls = l->calls[c] - (slow ? 0 : l->slow[c].calls);
         int64_t ns = l->time[c] - (slow ? 0 : l->slow[c].time);
         w.calls += calls;
@@ -108,14 +108,14 @@ static struct waiting waiting(const struct model *m, const struct sync_line *l)
 /* Names of calls: the function, one call, and several. */
 static const struct {
     const char *api, *one, *several;
-} words[SYNC_CALLS] = {
-    [SYNC_OTHER] = {"Wait", "call that waits", "calls that wait"},
-    [SYNC_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
-    [SYNC_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
-    [SYNC_CONTEXT] = {"ContextSynchronize", "synchronization", "synchronizations"},
-    [SYNC_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
-    [SYNC_FILL] = {"Memset", "fill that blocks", "fills that block"},
-    [SYNC_FREE] = {"Free", "free that waits", "frees that wait"},
+} words[WAIT_CALLS] = {
+    [WAIT_OTHER] = {"Wait", "call that waits", "calls that wait"},
+    [WAIT_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
+    [WAIT_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
+    [WAIT_CONTEXT] = {"ContextSynchronize", "synchronization", "synchronizations"},
+    [WAIT_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
+    [WAIT_FILL] = {"Memset", "fill that blocks", "fills that block"},
+    [WAIT_FREE] = {"Free", "free that waits", "frees that wait"},
 };
 
 static void put_idle(const struct model *m, const struct waiting *w, struct buf *out)
@@ -141,7 +141,7 @@ static void put_idle(const struct model *m, const struct waiting *w, struct buf 
                    sum_steps_whole(m));
 }
 
-int64_t insight_reads(const struct model *m, const struct sync_line *l)
+int64_t insight_reads(const struct model *m, const struct wait_line *l)
 {
     uint64_t copies = 0;
     int64_t ns = 0, alone = insight_copies_alone(m);
@@ -161,7 +161,7 @@ int64_t insight_reads(const struct model *m, const struct sync_line *l)
 
 /* What dropping the waits gives back, from a careful replay to a hopeful one. Values that are read
  * one by one are read in one copy then, which takes next to no time. */
-static void put_gain(const struct model *m, const struct sync_line *l, const struct waiting *w,
+static void put_gain(const struct model *m, const struct wait_line *l, const struct waiting *w,
                      struct insight *i)
 {
     i->gives_back = cells_sum(gives_back(m, w->lead, w->ns), insight_reads(m, l));
@@ -169,7 +169,7 @@ static void put_gain(const struct model *m, const struct sync_line *l, const str
 }
 
 /* "The small copies that it waits for took 26 ms of the GPU's time: one copy …" */
-static void put_reads(const struct model *m, const struct sync_line *l, struct insight *i,
+static void put_reads(const struct model *m, const struct wait_line *l, struct insight *i,
                       struct buf *out)
 {
     char a[UNITS_TEXT];
@@ -199,7 +199,7 @@ static void say_gain(const struct model *m, const struct insight *i, struct buf 
                    units_time(a, i->gives_back), units_time(b, sum_steps_time(m)));
 }
 
-static void add_facts(const struct model *m, const struct sync_line *l, const struct waiting *w,
+static void add_facts(const struct model *m, const struct wait_line *l, const struct waiting *w,
                       struct insight *i)
 {
     insight_fact(i, "calls", (int64_t)w->calls);
@@ -209,16 +209,16 @@ static void add_facts(const struct model *m, const struct sync_line *l, const st
     if (w->least != CELL_NULL)
         insight_fact(i, "gpu_idle_without_waits_less_least_ns", w->least);
     insight_fact(i, "threads", l->threads);
-    insight_fact(i, "first_ns", sum_sync_first(m, l));
+    insight_fact(i, "first_ns", sum_wait_lines_first(m, l));
     insight_fact(i, "longest_ns", l->longest.end - l->longest.start);
-    insight_fact(i, "longest_start_ns", sum_sync_longest(m, l));
+    insight_fact(i, "longest_start_ns", sum_wait_lines_longest(m, l));
     insight_fact(i, "longest_correlation", l->longest.correlation);
     insight_fact(i, "longest_thread", l->longest.thread);
 }
 
 /* A wait in a framework's own thread, or where the program has no names, has no line that a
  * person can change. Says where it is. */
-static void tell_library(const struct model *m, const struct sync_line *l, struct insight *i,
+static void tell_library(const struct model *m, const struct wait_line *l, struct insight *i,
                          struct buf *out)
 {
     const char *name = model_text(m, l->thread);
@@ -242,7 +242,7 @@ static void tell_library(const struct model *m, const struct sync_line *l, struc
 }
 
 /* "73.6 s of 77.4 s blocked in 50 synchronizations at train.py:90 in train_step()" */
-static void put_blocked(const struct model *m, const struct sync_line *l, const struct waiting *w,
+static void put_blocked(const struct model *m, const struct wait_line *l, const struct waiting *w,
                         struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
@@ -256,7 +256,7 @@ static void put_blocked(const struct model *m, const struct sync_line *l, const 
     insight_put_where(m, l->place, out);
 }
 
-static int add_line(const struct model *m, const struct sync_line *l, const struct waiting *w,
+static int add_line(const struct model *m, const struct wait_line *l, const struct waiting *w,
                     struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -306,11 +306,11 @@ static bool is_worth(const struct model *m, const struct waiting *w)
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */
-int insight_sync_line(const struct model *m, struct insights *to)
+int insight_wait_line(const struct model *m, struct insights *to)
 {
     int rc = 0;
-    for (size_t i = 0; !rc && i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
+    for (size_t i = 0; !rc && i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         struct waiting w = waiting(m, l);
         if ((insight_line_is_known(m, l) || is_driver(m, l)) &&
             (explicit_calls(l) || is_worth(m, &w)))
@@ -320,7 +320,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
 }
 
 /* Median of launches between calls of one sort, where there are enough of them for a loop. */
-static bool in_loop(const struct sync_line *l, enum sync_class class, uint64_t calls,
+static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t calls,
                     int64_t *median)
 {
     const struct histogram *h = &l->between[class];
@@ -330,21 +330,21 @@ static bool in_loop(const struct sync_line *l, enum sync_class class, uint64_t c
 
 /* The line is a synchronization in a loop, by the seed's rule; copies that block count where they
  * take time worth a word. */
-static bool is_loop(const struct model *m, const struct sync_line *l, uint64_t *calls,
+static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
 {
     if (!insight_line_is_known(m, l))
         return false;
     *calls = explicit_calls(l);
-    if (in_loop(l, SYNC_EXPLICIT, *calls, median))
+    if (in_loop(l, WAIT_EXPLICIT, *calls, median))
         return true;
     *calls = copying_calls(l);
-    return in_loop(l, SYNC_COPIES, *calls, median) &&
-           insight_is_share(m, cells_sum(l->time[SYNC_COPY], l->time[SYNC_FILL]),
+    return in_loop(l, WAIT_COPIES, *calls, median) &&
+           insight_is_share(m, cells_sum(l->time[WAIT_COPY], l->time[WAIT_FILL]),
                             INSIGHT_loop_copies, 1000);
 }
 
-static int add_loop(const struct model *m, const struct sync_line *l, uint64_t calls,
+static int add_loop(const struct model *m, const struct wait_line *l, uint64_t calls,
                     int64_t median, struct insights *to)
 {
     struct waiting w = waiting(m, l);
@@ -378,7 +378,7 @@ static int add_loop(const struct model *m, const struct sync_line *l, uint64_t c
     return rc;
 }
 
-bool insight_line_loops(const struct model *m, const struct sync_line *l)
+bool insight_line_loops(const struct model *m, const struct wait_line *l)
 {
     uint64_t calls;
     int64_t median;
@@ -390,8 +390,8 @@ int insight_sync_loop(const struct model *m, struct insights *to)
     int rc = 0;
     uint64_t calls;
     int64_t median;
-    for (size_t i = 0; !rc && i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
+    for (size_t i = 0; !rc && i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         if (is_loop(m, l, &calls, &median))
             rc = add_loop(m, l, calls, median, to);
     }
@@ -401,25 +401,25 @@ int insight_sync_loop(const struct model *m, struct insights *to)
 /* ---- allocations ------------------------------------------------------------------------- */
 
 /* Calls to which the line came back after launches, the first included. */
-static uint64_t visits(const struct sync_line *l)
+static uint64_t visits(const struct wait_line *l)
 {
-    const struct histogram *h = &l->between[SYNC_MEMORY];
+    const struct histogram *h = &l->between[WAIT_MEMORY];
     uint64_t none = histogram_count_zero(h);
     return h->count > none ? h->count - none + 1 : 0;
 }
 
 static bool frees_in_loop(const struct model *m)
 {
-    for (size_t i = 0; i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        if (l->calls[SYNC_FREE] >= INSIGHT_alloc_calls && visits(l) >= INSIGHT_alloc_calls)
+    for (size_t i = 0; i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
+        if (l->calls[WAIT_FREE] >= INSIGHT_alloc_calls && visits(l) >= INSIGHT_alloc_calls)
             return true;
     }
     return false;
 }
 
 /* True where a stack of the line gives back what PyTorch keeps for later. */
-static bool empties_cache(const struct model *m, const struct sync_line *l)
+static bool empties_cache(const struct model *m, const struct wait_line *l)
 {
     struct stacks_walk walk = {.node = l->node};
     struct stacks_step step;
@@ -430,20 +430,20 @@ static bool empties_cache(const struct model *m, const struct sync_line *l)
     return false;
 }
 
-static int add_alloc(const struct model *m, const struct sync_line *l, struct insights *to)
+static int add_alloc(const struct model *m, const struct wait_line *l, struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT], calls[48];
-    bool frees = l->calls[SYNC_FREE] > 0, allocates = l->calls[SYNC_ALLOC] > 0,
+    bool frees = l->calls[WAIT_FREE] > 0, allocates = l->calls[WAIT_ALLOC] > 0,
          both = frees && allocates;
     const char *api = model_words(m)->api;
     snprintf(calls, sizeof calls, "%s%s%s%s%s", both || !frees ? api : "",
              both || !frees ? "Malloc" : "", both ? " and " : "", frees ? api : "",
              frees ? "Free" : "");
-    int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
-            all = sum_sync_blocked(m, l);
-    struct waiting w = {.calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC],
+    int64_t spent = cells_sum(l->time[WAIT_FREE], l->time[WAIT_ALLOC]),
+            all = sum_wait_lines_blocked(m, l);
+    struct waiting w = {.calls = l->calls[WAIT_FREE] + l->calls[WAIT_ALLOC],
                         .ns = all < spent ? all : spent,
-                        .idle = cells_sum(l->idle_in[SYNC_FREE], l->idle_in[SYNC_ALLOC])};
+                        .idle = cells_sum(l->idle_in[WAIT_FREE], l->idle_in[WAIT_ALLOC])};
     w.lead = w.idle;
     struct insight *i;
     struct buf text;
@@ -516,12 +516,12 @@ struct memory_calls {
 static struct memory_calls memory_calls(const struct model *m)
 {
     struct memory_calls c = {0};
-    for (size_t i = 0; i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        int64_t spent = cells_sum(l->time[SYNC_FREE], l->time[SYNC_ALLOC]),
-                all = sum_sync_blocked(m, l);
+    for (size_t i = 0; i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
+        int64_t spent = cells_sum(l->time[WAIT_FREE], l->time[WAIT_ALLOC]),
+                all = sum_wait_lines_blocked(m, l);
         c.spent = cells_sum(c.spent, all < spent ? all : spent);
-        c.idle = cells_sum(c.idle, cells_sum(l->idle_in[SYNC_FREE], l->idle_in[SYNC_ALLOC]));
+        c.idle = cells_sum(c.idle, cells_sum(l->idle_in[WAIT_FREE], l->idle_in[WAIT_ALLOC]));
     }
     return c;
 }
@@ -532,8 +532,8 @@ static int add_lead(const struct model *m, struct insight *i)
 {
     struct memory_calls c = memory_calls(m);
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int64_t wall = sum_steps_time(m),
-            later = gives_back(m, m->sync.memory_lead, c.spent) - gives_back(m, c.idle, c.spent);
+    int64_t wall = sum_steps_time(m), later = gives_back(m, m->wait_lines.memory_lead, c.spent) -
+                                              gives_back(m, c.idle, c.spent);
     struct buf text;
     if (wall <= 0 || later < wall / 1000)
         return 0;
@@ -583,9 +583,9 @@ int insight_memory_alloc_loop(const struct model *m, struct insights *to)
     bool frees = frees_in_loop(m);
     size_t first = to->count;
     int rc = 0;
-    for (size_t i = 0; frees && !rc && i < m->sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
-        uint64_t calls = l->calls[SYNC_FREE] + l->calls[SYNC_ALLOC];
+    for (size_t i = 0; frees && !rc && i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
+        uint64_t calls = l->calls[WAIT_FREE] + l->calls[WAIT_ALLOC];
         if (insight_line_is_known(m, l) && calls >= INSIGHT_alloc_calls &&
             visits(l) >= INSIGHT_alloc_calls)
             rc = add_alloc(m, l, to);

@@ -34,7 +34,7 @@ void model_init(struct model *m, struct intern *names)
 static void drop_refs(struct model *m)
 {
     stacks_drop_room(&m->stacks);
-    sum_sync_drop_waits(&m->sync);
+    sum_wait_lines_drop_waits(&m->wait_lines);
     device_code_drop_ids(&m->code);
     mem_free(m->refs.names);
     mem_free(m->refs.streams);

@@ -72,7 +72,7 @@ static int put(struct keyed *k, const struct work *one, uint32_t *at)
 
 static struct work of_copy(const struct work_copy *c, uint32_t stack)
 {
-    bool small = c->bytes > 0 && c->bytes <= SYNC_SMALL;
+    bool small = c->bytes > 0 && c->bytes <= WAIT_SMALL;
     return (struct work){.stack = stack,
                          .kind = c->kind,
                          .count = 1,
@@ -190,14 +190,14 @@ static int compare_calls(const void *a, const void *b)
 
 /* Calls that have a stack, by correlation id: those that copy, and those that wait by the id before
  * theirs. Ids count a process' calls: who waits right after a copy waits for that one. */
-static struct call *list_calls(const struct sync_list *l, size_t *count)
+static struct call *list_calls(const struct wait_list *l, size_t *count)
 {
     struct call *calls = mem_array(l->count + 1, sizeof *calls);
     *count = 0;
     for (size_t i = 0; calls && i < l->count; i++) {
-        const struct sync_wait *w = &l->items[i];
-        bool reads = w->call == SYNC_STREAM || w->call == SYNC_CONTEXT;
-        if ((w->call == SYNC_COPY || reads) && w->stack && w->correlation > reads)
+        const struct wait_item *w = &l->items[i];
+        bool reads = w->call == WAIT_STREAM || w->call == WAIT_CONTEXT;
+        if ((w->call == WAIT_COPY || reads) && w->stack && w->correlation > reads)
             calls[(*count)++] = (struct call){w->correlation - reads, w->stack, reads};
     }
     if (calls)
@@ -209,7 +209,7 @@ static struct call *list_calls(const struct sync_list *l, size_t *count)
 static uint32_t stack_of(const struct call *calls, size_t count, const struct work_copy *c)
 {
     uint32_t correlation = c->correlation;
-    bool is_read = c->kind == WORK_TO_HOST && c->bytes > 0 && c->bytes <= SYNC_SMALL;
+    bool is_read = c->kind == WORK_TO_HOST && c->bytes > 0 && c->bytes <= WAIT_SMALL;
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -225,7 +225,7 @@ static uint32_t stack_of(const struct call *calls, size_t count, const struct wo
 static int join_copies(struct model *m)
 {
     struct sum_work *s = &m->work;
-    const struct sync_list *waits = sum_sync_waits(m);
+    const struct wait_list *waits = sum_wait_lines_waits(m);
     size_t count = 0;
     struct call *calls = waits ? list_calls(waits, &count) : NULL;
     int rc = calls ? 0 : GPUFL_E_NOMEM;

@@ -27,7 +27,7 @@ struct work {
     uint32_t place; /* place of the stack, after finish */
     uint64_t count;
     int64_t time, bytes;            /* ns on the GPU; copies */
-    uint64_t small;                 /* copies of at most SYNC_SMALL bytes */
+    uint64_t small;                 /* copies of at most WAIT_SMALL bytes */
     int64_t small_time;             /* ns, of these */
     int64_t small_start, small_end; /* ns, the longest of these */
     uint64_t pageable;              /* copies from or to host memory that is not pinned */

@@ -59,9 +59,9 @@ static void put_causes(struct page *p, struct idle_sum *sums, unsigned devices)
                   p->model->facts.sessions == 1
                       ? ""
                       : ": each counts its own gaps, also where another one used the GPU");
-    if (p->model->sync.beyond)
+    if (p->model->wait_lines.beyond)
         page_text(p, "%s calls could not be kept one by one: their idle time counts as the host's.",
-                  units_count(a, (int64_t)p->model->sync.beyond));
+                  units_count(a, (int64_t)p->model->wait_lines.beyond));
     if (p->model->idle.doubtful)
         page_text(p, "Up to %s of it may have been work whose records came late.",
                   units_time(a, p->model->idle.doubtful));

@@ -266,11 +266,11 @@ static void put_graph_runs(const struct report *r, struct json_out *j, bool know
 void json_waits(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
-    const struct sum_waits *w = &m->waits;
+    const struct sum_wait_kinds *w = &m->wait_kinds;
     uint64_t count;
     int64_t total;
     struct busy_result blocked;
-    sum_waits_blocking(m, &count, &total);
+    sum_wait_kinds_blocking(m, &count, &total);
     busy_result(&w->blocked, &blocked);
     json_out_object(j, "synchronizations");
     bool known = sum_known_is(m, KNOWN_SYNCS);
@@ -278,11 +278,11 @@ void json_waits(const struct report *r, struct json_out *j)
     json_out_known(j, "host_wait_ns", known, total);
     json_out_known(j, "host_waiting_ns", known, blocked.busy);
     json_out_object(j, "by_kind");
-    for (int i = 0; i < WAIT_KINDS; i++) {
+    for (int i = 0; i < SYNC_KINDS; i++) {
         if (!w->kinds[i].count)
             continue;
-        json_out_object(j, sum_waits_key(i));
-        json_out_bool(j, "blocks_host", sum_waits_blocks(i));
+        json_out_object(j, sum_wait_kinds_key(i));
+        json_out_bool(j, "blocks_host", sum_wait_kinds_blocks(i));
         put_histogram(j, &w->kinds[i]);
         json_out_close_object(j);
     }
@@ -293,7 +293,7 @@ void json_waits(const struct report *r, struct json_out *j)
 void json_overhead(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
-    const struct sum_waits *w = &m->waits;
+    const struct sum_wait_kinds *w = &m->wait_kinds;
     json_out_array(j, "vendor_overhead");
     for (unsigned i = 0; i < w->overhead_count; i++) {
         json_out_object(j, NULL);
@@ -308,7 +308,7 @@ void json_overhead(const struct report *r, struct json_out *j)
 void json_graphs(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
-    const struct sum_waits *w = &m->waits;
+    const struct sum_wait_kinds *w = &m->wait_kinds;
     json_out_object(j, "graphs");
     bool all = sum_known_is(m, KNOWN_GRAPHS); /* no launch is not known of */
     bool timed = w->graph_launches ? w->graph_untimed < w->graph_launches : all;

@@ -56,7 +56,7 @@ void page_ledger(struct page *p);     /* ledger.c */
 void page_kernels(struct page *p);    /* tables.c */
 void page_profile(struct page *p);    /* kernels/profile.c */
 void page_transfers(struct page *p);  /* tables.c */
-void page_sync_lines(struct page *p); /* wait_lines.c */
+void page_wait_lines(struct page *p); /* wait_lines.c */
 void page_idle(struct page *p);       /* idle.c */
 void page_waits(struct page *p);      /* tables.c */
 void page_scopes(struct page *p);     /* scopes/scopes.c */

@@ -315,17 +315,17 @@ static void put_sync_rows(struct page *p)
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
     struct grid g;
     grid_init(&g, columns, 7);
-    for (int i = 0; i < WAIT_KINDS; i++) {
-        const struct histogram *h = &p->model->waits.kinds[i];
+    for (int i = 0; i < SYNC_KINDS; i++) {
+        const struct histogram *h = &p->model->wait_kinds.kinds[i];
         if (!h->count)
             continue;
-        grid_put(&g, "%s", sum_waits_kind(i));
+        grid_put(&g, "%s", sum_wait_kinds_name(i));
         grid_put(&g, "%s", units_count(a, (int64_t)h->count));
         grid_put(&g, "%s", units_time(b, h->total));
         grid_put(&g, "%s", units_time(c, histogram_mean(h)));
         grid_put(&g, "%s", units_time(d, histogram_quantile(h, 0.99)));
         grid_put(&g, "%s", units_time(e, h->max));
-        grid_put(&g, "%s", sum_waits_blocks(i) ? "the host waits" : "the host does not wait");
+        grid_put(&g, "%s", sum_wait_kinds_blocks(i) ? "the host waits" : "the host does not wait");
     }
     page_grid(p, &g);
 }
@@ -354,7 +354,7 @@ static void put_graph_runs(struct page *p)
 /* A log of the public client has neither times nor sizes. */
 static void put_graphs(struct page *p)
 {
-    const struct sum_waits *w = &p->model->waits;
+    const struct sum_wait_kinds *w = &p->model->wait_kinds;
     char text[UNITS_TEXT], time[UNITS_TEXT + 32] = "", nodes[UNITS_TEXT + 32] = "";
     if (w->graph_untimed < w->graph_launches)
         snprintf(time, sizeof time, ", %s in the launch calls", units_time(text, w->graph_time));
@@ -389,7 +389,7 @@ static void put_managed(struct page *p)
 
 static void put_overheads(struct page *p)
 {
-    const struct sum_waits *w = &p->model->waits;
+    const struct sum_wait_kinds *w = &p->model->wait_kinds;
     char a[UNITS_TEXT], b[UNITS_TEXT];
     if (!w->overhead_count)
         return;
@@ -460,17 +460,17 @@ static void put_memory(struct page *p, const char *heading, const struct memory_
 void page_waits(struct page *p)
 {
     const struct model *m = p->model;
-    const struct sum_waits *w = &m->waits;
+    const struct sum_wait_kinds *w = &m->wait_kinds;
     char a[UNITS_TEXT];
     uint64_t rows = 0;
-    for (int i = 0; i < WAIT_KINDS; i++)
+    for (int i = 0; i < SYNC_KINDS; i++)
         rows += w->kinds[i].count;
     page_heading(p, "Synchronizations");
     if (rows)
         put_sync_rows(p);
-    else if (m->sync.calls)
+    else if (m->wait_lines.calls)
         page_text(p, "%s calls that can wait, timed on the program's threads: see above.",
-                  units_count(a, (int64_t)m->sync.calls));
+                  units_count(a, (int64_t)m->wait_lines.calls));
     else
         page_none(p, "synchronizations");
     if (w->graph_launches || m->graphs.all.launches)

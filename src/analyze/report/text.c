@@ -146,7 +146,7 @@ static const struct {
     {"kernels", FULL, page_kernels},
     {"samples", FULL, page_profile},
     {"copies", FULL, page_transfers},
-    {"synchronization_lines", FULL, page_sync_lines},
+    {"synchronization_lines", FULL, page_wait_lines},
     {"idle", FULL, page_idle},
     {"synchronizations", FULL, page_waits},
     {"scopes", FULL, page_scopes},

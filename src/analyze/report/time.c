@@ -109,7 +109,7 @@ static void add_busy(const struct model *m, struct time_parts *t, int64_t watche
     busy = busy < 0 ? 0 : busy;
     int64_t known = sum_windows_gpu_any(m) && any < busy ? any : busy,
             kernels = cells_whole((double)known * cells_share((double)compute, (double)any)),
-            ranks = m->rank_waits.waited < kernels ? m->rank_waits.waited : kernels;
+            ranks = m->late_ranks.waited < kernels ? m->late_ranks.waited : kernels;
     add(t, TIME_KERNELS, kernels - ranks);
     add(t, TIME_RANKS, ranks);
     add(t, TIME_COPIES, known - kernels);

@@ -13,20 +13,20 @@ enum {
 };
 
 /* "file.py:90", or whatever else is known of a line. */
-static void put_place(const struct model *m, const struct sync_line *l, struct buf *out)
+static void put_place(const struct model *m, const struct wait_line *l, struct buf *out)
 {
     if (l->place)
         stacks_put_place(m, l->place, out);
     else
-        buf_str(out, l == sum_sync_line(&m->sync, 0) ? "(other lines)" : "(no stack)");
+        buf_str(out, l == sum_wait_lines_at(&m->wait_lines, 0) ? "(other lines)" : "(no stack)");
 }
 
-static void put_line_row(struct page *page, const struct sync_line *l, struct grid *g)
+static void put_line_row(struct page *page, const struct wait_line *l, struct grid *g)
 {
     const struct model *m = page->model;
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
-    int64_t blocked = sum_sync_blocked(m, l);
+    int64_t blocked = sum_wait_lines_blocked(m, l);
     struct buf place, function;
     buf_init(&place, TEXT_MAX);
     buf_init(&function, TEXT_MAX);
@@ -37,7 +37,7 @@ static void put_line_row(struct page *page, const struct sync_line *l, struct gr
     grid_put(g, "%s", units_count(a, (int64_t)l->count));
     grid_put(g, "%s", units_time(b, blocked));
     grid_put(g, "%s", units_percent(c, (double)blocked, (double)sum_windows_time(m)));
-    grid_put(g, "%s", sum_sync_call(sum_sync_main_call(l)));
+    grid_put(g, "%s", sum_wait_lines_call(sum_wait_lines_main_call(l)));
     grid_put(g, "%s", buf_cstr(&place));
     grid_put(g, "%s", buf_cstr(&function));
     if (buf_error(&place) || buf_error(&function))
@@ -57,7 +57,7 @@ static void put_lines(struct page *p, const uint32_t *order, size_t count, bool 
     size_t shown = 0, all = 0;
     grid_init(&g, columns, 6);
     for (size_t i = 0; i < count; i++) {
-        const struct sync_line *l = sum_sync_line(&p->model->sync, order[i]);
+        const struct wait_line *l = sum_wait_lines_at(&p->model->wait_lines, order[i]);
         if ((l->apart != 0) != apart)
             continue;
         if (shown < report_top(p->report)) {
@@ -75,13 +75,13 @@ static bool has(const struct model *m, const uint32_t *order, size_t count, bool
 {
     bool found = false;
     for (size_t i = 0; i < count; i++)
-        found |= (sum_sync_line(&m->sync, order[i])->apart != 0) == apart;
+        found |= (sum_wait_lines_at(&m->wait_lines, order[i])->apart != 0) == apart;
     return found;
 }
 
 /* ---- stacks of lines --------------------------------------------------------------------- */
 
-static void put_stack(struct page *p, const struct sync_stack *s)
+static void put_stack(struct page *p, const struct wait_stack *s)
 {
     struct stacks_walk w = {.node = s->node};
     struct stacks_step step;
@@ -104,7 +104,7 @@ static void put_stack(struct page *p, const struct sync_stack *s)
 static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
 {
     size_t stacks;
-    const struct sync_stack **list = sum_sync_stacks(p->model, &stacks);
+    const struct wait_stack **list = sum_wait_lines_stacks(p->model, &stacks);
     if (!list) {
         p->code = GPUFL_E_NOMEM;
         return;
@@ -113,12 +113,12 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
         struct buf place;
         unsigned shown = 0;
         buf_init(&place, TEXT_MAX);
-        size_t k = sum_sync_first_stack(list, stacks, order[i]);
+        size_t k = sum_wait_lines_first_stack(list, stacks, order[i]);
         for (; k < stacks && list[k]->line == order[i] && shown < STACKS_SHOWN; k++) {
             if (!list[k]->node)
                 continue;
             if (!shown++) {
-                put_place(p->model, sum_sync_line(&p->model->sync, order[i]), &place);
+                put_place(p->model, sum_wait_lines_at(&p->model->wait_lines, order[i]), &place);
                 page_item(p, "  ", &place);
             }
             put_stack(p, list[k]);
@@ -132,7 +132,7 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
 {
     const struct model *m = p->model;
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    int64_t blocked = sum_sync_blocked_all(m);
+    int64_t blocked = sum_wait_lines_blocked_all(m);
     page_heading(p, "Synchronization by line");
     if (has(m, order, count, false)) {
         page_text(p, "%s of %s (%s) with at least one thread in a call that waits.",
@@ -152,13 +152,13 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
 
 /* Puts nothing where no call has a stack and the table of synchronizations has the driver's
  * records. */
-void page_sync_lines(struct page *p)
+void page_wait_lines(struct page *p)
 {
     size_t count;
-    uint32_t *order = sum_sync_sorted(p->model, &count);
+    uint32_t *order = sum_wait_lines_sorted(p->model, &count);
     bool any = p->model->facts.rows[RECORD_wait] && !p->model->facts.rows[RECORD_sync];
     for (size_t i = 0; order && i < count; i++)
-        any |= sum_sync_line(&p->model->sync, order[i])->place != 0;
+        any |= sum_wait_lines_at(&p->model->wait_lines, order[i])->place != 0;
     if (!order)
         p->code = GPUFL_E_NOMEM;
     else if (any && count)

@@ -28,7 +28,7 @@ static void put_step(const struct model *m, struct json_out *j, const struct sta
 
 /* The stacks of all lines, by line. */
 struct stack_list {
-    const struct sync_stack **items;
+    const struct wait_stack **items;
     size_t count;
 };
 
@@ -36,9 +36,9 @@ static void put_stacks(const struct model *m, struct json_out *j, const struct s
                        uint32_t line)
 {
     json_out_array(j, "stacks");
-    size_t i = sum_sync_first_stack(l->items, l->count, line);
+    size_t i = sum_wait_lines_first_stack(l->items, l->count, line);
     for (; i < l->count && l->items[i]->line == line; i++) {
-        const struct sync_stack *s = l->items[i];
+        const struct wait_stack *s = l->items[i];
         struct stacks_walk w = {.node = s->node};
         struct stacks_step step;
         if (!s->node)
@@ -55,14 +55,14 @@ static void put_stacks(const struct model *m, struct json_out *j, const struct s
     json_out_close_array(j);
 }
 
-static void put_calls(struct json_out *j, const struct sync_line *l)
+static void put_calls(struct json_out *j, const struct wait_line *l)
 {
     json_out_array(j, "by_call");
-    for (int c = 0; c < SYNC_CALLS; c++) {
+    for (int c = 0; c < WAIT_CALLS; c++) {
         if (!l->calls[c])
             continue;
         json_out_object(j, NULL);
-        json_out_text(j, "call", sum_sync_call(c));
+        json_out_text(j, "call", sum_wait_lines_call(c));
         json_out_count(j, "calls", l->calls[c]);
         json_out_int(j, "total_ns", l->time[c]);
         json_out_count(j, "need_not_wait", l->slow[c].calls);
@@ -71,11 +71,11 @@ static void put_calls(struct json_out *j, const struct sync_line *l)
     json_out_close_array(j);
 }
 
-static void put_between(struct json_out *j, const struct sync_line *l)
+static void put_between(struct json_out *j, const struct wait_line *l)
 {
-    static const char *const keys[SYNC_CLASSES] = {"synchronizations", "copies", "memory"};
+    static const char *const keys[WAIT_CLASSES] = {"synchronizations", "copies", "memory"};
     json_out_object(j, "launches_between");
-    for (int c = 0; c < SYNC_CLASSES; c++) {
+    for (int c = 0; c < WAIT_CLASSES; c++) {
         const struct histogram *h = &l->between[c];
         json_out_object(j, keys[c]);
         json_out_count(j, "pairs", h->count);
@@ -90,8 +90,8 @@ static void put_between(struct json_out *j, const struct sync_line *l)
 static void put_line(const struct model *m, struct json_out *j, const struct stack_list *stacks,
                      uint32_t at)
 {
-    const struct sync_line *l = sum_sync_line(&m->sync, at);
-    int64_t blocked = sum_sync_blocked(m, l);
+    const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, at);
+    int64_t blocked = sum_wait_lines_blocked(m, l);
     json_out_object(j, NULL);
     json_place(m, j, l->place);
     json_out_bool(j, "blocks_host", !l->apart);
@@ -100,9 +100,9 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     json_out_number(j, "share", cells_share((double)blocked, (double)sum_windows_time(m)));
     json_out_int(j, "gpu_idle_ns", l->idle);
     json_out_int(j, "threads", l->threads);
-    json_out_int(j, "first_ns", sum_sync_first(m, l));
+    json_out_int(j, "first_ns", sum_wait_lines_first(m, l));
     json_out_int(j, "longest_ns", l->longest.end - l->longest.start);
-    json_out_int(j, "longest_start_ns", sum_sync_longest(m, l));
+    json_out_int(j, "longest_start_ns", sum_wait_lines_longest(m, l));
     json_out_int(j, "longest_correlation", l->longest.correlation);
     json_out_int(j, "longest_thread", l->longest.thread);
     json_out_text_or_null(j, "longest_thread_name", model_text(m, l->thread));
@@ -134,20 +134,20 @@ static void put_nameless(const struct model *m, struct json_out *j)
     json_out_count(j, "nameless_more", more);
 }
 
-void json_sync_lines(const struct report *r, struct json_out *j)
+void json_wait_lines(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
     size_t count;
-    uint32_t *order = sum_sync_sorted(m, &count);
+    uint32_t *order = sum_wait_lines_sorted(m, &count);
     struct stack_list stacks;
-    stacks.items = sum_sync_stacks(m, &stacks.count);
+    stacks.items = sum_wait_lines_stacks(m, &stacks.count);
     bool failed = !order || !stacks.items;
     json_out_object(j, "synchronization_lines");
-    json_out_count(j, "calls", m->sync.calls);
-    json_out_int(j, "blocked_ns", sum_sync_blocked_all(m));
-    json_out_count(j, "calls_without_stack", m->sync.unstacked);
-    json_out_count(j, "calls_only_counted", m->sync.beyond);
-    json_out_count(j, "invalid", m->sync.invalid);
+    json_out_count(j, "calls", m->wait_lines.calls);
+    json_out_int(j, "blocked_ns", sum_wait_lines_blocked_all(m));
+    json_out_count(j, "calls_without_stack", m->wait_lines.unstacked);
+    json_out_count(j, "calls_only_counted", m->wait_lines.beyond);
+    json_out_count(j, "invalid", m->wait_lines.invalid);
     json_out_array(j, "lines");
     for (size_t i = 0; !failed && i < count; i++)
         put_line(m, j, &stacks, order[i]);

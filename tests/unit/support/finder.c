@@ -106,11 +106,11 @@ void finder_steps(int n, int kernels, int64_t stack, bool inside)
         for (int k = 0; k < kernels; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 300000});
         if (inside)
-            program_sync(&finder.p, SYNC_CONTEXT, stack, 1);
+            program_sync(&finder.p, WAIT_CONTEXT, stack, 1);
         program_work(&finder.p, 300000);
     }
     if (!inside)
-        program_sync(&finder.p, SYNC_CONTEXT, stack, 1);
+        program_sync(&finder.p, WAIT_CONTEXT, stack, 1);
 }
 
 void finder_gaps(int n, int64_t host, int64_t ns)

@@ -142,9 +142,9 @@ static int count_look(struct model *m, struct keyed *pairs, const struct idle_lo
 
 static int count_loads(struct model *m)
 {
-    const struct sync_list *l = sum_sync_waits(m);
+    const struct wait_list *l = sum_wait_lines_waits(m);
     for (size_t i = 0; l && i < l->count; i++)
-        if (l->items[i].call == SYNC_CODE)
+        if (l->items[i].call == WAIT_MODULE)
             count(m, &m->idle.loads, l->items[i].start);
     return l ? 0 : GPUFL_E_NOMEM;
 }

@@ -25,7 +25,7 @@ struct idle_thread *idle_calls_thread(struct sum_idle *s, uint32_t id)
 }
 
 /* Counts the calls of each thread of a list; threads beyond the limit are left out. */
-static int count_threads(struct sum_idle *s, const struct sync_list *l)
+static int count_threads(struct sum_idle *s, const struct wait_list *l)
 {
     size_t cap = 0;
     int rc = 0;
@@ -46,7 +46,7 @@ static int count_threads(struct sum_idle *s, const struct sync_list *l)
     return rc;
 }
 
-static int list_calls(struct sum_idle *s, const struct sync_list *l)
+static int list_calls(struct sum_idle *s, const struct wait_list *l)
 {
     int rc = 0;
     struct idle_thread *t = NULL;
@@ -58,16 +58,16 @@ static int list_calls(struct sum_idle *s, const struct sync_list *l)
     for (size_t i = 0; !rc && i < l->count; i++) {
         if (!t || t->id != l->items[i].thread)
             t = idle_calls_thread(s, l->items[i].thread);
-        if (t && sum_sync_blocks(l->items[i].call))
+        if (t && sum_wait_lines_blocks(l->items[i].call))
             t->calls[t->count++] = (uint32_t)i;
     }
     return rc;
 }
 
-int idle_calls_prepare(struct model *m, const struct sync_list **list)
+int idle_calls_prepare(struct model *m, const struct wait_list **list)
 {
     struct sum_idle *s = &m->idle;
-    *list = sum_sync_waits(m);
+    *list = sum_wait_lines_waits(m);
     if (!*list)
         return GPUFL_E_NOMEM;
     if (s->waits == (*list)->count)
@@ -79,7 +79,7 @@ int idle_calls_prepare(struct model *m, const struct sync_list **list)
     return rc;
 }
 
-size_t idle_calls_before(struct idle_thread *h, const struct sync_list *l, int64_t t)
+size_t idle_calls_before(struct idle_thread *h, const struct wait_list *l, int64_t t)
 {
     size_t low = 0, high = h->count;
     if (h->cursor && l->items[h->calls[h->cursor - 1]].start < t)

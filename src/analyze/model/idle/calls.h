@@ -1,7 +1,7 @@
 /* calls.h - the calls of each thread that wait, in order of time.
  *
- * The list of waits belongs to sum_sync; this one is made anew where that has grown since. Threads
- * beyond a ceiling have no calls here. Owner's thread. */
+ * The list of waits belongs to sum_wait_lines; this list of calls is made anew where the waits have
+ * become more. Threads beyond a ceiling have no calls here. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 
@@ -10,7 +10,7 @@
 
 struct model;
 struct sum_idle;
-struct sync_list;
+struct wait_list;
 
 struct idle_thread {
     uint32_t id;
@@ -19,8 +19,8 @@ struct idle_thread {
     size_t cursor; /* where the last search ended: gaps come mostly in order */
 };
 
-/* Lists the calls as they are now; *list gets the waits of sum_sync. 0 or GPUFL_E_NOMEM. */
-int idle_calls_prepare(struct model *m, const struct sync_list **list);
+/* Lists the calls as they are now; *list gets the waits of sum_wait_lines. 0 or GPUFL_E_NOMEM. */
+int idle_calls_prepare(struct model *m, const struct wait_list **list);
 
 /* Frees the lists. */
 void idle_calls_drop(struct sum_idle *s);
@@ -29,6 +29,6 @@ void idle_calls_drop(struct sum_idle *s);
 struct idle_thread *idle_calls_thread(struct sum_idle *s, uint32_t id);
 
 /* How many calls of the thread begin before t (ns). */
-size_t idle_calls_before(struct idle_thread *h, const struct sync_list *l, int64_t t);
+size_t idle_calls_before(struct idle_thread *h, const struct wait_list *l, int64_t t);
 
 #endif

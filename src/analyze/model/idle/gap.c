@@ -10,13 +10,13 @@ enum { STEPS_MOST = 256 /* calls of a thread that are looked at for one gap */ }
 static enum idle_cause cause_of(int call)
 {
     switch (call) {
-    case SYNC_COPY:
-    case SYNC_FILL:
+    case WAIT_COPY:
+    case WAIT_FILL:
         return IDLE_COPY;
-    case SYNC_FREE:
-    case SYNC_ALLOC:
+    case WAIT_FREE:
+    case WAIT_ALLOC:
         return IDLE_MEMORY;
-    case SYNC_CODE:
+    case WAIT_MODULE:
         return IDLE_CODE;
     default:
         return IDLE_SYNC;
@@ -72,7 +72,7 @@ int idle_gap_keep(const struct idle_gap *g)
 }
 
 /* Blames a call for at most ns of the rest of the gap. */
-static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns)
+static void blame_call(struct idle_gap *g, const struct wait_item *w, int64_t ns)
 {
     ns = ns < g->left ? ns : g->left;
     if (ns <= 0)
@@ -90,7 +90,7 @@ static void blame_call(struct idle_gap *g, const struct sync_wait *w, int64_t ns
 }
 
 /* The time of a call without the engines that were set up inside it. */
-static int64_t call_within(const struct idle_gap *g, const struct sync_wait *w, int64_t start,
+static int64_t call_within(const struct idle_gap *g, const struct wait_item *w, int64_t start,
                            int64_t end)
 {
     if (end <= start)
@@ -98,19 +98,19 @@ static int64_t call_within(const struct idle_gap *g, const struct sync_wait *w, 
     return end - start - idle_engines_within(&g->m->idle.engines, w->thread, start, end);
 }
 
-static int64_t call_time(const struct idle_gap *g, const struct sync_wait *w)
+static int64_t call_time(const struct idle_gap *g, const struct wait_item *w)
 {
     return call_within(g, w, w->start, w->end);
 }
 
-static int64_t overlap(const struct idle_gap *g, const struct sync_wait *w)
+static int64_t overlap(const struct idle_gap *g, const struct wait_item *w)
 {
     return call_within(g, w, w->start > g->start ? w->start : g->start,
                        w->end < g->end ? w->end : g->end);
 }
 
 /* True where the work that ended the gap was launched before this call. */
-static bool launched_before(const struct idle_gap *g, const struct sync_wait *w)
+static bool launched_before(const struct idle_gap *g, const struct wait_item *w)
 {
     if (w->correlation && g->after->first)
         return idle_later(w->correlation, g->after->first);
@@ -118,7 +118,7 @@ static bool launched_before(const struct idle_gap *g, const struct sync_wait *w)
 }
 
 /* True where nothing had been launched since the call when the gap began. */
-static bool nothing_since(const struct idle_gap *g, const struct sync_wait *w)
+static bool nothing_since(const struct idle_gap *g, const struct wait_item *w)
 {
     return w->end > g->start || idle_later(w->correlation, g->before->newest);
 }
@@ -128,7 +128,7 @@ static void blame_thread(struct idle_gap *g, struct idle_thread *h)
 {
     size_t steps = 0;
     for (size_t i = idle_calls_before(h, g->list, g->end); i-- > 0 && g->left > 0;) {
-        const struct sync_wait *w = &g->list->items[h->calls[i]];
+        const struct wait_item *w = &g->list->items[h->calls[i]];
         if (launched_before(g, w)) {
             g->queued |= w->start <= g->start || steps == STEPS_MOST;
             if (steps++ == STEPS_MOST)
@@ -149,13 +149,13 @@ static void blame_thread(struct idle_gap *g, struct idle_thread *h)
  * its calls. i: number of its calls that begin before the gap's end. */
 static bool can_be_launcher(const struct idle_gap *g, const struct idle_thread *h, size_t i)
 {
-    const struct sync_wait *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
+    const struct wait_item *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
     for (size_t n = 0; i && launched_before(g, &g->list->items[h->calls[i - 1]]); n++) {
         if (n == STEPS_MOST)
             return true;
         next = &g->list->items[h->calls[--i]];
     }
-    const struct sync_wait *last = i ? &g->list->items[h->calls[i - 1]] : NULL;
+    const struct wait_item *last = i ? &g->list->items[h->calls[i - 1]] : NULL;
     if (last && last->correlation && last->correlation == g->after->first)
         return true;
     return !next || !next->counted || next->launches != (last ? last->launches : 0);
@@ -181,14 +181,14 @@ static struct idle_thread *launcher(struct idle_gap *g)
 }
 
 /* A call of any thread in which the gap began and which returned in it: the last to return. */
-static const struct sync_wait *find_other(struct idle_gap *g)
+static const struct wait_item *find_other(struct idle_gap *g)
 {
-    const struct sync_wait *found = NULL;
+    const struct wait_item *found = NULL;
     struct sum_idle *s = &g->m->idle;
     for (size_t t = 0; t < s->thread_count; t++) {
         struct idle_thread *h = &s->threads[t];
         size_t i = idle_calls_before(h, g->list, g->start + 1);
-        const struct sync_wait *w = i ? &g->list->items[h->calls[i - 1]] : NULL;
+        const struct wait_item *w = i ? &g->list->items[h->calls[i - 1]] : NULL;
         if (w && w->end > g->start && w->end <= g->end && !launched_before(g, w) &&
             (!found || w->end > found->end))
             found = w;
@@ -232,7 +232,7 @@ static void blame_calls(struct idle_gap *g)
     if (g->calls)
         blame_thread(g, g->calls);
     if (g->left == all && !g->queued) {
-        const struct sync_wait *w = find_other(g);
+        const struct wait_item *w = find_other(g);
         if (w)
             blame_call(g, w, call_time(g, w));
     }

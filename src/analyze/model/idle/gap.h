@@ -8,7 +8,7 @@
 struct idle_span;
 struct idle_thread;
 struct model;
-struct sync_list;
+struct wait_list;
 
 /* ns of idle time under an id of the log. */
 struct idle_blame {
@@ -21,7 +21,7 @@ struct idle_blame {
 struct idle_gap {
     struct model *m;
     struct idle_device *device;
-    const struct sync_list *list;
+    const struct wait_list *list;
     int64_t start, end;
     int64_t left;              /* ns not blamed yet */
     uint32_t thread;           /* launched the work that ended the gap; 0: unknown */

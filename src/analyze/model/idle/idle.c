@@ -319,7 +319,7 @@ int sum_idle_finish(struct model *m)
         rc = finish_device(m, &s->devices[i]);
     for (size_t i = 1; !rc && i < s->calls.count; i++) {
         const struct idle_blame *b = keyed_at(&s->calls, i);
-        rc = sum_sync_blame(m, b->stack, (int)b->what, b->time);
+        rc = sum_wait_lines_blame(m, b->stack, (int)b->what, b->time);
     }
     rc = rc ? rc : idle_activity_count(m);
     rc = rc ? rc : idle_holders_find(m);

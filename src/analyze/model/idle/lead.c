@@ -31,7 +31,7 @@ struct pair {
 
 /* A replay. Times are ns. */
 struct replay {
-    const struct sync_list *waits;
+    const struct wait_list *waits;
     const struct idle_thread *calls; /* of the thread */
     const uint32_t *lines;           /* by wait: its line */
     struct pair pair;
@@ -45,9 +45,10 @@ struct replay {
 };
 
 /* True for calls that return only when the GPU has done something. */
-static bool is_wait(const struct sync_wait *w)
+static bool is_wait(const struct wait_item *w)
 {
-    return !w->async && w->call != SYNC_ALLOC && w->call != SYNC_CODE && sum_sync_blocks(w->call);
+    return !w->async && w->call != WAIT_ALLOC && w->call != WAIT_MODULE &&
+           sum_wait_lines_blocks(w->call);
 }
 
 /* True for gaps that a host would have made shorter by launching earlier. */
@@ -68,15 +69,15 @@ static bool is_of_host(const struct idle_kept_gap *g)
 }
 
 /* True for calls that a pool of memory makes needless. */
-static bool is_memory(const struct sync_wait *w)
+static bool is_memory(const struct wait_item *w)
 {
-    return !w->async && (w->call == SYNC_ALLOC || w->call == SYNC_FREE);
+    return !w->async && (w->call == WAIT_ALLOC || w->call == WAIT_FREE);
 }
 
 static bool is_own(const struct replay *r, size_t call)
 {
     uint32_t at = r->calls->calls[call];
-    const struct sync_wait *w = &r->waits->items[at];
+    const struct wait_item *w = &r->waits->items[at];
     bool own = r->pair.line == MEMORY ? is_memory(w) : is_wait(w) && r->lines[at] == r->pair.line;
     return own && w->end > r->begins && w->start < r->over;
 }
@@ -113,7 +114,7 @@ static void find_free(struct replay *r, const struct idle_kept_gap *gaps, size_t
 static void leave_call(struct replay *r, int64_t done)
 {
     size_t call = r->next++;
-    const struct sync_wait *w = &r->waits->items[r->calls->calls[call]];
+    const struct wait_item *w = &r->waits->items[r->calls->calls[call]];
     if (is_own(r, call)) {
         int64_t from = w->start > r->begins ? w->start : r->begins, ns = w->end - from;
         ns -= !r->careful ? 0 : ns < LATENCY ? ns : LATENCY;
@@ -165,7 +166,7 @@ static int compare_pairs(const void *a, const void *b)
     return o ? o : ORDER(x->thread, y->thread);
 }
 
-static int add_to_pair(struct keyed *pairs, uint32_t line, const struct sync_wait *w,
+static int add_to_pair(struct keyed *pairs, uint32_t line, const struct wait_item *w,
                        int64_t begins)
 {
     struct pair key = {.line = line, .thread = w->thread};
@@ -183,11 +184,11 @@ static int sum_pairs(struct model *m, const struct replay *r, uint32_t *lines, s
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < r->waits->count; i++) {
-        const struct sync_wait *w = &r->waits->items[i];
+        const struct wait_item *w = &r->waits->items[i];
         if (w->end <= r->begins || w->start >= r->over)
             continue;
         if (is_wait(w)) {
-            rc = sum_sync_line_of(m, w, &lines[i]);
+            rc = sum_wait_lines_find(m, w, &lines[i]);
             rc = rc ? rc : add_to_pair(pairs, lines[i], w, r->begins);
         }
         if (!rc && is_memory(w))
@@ -212,13 +213,13 @@ static int64_t replay_devices(const struct model *m, struct replay *r, bool care
 
 static void replay_pair(struct model *m, struct replay *r)
 {
-    struct sync_line *line;
+    struct wait_line *line;
     int64_t most = replay_devices(m, r, false), least = replay_devices(m, r, true);
     if (r->pair.line == MEMORY) {
-        m->sync.memory_lead = cells_sum(m->sync.memory_lead, most);
+        m->wait_lines.memory_lead = cells_sum(m->wait_lines.memory_lead, most);
         return;
     }
-    line = keyed_at(&m->sync.lines, r->pair.line);
+    line = keyed_at(&m->wait_lines.lines, r->pair.line);
     line->lead = cells_sum(line->lead, most);
     line->lead_least = cells_sum(line->lead_least, least < most ? least : most);
     line->replayed = true;

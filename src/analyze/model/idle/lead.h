@@ -26,9 +26,10 @@ struct model;
 
 enum { LEAD_LAUNCHES = 1024 /* about as many as a driver takes before a launch blocks */ };
 
-/* Adds to each line of m->sync the idle time that the session would not have without its waits
- * (sync_line.lead, and from below lead_least), and to m->sync that without calls for memory. Call
- * after the gaps are in order, while the waits are known. 0 or GPUFL_E_NOMEM. */
+/* Adds to each line of m->wait_lines the idle time that the session would not have without the
+ * line's waits (wait_line.lead, and from below lead_least), and to m->wait_lines the idle time that
+ * it would not have without calls for memory. Call after the gaps are in order, while the waits are
+ * known. 0 or GPUFL_E_NOMEM. */
 int idle_lead_find(struct model *m);
 
 #endif

@@ -15,7 +15,7 @@ enum { PLACES_MOST = 1 << 20 };
 
 /* Looks at a line before collectives for which a rank was late. */
 struct at_line {
-    uint32_t late, place; /* late: in sum_rank_waits */
+    uint32_t late, place; /* late: in sum_late_ranks */
     /* not of the key: */
     uint64_t looks, other_looks; /* at the late rank, and at the last but one */
 };
@@ -29,33 +29,33 @@ struct pair {
 struct matching {
     struct model *m;
     struct keyed at_lines;
-    struct pair *pairs;   /* owned: by index in sum_rank_waits.late */
+    struct pair *pairs;   /* owned: by index in sum_late_ranks.late */
     uint32_t *late_of;    /* owned: by rank, index in late + 1 */
     int64_t *together;    /* owned: by rank, end of its last matched collective */
     uint8_t *has_matched; /* owned: by rank */
 };
 
-void sum_rank_waits_init(struct model *m)
+void sum_late_ranks_init(struct model *m)
 {
-    m->rank_waits = (struct sum_rank_waits){0};
+    m->late_ranks = (struct sum_late_ranks){0};
 }
 
-void sum_rank_waits_fini(struct model *m)
+void sum_late_ranks_fini(struct model *m)
 {
-    mem_free(m->rank_waits.late);
-    mem_free(m->rank_waits.lines);
-    sum_rank_waits_init(m);
+    mem_free(m->late_ranks.late);
+    mem_free(m->late_ranks.lines);
+    sum_late_ranks_init(m);
 }
 
-int sum_rank_waits_batch(struct model *m, const struct wire_batch *b)
+int sum_late_ranks_batch(struct model *m, const struct wire_batch *b)
 {
     (void)m;
     (void)b;
     return 0;
 }
 
-/* A session alone knows nothing of the others: sum_rank_waits_finish matches all. */
-int sum_rank_waits_merge(struct model *into, const struct model *from, int64_t shift)
+/* A session alone knows nothing of the others: sum_late_ranks_finish matches all. */
+int sum_late_ranks_merge(struct model *into, const struct model *from, int64_t shift)
 {
     (void)into;
     (void)from;
@@ -94,7 +94,7 @@ static void settle_ranks(struct model *m)
 
 static int find_late(struct matching *w, uint32_t rank, uint32_t *at)
 {
-    struct sum_rank_waits *s = &w->m->rank_waits;
+    struct sum_late_ranks *s = &w->m->late_ranks;
     if (!w->late_of[rank]) {
         int rc = mem_grow(&s->late, &s->late_cap, s->late_count + 1, sizeof *s->late, RANKS_MOST);
         if (rc)
@@ -162,7 +162,7 @@ static int add_late(struct matching *w, const struct rank_member *last,
     int rc = find_late(w, last->rank, &at);
     if (rc)
         return rc;
-    struct rank_late *l = &w->m->rank_waits.late[at];
+    struct rank_late *l = &w->m->late_ranks.late[at];
     longer = longer < 0 ? 0 : longer > length ? length : longer;
     int64_t part = cells_whole((double)gain * cells_share((double)longer, (double)length));
     l->collectives++;
@@ -211,8 +211,8 @@ static int add_collective(struct matching *w, const struct rank_member *members,
         if (members[i].one != number)
             continue;
         int64_t alone = note_wait(w, &members[i], last->start);
-        w->m->rank_waits.matched++;
-        w->m->rank_waits.waited = cells_sum(w->m->rank_waits.waited, alone);
+        w->m->late_ranks.matched++;
+        w->m->late_ranks.waited = cells_sum(w->m->late_ranks.waited, alone);
         w->has_matched[members[i].rank] = 1;
         gain = &members[i] == before ? alone : gain;
     }
@@ -238,7 +238,7 @@ static double longer_at(const struct pair *p, const struct at_line *l)
 /* Gives the idle part of each rank's lateness to the lines at which the rank was for longer. */
 static int make_lines(struct matching *w)
 {
-    struct sum_rank_waits *s = &w->m->rank_waits;
+    struct sum_late_ranks *s = &w->m->late_ranks;
     double *all = mem_array(s->late_count + 1, sizeof *all);
     int rc = all ? 0 : GPUFL_E_NOMEM;
     for (size_t i = 1; !rc && i < w->at_lines.count; i++) {
@@ -268,7 +268,7 @@ static int make_lines(struct matching *w)
 
 static int match_all(struct matching *w)
 {
-    struct sum_rank_waits *s = &w->m->rank_waits;
+    struct sum_late_ranks *s = &w->m->late_ranks;
     struct rank_member *members = NULL;
     size_t count = 0;
     uint32_t done = 0;
@@ -286,7 +286,7 @@ static int match_all(struct matching *w)
     return rc ? rc : make_lines(w);
 }
 
-int sum_rank_waits_finish(struct model *m)
+int sum_late_ranks_finish(struct model *m)
 {
     size_t n = m->ranks.count;
     struct matching w = {.m = m};

@@ -6,8 +6,8 @@
  * by how much longer the late rank's device was idle since their last common collective, and the
  * rest, in which its kernels took longer. The idle part goes to lines by looks at both ranks: a
  * line has what the late rank spent there beyond what the other one did. Owner's thread. */
-#ifndef GPUFL_ANALYZE_MODEL_RANKS_WAITS_H
-#define GPUFL_ANALYZE_MODEL_RANKS_WAITS_H
+#ifndef GPUFL_ANALYZE_MODEL_RANKS_LATE_H
+#define GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 
 #include "analyze/model/ranks/ranks.h"
 
@@ -25,13 +25,13 @@ struct rank_late {
 
 /* The part of a rank's `idle` that a line has. */
 struct rank_line {
-    uint32_t late;  /* in sum_rank_waits.late */
+    uint32_t late;  /* in sum_late_ranks.late */
     uint32_t place; /* in model.stacks */
     int64_t ns, half_width;
     uint64_t looks;
 };
 
-struct sum_rank_waits {
+struct sum_late_ranks {
     struct rank_late *late; /* owned; after finish, as all */
     struct rank_line *lines;
     size_t late_count, late_cap, line_count, line_cap;
@@ -41,11 +41,11 @@ struct sum_rank_waits {
     int64_t waited; /* ns in which devices only waited in them, summed; in what shares are of */
 };
 
-void sum_rank_waits_init(struct model *m);
-void sum_rank_waits_fini(struct model *m);
-int sum_rank_waits_batch(struct model *m, const struct wire_batch *b);
-int sum_rank_waits_merge(struct model *into, const struct model *from, int64_t shift);
+void sum_late_ranks_init(struct model *m);
+void sum_late_ranks_fini(struct model *m);
+int sum_late_ranks_batch(struct model *m, const struct wire_batch *b);
+int sum_late_ranks_merge(struct model *into, const struct model *from, int64_t shift);
 /* Matches the ranks. After steps, stacks and idle time. */
-int sum_rank_waits_finish(struct model *m);
+int sum_late_ranks_finish(struct model *m);
 
 #endif

@@ -146,7 +146,8 @@ static int take_activities(struct model *m, const struct wire_batch *b, unsigned
             continue;
         if (kind == SCOPE_KERNELS)
             rc = add_kernel(m, node, b, i);
-        else if (b->type != RECORD_sync || sum_waits_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
+        else if (b->type != RECORD_sync ||
+                 sum_wait_kinds_blocks((int)cells_or(b, COL_sync_kind, i, 0)))
             add_activity(&s->nodes[node].self, b->type, duration[i]);
     }
     return rc;

@@ -9,7 +9,7 @@
 static const struct {
     const char *name, *key;
     bool blocks; /* the host */
-} kinds[WAIT_KINDS] = {
+} kinds[SYNC_KINDS] = {
     {"unknown", "unknown", false},
     {"event", "event", true},
     {"stream waits for event", "stream_wait", false},
@@ -17,40 +17,40 @@ static const struct {
     {"context", "context", true},
 };
 
-void sum_waits_init(struct model *m)
+void sum_wait_kinds_init(struct model *m)
 {
-    for (int i = 0; i < WAIT_KINDS; i++)
-        histogram_init(&m->waits.kinds[i]);
-    busy_init(&m->waits.blocked);
+    for (int i = 0; i < SYNC_KINDS; i++)
+        histogram_init(&m->wait_kinds.kinds[i]);
+    busy_init(&m->wait_kinds.blocked);
 }
 
-void sum_waits_fini(struct model *m)
+void sum_wait_kinds_fini(struct model *m)
 {
-    for (int i = 0; i < WAIT_KINDS; i++)
-        histogram_fini(&m->waits.kinds[i]);
-    busy_fini(&m->waits.blocked);
-    memset(&m->waits, 0, sizeof m->waits);
+    for (int i = 0; i < SYNC_KINDS; i++)
+        histogram_fini(&m->wait_kinds.kinds[i]);
+    busy_fini(&m->wait_kinds.blocked);
+    memset(&m->wait_kinds, 0, sizeof m->wait_kinds);
 }
 
-const char *sum_waits_kind(int kind)
+const char *sum_wait_kinds_name(int kind)
 {
-    return kinds[kind >= 0 && kind < WAIT_KINDS ? kind : 0].name;
+    return kinds[kind >= 0 && kind < SYNC_KINDS ? kind : 0].name;
 }
 
-const char *sum_waits_key(int kind)
+const char *sum_wait_kinds_key(int kind)
 {
-    return kinds[kind >= 0 && kind < WAIT_KINDS ? kind : 0].key;
+    return kinds[kind >= 0 && kind < SYNC_KINDS ? kind : 0].key;
 }
 
-bool sum_waits_blocks(int kind)
+bool sum_wait_kinds_blocks(int kind)
 {
-    return kind >= 0 && kind < WAIT_KINDS && kinds[kind].blocks;
+    return kind >= 0 && kind < SYNC_KINDS && kinds[kind].blocks;
 }
 
-static int take_sync(struct sum_waits *w, const struct wire_batch *b, size_t i, int64_t end)
+static int take_sync(struct sum_wait_kinds *w, const struct wire_batch *b, size_t i, int64_t end)
 {
     int64_t kind = cells_or(b, COL_sync_kind, i, 0);
-    if (kind < 0 || kind >= WAIT_KINDS)
+    if (kind < 0 || kind >= SYNC_KINDS)
         kind = 0;
     int rc = histogram_add(&w->kinds[kind], b->col[COL_sync_duration][i]);
     if (!rc && kinds[kind].blocks)
@@ -58,7 +58,7 @@ static int take_sync(struct sum_waits *w, const struct wire_batch *b, size_t i, 
     return rc;
 }
 
-static void add_overhead(struct sum_waits *w, struct overhead_sum o)
+static void add_overhead(struct sum_wait_kinds *w, struct overhead_sum o)
 {
     unsigned at = 0;
     while (at < w->overhead_count && w->overheads[at].kind != o.kind)
@@ -73,7 +73,7 @@ static void add_overhead(struct sum_waits *w, struct overhead_sum o)
     w->overheads[at].time = cells_sum(w->overheads[at].time, o.time);
 }
 
-static void take_graph(struct sum_waits *w, const struct wire_batch *b, size_t i)
+static void take_graph(struct sum_wait_kinds *w, const struct wire_batch *b, size_t i)
 {
     int64_t kernels = cells_get(b, COL_graph_launch_kernels, i);
     int64_t time = cells_get(b, COL_graph_launch_duration, i), end;
@@ -92,12 +92,12 @@ static void take_graph(struct sum_waits *w, const struct wire_batch *b, size_t i
         w->graph_unknown++;
 }
 
-int sum_waits_batch(struct model *m, const struct wire_batch *b)
+int sum_wait_kinds_batch(struct model *m, const struct wire_batch *b)
 {
     _Static_assert(COL_sync_start == 0 && COL_overhead_start == 0 && COL_sync_duration == 1 &&
                        COL_overhead_duration == 1,
                    "these columns are read by place");
-    struct sum_waits *w = &m->waits;
+    struct sum_wait_kinds *w = &m->wait_kinds;
     int rc = 0;
     int64_t end;
     for (size_t i = 0; !rc && i < b->rows; i++) {
@@ -115,12 +115,12 @@ int sum_waits_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
+int sum_wait_kinds_merge(struct model *into, const struct model *from, int64_t shift)
 {
-    struct sum_waits *w = &into->waits;
-    const struct sum_waits *o = &from->waits;
+    struct sum_wait_kinds *w = &into->wait_kinds;
+    const struct sum_wait_kinds *o = &from->wait_kinds;
     int rc = busy_merge(&w->blocked, &o->blocked, shift);
-    for (int i = 0; !rc && i < WAIT_KINDS; i++)
+    for (int i = 0; !rc && i < SYNC_KINDS; i++)
         rc = histogram_merge(&w->kinds[i], &o->kinds[i]);
     for (unsigned i = 0; i < o->overhead_count; i++)
         add_overhead(w, o->overheads[i]);
@@ -133,18 +133,18 @@ int sum_waits_merge(struct model *into, const struct model *from, int64_t shift)
     return rc;
 }
 
-int sum_waits_finish(struct model *m)
+int sum_wait_kinds_finish(struct model *m)
 {
-    return busy_settle(&m->waits.blocked);
+    return busy_settle(&m->wait_kinds.blocked);
 }
 
-void sum_waits_blocking(const struct model *m, uint64_t *count, int64_t *total)
+void sum_wait_kinds_blocking(const struct model *m, uint64_t *count, int64_t *total)
 {
     *count = 0;
     *total = 0;
-    for (int i = 0; i < WAIT_KINDS; i++)
+    for (int i = 0; i < SYNC_KINDS; i++)
         if (kinds[i].blocks) {
-            *count += m->waits.kinds[i].count;
-            *total = cells_sum(*total, m->waits.kinds[i].total);
+            *count += m->wait_kinds.kinds[i].count;
+            *total = cells_sum(*total, m->wait_kinds.kinds[i].total);
         }
 }

@@ -1,11 +1,11 @@
-/* kinds.h - synchronizations by kind, the vendor's own overhead, and graph launches. The lines of
- * the program that waited are in lines.h.
+/* kinds.h - host calls by kind: synchronizations, the vendor's own overhead, and graph launches.
+ * lines.h has waits by line of the program.
  *
  * A wait of a stream for an event does not block the host: it is kept apart. The
  * time in which the host waited is a union too, since several threads may wait at
  * once. Owner's thread. */
-#ifndef GPUFL_ANALYZE_MODEL_WAITS_WAITS_H
-#define GPUFL_ANALYZE_MODEL_WAITS_WAITS_H
+#ifndef GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
+#define GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
 
 #include "analyze/common/busy.h"
 #include "analyze/common/histogram.h"
@@ -15,9 +15,9 @@
 struct model;
 struct wire_batch;
 
-#define SUM_WAITS_TAKES (MODEL_TAKES(sync) | MODEL_TAKES(overhead) | MODEL_TAKES(graph_launch))
+#define SUM_WAIT_KINDS_TAKES (MODEL_TAKES(sync) | MODEL_TAKES(overhead) | MODEL_TAKES(graph_launch))
 
-enum { WAIT_KINDS = 5, OVERHEAD_KINDS = 32 };
+enum { SYNC_KINDS = 5, OVERHEAD_KINDS = 32 };
 
 struct overhead_sum {
     uint32_t kind; /* id of model.names */
@@ -25,8 +25,8 @@ struct overhead_sum {
     int64_t time; /* ns */
 };
 
-struct sum_waits {
-    struct histogram kinds[WAIT_KINDS];            /* ns, by sync.kind; 0: unknown */
+struct sum_wait_kinds {
+    struct histogram kinds[SYNC_KINDS];            /* ns, by sync.kind; 0: unknown */
     struct busy blocked;                           /* the host waited on at least one thread */
     struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one sums kinds without room */
     unsigned overhead_count;
@@ -38,17 +38,17 @@ struct sum_waits {
     uint64_t invalid;       /* rows without a usable interval, in no sum */
 };
 
-void sum_waits_init(struct model *m);
-void sum_waits_fini(struct model *m);
-int sum_waits_batch(struct model *m, const struct wire_batch *b);
-int sum_waits_merge(struct model *into, const struct model *from, int64_t shift);
-int sum_waits_finish(struct model *m);
+void sum_wait_kinds_init(struct model *m);
+void sum_wait_kinds_fini(struct model *m);
+int sum_wait_kinds_batch(struct model *m, const struct wire_batch *b);
+int sum_wait_kinds_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_wait_kinds_finish(struct model *m);
 
-const char *sum_waits_kind(int kind); /* "event", …; never NULL */
-const char *sum_waits_key(int kind);  /* as sum_waits_kind, for programs */
-bool sum_waits_blocks(int kind);      /* the kind blocks the host */
+const char *sum_wait_kinds_name(int kind); /* "event", …; never NULL */
+const char *sum_wait_kinds_key(int kind);  /* as sum_wait_kinds_name, for programs */
+bool sum_wait_kinds_blocks(int kind);      /* the kind blocks the host */
 
 /* Count and total of the kinds that block the host. */
-void sum_waits_blocking(const struct model *m, uint64_t *count, int64_t *total);
+void sum_wait_kinds_blocking(const struct model *m, uint64_t *count, int64_t *total);
 
 #endif

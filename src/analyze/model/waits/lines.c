@@ -21,36 +21,36 @@ enum {
 static const struct {
     const char *name, *many;
     bool blocks;
-    int class; /* enum sync_class; -1: in no loop */
-} calls[SYNC_CALLS] = {
-    [SYNC_OTHER] = {"other", "other calls", true, -1},
-    [SYNC_EVENT] = {"event", "event synchronizations", true, SYNC_EXPLICIT},
-    [SYNC_STREAM_WAIT] = {"stream wait", "waits of a stream for an event", false, -1},
-    [SYNC_STREAM] = {"stream", "stream synchronizations", true, SYNC_EXPLICIT},
-    [SYNC_CONTEXT] = {"context", "context synchronizations", true, SYNC_EXPLICIT},
-    [SYNC_COPY] = {"copy", "copies", true, SYNC_COPIES},
-    [SYNC_FILL] = {"fill", "fills", true, SYNC_COPIES},
-    [SYNC_FREE] = {"free", "frees", true, SYNC_MEMORY},
-    [SYNC_ALLOC] = {"allocate", "allocations", true, SYNC_MEMORY},
-    [SYNC_CODE] = {"load code", "loads of code", true, -1},
+    int class; /* enum wait_class; -1: in no loop */
+} calls[WAIT_CALLS] = {
+    [WAIT_OTHER] = {"other", "other calls", true, -1},
+    [WAIT_EVENT] = {"event", "event synchronizations", true, WAIT_EXPLICIT},
+    [WAIT_STREAM_EVENT] = {"stream wait", "waits of a stream for an event", false, -1},
+    [WAIT_STREAM] = {"stream", "stream synchronizations", true, WAIT_EXPLICIT},
+    [WAIT_CONTEXT] = {"context", "context synchronizations", true, WAIT_EXPLICIT},
+    [WAIT_COPY] = {"copy", "copies", true, WAIT_COPIES},
+    [WAIT_FILL] = {"fill", "fills", true, WAIT_COPIES},
+    [WAIT_FREE] = {"free", "frees", true, WAIT_MEMORY},
+    [WAIT_ALLOC] = {"allocate", "allocations", true, WAIT_MEMORY},
+    [WAIT_MODULE] = {"load code", "loads of code", true, -1},
 };
 
 static int known(int call)
 {
-    return call >= 0 && call < SYNC_CALLS ? call : SYNC_OTHER;
+    return call >= 0 && call < WAIT_CALLS ? call : WAIT_OTHER;
 }
 
-bool sum_sync_blocks(int call)
+bool sum_wait_lines_blocks(int call)
 {
     return calls[known(call)].blocks;
 }
 
-const char *sum_sync_call(int call)
+const char *sum_wait_lines_call(int call)
 {
     return calls[known(call)].name;
 }
 
-const char *sum_sync_calls(int call)
+const char *sum_wait_lines_calls(int call)
 {
     return calls[known(call)].many;
 }
@@ -68,38 +68,38 @@ struct thread_name {
     uint32_t name; /* not of the key */
 };
 
-void sum_sync_init(struct model *m)
+void sum_wait_lines_init(struct model *m)
 {
-    struct sum_sync *s = &m->sync;
+    struct sum_wait_lines *s = &m->wait_lines;
     memset(s, 0, sizeof *s);
     keyed_init(&s->threads, sizeof(struct thread_name), offsetof(struct thread_name, name),
                THREADS_MAX);
     keyed_init(&s->rest, sizeof(struct rest), offsetof(struct rest, count), REST_MAX);
-    keyed_init(&s->lines, sizeof(struct sync_line), offsetof(struct sync_line, node), LINES_MAX);
-    keyed_init(&s->stacks, sizeof(struct sync_stack), offsetof(struct sync_stack, calls),
+    keyed_init(&s->lines, sizeof(struct wait_line), offsetof(struct wait_line, node), LINES_MAX);
+    keyed_init(&s->stacks, sizeof(struct wait_stack), offsetof(struct wait_stack, calls),
                STACKS_MAX);
     busy_init(&s->blocked);
 }
 
-void sum_sync_fini(struct model *m)
+void sum_wait_lines_fini(struct model *m)
 {
-    struct sum_sync *s = &m->sync;
+    struct sum_wait_lines *s = &m->wait_lines;
     for (size_t i = 0; i < s->lines.count; i++) {
-        struct sync_line *l = keyed_at(&s->lines, i);
+        struct wait_line *l = keyed_at(&s->lines, i);
         busy_fini(&l->blocked);
         histogram_fini(&l->wait);
-        for (int c = 0; c < SYNC_CLASSES; c++)
+        for (int c = 0; c < WAIT_CLASSES; c++)
             histogram_fini(&l->between[c]);
     }
     keyed_fini(&s->threads);
     keyed_fini(&s->rest);
     keyed_fini(&s->lines);
     keyed_fini(&s->stacks);
-    sync_list_fini(&s->waits);
-    sync_list_fini(&s->syncs);
+    wait_list_fini(&s->waits);
+    wait_list_fini(&s->syncs);
     corr_set_fini(&s->kernels);
     busy_fini(&s->blocked);
-    sum_sync_init(m);
+    sum_wait_lines_init(m);
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */
@@ -111,17 +111,17 @@ static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i)
     return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
-static int keep(struct model *m, struct sync_list *l, const struct sync_wait *w)
+static int keep(struct model *m, struct wait_list *l, const struct wait_item *w)
 {
-    struct rest key = {.stack = w->stack, .call = w->call, .syncs = l == &m->sync.syncs};
+    struct rest key = {.stack = w->stack, .call = w->call, .syncs = l == &m->wait_lines.syncs};
     uint32_t at;
-    int rc = sync_list_add(l, w);
+    int rc = wait_list_add(l, w);
     if (rc != GPUFL_E_FULL)
         return rc;
-    rc = keyed_put(&m->sync.rest, &key, &at, NULL);
+    rc = keyed_put(&m->wait_lines.rest, &key, &at, NULL);
     if (rc)
         return rc;
-    struct rest *r = keyed_at(&m->sync.rest, at);
+    struct rest *r = keyed_at(&m->wait_lines.rest, at);
     r->count++;
     r->time = cells_sum(r->time, w->end - w->start);
     return 0;
@@ -129,11 +129,11 @@ static int keep(struct model *m, struct sync_list *l, const struct sync_wait *w)
 
 static int take_wait(struct model *m, const struct wire_batch *b, size_t i)
 {
-    struct sync_wait w = {.start = cells_get(b, COL_wait_start, i)};
+    struct wait_item w = {.start = cells_get(b, COL_wait_start, i)};
     int64_t launches = cells_get(b, COL_wait_launches, i),
             bytes = cells_or(b, COL_wait_bytes, i, 0), call = cells_or(b, COL_wait_call, i, 0);
     if (!cells_interval(w.start, cells_get(b, COL_wait_duration, i), &w.end)) {
-        m->sync.invalid++;
+        m->wait_lines.invalid++;
         return 0;
     }
     w.correlation = id_cell(b, COL_wait_correlation, i);
@@ -142,23 +142,23 @@ static int take_wait(struct model *m, const struct wire_batch *b, size_t i)
     w.counted = launches != CELL_NULL;
     w.launches = w.counted ? (uint32_t)(uint64_t)launches : 0;
     w.bytes = bytes <= 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-    w.call = call >= 0 && call < SYNC_CALLS ? (uint8_t)call : SYNC_OTHER;
+    w.call = call >= 0 && call < WAIT_CALLS ? (uint8_t)call : WAIT_OTHER;
     w.async = cells_get(b, COL_wait_async, i) == 1;
-    return keep(m, &m->sync.waits, &w);
+    return keep(m, &m->wait_lines.waits, &w);
 }
 
 /* sync.kind counts as wait.call does. */
 static int take_sync(struct model *m, const struct wire_batch *b, size_t i)
 {
-    struct sync_wait w = {.start = cells_get(b, COL_sync_start, i)};
+    struct wait_item w = {.start = cells_get(b, COL_sync_start, i)};
     int64_t kind = cells_or(b, COL_sync_kind, i, 0);
     if (!cells_interval(w.start, cells_get(b, COL_sync_duration, i), &w.end))
-        return 0; /* sum_waits counts it */
+        return 0; /* sum_wait_kinds counts it */
     w.correlation = id_cell(b, COL_sync_correlation, i);
     w.stack = id_cell(b, COL_sync_stack, i);
     w.thread = id_cell(b, COL_sync_thread, i);
-    w.call = kind > 0 && kind <= SYNC_CONTEXT ? (uint8_t)kind : SYNC_OTHER;
-    return keep(m, &m->sync.syncs, &w);
+    w.call = kind > 0 && kind <= WAIT_CONTEXT ? (uint8_t)kind : WAIT_OTHER;
+    return keep(m, &m->wait_lines.syncs, &w);
 }
 
 static int take_kernels(struct corr_set *s, const struct wire_batch *b)
@@ -175,19 +175,19 @@ static int take_thread(struct model *m, const struct wire_batch *b, size_t i)
 {
     uint32_t id = id_cell(b, COL_thread_id, i), at;
     uint32_t name = model_name_cell(m, cells_get(b, COL_thread_name, i));
-    int rc = id ? keyed_put(&m->sync.threads, &id, &at, NULL) : 0;
+    int rc = id ? keyed_put(&m->wait_lines.threads, &id, &at, NULL) : 0;
     if (!rc && id && at && name)
-        ((struct thread_name *)keyed_at(&m->sync.threads, at))->name = name;
+        ((struct thread_name *)keyed_at(&m->wait_lines.threads, at))->name = name;
     return rc;
 }
 
-static uint32_t thread_name(const struct sum_sync *s, uint32_t id)
+static uint32_t thread_name(const struct sum_wait_lines *s, uint32_t id)
 {
     uint32_t at = id ? keyed_find(&s->threads, &id) : 0;
     return at ? ((const struct thread_name *)keyed_at(&s->threads, at))->name : 0;
 }
 
-int sum_sync_batch(struct model *m, const struct wire_batch *b)
+int sum_wait_lines_batch(struct model *m, const struct wire_batch *b)
 {
     int rc = 0;
     for (size_t i = 0; b->type == RECORD_thread && !rc && i < b->rows; i++)
@@ -195,7 +195,7 @@ int sum_sync_batch(struct model *m, const struct wire_batch *b)
     if (b->type == RECORD_thread)
         return rc;
     if (b->type == RECORD_kernel)
-        return take_kernels(&m->sync.kernels, b);
+        return take_kernels(&m->wait_lines.kernels, b);
     if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
         return 0; /* the waits have these calls, with more facts */
     for (size_t i = 0; !rc && i < b->rows; i++)
@@ -205,38 +205,40 @@ int sum_sync_batch(struct model *m, const struct wire_batch *b)
 
 /* ---- lines ------------------------------------------------------------------------------ */
 
-static void ensure_line(struct sync_line *l)
+static void ensure_line(struct wait_line *l)
 {
     if (l->blocked.max_spans)
         return;
     busy_init(&l->blocked);
     l->blocked.max_spans = LINE_SPANS;
     histogram_init(&l->wait);
-    for (int c = 0; c < SYNC_CLASSES; c++)
+    for (int c = 0; c < WAIT_CLASSES; c++)
         histogram_init(&l->between[c]);
     l->first = INT64_MAX;
 }
 
-static int find_line(struct sum_sync *s, uint32_t place, bool apart, uint32_t node, uint32_t *at)
+static int find_line(struct sum_wait_lines *s, uint32_t place, bool apart, uint32_t node,
+                     uint32_t *at)
 {
-    struct sync_line key = {.place = place, .apart = apart};
+    struct wait_line key = {.place = place, .apart = apart};
     int rc = keyed_put(&s->lines, &key, at, NULL);
     if (rc)
         return rc;
-    struct sync_line *l = keyed_at(&s->lines, *at);
+    struct wait_line *l = keyed_at(&s->lines, *at);
     ensure_line(l);
     l->node = l->node ? l->node : node;
     return 0;
 }
 
-static int add_stack(struct sum_sync *s, uint32_t line, uint32_t node, uint64_t count, int64_t ns)
+static int add_stack(struct sum_wait_lines *s, uint32_t line, uint32_t node, uint64_t count,
+                     int64_t ns)
 {
-    struct sync_stack key = {.line = line, .node = node};
+    struct wait_stack key = {.line = line, .node = node};
     uint32_t at;
     int rc = keyed_put(&s->stacks, &key, &at, NULL);
     if (rc || !at)
         return rc;
-    struct sync_stack *k = keyed_at(&s->stacks, at);
+    struct wait_stack *k = keyed_at(&s->stacks, at);
     k->calls += count;
     k->time = cells_sum(k->time, ns);
     return 0;
@@ -251,8 +253,8 @@ struct last {
 
 /* Launches between two calls: those that ran kernels, of any thread, or the thread's own. A count
  * that goes back belongs to another thread, which got the same id. */
-static int64_t launches_between(const struct sum_sync *s, const struct last *a,
-                                const struct sync_wait *b)
+static int64_t launches_between(const struct sum_wait_lines *s, const struct last *a,
+                                const struct wait_item *b)
 {
     int64_t own = -1, all = -1;
     if (a->counted && b->counted && b->launches - a->launches <= INT32_MAX)
@@ -262,20 +264,20 @@ static int64_t launches_between(const struct sum_sync *s, const struct last *a,
     return own > all ? own : all;
 }
 
-static int note_between(struct sum_sync *s, struct keyed *lasts, uint32_t line,
-                        const struct sync_wait *w)
+static int note_between(struct sum_wait_lines *s, struct keyed *lasts, uint32_t line,
+                        const struct wait_item *w)
 {
     int class = calls[w->call].class, code;
     struct last key = {.line = line, .class = (uint32_t) class, .thread = w->thread}, *last;
     uint32_t at;
     bool added;
-    if (class < 0 || (class == SYNC_MEMORY && w->async))
+    if (class < 0 || (class == WAIT_MEMORY && w->async))
         return 0;
     code = keyed_put(lasts, &key, &at, &added);
     if (code || !at)
         return code;
     last = keyed_at(lasts, at);
-    struct sync_line *l = keyed_at(&s->lines, line);
+    struct wait_line *l = keyed_at(&s->lines, line);
     int64_t between = added ? -1 : launches_between(s, last, w);
     if (between >= 0)
         code = histogram_add(&l->between[class], between);
@@ -285,18 +287,19 @@ static int note_between(struct sum_sync *s, struct keyed *lasts, uint32_t line,
     return code;
 }
 
-static int note_thread(struct sum_sync *s, struct keyed *threads, uint32_t line, uint32_t thread)
+static int note_thread(struct sum_wait_lines *s, struct keyed *threads, uint32_t line,
+                       uint32_t thread)
 {
     const uint32_t key[2] = {line, thread};
     uint32_t at;
     bool added;
     int rc = keyed_put(threads, key, &at, &added);
-    ((struct sync_line *)keyed_at(&s->lines, line))->threads += !rc && added;
+    ((struct wait_line *)keyed_at(&s->lines, line))->threads += !rc && added;
     return rc;
 }
 
 /* A call's part inside the session. */
-static void clip(const struct model *m, const struct sync_wait *w, int64_t *start, int64_t *end)
+static void clip(const struct model *m, const struct wait_item *w, int64_t *start, int64_t *end)
 {
     *start = w->start < m->facts.start ? m->facts.start : w->start;
     *end = w->end > m->facts.end ? m->facts.end : w->end;
@@ -304,19 +307,19 @@ static void clip(const struct model *m, const struct sync_wait *w, int64_t *star
 
 /* A row of the driver is a wait for sure; a call of the program that need not wait may have been
  * delayed. */
-static bool is_slow(const struct model *m, const struct sync_wait *w)
+static bool is_slow(const struct model *m, const struct wait_item *w)
 {
-    return m->facts.rows[RECORD_wait] && (w->async || w->call == SYNC_OTHER);
+    return m->facts.rows[RECORD_wait] && (w->async || w->call == WAIT_OTHER);
 }
 
-static void add_slow(struct sync_slow *s, uint64_t count, int64_t time, int64_t longest)
+static void add_slow(struct wait_slow *s, uint64_t count, int64_t time, int64_t longest)
 {
     s->calls += count;
     s->time = cells_sum(s->time, time);
     s->longest = longest > s->longest ? longest : s->longest;
 }
 
-static void keep_small(struct sync_line *l, int64_t start, int64_t end)
+static void keep_small(struct wait_line *l, int64_t start, int64_t end)
 {
     if (end - start <= l->small_end - l->small_start)
         return;
@@ -324,15 +327,15 @@ static void keep_small(struct sync_line *l, int64_t start, int64_t end)
     l->small_end = end;
 }
 
-static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
+static int add_call(struct model *m, uint32_t line, const struct wait_item *w)
 {
-    struct sync_line *l = keyed_at(&m->sync.lines, line);
+    struct wait_line *l = keyed_at(&m->wait_lines.lines, line);
     int64_t start, end, ns = w->end - w->start;
     clip(m, w, &start, &end);
     l->count++;
     l->calls[w->call]++;
     l->time[w->call] = cells_sum(l->time[w->call], ns);
-    if (w->call == SYNC_COPY && w->bytes && w->bytes <= SYNC_SMALL) {
+    if (w->call == WAIT_COPY && w->bytes && w->bytes <= WAIT_SMALL) {
         l->small++;
         l->small_time = cells_sum(l->small_time, ns);
         keep_small(l, w->start, w->end);
@@ -343,14 +346,14 @@ static int add_call(struct model *m, uint32_t line, const struct sync_wait *w)
         l->first = w->start;
     if (l->count == 1 || ns > l->longest.end - l->longest.start) {
         l->longest = *w;
-        l->thread = thread_name(&m->sync, w->thread);
+        l->thread = thread_name(&m->wait_lines, w->thread);
     }
     int rc = histogram_add(&l->wait, ns);
     rc = rc ? rc : busy_add(&l->blocked, start, end);
     if (rc || !calls[w->call].blocks)
         return rc;
-    m->sync.calls++;
-    return busy_add(&m->sync.blocked, start, end);
+    m->wait_lines.calls++;
+    return busy_add(&m->wait_lines.blocked, start, end);
 }
 
 static int line_of(struct model *m, uint32_t stack, int call, uint32_t *line, uint32_t *node)
@@ -358,16 +361,16 @@ static int line_of(struct model *m, uint32_t stack, int call, uint32_t *line, ui
     uint32_t place;
     *node = stacks_node_of(&m->stacks, stack);
     int rc = stacks_find_place(m, *node, &place);
-    return rc ? rc : find_line(&m->sync, place, !calls[call].blocks, *node, line);
+    return rc ? rc : find_line(&m->wait_lines, place, !calls[call].blocks, *node, line);
 }
 
-static int add_all(struct model *m, const struct sync_list *list, struct keyed *lasts,
+static int add_all(struct model *m, const struct wait_list *list, struct keyed *lasts,
                    struct keyed *threads)
 {
-    struct sum_sync *s = &m->sync;
+    struct sum_wait_lines *s = &m->wait_lines;
     int rc = 0;
     for (size_t i = 0; !rc && i < list->count; i++) {
-        const struct sync_wait *w = &list->items[i];
+        const struct wait_item *w = &list->items[i];
         uint32_t line, node;
         rc = line_of(m, w->stack, w->call, &line, &node);
         rc = rc ? rc : add_call(m, line, w);
@@ -381,7 +384,7 @@ static int add_all(struct model *m, const struct sync_list *list, struct keyed *
 
 static int add_rest(struct model *m)
 {
-    struct sum_sync *s = &m->sync;
+    struct sum_wait_lines *s = &m->wait_lines;
     bool syncs = !m->facts.rows[RECORD_wait];
     int rc = 0;
     for (size_t i = 0; !rc && i < s->rest.count; i++) {
@@ -393,7 +396,7 @@ static int add_rest(struct model *m)
         rc = line_of(m, r->stack, (int)r->call, &line, &node);
         if (rc)
             break;
-        struct sync_line *l = keyed_at(&s->lines, line);
+        struct wait_line *l = keyed_at(&s->lines, line);
         l->count += r->count;
         l->calls[r->call] += r->count;
         l->time[r->call] = cells_sum(l->time[r->call], r->time);
@@ -405,27 +408,27 @@ static int add_rest(struct model *m)
     return rc;
 }
 
-const struct sync_list *sum_sync_waits(struct model *m)
+const struct wait_list *sum_wait_lines_waits(struct model *m)
 {
-    struct sync_list *l = m->facts.rows[RECORD_wait] ? &m->sync.waits : &m->sync.syncs;
-    return sync_list_sort(l) ? NULL : l;
+    struct wait_list *l = m->facts.rows[RECORD_wait] ? &m->wait_lines.waits : &m->wait_lines.syncs;
+    return wait_list_sort(l) ? NULL : l;
 }
 
-static int settle_lines(struct sum_sync *s)
+static int settle_lines(struct sum_wait_lines *s)
 {
     int rc = busy_settle(&s->blocked);
     for (size_t i = 0; !rc && i < s->lines.count; i++) {
-        struct sync_line *l = keyed_at(&s->lines, i);
+        struct wait_line *l = keyed_at(&s->lines, i);
         ensure_line(l);
         rc = busy_settle(&l->blocked);
     }
     return rc;
 }
 
-int sum_sync_finish(struct model *m)
+int sum_wait_lines_finish(struct model *m)
 {
-    struct sum_sync *s = &m->sync;
-    const struct sync_list *list = sum_sync_waits(m);
+    struct sum_wait_lines *s = &m->wait_lines;
+    const struct wait_list *list = sum_wait_lines_waits(m);
     struct keyed lasts, threads;
     if (!list)
         return GPUFL_E_NOMEM;
@@ -441,24 +444,24 @@ int sum_sync_finish(struct model *m)
     return rc ? rc : settle_lines(s);
 }
 
-void sum_sync_drop_waits(struct sum_sync *s)
+void sum_wait_lines_drop_waits(struct sum_wait_lines *s)
 {
-    sync_list_fini(&s->waits);
-    sync_list_fini(&s->syncs);
+    wait_list_fini(&s->waits);
+    wait_list_fini(&s->syncs);
 }
 
-int sum_sync_line_of(struct model *m, const struct sync_wait *w, uint32_t *line)
+int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *line)
 {
     uint32_t node;
     return line_of(m, w->stack, w->call, line, &node);
 }
 
-int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
+int sum_wait_lines_blame(struct model *m, uint32_t stack, int call, int64_t ns)
 {
     uint32_t line, node;
     int rc = line_of(m, stack, known(call), &line, &node);
     if (!rc) {
-        struct sync_line *l = keyed_at(&m->sync.lines, line);
+        struct wait_line *l = keyed_at(&m->wait_lines.lines, line);
         l->idle = cells_sum(l->idle, ns);
         l->idle_in[known(call)] = cells_sum(l->idle_in[known(call)], ns);
     }
@@ -467,7 +470,7 @@ int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns)
 
 /* ---- two sessions ----------------------------------------------------------------------- */
 
-static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t shift)
+static int merge_line(struct wait_line *l, const struct wait_line *o, int64_t shift)
 {
     int rc = busy_merge(&l->blocked, &o->blocked, shift);
     bool known = o->first != INT64_MAX, none = l->first == INT64_MAX;
@@ -489,24 +492,24 @@ static int merge_line(struct sync_line *l, const struct sync_line *o, int64_t sh
     l->lead = cells_sum(l->lead, o->lead);
     l->lead_least = cells_sum(l->lead_least, o->lead_least);
     l->replayed = o->replayed && (none || l->replayed);
-    for (int c = 0; c < SYNC_CALLS; c++) {
+    for (int c = 0; c < WAIT_CALLS; c++) {
         l->calls[c] += o->calls[c];
         l->time[c] = cells_sum(l->time[c], o->time[c]);
         l->idle_in[c] = cells_sum(l->idle_in[c], o->idle_in[c]);
         add_slow(&l->slow[c], o->slow[c].calls, o->slow[c].time, o->slow[c].longest);
     }
     rc = rc ? rc : histogram_merge(&l->wait, &o->wait);
-    for (int c = 0; !rc && c < SYNC_CLASSES; c++)
+    for (int c = 0; !rc && c < WAIT_CLASSES; c++)
         rc = histogram_merge(&l->between[c], &o->between[c]);
     return rc;
 }
 
 static int merge_lines(struct model *into, const struct model *from, int64_t shift, uint32_t *twins)
 {
-    struct sum_sync *s = &into->sync;
+    struct sum_wait_lines *s = &into->wait_lines;
     int rc = 0;
-    for (size_t i = 0; !rc && i < from->sync.lines.count; i++) {
-        const struct sync_line *o = sum_sync_line(&from->sync, i);
+    for (size_t i = 0; !rc && i < from->wait_lines.lines.count; i++) {
+        const struct wait_line *o = sum_wait_lines_at(&from->wait_lines, i);
         if (!o->count && !o->idle)
             continue;
         uint32_t node = o->node ? into->stacks.merged[o->node] : 0, place;
@@ -517,15 +520,15 @@ static int merge_lines(struct model *into, const struct model *from, int64_t shi
     return rc;
 }
 
-int sum_sync_merge(struct model *into, const struct model *from, int64_t shift)
+int sum_wait_lines_merge(struct model *into, const struct model *from, int64_t shift)
 {
-    struct sum_sync *s = &into->sync;
-    const struct sum_sync *o = &from->sync;
+    struct sum_wait_lines *s = &into->wait_lines;
+    const struct sum_wait_lines *o = &from->wait_lines;
     uint32_t *twins = mem_array(o->lines.count + 1, sizeof *twins);
     int rc = twins ? busy_merge(&s->blocked, &o->blocked, shift) : GPUFL_E_NOMEM;
     rc = rc ? rc : merge_lines(into, from, shift, twins);
     for (size_t i = 1; !rc && i < o->stacks.count; i++) {
-        const struct sync_stack *k = keyed_at(&o->stacks, i);
+        const struct wait_stack *k = keyed_at(&o->stacks, i);
         rc = add_stack(s, twins[k->line], into->stacks.merged[k->node], k->calls, k->time);
     }
     s->memory_lead = cells_sum(s->memory_lead, o->memory_lead);

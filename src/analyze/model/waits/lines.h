@@ -1,4 +1,5 @@
-/* lines.h - which line of the program waited for the GPU, and how long.
+/* lines.h - waits by line: which line of the program waited for the GPU, and how long. kinds.h has
+ * the same time by kind of synchronization, list.h the single waits.
  *
  * Calls that can wait come from `wait` rows; where a session has none, from its `sync` rows. Each
  * is added to the line that its stack names. Blocked time is a union, for a line and for the
@@ -9,89 +10,76 @@
  * correlation ids of kernel rows, or the thread's own launches where these are more. That
  * distinguishes a wait in a loop with work in between from one that is merely frequent. Owner's
  * thread. */
-#ifndef GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
-#define GPUFL_ANALYZE_MODEL_WAITS_SYNC_H
+#ifndef GPUFL_ANALYZE_MODEL_WAITS_LINES_H
+#define GPUFL_ANALYZE_MODEL_WAITS_LINES_H
 
 #include "analyze/common/busy.h"
 #include "analyze/common/histogram.h"
 #include "analyze/model/waits/list.h"
 #include "base/keyed.h"
+#include "wire/wait_call.h"
 
 #include <stdbool.h>
 
 struct model;
 struct wire_batch;
 
-#define SUM_SYNC_TAKES                                                                             \
+#define SUM_WAIT_LINES_TAKES                                                                       \
     (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel) | MODEL_TAKES(thread))
 
-enum sync_call { /* wait.call */
-                 SYNC_OTHER = 0,
-                 SYNC_EVENT = 1,
-                 SYNC_STREAM_WAIT = 2, /* does not block the host */
-                 SYNC_STREAM = 3,
-                 SYNC_CONTEXT = 4,
-                 SYNC_COPY = 5,
-                 SYNC_FILL = 6,
-                 SYNC_FREE = 7,
-                 SYNC_ALLOC = 8,
-                 SYNC_CODE = 9,
-                 SYNC_CALLS,
-};
-
 /* Sorts of calls, whose loops are judged separately. */
-enum sync_class { SYNC_EXPLICIT, SYNC_COPIES, SYNC_MEMORY, SYNC_CLASSES };
+enum wait_class { WAIT_EXPLICIT, WAIT_COPIES, WAIT_MEMORY, WAIT_CLASSES };
 
 /* Calls that mostly do not wait, in the log because they took long: asynchronous forms and rare
  * ones. They waited for the GPU, or the host's scheduler held them up. */
-struct sync_slow {
+struct wait_slow {
     uint64_t calls;
     int64_t time, longest; /* ns */
 };
 
-struct sync_line {
+struct wait_line {
     uint32_t place; /* in model.stacks; 0: no stack */
     uint32_t apart; /* 1: streams wait for events */
     /* not of the key: */
     uint32_t node;                          /* one of its stacks; 0: none */
     uint32_t threads;                       /* threads that called it, summed over sessions */
-    uint64_t calls[SYNC_CALLS];             /* by wait.call */
-    int64_t time[SYNC_CALLS];               /* ns, summed */
-    struct sync_slow slow[SYNC_CALLS];      /* of these, calls that need not have waited */
+    uint64_t calls[WAIT_CALLS];             /* by wait.call */
+    int64_t time[WAIT_CALLS];               /* ns, summed */
+    struct wait_slow slow[WAIT_CALLS];      /* of these, calls that need not have waited */
     uint64_t count;                         /* all calls */
     struct busy blocked;                    /* ns in which a thread was in one of these calls */
     struct histogram wait;                  /* ns a call */
-    struct histogram between[SYNC_CLASSES]; /* launches between consecutive ones of a thread */
-    uint64_t small;                         /* copies of at most SYNC_SMALL bytes */
+    struct histogram between[WAIT_CLASSES]; /* launches between consecutive ones of a thread */
+    uint64_t small;                         /* copies of at most WAIT_SMALL bytes */
     int64_t small_time;                     /* ns, of these */
     int64_t small_start, small_end;         /* ns, the longest of these */
     int64_t rest;                           /* ns of calls that were only counted, in no union */
     int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
-    int64_t idle_in[SYNC_CALLS]; /* … by the call that is to blame; they sum up to idle */
+    int64_t idle_in[WAIT_CALLS]; /* … by the call that is to blame; they sum up to idle */
     int64_t lead;                /* ns less idle without the waits, all devices (idle/lead.h) */
     int64_t lead_least;          /* … at least, if replayed */
     bool replayed;               /* all of its sessions were */
     int64_t first;               /* ns, start of the first call */
-    struct sync_wait longest;    /* stack: of the log, meaningless after finish */
+    struct wait_item longest;    /* stack: of the log, meaningless after finish */
     uint32_t thread;             /* name of the thread that made it; 0: unknown */
 };
 
-struct sync_stack {
+struct wait_stack {
     uint32_t line, node; /* index in lines; node in model.stacks */
     /* not of the key: */
     uint64_t calls;
     int64_t time; /* ns, summed */
 };
 
-enum { SYNC_SMALL = 16 << 10 }; /* bytes of a copy that costs its call, not its data */
+enum { WAIT_SMALL = 16 << 10 }; /* bytes of a copy that costs its call, not its data */
 
-struct sum_sync {
-    struct sync_list waits, syncs; /* rows of `wait` and of `sync`; empty after model_finish */
+struct sum_wait_lines {
+    struct wait_list waits, syncs; /* rows of `wait` and of `sync`; empty after model_finish */
     struct corr_set kernels;       /* correlation ids of kernels; empty after model_finish */
     struct keyed threads;          /* names by the log's id; empty after model_finish */
     struct keyed rest;             /* calls without room in the list, by stack and call */
-    struct keyed lines;            /* struct sync_line; item 0: lines without room */
-    struct keyed stacks;           /* struct sync_stack */
+    struct keyed lines;            /* struct wait_line; item 0: lines without room */
+    struct keyed stacks;           /* struct wait_stack */
     struct busy blocked;           /* a thread was in a call that waits */
     int64_t memory_lead;           /* ns less idle without calls for memory (idle/lead.h) */
     uint64_t calls;                /* calls that can block the host */
@@ -100,55 +88,56 @@ struct sum_sync {
     uint64_t unstacked;            /* calls whose stack is not known */
 };
 
-void sum_sync_init(struct model *m);
-void sum_sync_fini(struct model *m);
-int sum_sync_batch(struct model *m, const struct wire_batch *b);
-int sum_sync_merge(struct model *into, const struct model *from, int64_t shift);
-int sum_sync_finish(struct model *m);
+void sum_wait_lines_init(struct model *m);
+void sum_wait_lines_fini(struct model *m);
+int sum_wait_lines_batch(struct model *m, const struct wire_batch *b);
+int sum_wait_lines_merge(struct model *into, const struct model *from, int64_t shift);
+int sum_wait_lines_finish(struct model *m);
 
 /* The waits of a session that is being read, sorted; NULL where memory ran out. */
-const struct sync_list *sum_sync_waits(struct model *m);
+const struct wait_list *sum_wait_lines_waits(struct model *m);
 
 /* Called at the end of model_finish. */
-void sum_sync_drop_waits(struct sum_sync *s);
+void sum_wait_lines_drop_waits(struct sum_wait_lines *s);
 
-/* Adds ns of idle GPU to the line of a stack of the log, between sum_sync_finish and the end of
- * model_finish. */
-int sum_sync_blame(struct model *m, uint32_t stack, int call, int64_t ns);
+/* Adds ns of idle GPU to the line of a stack of the log. Call between sum_wait_lines_finish and the
+ * end of model_finish. */
+int sum_wait_lines_blame(struct model *m, uint32_t stack, int call, int64_t ns);
 
-/* The line of a wait, as an index in lines, as long as sum_sync_blame may be called. 0 or
+/* The line of a wait, as an index in lines, as long as sum_wait_lines_blame may be called. 0 or
  * GPUFL_E_NOMEM. */
-int sum_sync_line_of(struct model *m, const struct sync_wait *w, uint32_t *line);
+int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *line);
 
-bool sum_sync_blocks(int call);       /* the host is in it while it waits */
-const char *sum_sync_call(int call);  /* "stream", "copy", …; never NULL */
-const char *sum_sync_calls(int call); /* "stream synchronizations", … */
+bool sum_wait_lines_blocks(int call);       /* the host is in it while it waits */
+const char *sum_wait_lines_call(int call);  /* "stream", "copy", …; never NULL */
+const char *sum_wait_lines_calls(int call); /* "stream synchronizations", … */
 
-static inline const struct sync_line *sum_sync_line(const struct sum_sync *s, size_t i)
+static inline const struct wait_line *sum_wait_lines_at(const struct sum_wait_lines *s, size_t i)
 {
-    return (const struct sync_line *)keyed_at(&s->lines, i);
+    return (const struct wait_line *)keyed_at(&s->lines, i);
 }
 
 /* Lines by blocked time, longest first, lines that do not block last; *count of them. The caller
  * frees; NULL: out of memory. */
-uint32_t *sum_sync_sorted(const struct model *m, size_t *count);
+uint32_t *sum_wait_lines_sorted(const struct model *m, size_t *count);
 
 /* Stacks by line, of each line the longest first. Owned by the caller; NULL: out of memory. */
-const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count);
+const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *count);
 /* Place in it of the first stack of a line, or of where it would be. */
-size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line);
+size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count,
+                                  uint32_t line);
 
 /* ns in which a thread was in one of the line's calls; never more than the run is long. */
-int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l);
-/* As sum_sync_blocked, of all lines together. */
-int64_t sum_sync_blocked_all(const struct model *m);
+int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l);
+/* As sum_wait_lines_blocked, of all lines together. */
+int64_t sum_wait_lines_blocked_all(const struct model *m);
 /* ns from the session's start to the first of the line's calls that are known one by one;
  * CELL_NULL: there are none. */
-int64_t sum_sync_first(const struct model *m, const struct sync_line *l);
-/* As sum_sync_first, for the line's longest call. */
-int64_t sum_sync_longest(const struct model *m, const struct sync_line *l);
+int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);
+/* As sum_wait_lines_first, for the line's longest call. */
+int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l);
 
 /* The call most of a line's time is spent in. */
-enum sync_call sum_sync_main_call(const struct sync_line *l);
+enum wait_call sum_wait_lines_main_call(const struct wait_line *l);
 
 #endif

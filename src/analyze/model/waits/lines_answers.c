@@ -16,37 +16,37 @@ static int64_t union_within(const struct model *m, const struct busy *b, int64_t
     return ns > wall ? wall : ns;
 }
 
-int64_t sum_sync_blocked(const struct model *m, const struct sync_line *l)
+int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l)
 {
     return union_within(m, &l->blocked, l->rest);
 }
 
-int64_t sum_sync_blocked_all(const struct model *m)
+int64_t sum_wait_lines_blocked_all(const struct model *m)
 {
     int64_t rest = 0;
-    for (size_t i = 0; i < m->sync.lines.count; i++)
-        if (!sum_sync_line(&m->sync, i)->apart)
-            rest = cells_sum(rest, sum_sync_line(&m->sync, i)->rest);
-    return union_within(m, &m->sync.blocked, rest);
+    for (size_t i = 0; i < m->wait_lines.lines.count; i++)
+        if (!sum_wait_lines_at(&m->wait_lines, i)->apart)
+            rest = cells_sum(rest, sum_wait_lines_at(&m->wait_lines, i)->rest);
+    return union_within(m, &m->wait_lines.blocked, rest);
 }
 
-int64_t sum_sync_first(const struct model *m, const struct sync_line *l)
+int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l)
 {
     return l->first == INT64_MAX ? CELL_NULL : l->first - m->facts.start;
 }
 
-int64_t sum_sync_longest(const struct model *m, const struct sync_line *l)
+int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l)
 {
     return l->first == INT64_MAX ? CELL_NULL : l->longest.start - m->facts.start;
 }
 
-enum sync_call sum_sync_main_call(const struct sync_line *l)
+enum wait_call sum_wait_lines_main_call(const struct wait_line *l)
 {
-    int most = SYNC_OTHER;
-    for (int c = 1; c < SYNC_CALLS; c++)
+    int most = WAIT_OTHER;
+    for (int c = 1; c < WAIT_CALLS; c++)
         if (l->calls[c] && (!l->calls[most] || l->time[c] > l->time[most]))
             most = c;
-    return (enum sync_call)most;
+    return (enum wait_call)most;
 }
 
 struct sort {
@@ -58,7 +58,8 @@ static int compare_lines(const void *a, const void *b, void *arg)
 {
     const struct sort *s = arg;
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct sync_line *x = sum_sync_line(&s->m->sync, i), *y = sum_sync_line(&s->m->sync, k);
+    const struct wait_line *x = sum_wait_lines_at(&s->m->wait_lines, i),
+                           *y = sum_wait_lines_at(&s->m->wait_lines, k);
     if (x->apart != y->apart)
         return x->apart < y->apart ? -1 : 1;
     if (s->blocked[i] != s->blocked[k])
@@ -68,18 +69,18 @@ static int compare_lines(const void *a, const void *b, void *arg)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : ORDER(i, k);
 }
 
-uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
+uint32_t *sum_wait_lines_sorted(const struct model *m, size_t *count)
 {
-    size_t all = m->sync.lines.count;
+    size_t all = m->wait_lines.lines.count;
     uint32_t *order = mem_array(all + 1, sizeof *order);
     int64_t *blocked = mem_array(all + 1, sizeof *blocked);
     *count = 0;
     for (size_t i = 0; order && blocked && i < all; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         if (!l->count)
             continue;
         order[(*count)++] = (uint32_t)i;
-        blocked[i] = sum_sync_blocked(m, l);
+        blocked[i] = sum_wait_lines_blocked(m, l);
     }
     if (order && blocked)
         qsort_r(order, *count, sizeof *order, compare_lines, &(struct sort){m, blocked});
@@ -94,8 +95,8 @@ uint32_t *sum_sync_sorted(const struct model *m, size_t *count)
 
 static int compare_stacks(const void *a, const void *b)
 {
-    const struct sync_stack *x = *(const struct sync_stack *const *)a,
-                            *y = *(const struct sync_stack *const *)b;
+    const struct wait_stack *x = *(const struct wait_stack *const *)a,
+                            *y = *(const struct wait_stack *const *)b;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     if (x->time != y->time)
@@ -103,18 +104,18 @@ static int compare_stacks(const void *a, const void *b)
     return ORDER(x->node, y->node);
 }
 
-const struct sync_stack **sum_sync_stacks(const struct model *m, size_t *count)
+const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *count)
 {
-    const struct sync_stack **list = mem_array(m->sync.stacks.count + 1, sizeof *list);
+    const struct wait_stack **list = mem_array(m->wait_lines.stacks.count + 1, sizeof *list);
     *count = 0;
-    for (size_t i = 1; list && i < m->sync.stacks.count; i++)
-        list[(*count)++] = keyed_at(&m->sync.stacks, i);
+    for (size_t i = 1; list && i < m->wait_lines.stacks.count; i++)
+        list[(*count)++] = keyed_at(&m->wait_lines.stacks, i);
     if (list)
         qsort(list, *count, sizeof *list, compare_stacks);
     return list;
 }
 
-size_t sum_sync_first_stack(const struct sync_stack *const *list, size_t count, uint32_t line)
+size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count, uint32_t line)
 {
     size_t low = 0, high = count;
     while (low < high) {

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-void sync_list_fini(struct sync_list *l)
+void wait_list_fini(struct wait_list *l)
 {
     mem_free(l->items);
     memset(l, 0, sizeof *l);
 }
 
-static int compare(const struct sync_wait *a, const struct sync_wait *b)
+static int compare(const struct wait_item *a, const struct wait_item *b)
 {
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
@@ -28,9 +28,9 @@ static int compare(const struct sync_wait *a, const struct sync_wait *b)
     return o ? o : ORDER(a->async, b->async);
 }
 
-int sync_list_add(struct sync_list *l, const struct sync_wait *w)
+int wait_list_add(struct wait_list *l, const struct wait_item *w)
 {
-    int rc = mem_grow(&l->items, &l->cap, l->count + 1, sizeof *l->items, SYNC_KEPT);
+    int rc = mem_grow(&l->items, &l->cap, l->count + 1, sizeof *l->items, WAIT_KEPT);
     if (rc)
         return rc;
     if (l->sorted == l->count && (!l->count || compare(&l->items[l->count - 1], w) <= 0))
@@ -40,15 +40,15 @@ int sync_list_add(struct sync_list *l, const struct sync_wait *w)
 }
 
 /* End of the ascending run that starts at i. */
-static size_t run_end(const struct sync_list *l, size_t i)
+static size_t run_end(const struct wait_list *l, size_t i)
 {
     while (++i < l->count && compare(&l->items[i - 1], &l->items[i]) <= 0)
         ;
     return i;
 }
 
-static void merge_runs(const struct sync_wait *from, size_t a, size_t b, size_t end,
-                       struct sync_wait *to)
+static void merge_runs(const struct wait_item *from, size_t a, size_t b, size_t end,
+                       struct wait_item *to)
 {
     size_t left = a, right = b, at = a;
     while (left < b || right < end) {
@@ -58,11 +58,11 @@ static void merge_runs(const struct sync_wait *from, size_t a, size_t b, size_t 
 }
 
 /* One pass merges neighbouring runs in pairs; nearly sorted lists need few passes. */
-int sync_list_sort(struct sync_list *l)
+int wait_list_sort(struct wait_list *l)
 {
     if (l->sorted == l->count)
         return 0;
-    struct sync_wait *spare = mem_array(l->cap, sizeof *spare);
+    struct wait_item *spare = mem_array(l->cap, sizeof *spare);
     if (!spare)
         return GPUFL_E_NOMEM;
     for (size_t runs = 2; runs > 1;) {
@@ -73,7 +73,7 @@ int sync_list_sort(struct sync_list *l)
             merge_runs(l->items, a, b, end, spare);
             runs++;
         }
-        struct sync_wait *items = l->items;
+        struct wait_item *items = l->items;
         l->items = spare;
         spare = items;
     }
@@ -99,7 +99,7 @@ int corr_set_add_slow(struct corr_set *s, uint32_t id)
     if (!s->pages && !(s->pages = mem_array(PAGES, sizeof *s->pages)))
         return GPUFL_E_NOMEM;
     struct corr_page **p = &s->pages[id >> 16];
-    if (!*p && s->count == SYNC_CORR_PAGES) {
+    if (!*p && s->count == WAIT_CORR_PAGES) {
         s->refused = true;
         return 0;
     }

@@ -1,21 +1,21 @@
 /* list.h - the waits of a session one by one, by time, and which launches ran kernels.
  *
- * What a wait cost depends on what came before and after it, so the first SYNC_KEPT of them are
+ * What a wait cost depends on what came before and after it, so the first WAIT_KEPT of them are
  * kept; callers count the rest. Correlation ids of kernels are kept as bits, so that the
  * different ones between two calls can be counted. Owner's thread. */
-#ifndef GPUFL_ANALYZE_MODEL_WAITS_SYNC_LIST_H
-#define GPUFL_ANALYZE_MODEL_WAITS_SYNC_LIST_H
+#ifndef GPUFL_ANALYZE_MODEL_WAITS_LIST_H
+#define GPUFL_ANALYZE_MODEL_WAITS_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    SYNC_KEPT = 1 << 22,      /* waits: 168 MB at most */
-    SYNC_CORR_PAGES = 1 << 12 /* pages of 65536 ids: 36 MB at most */
+    WAIT_KEPT = 1 << 22,      /* waits: 168 MB at most */
+    WAIT_CORR_PAGES = 1 << 12 /* pages of 65536 ids: 36 MB at most */
 };
 
-struct sync_wait {
+struct wait_item {
     int64_t start, end;   /* ns */
     uint32_t correlation; /* 0: unknown */
     uint32_t stack;       /* id of the log; 0: none */
@@ -27,17 +27,17 @@ struct sync_wait {
     bool counted;         /* launches is known */
 };
 
-struct sync_list {
-    struct sync_wait *items; /* owned */
+struct wait_list {
+    struct wait_item *items; /* owned */
     size_t count, cap;
     size_t sorted; /* number of items that are in order */
 };
 
-void sync_list_fini(struct sync_list *l);
-/* 0, GPUFL_E_NOMEM, or GPUFL_E_FULL where SYNC_KEPT are there. */
-int sync_list_add(struct sync_list *l, const struct sync_wait *w);
+void wait_list_fini(struct wait_list *l);
+/* 0, GPUFL_E_NOMEM, or GPUFL_E_FULL where WAIT_KEPT are there. */
+int wait_list_add(struct wait_list *l, const struct wait_item *w);
 /* Sorts by start, then by all else, so that the order does not depend on the order of arrival. */
-int sync_list_sort(struct sync_list *l);
+int wait_list_sort(struct wait_list *l);
 
 /* A set of 32-bit ids. */
 struct corr_set {

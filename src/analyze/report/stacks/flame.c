@@ -80,9 +80,9 @@ static int print(struct buf *line, const char *leaf, int64_t ns, FILE *out)
 static int put_waits(const struct model *m, struct buf *line, FILE *out)
 {
     int rc = 0;
-    for (size_t i = 1; !rc && i < m->sync.stacks.count; i++) {
-        const struct sync_stack *s = keyed_at(&m->sync.stacks, i);
-        const struct sync_line *l = sum_sync_line(&m->sync, s->line);
+    for (size_t i = 1; !rc && i < m->wait_lines.stacks.count; i++) {
+        const struct wait_stack *s = keyed_at(&m->wait_lines.stacks, i);
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, s->line);
         if (l->apart)
             continue;
         buf_clear(line);
@@ -90,7 +90,7 @@ static int put_waits(const struct model *m, struct buf *line, FILE *out)
         if (!s->node)
             buf_str(line, ";(no stack)");
         rc = put_stack(m, s->node, line);
-        rc = rc ? rc : print(line, sum_sync_calls(sum_sync_main_call(l)), s->time, out);
+        rc = rc ? rc : print(line, sum_wait_lines_calls(sum_wait_lines_main_call(l)), s->time, out);
     }
     return rc;
 }
@@ -134,8 +134,8 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
 static bool has_stacks(const struct model *m)
 {
     bool found = false;
-    for (size_t i = 1; !found && i < m->sync.stacks.count; i++)
-        found = ((const struct sync_stack *)keyed_at(&m->sync.stacks, i))->node != 0;
+    for (size_t i = 1; !found && i < m->wait_lines.stacks.count; i++)
+        found = ((const struct wait_stack *)keyed_at(&m->wait_lines.stacks, i))->node != 0;
     for (size_t i = 1; !found && i < m->work.items.count; i++)
         found = sum_work_item(&m->work, i)->stack != 0;
     return found;

@@ -20,7 +20,7 @@ static void ask(void)
     buf_fini(&text);
 }
 
-/* The loop's wait is the answer; what sync_line says of the line is a part of that card. */
+/* The loop's wait is the answer; what wait_line says of the line is a part of that card. */
 TEST(test_line)
 {
     finder_begin("line");
@@ -42,7 +42,7 @@ TEST(test_nothing_to_win)
     finder_begin("busy");
     for (int i = 0; i < 300; i++)
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
-    program_sync(&finder.p, SYNC_CONTEXT, finder_python("a.py", "main", 50), 1);
+    program_sync(&finder.p, WAIT_CONTEXT, finder_python("a.py", "main", 50), 1);
     ask();
     assert_int_equal(finder_find("sync_line", "a.py:50")->severity, INSIGHT_HIGH);
     assert_null(answer.insight);
@@ -103,7 +103,7 @@ static void wait_in_steps(int kernels)
     for (int i = 0; i < 50; i++) {
         for (int k = 0; k < kernels; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 300000, .thread = 1});
-        program_sync(&finder.p, SYNC_STREAM, stack, 1);
+        program_sync(&finder.p, WAIT_STREAM, stack, 1);
         program_work(&finder.p, 400000);
     }
     ask();

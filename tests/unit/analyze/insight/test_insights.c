@@ -17,7 +17,7 @@ TEST(test_clean)
     finder_begin("clean");
     for (int i = 0; i < 300; i++)
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
-    program_sync(&finder.p, SYNC_CONTEXT, finder_python("a.py", "main", 50), 1);
+    program_sync(&finder.p, WAIT_CONTEXT, finder_python("a.py", "main", 50), 1);
     finder_look();
     finder_only("sync_line", "");
     finder_end();

@@ -13,7 +13,7 @@ static void storm(int kernels, int64_t ns, int64_t host, int64_t sync)
         program_launch(&finder.p, (struct program_kernel){.ns = ns, .config = 1});
         program_work(&finder.p, host);
         if (sync)
-            program_sync(&finder.p, SYNC_STREAM, sync, 1);
+            program_sync(&finder.p, WAIT_STREAM, sync, 1);
     }
 }
 

@@ -12,10 +12,10 @@ TEST(test_alloc_loop)
     int64_t get = finder_python("a.py", "get", 3), put = finder_python("a.py", "put", 9);
     for (int i = 0; i < 30; i++) {
         program_call(&finder.p,
-                     (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = get});
+                     (struct wait_row){.duration = 200000, .call = WAIT_ALLOC, .stack = get});
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 700000, .call = SYNC_FREE, .stack = put});
+                     (struct wait_row){.duration = 700000, .call = WAIT_FREE, .stack = put});
     }
     finder_look();
     const struct insight *other = finder_find("memory_alloc_loop", "a.py:3");
@@ -44,13 +44,13 @@ TEST(test_empty_cache)
     program_symbol(&finder.p, frame, 0, "_Z21THCPModule_emptyCacheP7_objectS0_", NULL, 0, 1);
     for (int i = 0; i < 30; i++) {
         program_call(&finder.p,
-                     (struct wait_row){.duration = 100000, .call = SYNC_ALLOC, .stack = get});
+                     (struct wait_row){.duration = 100000, .call = WAIT_ALLOC, .stack = get});
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 1000, .call = SYNC_ALLOC, .stack = late});
+                     (struct wait_row){.duration = 1000, .call = WAIT_ALLOC, .stack = late});
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 1900000, .call = SYNC_FREE, .stack = empty});
+                     (struct wait_row){.duration = 1900000, .call = WAIT_FREE, .stack = empty});
     }
     finder_look();
     const struct insight *i = finder_find("memory_alloc_loop", "a.py:9");
@@ -73,16 +73,16 @@ TEST(test_alloc_start)
         for (int i = 0; i < 30; i++) {
             program_call(&finder.p,
                          (struct wait_row){
-                             .duration = 20000, .call = SYNC_ALLOC, .stack = get, .async = async});
+                             .duration = 20000, .call = WAIT_ALLOC, .stack = get, .async = async});
             program_launch(&finder.p, (struct program_kernel){.ns = 400000});
             if (async) /* stream-ordered ones may come and go */
                 program_call(&finder.p,
                              (struct wait_row){
-                                 .duration = 20000, .call = SYNC_FREE, .stack = put, .async = 1});
+                                 .duration = 20000, .call = WAIT_FREE, .stack = put, .async = 1});
         }
         for (int i = 0; i < 30 && !async; i++)
             program_call(&finder.p,
-                         (struct wait_row){.duration = 20000, .call = SYNC_FREE, .stack = put});
+                         (struct wait_row){.duration = 20000, .call = WAIT_FREE, .stack = put});
         finder_look();
         assert_null(finder_find("memory_alloc_loop", ""));
         finder_end();
@@ -104,7 +104,7 @@ static void copy(int64_t kind, int64_t src, int64_t bytes, int64_t ns, int64_t s
     finder.p.gpu = row.start + ns;
     if (blocks)
         program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 2000,
-                                                  .call = SYNC_COPY,
+                                                  .call = WAIT_COPY,
                                                   .stack = stack,
                                                   .bytes = bytes});
     else
@@ -265,13 +265,14 @@ TEST(test_reads)
         for (int i = 0; i < TIMES; i++) {
             program_launch(&finder.p, (struct program_kernel){.ns = 10000});
             copy(kind, 2, 2, COPY, 0, false);
-            program_sync(&finder.p, SYNC_STREAM, item, 1);
+            program_sync(&finder.p, WAIT_STREAM, item, 1);
         }
         finder_look();
         const struct insight *i = finder_find("sync_line", "a.py:20");
         int64_t waits = finder_fact(i, "gpu_idle_without_waits_less_ns");
         int64_t reads = kind == TO_HOST ? TIMES * COPY : 0;
-        assert_int_equal(insight_reads(&finder.m, sum_sync_line(&finder.m.sync, 1)), reads);
+        assert_int_equal(insight_reads(&finder.m, sum_wait_lines_at(&finder.m.wait_lines, 1)),
+                         reads);
         assert_int_equal(i->gives_back, waits + reads);
         assert_int_equal(!!strstr(i->text, "copies took 8.00 ms of the GPU's time"), !!reads);
         assert_null(finder_find("small_copies", ""));

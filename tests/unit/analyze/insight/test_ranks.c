@@ -312,8 +312,8 @@ TEST(test_together)
         reduce(0, 3);
     }
     read(3);
-    assert_int_equal(w.all.rank_waits.ranks, 3);
-    assert_int_equal(w.all.rank_waits.matched, 3 * STEPS);
+    assert_int_equal(w.all.late_ranks.ranks, 3);
+    assert_int_equal(w.all.late_ranks.matched, 3 * STEPS);
     assert_nothing();
     end(3);
 }
@@ -329,7 +329,7 @@ TEST(test_hidden)
         reduce(0, 2);
     }
     read(2);
-    assert_int_equal(w.all.rank_waits.matched, 2 * STEPS);
+    assert_int_equal(w.all.late_ranks.matched, 2 * STEPS);
     assert_nothing();
     end(2);
 }
@@ -342,7 +342,7 @@ TEST(test_alone)
     model_init(&w.all, names);
     program_read(&w.ranks[0].p, &w.all);
     assert_int_equal(insights_find(&w.all, &w.found), 0);
-    assert_int_equal(w.all.rank_waits.collectives, 0);
+    assert_int_equal(w.all.late_ranks.collectives, 0);
     assert_nothing();
     end(2);
 }

@@ -79,7 +79,7 @@ TEST(test_sync_severity)
         finder_begin("severity");
         int64_t stack = finder_python("a.py", "f", 5);
         program_launch(&finder.p, (struct program_kernel){.ns = cases[i].busy * 1000000});
-        program_sync(&finder.p, SYNC_STREAM, stack, 1);
+        program_sync(&finder.p, WAIT_STREAM, stack, 1);
         program_work(&finder.p, cases[i].rest * 1000000);
         program_launch(&finder.p, (struct program_kernel){.ns = 1000});
         finder_look();
@@ -99,7 +99,7 @@ TEST(test_sync_pipelined)
             program_launch(&finder.p, (struct program_kernel){.ns = 300000});
         if (before > finder.p.now)
             program_call(&finder.p, (struct wait_row){.duration = before - finder.p.now,
-                                                      .call = SYNC_EVENT,
+                                                      .call = WAIT_EVENT,
                                                       .stack = stack,
                                                       .bytes = CELL_NULL});
         before = mine;
@@ -119,19 +119,20 @@ TEST(test_sync_owns_its_calls)
     finder_begin("owns");
     int64_t stack = finder_python("a.py", "f", 5);
     program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
-    program_sync(&finder.p, SYNC_STREAM, stack, 1);
-    program_call(&finder.p,
-                 (struct wait_row){
-                     .duration = 400 * ms, .call = SYNC_CODE, .stack = stack, .bytes = CELL_NULL});
+    program_sync(&finder.p, WAIT_STREAM, stack, 1);
+    program_call(&finder.p, (struct wait_row){.duration = 400 * ms,
+                                              .call = WAIT_MODULE,
+                                              .stack = stack,
+                                              .bytes = CELL_NULL});
     program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
-    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    program_sync(&finder.p, WAIT_STREAM, stack, 1);
     program_launch(&finder.p, (struct program_kernel){.ns = 10 * ms});
     finder_look();
     const struct insight *i = finder_find("sync_line", "a.py:5");
     assert_non_null(i);
     assert_true(finder_fact(i, "blocked_ns") < 40 * ms);
     assert_true(finder_fact(i, "gpu_idle_ns") < 40 * ms);
-    assert_true(sum_sync_line(&finder.m.sync, 1)->idle >= 300 * ms);
+    assert_true(sum_wait_lines_at(&finder.m.wait_lines, 1)->idle >= 300 * ms);
     finder_end();
 }
 
@@ -160,7 +161,7 @@ TEST(test_sync_no_line)
  * a call that waits by itself. */
 TEST(test_other_calls)
 {
-    const int calls[] = {SYNC_OTHER, SYNC_COPY, SYNC_STREAM, SYNC_FREE};
+    const int calls[] = {WAIT_OTHER, WAIT_COPY, WAIT_STREAM, WAIT_FREE};
     for (size_t i = 0; i < 8; i++) {
         int call = calls[i % 4];
         finder_begin("other");
@@ -171,7 +172,7 @@ TEST(test_other_calls)
                                                   .stack = finder_python("a.py", "end", 9)});
         finder_look();
         assert_int_equal(finder_find("sync_line", "a.py:9") != NULL,
-                         call == SYNC_STREAM || (i >= 4 && call != SYNC_OTHER));
+                         call == WAIT_STREAM || (i >= 4 && call != WAIT_OTHER));
         finder_end();
     }
 }
@@ -194,7 +195,7 @@ TEST(test_slow_calls)
             program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         for (int k = 0; k < cases[i / 4].calls; k++)
             program_call(&finder.p, (struct wait_row){.duration = cases[i / 4].ns,
-                                                      .call = other ? SYNC_OTHER : SYNC_COPY,
+                                                      .call = other ? WAIT_OTHER : WAIT_COPY,
                                                       .async = !other,
                                                       .stack = stack});
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
@@ -215,11 +216,11 @@ TEST(test_slow_share)
         int64_t run; /* ms of kernels around them */
         int64_t call;
         bool async, told;
-    } cases[] = {{2000, SYNC_FILL, true, false},
-                 {500, SYNC_FILL, true, true},
-                 {2000, SYNC_FILL, false, false},
-                 {500, SYNC_FILL, false, true},
-                 {2000, SYNC_STREAM, false, true}};
+    } cases[] = {{2000, WAIT_FILL, true, false},
+                 {500, WAIT_FILL, true, true},
+                 {2000, WAIT_FILL, false, false},
+                 {500, WAIT_FILL, false, true},
+                 {2000, WAIT_STREAM, false, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         finder_begin("share");
         int64_t stack = finder_python("a.py", "put", 9);
@@ -249,12 +250,12 @@ TEST(test_slow_beside_a_copy)
         for (int k = 0; k < 500; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         program_call(&finder.p, (struct wait_row){.duration = is_long ? 34000000 : 14000000,
-                                                  .call = SYNC_COPY,
+                                                  .call = WAIT_COPY,
                                                   .stack = stack});
         for (int k = 0; k < slow; k++)
             program_call(&finder.p,
                          (struct wait_row){
-                             .duration = 20000, .call = SYNC_COPY, .async = true, .stack = stack});
+                             .duration = 20000, .call = WAIT_COPY, .async = true, .stack = stack});
         finder_look();
         assert_int_equal(finder_find("sync_line", "a.py:9") != NULL, is_long);
         finder_end();
@@ -269,9 +270,9 @@ TEST(test_slow_beside)
     program_launch(&finder.p, (struct program_kernel){.ns = 400000});
     program_call(
         &finder.p,
-        (struct wait_row){.duration = 8000000, .call = SYNC_COPY, .async = 1, .stack = stack});
+        (struct wait_row){.duration = 8000000, .call = WAIT_COPY, .async = 1, .stack = stack});
     program_launch(&finder.p, (struct program_kernel){.ns = 400000});
-    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    program_sync(&finder.p, WAIT_STREAM, stack, 1);
     finder_look();
     const struct insight *i = finder_find("sync_line", "a.py:9");
     assert_int_equal(finder_fact(i, "calls"), 1);
@@ -294,7 +295,7 @@ TEST(test_library)
     for (int i = 0; i < 20; i++) {
         for (int k = 0; k < 4; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 300000, .thread = 77});
-        program_sync(&finder.p, SYNC_STREAM, stack, 77);
+        program_sync(&finder.p, WAIT_STREAM, stack, 77);
     }
     finder_look();
     for (int rule = 0; rule < 2; rule++) {
@@ -319,15 +320,15 @@ TEST(test_first_step)
         for (int k = 0; k < 16; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 100000});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 8000, .call = SYNC_FILL, .stack = stack});
+                     (struct wait_row){.duration = 8000, .call = WAIT_FILL, .stack = stack});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 5000000, .call = SYNC_CODE, .stack = stack});
+                     (struct wait_row){.duration = 5000000, .call = WAIT_MODULE, .stack = stack});
         program_call(&finder.p,
-                     (struct wait_row){.duration = 200000, .call = SYNC_ALLOC, .stack = stack});
+                     (struct wait_row){.duration = 200000, .call = WAIT_ALLOC, .stack = stack});
     }
     for (int k = 0; k < 200; k++)
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
-    program_sync(&finder.p, SYNC_STREAM, stack, 1);
+    program_sync(&finder.p, WAIT_STREAM, stack, 1);
     finder_look();
     assert_null(finder_find("sync_loop", ""));
     const struct insight *i = finder_find("sync_line", "a.py:13");
@@ -346,7 +347,7 @@ TEST(test_copy_loop)
         for (int k = 0; k < 5; k++)
             program_launch(&finder.p, (struct program_kernel){.ns = 100000});
         program_call(&finder.p, (struct wait_row){.duration = finder.p.gpu - finder.p.now + 5000,
-                                                  .call = SYNC_COPY,
+                                                  .call = WAIT_COPY,
                                                   .stack = stack,
                                                   .bytes = 4});
     }

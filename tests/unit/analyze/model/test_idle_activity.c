@@ -285,7 +285,7 @@ static void copy_out(int64_t stack, int64_t ns)
     make_log_rows(&p->log, RECORD_memcpy, &row, 1);
     p->gpu = row.start + ns;
     program_call(p, (struct wait_row){.duration = p->gpu - p->now + 2000,
-                                      .call = SYNC_COPY,
+                                      .call = WAIT_COPY,
                                       .stack = stack,
                                       .thread = 42,
                                       .bytes = row.bytes});
@@ -370,8 +370,9 @@ TEST(test_loads)
     int64_t load = finder_python("/srv/app/train.py", "train", 30);
     for (int i = 0; i < 10; i++) {
         p->now = p->gpu;
-        program_call(p, (struct wait_row){
-                            .duration = 20000000, .call = SYNC_CODE, .stack = load, .thread = 42});
+        program_call(p,
+                     (struct wait_row){
+                         .duration = 20000000, .call = WAIT_MODULE, .stack = load, .thread = 42});
         program_launch(p, (struct program_kernel){.ns = 2000000, .thread = 42});
     }
     finder_look();

@@ -27,10 +27,10 @@ static void prepare(int64_t host, int64_t thread)
     }
 }
 
-static const struct sync_line *line_at(const char *place)
+static const struct wait_line *line_at(const char *place)
 {
-    for (size_t i = 0; i < finder.m.sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&finder.m.sync, i);
+    for (size_t i = 0; i < finder.m.wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&finder.m.wait_lines, i);
         struct buf text;
         buf_init(&text, 4096);
         stacks_put_place(&finder.m, l->place, &text);
@@ -60,11 +60,11 @@ TEST(test_wait_costs_the_lead)
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
-        program_sync(p, SYNC_STREAM, item, 1);
+        program_sync(p, WAIT_STREAM, item, 1);
         prepare(60 * US, 1);
     }
     finder_look();
-    const struct sync_line *l = line_at("train.py:7");
+    const struct wait_line *l = line_at("train.py:7");
     assert_non_null(l);
     assert_true(host_idle() > STEPS * SHORT * 50 * US);
     /* of a step the gap before the first short kernel is blamed on the wait, the others are not */
@@ -88,17 +88,17 @@ TEST(test_memory_costs_the_lead)
     int64_t put = finder_python("train.py", "put", 7), get = finder_python("train.py", "get", 9);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
-        program_sync(p, SYNC_FREE, put, 1);
+        program_sync(p, WAIT_FREE, put, 1);
         program_call(p, (struct wait_row){
-                            .duration = 50 * US, .call = SYNC_ALLOC, .stack = get, .thread = 1});
+                            .duration = 50 * US, .call = WAIT_ALLOC, .stack = get, .thread = 1});
         prepare(60 * US, 1);
     }
     finder_look();
     const struct insight *i = finder_find("memory_alloc_loop", "train.py:7");
     assert_non_null(i);
     int64_t in_calls = line_at("train.py:7")->idle + line_at("train.py:9")->idle;
-    assert_true(finder.m.sync.memory_lead > host_idle());
-    assert_int_equal(i->gives_back, finder.m.sync.memory_lead);
+    assert_true(finder.m.wait_lines.memory_lead > host_idle());
+    assert_int_equal(i->gives_back, finder.m.wait_lines.memory_lead);
     assert_int_equal(finder_fact(i, "gpu_idle_later_ns"), i->gives_back - in_calls);
     assert_true(i->gives_back > 3 * in_calls);
     assert_non_null(
@@ -116,14 +116,14 @@ TEST(test_memory_keeps_the_lead)
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
         program_call(p, (struct wait_row){
-                            .duration = 5 * US, .call = SYNC_ALLOC, .stack = get, .thread = 1});
+                            .duration = 5 * US, .call = WAIT_ALLOC, .stack = get, .thread = 1});
         program_call(
-            p, (struct wait_row){.duration = 5 * US, .call = SYNC_FREE, .stack = put, .thread = 1});
+            p, (struct wait_row){.duration = 5 * US, .call = WAIT_FREE, .stack = put, .thread = 1});
         prepare(60 * US, 1);
     }
     finder_look();
-    assert_true(line_at("train.py:7")->time[SYNC_FREE] > 0);
-    assert_int_equal(finder.m.sync.memory_lead, 0);
+    assert_true(line_at("train.py:7")->time[WAIT_FREE] > 0);
+    assert_int_equal(finder.m.wait_lines.memory_lead, 0);
     assert_null(finder_find("memory_alloc_loop", ""));
     finder_end();
 }
@@ -137,13 +137,13 @@ TEST(test_host_is_next)
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(200 * US, 1);
-        program_sync(p, SYNC_STREAM, item, 1);
+        program_sync(p, WAIT_STREAM, item, 1);
         prepare(90 * US, 1);
     }
     finder_look();
-    const struct sync_line *l = line_at("train.py:7");
-    assert_true(l->lead <= l->time[SYNC_STREAM]);
-    assert_true(l->lead > l->time[SYNC_STREAM] * 9 / 10);
+    const struct wait_line *l = line_at("train.py:7");
+    assert_true(l->lead <= l->time[WAIT_STREAM]);
+    assert_true(l->lead > l->time[WAIT_STREAM] * 9 / 10);
     assert_true(l->lead < host_idle() / 3);
     finder_end();
 }
@@ -161,15 +161,15 @@ TEST(test_waits_that_keep_the_lead)
         prepare(60 * US, 1);
         if (before > p->now)
             program_call(p, (struct wait_row){.duration = before - p->now,
-                                              .call = SYNC_EVENT,
+                                              .call = WAIT_EVENT,
                                               .stack = stack,
                                               .thread = 1,
                                               .bytes = CELL_NULL});
         before = mine;
     }
     finder_look();
-    const struct sync_line *l = line_at("train.py:7");
-    assert_true(l->time[SYNC_EVENT] > STEPS * MS / 2);
+    const struct wait_line *l = line_at("train.py:7");
+    assert_true(l->time[WAIT_EVENT] > STEPS * MS / 2);
     assert_int_equal(l->lead, 0);
     assert_null(strstr(finder_find("sync_loop", "train.py:7")->text, "without these waits"));
     finder_end();
@@ -184,9 +184,9 @@ TEST(test_other_waits_stay)
     int64_t item = finder_python("train.py", "step", 7), end = finder_python("train.py", "end", 9);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
-        program_sync(p, SYNC_STREAM, item, 1);
+        program_sync(p, WAIT_STREAM, item, 1);
         launch(MS, 1);
-        program_sync(p, SYNC_STREAM, end, 1);
+        program_sync(p, WAIT_STREAM, end, 1);
         prepare(60 * US, 1);
     }
     finder_look();
@@ -208,7 +208,7 @@ TEST(test_other_threads_go_on)
             launch(500 * US, 2);
             int64_t from = p->now, until = from + 1200 * US;
             program_call(p, (struct wait_row){.duration = until - from,
-                                              .call = SYNC_STREAM,
+                                              .call = WAIT_STREAM,
                                               .stack = item,
                                               .thread = 2,
                                               .bytes = CELL_NULL});
@@ -217,7 +217,7 @@ TEST(test_other_threads_go_on)
             p->now = p->now > until ? p->now : until;
         }
         finder_look();
-        const struct sync_line *l = line_at("serve.py:3");
+        const struct wait_line *l = line_at("serve.py:3");
         assert_non_null(l);
         if (depends)
             assert_true(l->lead > host_idle() / 2);
@@ -234,13 +234,13 @@ TEST(test_lead_is_bounded)
     p->told = true;
     int64_t item = finder_python("train.py", "main", 7);
     launch(1000 * MS, 1);
-    program_sync(p, SYNC_STREAM, item, 1);
+    program_sync(p, WAIT_STREAM, item, 1);
     for (int i = 0; i < 2000; i++)
         prepare(60 * US, 1);
     finder_look();
-    const struct sync_line *l = line_at("train.py:7");
+    const struct wait_line *l = line_at("train.py:7");
     int64_t each = (finder.m.facts.end - finder.m.facts.start) / (2000 * SHORT + 1);
-    assert_true(l->time[SYNC_STREAM] >= 990 * MS);
+    assert_true(l->time[WAIT_STREAM] >= 990 * MS);
     assert_true(host_idle() > 200 * MS);
     assert_true(l->lead > 0);
     assert_true(l->lead <= LEAD_LAUNCHES * each + MS);
@@ -258,12 +258,12 @@ static void run_program(enum planted which, bool cured)
     for (int i = 0; i < STEPS; i++) {
         launch(which == SLOWER_HOST ? 200 * US : which == LONG_STEPS ? 900 * US : 2 * MS, 1);
         if (!cured)
-            program_sync(p, SYNC_STREAM, item, 1);
+            program_sync(p, WAIT_STREAM, item, 1);
         prepare(which == SLOWER_HOST ? 90 * US : which == LONG_STEPS ? 110 * US : 60 * US, 1);
         if (which == BOTH_WAIT)
-            program_sync(p, SYNC_STREAM, end, 1);
+            program_sync(p, WAIT_STREAM, end, 1);
     }
-    program_sync(p, SYNC_STREAM, end, 1);
+    program_sync(p, WAIT_STREAM, end, 1);
 }
 
 static int64_t gpu_idle(void)
@@ -287,7 +287,7 @@ TEST(test_gain_lies_within)
             finder_look();
             idle[cured] = gpu_idle();
             if (!cured) {
-                const struct sync_line *l = line_at("train.py:7");
+                const struct wait_line *l = line_at("train.py:7");
                 assert_true(l->replayed);
                 least = l->lead_least;
                 most = l->lead > l->idle ? l->lead : l->idle;
@@ -324,7 +324,7 @@ TEST(test_interval_from_zero)
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(4 * US, 1);
-        program_sync(p, SYNC_STREAM, item, 1);
+        program_sync(p, WAIT_STREAM, item, 1);
         prepare(60 * US, 1);
     }
     finder_look();
@@ -343,7 +343,7 @@ TEST(test_no_memory)
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < 5; i++) {
         launch(2 * MS, 1);
-        program_sync(p, SYNC_STREAM, item, 1);
+        program_sync(p, WAIT_STREAM, item, 1);
         prepare(60 * US, 1);
     }
     finder_without_memory();

@@ -240,7 +240,7 @@ static void check_queued(bool row, int64_t processes)
     p.gpu += 7000000; /* this one's row says so */
     captured(&p, LONG, 1, b, 10000);
     p.now = p.gpu;
-    program_sync(&p, SYNC_STREAM, a, 1); /* of what had been queued before, it explains nothing */
+    program_sync(&p, WAIT_STREAM, a, 1); /* of what had been queued before, it explains nothing */
     read_program(&p, &m, 0);
     enum idle_cause c = processes > 1 ? IDLE_OTHER : IDLE_QUEUED;
     assert_int_equal(sums[c].time, 500000 + 7000000);
@@ -447,7 +447,7 @@ TEST(test_lost_and_calls)
         program_look_torn(&p, p.now + 500000, 1);
         program_work(&p, 1000000);
         program_look(&p, p.now + 1000, 1, w, IDLE_BLOCKED);
-        program_call(&p, (struct wait_row){.duration = 500000, .call = SYNC_ALLOC, .stack = w});
+        program_call(&p, (struct wait_row){.duration = 500000, .call = WAIT_ALLOC, .stack = w});
         captured(&p, LONG, 1, a, 1000);
     }
     read_program(&p, &m, 0);

@@ -137,7 +137,7 @@ static void read_slow(struct model *m, bool by_turns)
             reader = program_python(&p, 0, "data.py", "read", 41),
             other = program_native(&p, 0, "/usr/lib/libtorch_cuda.so", 4096, NULL);
     captured(&p, LONG, OTHER, other);
-    program_sync(&p, SYNC_STREAM, other, OTHER);
+    program_sync(&p, WAIT_STREAM, other, OTHER);
     captured(&p, LONG, MAIN, step);
     for (int i = 0; i < 40; i++) {
         for (int k = 0; k < 20; k++) {
@@ -153,8 +153,8 @@ static void read_slow(struct model *m, bool by_turns)
                  by_turns && i % 4 == 1 ? other : step);
     }
     captured(&p, LONG, OTHER, other);
-    program_sync(&p, SYNC_STREAM, other, OTHER);
-    program_sync(&p, SYNC_STREAM, step, MAIN);
+    program_sync(&p, WAIT_STREAM, other, OTHER);
+    program_sync(&p, WAIT_STREAM, step, MAIN);
     program_end(&p);
     model_init(m, names);
     program_read(&p, m);

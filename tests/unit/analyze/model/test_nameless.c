@@ -20,7 +20,7 @@ static void frames(const char *module, int count, enum stacks_status status)
         bool line = status == STACKS_LINE || status == STACKS_SPLIT_MISSING;
         program_symbol(&program, frame, 0, NULL, line ? "/src/a.c" : NULL, line ? 12 : CELL_NULL,
                        status);
-        program_sync(&program, SYNC_STREAM, stack, 1);
+        program_sync(&program, WAIT_STREAM, stack, 1);
     }
 }
 

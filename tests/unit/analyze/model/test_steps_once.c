@@ -63,10 +63,10 @@ TEST(test_tuned_at_the_start)
 }
 
 /* The line's idle time because of its waits, and without them. */
-static const struct sync_line *line_at(const char *place)
+static const struct wait_line *line_at(const char *place)
 {
-    for (size_t i = 0; i < m.sync.lines.count; i++) {
-        const struct sync_line *l = sum_sync_line(&m.sync, i);
+    for (size_t i = 0; i < m.wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m.wait_lines, i);
         struct buf text;
         buf_init(&text, 4096);
         stacks_put_place(&m, l->place, &text);
@@ -94,13 +94,13 @@ TEST(test_waits_after_the_steps)
     for (int i = 0; i < STEPS; i++) {
         for (int n = 0; n < KERNELS; n++)
             run(k[n]);
-        program_sync(&p, SYNC_STREAM, step, 1);
+        program_sync(&p, WAIT_STREAM, step, 1);
         program_work(&p, MS / 10);
     }
     work(5 * MS);
     for (int i = 0; i < READS; i++) {
         program_launch(&p, (struct program_kernel){.ns = 4 * MS, .config = odd});
-        program_sync(&p, SYNC_STREAM, end, 1);
+        program_sync(&p, WAIT_STREAM, end, 1);
         program_work(&p, 2 * MS);
     }
     run(odd);
@@ -108,11 +108,11 @@ TEST(test_waits_after_the_steps)
     program_end(&p);
     program_read(&p, &m);
     assert_int_equal(m.steps.why, STEPS_FOUND);
-    const struct sync_line *in_steps = line_at("train.py:90"), *after = line_at("train.py:120");
+    const struct wait_line *in_steps = line_at("train.py:90"), *after = line_at("train.py:120");
     sum_idle_total(&m, sums, &all);
     assert_true(sums[IDLE_SYNC].time > READS * 2 * MS); /* the bar has both */
-    assert_true(in_steps->idle_in[SYNC_STREAM] > 5 * MS);
-    assert_int_equal(after->idle_in[SYNC_STREAM], 0);
+    assert_true(in_steps->idle_in[WAIT_STREAM] > 5 * MS);
+    assert_int_equal(after->idle_in[WAIT_STREAM], 0);
     assert_int_equal(after->lead, 0);
     model_fini(&m);
     program_fini(&p);

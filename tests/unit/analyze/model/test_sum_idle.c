@@ -29,8 +29,8 @@ static void read_program(struct program *p, struct model *m, unsigned seed)
 static int64_t blamed(const struct model *m)
 {
     int64_t ns = 0;
-    for (size_t i = 0; i < m->sync.lines.count; i++)
-        ns += sum_sync_line(&m->sync, i)->idle;
+    for (size_t i = 0; i < m->wait_lines.lines.count; i++)
+        ns += sum_wait_lines_at(&m->wait_lines, i)->idle;
     return ns;
 }
 
@@ -44,7 +44,7 @@ TEST(test_sync)
     for (int i = 0; i < 10; i++) {
         for (int k = 0; k < 5; k++)
             program_launch(&p, (struct program_kernel){.ns = 200000});
-        program_sync(&p, SYNC_STREAM, stack, 1);
+        program_sync(&p, WAIT_STREAM, stack, 1);
         program_work(&p, 40000); /* the host's own work, in the shadow of the wait */
     }
     read_program(&p, &m, 0);
@@ -65,7 +65,7 @@ TEST(test_short_sync)
     for (int i = 0; i < 10; i++) {
         program_launch(&p, (struct program_kernel){.ns = 20000});
         program_work(&p, 500000);
-        program_sync(&p, SYNC_STREAM, stack, 1); /* 1 us */
+        program_sync(&p, WAIT_STREAM, stack, 1); /* 1 us */
     }
     read_program(&p, &m, 0);
     assert_int_equal(sums[IDLE_SYNC].time, 9 * 1000);
@@ -103,10 +103,10 @@ TEST(test_calls_in_gap)
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
     program_launch(&p, (struct program_kernel){.ns = 10000});
     program_work(&p, 20000);
-    program_call(&p, (struct wait_row){.duration = 300000, .call = SYNC_FREE, .stack = stack});
+    program_call(&p, (struct wait_row){.duration = 300000, .call = WAIT_FREE, .stack = stack});
     program_work(&p, 20000);
-    program_call(&p, (struct wait_row){.duration = 200000, .call = SYNC_CODE, .stack = stack});
-    program_call(&p, (struct wait_row){.duration = 100000, .call = SYNC_COPY, .stack = stack});
+    program_call(&p, (struct wait_row){.duration = 200000, .call = WAIT_MODULE, .stack = stack});
+    program_call(&p, (struct wait_row){.duration = 100000, .call = WAIT_COPY, .stack = stack});
     program_launch(&p, (struct program_kernel){.ns = 10000});
     read_program(&p, &m, 0);
     assert_int_equal(sums[IDLE_MEMORY].time, 300000);
@@ -131,7 +131,7 @@ static void check_watcher(bool told)
     int64_t now = p.now;
     p.now = 1000000;
     program_call(
-        &p, (struct wait_row){.duration = now, .call = SYNC_EVENT, .stack = stack, .thread = 7});
+        &p, (struct wait_row){.duration = now, .call = WAIT_EVENT, .stack = stack, .thread = 7});
     p.now = now;
     read_program(&p, &m, 0);
     assert_int_equal(sums[IDLE_SYNC].time, 0);
@@ -154,10 +154,10 @@ TEST(test_two_threads)
     int64_t a = program_python(&p, 0, "a.py", "f", 5), b = program_python(&p, 0, "b.py", "g", 6);
     for (int i = 0; i < 10; i++) {
         program_launch(&p, (struct program_kernel){.ns = 100000, .thread = 1});
-        program_sync(&p, SYNC_STREAM, a, 1);
+        program_sync(&p, WAIT_STREAM, a, 1);
         program_work(&p, 30000);
         program_launch(&p, (struct program_kernel){.ns = 100000, .thread = 2});
-        program_sync(&p, SYNC_STREAM, b, 2);
+        program_sync(&p, WAIT_STREAM, b, 2);
         program_work(&p, 30000);
     }
     read_program(&p, &m, 0);
@@ -177,7 +177,7 @@ TEST(test_queued)
     program_launch(&p, (struct program_kernel){.ns = 100000});
     p.gpu += 700000; /* the second one waits for an event of another device */
     program_launch(&p, (struct program_kernel){.ns = 100000});
-    program_sync(&p, SYNC_STREAM, stack, 1);
+    program_sync(&p, WAIT_STREAM, stack, 1);
     read_program(&p, &m, 0);
     assert_int_equal(sums[IDLE_QUEUED].time, 700000);
     assert_int_equal(sums[IDLE_SYNC].time, 0);
@@ -214,7 +214,7 @@ TEST(test_bounded)
             for (int k = 0; k <= i % 3; k++)
                 program_launch(&p, (struct program_kernel){.ns = 3000 + i % 7 * 1000});
             if (i % 2)
-                program_sync(&p, SYNC_STREAM, stack, 1);
+                program_sync(&p, WAIT_STREAM, stack, 1);
             program_work(&p, i % 5 * 20000);
         }
         program_end(&p);
@@ -244,7 +244,7 @@ TEST(test_any_order)
             for (int k = 0; k < 3; k++)
                 program_launch(&p, (struct program_kernel){.ns = 30000 + i * 1000});
             if (i % 3)
-                program_sync(&p, SYNC_CONTEXT, stack, 1);
+                program_sync(&p, WAIT_CONTEXT, stack, 1);
             program_work(&p, i * 9000);
         }
         read_program(&p, &m, seed);
@@ -353,7 +353,7 @@ TEST(test_engine)
         p.now += 100000;
         keep(&p, "engine", 1, 400000); /* the call below is longer */
         p.now -= 100000;
-        program_call(&p, (struct wait_row){.duration = 900000, .call = SYNC_ALLOC, .stack = stack});
+        program_call(&p, (struct wait_row){.duration = 900000, .call = WAIT_ALLOC, .stack = stack});
         program_launch(&p, (struct program_kernel){.ns = 10000});
         read_program(&p, &m, seed);
         assert_int_equal(sums[IDLE_ENGINE].time, 3000000 + 200000000 + 400000);
@@ -478,7 +478,7 @@ TEST(test_far_back)
     for (int i = 0; i < STEPS; i++) {
         struct kernel_row k;
         MAKE_UNKNOWN(k);
-        program_call(&p, (struct wait_row){.duration = 1000, .call = SYNC_STREAM});
+        program_call(&p, (struct wait_row){.duration = 1000, .call = WAIT_STREAM});
         p.now += 20000;
         p.gpu = p.now + 1000;
         k.start = p.now;

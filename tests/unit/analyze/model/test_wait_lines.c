@@ -9,11 +9,11 @@
 #include <string.h>
 
 /* The line with that text, or NULL. */
-static const struct sync_line *line(const struct model *m, const char *text)
+static const struct wait_line *line(const struct model *m, const char *text)
 {
-    const struct sync_line *found = NULL;
-    for (size_t i = 0; i < m->sync.lines.count && !found; i++) {
-        const struct sync_line *l = sum_sync_line(&m->sync, i);
+    const struct wait_line *found = NULL;
+    for (size_t i = 0; i < m->wait_lines.lines.count && !found; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         struct buf place;
         buf_init(&place, 4096);
         stacks_put_place(m, l->place, &place);
@@ -32,9 +32,9 @@ static void read_program(struct program *p, struct model *m)
     program_fini(p);
 }
 
-static int64_t between(const struct sync_line *l)
+static int64_t between(const struct wait_line *l)
 {
-    return histogram_quantile(&l->between[SYNC_EXPLICIT], 0.5);
+    return histogram_quantile(&l->between[WAIT_EXPLICIT], 0.5);
 }
 
 /* 20 steps of 4 kernels of 100 us and a wait at train.py:90. */
@@ -47,7 +47,7 @@ static void train(struct program *p, int64_t thread)
     for (int i = 0; i < 20; i++) {
         for (int k = 0; k < 4; k++)
             program_launch(p, (struct program_kernel){.ns = 100000, .thread = thread});
-        program_sync(p, SYNC_CONTEXT, lib, thread);
+        program_sync(p, WAIT_CONTEXT, lib, thread);
         program_work(p, 50000);
     }
 }
@@ -60,16 +60,16 @@ TEST(test_loop)
     train(&p, 1);
     program_end(&p);
     read_program(&p, &m);
-    const struct sync_line *l = line(&m, "train.py:90");
+    const struct wait_line *l = line(&m, "train.py:90");
     assert_non_null(l);
     assert_int_equal(l->count, 20);
-    assert_int_equal(l->calls[SYNC_CONTEXT], 20);
+    assert_int_equal(l->calls[WAIT_CONTEXT], 20);
     assert_int_equal(between(l), 4);
-    assert_int_equal(l->between[SYNC_EXPLICIT].count, 19);
+    assert_int_equal(l->between[WAIT_EXPLICIT].count, 19);
     assert_int_equal(l->threads, 1);
     /* Per step: 5 us launch to start, 400 us of kernels; 8 us were spent launching. */
-    assert_int_equal(sum_sync_blocked(&m, l), 20 * 402000);
-    assert_int_equal(sum_sync_blocked_all(&m), 20 * 402000);
+    assert_int_equal(sum_wait_lines_blocked(&m, l), 20 * 402000);
+    assert_int_equal(sum_wait_lines_blocked_all(&m), 20 * 402000);
     const struct stacks_place *place = stacks_place_at(&m.stacks, l->place);
     assert_string_equal(model_text(&m, place->function), "train_step");
     assert_string_equal(model_text(&m, place->file), "/srv/app/train.py");
@@ -90,12 +90,12 @@ TEST(test_threads)
             &p, (struct wait_row){.duration = 90000000, .call = 3, .stack = stack, .thread = t});
     }
     read_program(&p, &m);
-    const struct sync_line *l = line(&m, "a.py:5");
+    const struct wait_line *l = line(&m, "a.py:5");
     assert_int_equal(l->count, 8);
     assert_int_equal(l->threads, 8);
-    assert_int_equal(l->time[SYNC_STREAM], 8 * 90000000ll);
-    assert_int_equal(sum_sync_blocked(&m, l), 90000000);
-    assert_true(sum_sync_blocked(&m, l) <= sum_facts_duration(&m));
+    assert_int_equal(l->time[WAIT_STREAM], 8 * 90000000ll);
+    assert_int_equal(sum_wait_lines_blocked(&m, l), 90000000);
+    assert_true(sum_wait_lines_blocked(&m, l) <= sum_facts_duration(&m));
     model_fini(&m);
 }
 
@@ -106,15 +106,16 @@ TEST(test_stream_wait)
     struct model m;
     program_init(&p, "apart");
     int64_t stack = program_python(&p, 0, "a.py", "f", 5);
-    program_call(&p, (struct wait_row){.duration = 2000, .call = SYNC_STREAM_WAIT, .stack = stack});
-    program_call(&p, (struct wait_row){.duration = 7000, .call = SYNC_STREAM, .stack = stack});
+    program_call(&p,
+                 (struct wait_row){.duration = 2000, .call = WAIT_STREAM_EVENT, .stack = stack});
+    program_call(&p, (struct wait_row){.duration = 7000, .call = WAIT_STREAM, .stack = stack});
     read_program(&p, &m);
     size_t count;
-    uint32_t *order = sum_sync_sorted(&m, &count);
+    uint32_t *order = sum_wait_lines_sorted(&m, &count);
     assert_int_equal(count, 2);
-    assert_false(sum_sync_line(&m.sync, order[0])->apart);
-    assert_true(sum_sync_line(&m.sync, order[1])->apart);
-    assert_int_equal(sum_sync_blocked_all(&m), 7000);
+    assert_false(sum_wait_lines_at(&m.wait_lines, order[0])->apart);
+    assert_true(sum_wait_lines_at(&m.wait_lines, order[1])->apart);
+    assert_int_equal(sum_wait_lines_blocked_all(&m), 7000);
     free(order);
     model_fini(&m);
 }
@@ -131,15 +132,15 @@ TEST(test_helper)
             program_python(&p, program_python(&p, 0, "a.py", "main", 10 + i), "a.py", "check", 3);
     for (int i = 0; i < 100; i++) {
         program_launch(&p, (struct program_kernel){.ns = 1000});
-        program_sync(&p, SYNC_STREAM, at[i % 10], 1);
+        program_sync(&p, WAIT_STREAM, at[i % 10], 1);
     }
     read_program(&p, &m);
-    const struct sync_line *l = line(&m, "a.py:3");
+    const struct wait_line *l = line(&m, "a.py:3");
     assert_int_equal(l->count, 100);
     assert_int_equal(between(l), 1);
     unsigned stacks = 0;
-    for (size_t i = 1; i < m.sync.stacks.count; i++)
-        stacks += ((struct sync_stack *)keyed_at(&m.sync.stacks, i))->calls == 10;
+    for (size_t i = 1; i < m.wait_lines.stacks.count; i++)
+        stacks += ((struct wait_stack *)keyed_at(&m.wait_lines.stacks, i))->calls == 10;
     assert_int_equal(stacks, 10);
     model_fini(&m);
 }
@@ -154,7 +155,7 @@ TEST(test_other_thread_launches)
     for (int i = 0; i < 5; i++) {
         for (int k = 0; k < 6; k++)
             program_launch(&p, (struct program_kernel){.ns = 1000, .thread = 2});
-        program_sync(&p, SYNC_STREAM, stack, 1);
+        program_sync(&p, WAIT_STREAM, stack, 1);
     }
     read_program(&p, &m);
     assert_int_equal(between(line(&m, "a.py:7")), 6);
@@ -176,17 +177,17 @@ TEST(test_native)
     program_symbol(&p, frame, 1, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
     program_symbol(&p, frame, 0, "_Z5inneri", "/srv/app/inner.h", 12, 0);
     program_symbol(&p, replaced, 0, NULL, NULL, CELL_NULL, STACKS_FILE_REPLACED);
-    program_sync(&p, SYNC_STREAM, rt, 1);
-    program_sync(&p, SYNC_STREAM, bare, 1);
-    program_sync(&p, SYNC_STREAM, mark, 1);
-    program_sync(&p, SYNC_STREAM, 0, 1);
-    program_sync(&p, SYNC_STREAM, 99999, 1);
+    program_sync(&p, WAIT_STREAM, rt, 1);
+    program_sync(&p, WAIT_STREAM, bare, 1);
+    program_sync(&p, WAIT_STREAM, mark, 1);
+    program_sync(&p, WAIT_STREAM, 0, 1);
+    program_sync(&p, WAIT_STREAM, 99999, 1);
     read_program(&p, &m);
     assert_int_equal(line(&m, "inner.h:12")->count, 1);
     assert_int_equal(line(&m, "stripped+0x4242")->count, 1);
     assert_int_equal(line(&m, "<driver-internal>")->count, 1);
     assert_int_equal(line(&m, "")->count, 2);
-    assert_int_equal(m.sync.unstacked, 2);
+    assert_int_equal(m.wait_lines.unstacked, 2);
     struct stacks_walk w = {.node = line(&m, "inner.h:12")->node};
     struct stacks_step step;
     static const char *const steps[] = {"libcudart.so.13+0x777", "inner.h:12 inner() (inlined)",
@@ -224,10 +225,10 @@ TEST(test_sync_rows)
         p.now += 30000;
     }
     read_program(&p, &m);
-    const struct sync_line *l = line(&m, "a.py:9");
+    const struct wait_line *l = line(&m, "a.py:9");
     assert_int_equal(l->count, 4);
     assert_int_equal(between(l), 3);
-    assert_int_equal(sum_sync_blocked(&m, l), 120000);
+    assert_int_equal(sum_wait_lines_blocked(&m, l), 120000);
     model_fini(&m);
 }
 
@@ -257,11 +258,11 @@ TEST(test_ids_far_apart)
 static void same(const struct model *a, const struct model *b)
 {
     size_t n, k;
-    uint32_t *x = sum_sync_sorted(a, &n), *y = sum_sync_sorted(b, &k);
+    uint32_t *x = sum_wait_lines_sorted(a, &n), *y = sum_wait_lines_sorted(b, &k);
     assert_int_equal(n, k);
     for (size_t i = 0; i < n; i++) {
-        const struct sync_line *l = sum_sync_line(&a->sync, x[i]),
-                               *o = sum_sync_line(&b->sync, y[i]);
+        const struct wait_line *l = sum_wait_lines_at(&a->wait_lines, x[i]),
+                               *o = sum_wait_lines_at(&b->wait_lines, y[i]);
         struct buf s, t;
         buf_init(&s, 4096);
         buf_init(&t, 4096);
@@ -272,7 +273,7 @@ static void same(const struct model *a, const struct model *b)
         buf_fini(&t);
         assert_int_equal(l->count, o->count);
         assert_int_equal(l->idle, o->idle);
-        assert_int_equal(sum_sync_blocked(a, l), sum_sync_blocked(b, o));
+        assert_int_equal(sum_wait_lines_blocked(a, l), sum_wait_lines_blocked(b, o));
         assert_int_equal(between(l), between(o));
     }
     free(x);
@@ -286,7 +287,7 @@ TEST(test_any_order)
     program_init(&p, "order");
     train(&p, 1);
     int64_t frame, native = program_native(&p, 0, "/srv/app/app", 0x1200, &frame);
-    program_sync(&p, SYNC_EVENT, native, 3);
+    program_sync(&p, WAIT_EVENT, native, 3);
     program_symbol(&p, frame, 0, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
     train(&p, 2);
     program_end(&p);
@@ -320,7 +321,7 @@ TEST(test_merge)
         p.now += i * 3000000;
         int64_t own = program_python(&p, 0, "own.py", "f", 1 + i);
         train(&p, 1 + i);
-        program_sync(&p, SYNC_STREAM, own, 1);
+        program_sync(&p, WAIT_STREAM, own, 1);
         program_end(&p);
         model_init(&m[i], names);
         program_read(&p, &m[i]);
@@ -331,10 +332,10 @@ TEST(test_merge)
     assert_int_equal(model_settle(&left), 0);
     assert_int_equal(model_settle(&back), 0);
     same(&left, &back);
-    const struct sync_line *l = line(&left, "train.py:90");
+    const struct wait_line *l = line(&left, "train.py:90");
     assert_int_equal(l->count, 60);
     assert_int_equal(between(l), 4);
-    assert_true(sum_sync_blocked(&left, l) <= sum_facts_duration(&left));
+    assert_true(sum_wait_lines_blocked(&left, l) <= sum_facts_duration(&left));
     model_fini(&left);
     model_fini(&back);
     for (int i = 0; i < 3; i++)
@@ -364,9 +365,10 @@ TEST(test_nonsense)
             make_log_rows(&p.log, (enum record_type)type, row, 1);
         }
         read_program(&p, &m);
-        for (size_t i = 0; i < m.sync.lines.count; i++)
-            assert_true(sum_sync_blocked(&m, sum_sync_line(&m.sync, i)) <= sum_facts_duration(&m));
-        assert_true(sum_sync_blocked_all(&m) <= sum_facts_duration(&m));
+        for (size_t i = 0; i < m.wait_lines.lines.count; i++)
+            assert_true(sum_wait_lines_blocked(&m, sum_wait_lines_at(&m.wait_lines, i)) <=
+                        sum_facts_duration(&m));
+        assert_true(sum_wait_lines_blocked_all(&m) <= sum_facts_duration(&m));
         model_fini(&m);
     }
 }

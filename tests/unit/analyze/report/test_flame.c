@@ -34,9 +34,9 @@ static void write_session(const char *name, bool with_stacks)
         for (int k = 0; k < 4; k++)
             program_launch(&p, (struct program_kernel){
                                    .ns = 100000, .config = 1, .stack = with_stacks ? odd : 0});
-        program_sync(&p, SYNC_CONTEXT, with_stacks ? step : 0, 1);
+        program_sync(&p, WAIT_CONTEXT, with_stacks ? step : 0, 1);
         program_call(&p, (struct wait_row){.duration = 1000,
-                                           .call = SYNC_STREAM_WAIT,
+                                           .call = WAIT_STREAM_EVENT,
                                            .stack = with_stacks ? event : 0});
         program_work(&p, 150000);
     }
