@@ -306,7 +306,7 @@ static bool is_worth(const struct model *m, const struct waiting *w)
 }
 
 /* A synchronization is reported however long it took, other waits only where they can be seen. */
-int insight_wait_line(const struct model *m, struct insights *to)
+int insight_sync_line(const struct model *m, struct insights *to)
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < m->wait_lines.lines.count; i++) {
