@@ -165,8 +165,8 @@ static void look_at_all(struct loader_thread *t)
     t->retried = 0;
     loader_commit_due(t, now);
     loader_end_all(t);
-    for (struct loading **at = &t->list; *at;) {
-        struct loading *g = *at, *next = g->next;
+    for (struct row_writer **at = &t->list; *at;) {
+        struct row_writer *g = *at, *next = g->next;
         if (loader_look_at(t, g, now)) {
             *at = next;
             continue;
@@ -223,11 +223,11 @@ static void slow_work(struct loader *l)
 
 static void handle(struct loader_thread *t, const struct item *i)
 {
-    struct loading *g = loader_session(t, i->s);
+    struct row_writer *g = loader_session(t, i->s);
     if (!g) {
         log_error("loader: out of memory: a frame waits for the next start");
     } else if (i->kind == ITEM_ABANDON) {
-        loading_abandon(g, i->frame.body);
+        row_writer_abandon(g, i->frame.body);
     } else {
         g->used = clock_mono();
         g->end_asked = false;
@@ -238,7 +238,7 @@ static void handle(struct loader_thread *t, const struct item *i)
 
 static void commit_all(struct loader_thread *t)
 {
-    for (struct loading *g = t->list; g; g = g->next) {
+    for (struct row_writer *g = t->list; g; g = g->next) {
         loader_commit(t, g);
         loader_end(t, g);
     }
@@ -247,7 +247,7 @@ static void commit_all(struct loader_thread *t)
 /* A session's frames wait for another server that writes it. */
 static bool waits_for_turn(const struct loader_thread *t)
 {
-    const struct loading *g = t->list;
+    const struct row_writer *g = t->list;
     while (g && !(g->failures && g->turn))
         g = g->next;
     return g != NULL;
@@ -290,7 +290,7 @@ static void *loader_main(void *arg)
     }
     commit_all(t);
     while (t->list) {
-        struct loading *g = t->list;
+        struct row_writer *g = t->list;
         t->list = g->next;
         loader_session_free(t, g);
     }
@@ -443,7 +443,7 @@ void loader_stats(struct loader *l, struct loader_stats *out)
     out->frames = atomic_load_explicit(&l->frames, memory_order_relaxed);
     for (unsigned i = 0; i < l->thread_count; i++) {
         struct loader_thread *t = &l->threads[i];
-        const struct loading_totals *n = &t->totals;
+        const struct row_writer_totals *n = &t->totals;
         out->rows += atomic_load_explicit(&n->rows, memory_order_relaxed);
         out->kernels += atomic_load_explicit(&n->kernels, memory_order_relaxed);
         out->commits += atomic_load_explicit(&n->commits, memory_order_relaxed);

@@ -12,7 +12,7 @@
 static const int64_t LEAST = 500000000, MOST = 5000000000; /* ns between a session's counts */
 static const int64_t EACH = 31250000; /* for each session that is open: 32 writes a second */
 
-void loader_tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
+void loader_tell(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
                  bool ended)
 {
     const struct loader_config *c = &t->loader->config;
@@ -22,7 +22,7 @@ void loader_tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint
         c->news(c->arg, &n);
 }
 
-void loader_put_counts(struct loader_thread *t, struct loading *g)
+void loader_put_counts(struct loader_thread *t, struct row_writer *g)
 {
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
     struct err e = {0};
@@ -34,7 +34,7 @@ void loader_put_counts(struct loader_thread *t, struct loading *g)
         log_warn("session %s: its counts are not written: %s", g->s->session, e.text);
 }
 
-bool loader_counts_due(const struct loader_thread *t, const struct loading *g, int64_t now)
+bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now)
 {
     int64_t after = EACH * (int64_t)atomic_load_explicit(&t->open, memory_order_relaxed);
     after = after < LEAST ? LEAST : after > MOST ? MOST : after;

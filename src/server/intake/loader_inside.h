@@ -34,15 +34,15 @@ struct loader_thread {
     bool drain_waits; /* it cannot be answered yet; the thread's own */
     /* The thread's own, except the counters. */
     struct journal_reader *reader;
-    struct loading *list; /* owned */
-    int64_t looked;       /* CLOCK_MONOTONIC ns, at all sessions */
-    bool behind;          /* frames are waiting */
-    unsigned open_most;   /* sessions with columns; less after memory was short */
-    bool shedding;        /* sessions are being closed because memory was short */
-    unsigned due;         /* sessions that have ended and wait to be committed together */
-    unsigned retried;     /* sessions, in this look at all */
+    struct row_writer *list; /* owned */
+    int64_t looked;          /* CLOCK_MONOTONIC ns, at all sessions */
+    bool behind;             /* frames are waiting */
+    unsigned open_most;      /* sessions with columns; less after memory was short */
+    bool shedding;           /* sessions are being closed because memory was short */
+    unsigned due;            /* sessions that have ended and wait to be committed together */
+    unsigned retried;        /* sessions, in this look at all */
     struct loader_held held;
-    struct loading_totals totals;
+    struct row_writer_totals totals;
     _Atomic uint64_t retries, set_aside; /* relaxed */
     _Atomic unsigned open;               /* relaxed */
 };
@@ -64,31 +64,31 @@ int64_t loader_thread_lag(struct loader_thread *t);
 /* ---- loader_session.c and loader_counts.c: all by the session's thread ----------------------- */
 
 /* The session's part of the loader, made where it has none; NULL: out of memory. */
-struct loading *loader_session(struct loader_thread *t, struct intake_session *s);
-void loader_session_free(struct loader_thread *t, struct loading *g);
+struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s);
+void loader_session_free(struct loader_thread *t, struct row_writer *g);
 
-void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f);
-void loader_commit(struct loader_thread *t, struct loading *g);
+void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
+void loader_commit(struct loader_thread *t, struct row_writer *g);
 /* Commits the sessions that are due, those that can be together. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
 
 /* Writes the end of a session that is complete and committed, and reports it. */
-void loader_end(struct loader_thread *t, struct loading *g);
+void loader_end(struct loader_thread *t, struct row_writer *g);
 
 /* Writes and reports the ends of all such sessions, many in one transaction. */
 void loader_end_all(struct loader_thread *t);
 
 /* Commits, retries, ends or closes what is due. True: the session was released. */
-bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now);
+bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now);
 
 /* Adds what the session holds that is not committed. */
-void loader_hold(const struct loading *g, struct loader_queue_load *sum);
+void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 
 /* Says whether the counts in the small tables are older than they should be. */
-bool loader_counts_due(const struct loader_thread *t, const struct loading *g, int64_t now);
-void loader_put_counts(struct loader_thread *t, struct loading *g);
+bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
+void loader_put_counts(struct loader_thread *t, struct row_writer *g);
 /* Tells who follows the session that it has more rows (0: new counts), or that it ended. */
-void loader_tell(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels,
+void loader_tell(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
                  bool ended);
 
 /* Puts the frame that ends a session into the journal, so that it has its place in the order. */

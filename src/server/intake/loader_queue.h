@@ -18,7 +18,7 @@ enum item_kind { ITEM_FRAME, ITEM_ABANDON };
 struct item {
     enum item_kind kind;
     struct intake_session *s; /* reference */
-    struct loading_frame frame;
+    struct queued_frame frame;
 };
 
 struct queue_workspace;

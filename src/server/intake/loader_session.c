@@ -25,35 +25,35 @@ enum {
     TURNS_SAID = 50 /* looks in vain until it is said */
 };
 
-struct loading *loader_session(struct loader_thread *t, struct intake_session *s)
+struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s)
 {
-    if (s->loading)
-        return s->loading;
+    if (s->writer)
+        return s->writer;
     struct loader *l = t->loader;
-    struct loading *g = mem_alloc(sizeof *g);
+    struct row_writer *g = mem_alloc(sizeof *g);
     if (!g)
         return NULL;
-    loading_init(g, sessions_get(l->config.sessions, s->workspace, s->session), l->config.sessions,
-                 l->journal, t->reader, &t->totals);
+    row_writer_init(g, sessions_get(l->config.sessions, s->workspace, s->session),
+                    l->config.sessions, l->journal, t->reader, &t->totals);
     g->next = t->list;
     g->used = clock_mono();
     t->list = g;
-    s->loading = g;
+    s->writer = g;
     atomic_fetch_add_explicit(&t->open, 1, memory_order_relaxed);
     return g;
 }
 
-void loader_session_free(struct loader_thread *t, struct loading *g)
+void loader_session_free(struct loader_thread *t, struct row_writer *g)
 {
     struct intake_session *s = g->s;
-    loading_fini(g);
+    row_writer_fini(g);
     mem_free(g);
-    s->loading = NULL;
+    s->writer = NULL;
     sessions_put(t->loader->config.sessions, s);
     atomic_fetch_sub_explicit(&t->open, 1, memory_order_relaxed);
 }
 
-static bool is_dropped(const struct loading *g)
+static bool is_dropped(const struct row_writer *g)
 {
     pthread_mutex_lock(&g->s->lock);
     bool dropped = g->s->dropped;
@@ -62,24 +62,24 @@ static bool is_dropped(const struct loading *g)
 }
 
 /* Nothing of a deleted session is wanted. */
-static void discard(struct loading *g)
+static void discard(struct row_writer *g)
 {
     pthread_mutex_lock(&g->s->lock);
     g->s->dropped = true;
     pthread_mutex_unlock(&g->s->lock);
-    loading_abandon(g, 0);
-    loading_release(g, &g->backlog);
-    loading_release(g, &g->ends);
+    row_writer_abandon(g, 0);
+    row_writer_release(g, &g->backlog);
+    row_writer_release(g, &g->ends);
     g->failures = 0;
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
 /* The open session that was used longest ago, those that have ended first; NULL: none but g. */
-static struct loading *longest_ago(struct loader_thread *t, const struct loading *g)
+static struct row_writer *longest_ago(struct loader_thread *t, const struct row_writer *g)
 {
-    struct loading *found = NULL;
-    for (struct loading *at = t->list; at; at = at->next) {
+    struct row_writer *found = NULL;
+    for (struct row_writer *at = t->list; at; at = at->next) {
         if (!at->open || at == g)
             continue;
         bool ended = at->complete && !at->begun;
@@ -91,23 +91,23 @@ static struct loading *longest_ago(struct loader_thread *t, const struct loading
 }
 
 /* Commits and closes open sessions until no more than `most` are left. */
-static void close_down_to(struct loader_thread *t, const struct loading *g, unsigned most)
+static void close_down_to(struct loader_thread *t, const struct row_writer *g, unsigned most)
 {
     unsigned open = 0;
-    struct loading *last;
-    for (const struct loading *at = t->list; at; at = at->next)
+    struct row_writer *last;
+    for (const struct row_writer *at = t->list; at; at = at->next)
         open += at->open;
     if (open > most && t->due && !t->shedding)
         loader_commit_due(t, clock_mono());
     for (; open > most && (last = longest_ago(t, g)); open--) {
         loader_commit(t, last); /* one that fails is closed by that */
         loader_end(t, last);
-        loading_shut(last);
+        row_writer_shut(last);
     }
 }
 
 /* Memory was short: fewer sessions are open until commits succeed again. */
-static void shed(struct loader_thread *t, const struct loading *g)
+static void shed(struct loader_thread *t, const struct row_writer *g)
 {
     if (t->shedding) /* a commit of those that are closed failed as well: it is closed by that */
         return;
@@ -139,7 +139,7 @@ static bool goes_by(int rc, const struct err *e)
            (rc == GPUFL_E_IO && e->vendor == ENOSPC);
 }
 
-static int copy_aside(struct loading *g, struct session_frames *k, const struct loading_list *list,
+static int copy_aside(struct row_writer *g, struct session_frames *k, const struct frame_list *list,
                       struct err *e)
 {
     struct journal_frame f;
@@ -153,7 +153,7 @@ static int copy_aside(struct loading *g, struct session_frames *k, const struct 
 }
 
 /* Frames that wait for the thread follow those that are set aside. */
-static void take_waiting(struct loader_thread *t, struct loading *g)
+static void take_waiting(struct loader_thread *t, struct row_writer *g)
 {
     struct item item;
     bool some = true;
@@ -165,11 +165,11 @@ static void take_waiting(struct loader_thread *t, struct loading *g)
             return;
         int rc = 0;
         if (item.kind == ITEM_ABANDON)
-            loading_abandon(g, item.frame.body);
+            row_writer_abandon(g, item.frame.body);
         else if (item.frame.kind == JOURNAL_PIECE)
-            rc = loading_piece(g, &item.frame);
+            rc = row_writer_piece(g, &item.frame);
         else
-            rc = loading_push(&g->backlog, &item.frame);
+            rc = frame_list_push(&g->backlog, &item.frame);
         if (rc)
             log_error("loader: out of memory: a frame waits for the next start");
         sessions_put(t->loader->config.sessions, item.s);
@@ -178,7 +178,7 @@ static void take_waiting(struct loader_thread *t, struct loading *g)
 
 /* The sender is expected to send again what was accepted and is set aside. Frames up to here
  * follow; frames after them are the sender's next try. */
-static void expect_again(struct loader_thread *t, struct loading *g, bool damaged)
+static void expect_again(struct loader_thread *t, struct row_writer *g, bool damaged)
 {
     pthread_mutex_lock(&g->s->lock);
     g->aside_upto = journal_last(t->loader->journal);
@@ -187,7 +187,7 @@ static void expect_again(struct loader_thread *t, struct loading *g, bool damage
     pthread_mutex_unlock(&g->s->lock);
 }
 
-static void set_aside(struct loader_thread *t, struct loading *g, const char *why)
+static void set_aside(struct loader_thread *t, struct row_writer *g, const char *why)
 {
     struct session_frames *k;
     struct err e = {0};
@@ -209,19 +209,19 @@ static void set_aside(struct loader_thread *t, struct loading *g, const char *wh
     log_error("session %s cannot be loaded: %s; %zu frames of it were set aside in %s",
               g->s->session, why, n, t->loader->aside);
     atomic_fetch_add_explicit(&t->set_aside, n, memory_order_relaxed);
-    loading_abandon(g, 0);
-    loading_release(g, &g->backlog);
+    row_writer_abandon(g, 0);
+    row_writer_release(g, &g->backlog);
     g->failures = 0;
 }
 
-static int64_t wait_after(const struct loader_thread *t, const struct loading *g, bool soon)
+static int64_t wait_after(const struct loader_thread *t, const struct row_writer *g, bool soon)
 {
     int64_t wait = t->loader->config.retry_ns << (g->failures < 7 ? g->failures : 7);
     int64_t most = g->turn ? TURN_NS : soon ? RETRY_SOON : RETRY_MOST;
     return wait < most ? wait : most;
 }
 
-static void note_failure(struct loader_thread *t, struct loading *g, int rc, const struct err *e)
+static void note_failure(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
     if (rc == GPUFL_E_NOENT) {
         discard(g);
@@ -246,7 +246,8 @@ static void note_failure(struct loader_thread *t, struct loading *g, int rc, con
 }
 
 /* What follows a commit. */
-static void note_commit(struct loader_thread *t, struct loading *g, uint64_t rows, uint64_t kernels)
+static void note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
+                        uint64_t kernels)
 {
     g->failures = 0;
     grow(t);
@@ -257,12 +258,12 @@ static void note_commit(struct loader_thread *t, struct loading *g, uint64_t row
     loader_tell(t, g, rows, kernels, false);
 }
 
-void loader_commit(struct loader_thread *t, struct loading *g)
+void loader_commit(struct loader_thread *t, struct row_writer *g)
 {
     struct err e = {0};
     uint64_t rows = g->rows, kernels = g->kernels;
     bool begun = g->begun;
-    int rc = loading_commit(g, &e);
+    int rc = row_writer_commit(g, &e);
     if (rc)
         note_failure(t, g, rc, &e);
     else if (begun)
@@ -271,24 +272,24 @@ void loader_commit(struct loader_thread *t, struct loading *g)
 
 /* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
  * disk once, small ones twice. */
-static bool is_due(const struct loader_thread *t, const struct loading *g, int64_t now)
+static bool is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now)
 {
     int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
     return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
 }
 
 /* Failures are noted when all are through: one may have others committed. */
-static void commit_together(struct loader_thread *t, struct loading **some, size_t n)
+static void commit_together(struct loader_thread *t, struct row_writer **some, size_t n)
 {
     const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
     struct store_commit commits[STORE_COMMITS_MAX];
-    struct loading *of[STORE_COMMITS_MAX];
+    struct row_writer *of[STORE_COMMITS_MAX];
     struct err why[STORE_COMMITS_MAX];
     int rc[STORE_COMMITS_MAX];
     size_t ready = 0;
     for (size_t i = 0; i < n; i++) {
         why[i] = (struct err){0};
-        rc[i] = loading_prepare(some[i], &commits[ready], &why[i]);
+        rc[i] = row_writer_prepare(some[i], &commits[ready], &why[i]);
         if (rc[i] == 0)
             of[ready++] = some[i];
     }
@@ -298,7 +299,7 @@ static void commit_together(struct loader_thread *t, struct loading **some, size
             if (of[k] == some[i]) {
                 uint64_t rows = some[i]->rows, kernels = some[i]->kernels;
                 why[i] = commits[k].err;
-                rc[i] = loading_conclude(some[i], commits[k].rc, &why[i]);
+                rc[i] = row_writer_conclude(some[i], commits[k].rc, &why[i]);
                 if (rc[i] == 0)
                     note_commit(t, some[i], rows, kernels);
             }
@@ -310,10 +311,10 @@ static void commit_together(struct loader_thread *t, struct loading **some, size
 void loader_commit_due(struct loader_thread *t, int64_t now)
 {
     const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
-    struct loading *some[STORE_COMMITS_MAX];
+    struct row_writer *some[STORE_COMMITS_MAX];
     size_t n = 0;
     t->due = 0;
-    for (struct loading *g = t->list; g && ops->commit_all; g = g->next) {
+    for (struct row_writer *g = t->list; g && ops->commit_all; g = g->next) {
         if (is_due(t, g, now))
             some[n++] = g;
         if (n && (n == STORE_COMMITS_MAX || !g->next)) {
@@ -327,7 +328,7 @@ void loader_commit_due(struct loader_thread *t, int64_t now)
 
 /* The end of a session, and its counts where they are known. */
 struct ending {
-    struct loading *g;
+    struct row_writer *g;
     int64_t bytes;
     bool counted;
 };
@@ -345,7 +346,7 @@ static int put_ends(void *arg, struct err *e)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < all->count; i++) {
         const struct ending *end = &all->items[i];
-        struct loading *g = end->g;
+        struct row_writer *g = end->g;
         const char *workspace = g->s->workspace, *session = g->s->session;
         if (end->counted)
             rc = registry_grow(&g->registry, all->meta, workspace, session, end->bytes, e);
@@ -362,12 +363,12 @@ static int write_ends(const struct loader_thread *t, const struct ending *items,
     return some.meta ? meta_together(some.meta, put_ends, &some, e) : 0;
 }
 
-static bool can_end(const struct loading *g)
+static bool can_end(const struct row_writer *g)
 {
     return g->announce_end && !g->begun && !g->failures;
 }
 
-static struct ending ending_of(const struct loader_thread *t, struct loading *g)
+static struct ending ending_of(const struct loader_thread *t, struct row_writer *g)
 {
     const struct sessions_config *c = sessions_config(t->loader->config.sessions);
     struct ending end = {.g = g};
@@ -380,18 +381,18 @@ static struct ending ending_of(const struct loader_thread *t, struct loading *g)
 }
 
 /* rc, e: of writing the end. */
-static void ended(struct loader_thread *t, struct loading *g, int rc, const struct err *e)
+static void ended(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
     if (rc && rc != GPUFL_E_NOENT)
         log_warn("session %s: its end is not written before the next start: %s", g->s->session,
                  e->text);
     else
-        loading_release(g, &g->ends);
+        row_writer_release(g, &g->ends);
     g->announce_end = false;
     loader_tell(t, g, 0, 0, true);
 }
 
-void loader_end(struct loader_thread *t, struct loading *g)
+void loader_end(struct loader_thread *t, struct row_writer *g)
 {
     struct err e = {0};
     if (!can_end(g))
@@ -417,7 +418,7 @@ void loader_end_all(struct loader_thread *t)
 {
     struct ending some[ENDS_AT_ONCE];
     size_t count = 0;
-    for (struct loading *g = t->list; g; g = g->next) {
+    for (struct row_writer *g = t->list; g; g = g->next) {
         if (!can_end(g) || is_dropped(g))
             continue;
         some[count++] = ending_of(t, g);
@@ -433,21 +434,21 @@ void loader_end_all(struct loader_thread *t)
 
 /* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it
  * there is, the more go at once. */
-static uint64_t rows_at_once(const struct loader_thread *t, const struct loading *g)
+static uint64_t rows_at_once(const struct loader_thread *t, const struct row_writer *g)
 {
     uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;
     return rows < t->loader->config.commit_rows ? rows : t->loader->config.commit_rows;
 }
 
 /* The frame, or the window that it seals, came before the session's frames were set aside. */
-static bool follows_aside(const struct loading *g, const struct loading_frame *f)
+static bool follows_aside(const struct row_writer *g, const struct queued_frame *f)
 {
     return f->number <= g->aside_upto ||
            (f->kind == JOURNAL_SEAL && f->body && f->body <= g->aside_upto);
 }
 
 /* Sessions that end one after the other are committed together where the store gains by it. */
-static void commit_ended(struct loader_thread *t, struct loading *g)
+static void commit_ended(struct loader_thread *t, struct row_writer *g)
 {
     if (!sessions_config(t->loader->config.sessions)->ops->commit_all)
         loader_commit(t, g);
@@ -455,12 +456,12 @@ static void commit_ended(struct loader_thread *t, struct loading *g)
         loader_commit_due(t, clock_mono());
 }
 
-void loader_give(struct loader_thread *t, struct loading *g, const struct loading_frame *f)
+void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f)
 {
     struct err e = {0};
     bool aside = g->aside_upto && f->kind != JOURNAL_PIECE && follows_aside(g, f);
     if (g->failures || aside) {
-        if (loading_push(&g->backlog, f))
+        if (frame_list_push(&g->backlog, f))
             log_error("loader: out of memory: a frame waits for the next start");
         if (aside)
             set_aside(t, g, "earlier ones of it were set aside");
@@ -468,7 +469,7 @@ void loader_give(struct loader_thread *t, struct loading *g, const struct loadin
     }
     if (!g->open && f->kind != JOURNAL_PIECE)
         close_down_to(t, g, t->open_most - 1);
-    int rc = loading_give(g, f, &e);
+    int rc = row_writer_give(g, f, &e);
     if (rc)
         note_failure(t, g, rc, &e);
     else if (g->rows >= rows_at_once(t, g))
@@ -477,17 +478,17 @@ void loader_give(struct loader_thread *t, struct loading *g, const struct loadin
         commit_ended(t, g);
 }
 
-static void retry(struct loader_thread *t, struct loading *g)
+static void retry(struct loader_thread *t, struct row_writer *g)
 {
-    struct loading_list again = g->backlog;
+    struct frame_list again = g->backlog;
     struct err e = {0};
     int rc = 0;
     close_down_to(t, g, t->open_most - 1);
-    g->backlog = (struct loading_list){0};
+    g->backlog = (struct frame_list){0};
     for (size_t i = 0; i < again.count; i++) {
         if (!rc)
-            rc = loading_give(g, &again.items[i], &e);
-        else if (loading_push(&g->backlog, &again.items[i]))
+            rc = row_writer_give(g, &again.items[i], &e);
+        else if (frame_list_push(&g->backlog, &again.items[i]))
             log_error("loader: out of memory: a frame waits for the next start");
     }
     mem_free(again.items);
@@ -508,12 +509,12 @@ void loader_ask_end(struct loader *l, const char *workspace, const char *session
 }
 
 /* Nothing of a session is left to do. */
-static bool is_idle(const struct loading *g)
+static bool is_idle(const struct row_writer *g)
 {
     return !g->begun && !g->failures && !g->window_count && !g->backlog.count && !g->announce_end;
 }
 
-static void shut_session(struct loader_thread *t, struct loading *g)
+static void shut_session(struct loader_thread *t, struct row_writer *g)
 {
     struct err e = {0};
     if (g->frames && g->finished && session_frames_shrink(g->frames, &e))
@@ -522,7 +523,7 @@ static void shut_session(struct loader_thread *t, struct loading *g)
 }
 
 /* Releases a deleted session at once: its columns take room as long as they are open. */
-static void let_go(struct loader_thread *t, struct loading *g)
+static void let_go(struct loader_thread *t, struct row_writer *g)
 {
     if (g->begun)
         loader_commit(t, g); /* which the store refuses: what it held is released */
@@ -530,13 +531,13 @@ static void let_go(struct loader_thread *t, struct loading *g)
     loader_session_free(t, g);
 }
 
-void loader_hold(const struct loading *g, struct loader_queue_load *sum)
+void loader_hold(const struct row_writer *g, struct loader_queue_load *sum)
 {
-    const struct loading_list *lists[] = {&g->taken, &g->backlog};
+    const struct frame_list *lists[] = {&g->taken, &g->backlog};
     bool some = false;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (size_t k = 0; k < lists[i]->count; k++) {
-            const struct loading_frame *f = &lists[i]->items[k];
+            const struct queued_frame *f = &lists[i]->items[k];
             sum->bytes += f->place.size;
             sum->since = f->queued < sum->since ? f->queued : sum->since;
             some = true;
@@ -544,7 +545,7 @@ void loader_hold(const struct loading *g, struct loader_queue_load *sum)
     sum->sessions += some || g->announce_end;
 }
 
-bool loader_look_at(struct loader_thread *t, struct loading *g, int64_t now)
+bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
 {
     const struct loader_config *c = &t->loader->config;
     if (is_dropped(g)) {

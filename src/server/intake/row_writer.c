@@ -23,7 +23,7 @@
 
 enum { LIST_MAX = 1 << 24, WINDOWS_MAX = 1 << 16 };
 
-int loading_push(struct loading_list *list, const struct loading_frame *f)
+int frame_list_push(struct frame_list *list, const struct queued_frame *f)
 {
     int rc = mem_grow(&list->items, &list->cap, list->count + 1, sizeof *f, LIST_MAX);
     if (!rc)
@@ -31,16 +31,16 @@ int loading_push(struct loading_list *list, const struct loading_frame *f)
     return rc;
 }
 
-void loading_release(struct loading *l, struct loading_list *list)
+void row_writer_release(struct row_writer *l, struct frame_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         journal_release(l->journal, list->items[i].place);
     list->count = 0;
 }
 
-void loading_init(struct loading *l, struct intake_session *s, struct sessions *sessions,
-                  struct journal *journal, struct journal_reader *reader,
-                  struct loading_totals *totals)
+void row_writer_init(struct row_writer *l, struct intake_session *s, struct sessions *sessions,
+                     struct journal *journal, struct journal_reader *reader,
+                     struct row_writer_totals *totals)
 {
     memset(l, 0, sizeof *l);
     l->s = s;
@@ -52,9 +52,9 @@ void loading_init(struct loading *l, struct intake_session *s, struct sessions *
     newest_samples_init(&l->samples);
 }
 
-void loading_fini(struct loading *l)
+void row_writer_fini(struct row_writer *l)
 {
-    loading_shut(l);
+    row_writer_shut(l);
     for (size_t i = 0; i < l->window_count; i++)
         mem_free(l->windows[i].pieces.items);
     mem_free(l->windows);
@@ -64,19 +64,19 @@ void loading_fini(struct loading *l)
     registry_fini(&l->registry);
 }
 
-static const struct store_ops *ops_of(const struct loading *l)
+static const struct store_ops *ops_of(const struct row_writer *l)
 {
     return sessions_config(l->sessions)->ops;
 }
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-void loading_journal_name(const struct loading *l, char *out, size_t size)
+void row_writer_journal_name(const struct row_writer *l, char *out, size_t size)
 {
     snprintf(out, size, "journal.%08x", (unsigned)(journal_id(l->journal) >> 32));
 }
 
-struct store_position *loading_position(struct loading *l, const char *name)
+struct store_position *row_writer_position(struct row_writer *l, const char *name)
 {
     for (unsigned i = 0; i < l->position_count; i++)
         if (strcmp(l->positions[i].channel, name) == 0)
@@ -85,9 +85,9 @@ struct store_position *loading_position(struct loading *l, const char *name)
 }
 
 /* Sets a position; where there is no room for another, that of an older journal gives way. */
-static void set_position(struct loading *l, const char *name, int64_t offset)
+static void set_position(struct row_writer *l, const char *name, int64_t offset)
 {
-    struct store_position *p = loading_position(l, name);
+    struct store_position *p = row_writer_position(l, name);
     if (!p && l->position_count < STORE_POSITIONS_MAX)
         p = &l->positions[l->position_count++];
     for (unsigned i = 0; !p && i < l->position_count; i++)
@@ -103,24 +103,24 @@ static void set_position(struct loading *l, const char *name, int64_t offset)
 
 static int put_tiles(void *arg, int level, const struct tile *rows, size_t n)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     return ops_of(l)->tiles(l->s->columns, level, rows, n, l->err);
 }
 
 static int put_spans(void *arg, int level, const struct tile_span *rows, size_t n)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     return ops_of(l)->spans(l->s->columns, level, rows, n, l->err);
 }
 
-static struct tiles_sink sink_of(struct loading *l)
+static struct tiles_sink sink_of(struct row_writer *l)
 {
     return (struct tiles_sink){l, put_tiles, put_spans};
 }
 
 static int take_header(void *arg, const struct wire_header *h)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     struct buf line;
     registry_header(&l->registry, h);
     buf_init(&line, 4u << 20);
@@ -134,14 +134,14 @@ static int take_header(void *arg, const struct wire_header *h)
 
 static int take_name(void *arg, uint32_t id, const char *text, size_t len)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     int rc = registry_name(&l->registry, id, text, len);
     return rc ? rc : ops_of(l)->names(l->s->columns, &id, &text, &len, 1, l->err);
 }
 
 static int take_batch(void *arg, const struct wire_batch *b)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     const struct tiles_sink sink = sink_of(l);
     int rc = ops_of(l)->append(l->s->columns, b, l->err);
     if (rc == 0)
@@ -157,16 +157,16 @@ static int take_batch(void *arg, const struct wire_batch *b)
 
 static int take_unknown(void *arg, const char *line, size_t len)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     return ops_of(l)->unknown(l->s->columns, l->channel, line, len, l->err);
 }
 
-static struct wire_visitor visitor_of(struct loading *l)
+static struct wire_visitor visitor_of(struct row_writer *l)
 {
     return (struct wire_visitor){l, take_header, take_name, take_batch, take_unknown};
 }
 
-int loading_feed(struct loading *l, const char *text, size_t n, const struct wire_visitor *v)
+int row_writer_feed(struct row_writer *l, const char *text, size_t n, const struct wire_visitor *v)
 {
     int rc = 0;
     for (size_t at = 0; !rc && at < n;) {
@@ -180,9 +180,9 @@ int loading_feed(struct loading *l, const char *text, size_t n, const struct wir
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static int begin(struct loading *l, struct err *e)
+static int begin(struct row_writer *l, struct err *e)
 {
-    int rc = loading_open(l, e);
+    int rc = row_writer_open(l, e);
     if (rc || l->begun)
         return rc;
     rc = ops_of(l)->begin(l->s->columns, e);
@@ -190,14 +190,14 @@ static int begin(struct loading *l, struct err *e)
         return rc;
     l->begun = true;
     l->begun_at = clock_mono();
-    l->counts = (struct loading_counts){0};
+    l->counts = (struct row_writer_counts){0};
     l->rows = l->kernels = 0;
     l->more = false;
     return 0;
 }
 
 /* Keeps a frame of a session of the public client's. */
-static int keep_frame(struct loading *l, const struct journal_frame *f, const char *payload,
+static int keep_frame(struct row_writer *l, const struct journal_frame *f, const char *payload,
                       struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
@@ -213,7 +213,7 @@ static int keep_frame(struct loading *l, const struct journal_frame *f, const ch
 /* How much of a frame's text another server has loaded, from its own pieces of the channel; that
  * text ends with a line. Where lines were left out of the frame the place is unknown, and no line
  * is lost. */
-static size_t loaded_before(const struct loading *l, const struct journal_frame *f,
+static size_t loaded_before(const struct row_writer *l, const struct journal_frame *f,
                             const char *text, const struct store_position *p)
 {
     size_t n = p && p->offset > f->offset ? (size_t)(p->offset - f->offset) : 0;
@@ -227,7 +227,7 @@ static size_t loaded_before(const struct loading *l, const struct journal_frame 
 
 /* The lines of one frame. A frame that cannot be read any more is lost: counted, of the session,
  * too, and said. */
-static int load_payload(struct loading *l, const struct loading_frame *f, struct err *e)
+static int load_payload(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     struct journal_frame frame;
     char *payload;
@@ -242,7 +242,7 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     if (rc)
         return rc;
     const struct store_position *p =
-        frame.kind == JOURNAL_LINES ? loading_position(l, frame.channel) : NULL;
+        frame.kind == JOURNAL_LINES ? row_writer_position(l, frame.channel) : NULL;
     if (p && frame.offset + frame.length <= p->offset)
         return 0; /* came by another journal */
     l->more = true;
@@ -251,7 +251,7 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     l->counts.rejected += frame.damaged;
     l->counts.too_long += frame.too_long;
     size_t before = loaded_before(l, &frame, payload, p);
-    rc = loading_feed(l, payload + before, frame.plain - before, &v);
+    rc = row_writer_feed(l, payload + before, frame.plain - before, &v);
     if (rc == 0)
         rc = keep_frame(l, &frame, payload, e);
     if (!rc && frame.kind == JOURNAL_LINES)
@@ -259,7 +259,7 @@ static int load_payload(struct loading *l, const struct loading_frame *f, struct
     return rc;
 }
 
-static struct loading_window *find_window(struct loading *l, uint64_t body)
+static struct row_writer_window *find_window(struct row_writer *l, uint64_t body)
 {
     for (size_t i = 0; i < l->window_count; i++)
         if (l->windows[i].body == body)
@@ -267,22 +267,22 @@ static struct loading_window *find_window(struct loading *l, uint64_t body)
     return NULL;
 }
 
-int loading_piece(struct loading *l, const struct loading_frame *f)
+int row_writer_piece(struct row_writer *l, const struct queued_frame *f)
 {
-    struct loading_window *w = find_window(l, f->body);
+    struct row_writer_window *w = find_window(l, f->body);
     if (!w) {
         int rc = mem_grow(&l->windows, &l->window_cap, l->window_count + 1, sizeof *w, WINDOWS_MAX);
         if (rc)
             return rc;
         w = &l->windows[l->window_count++];
-        *w = (struct loading_window){.body = f->body};
+        *w = (struct row_writer_window){.body = f->body};
     }
-    return loading_push(&w->pieces, f);
+    return frame_list_push(&w->pieces, f);
 }
 
-static int load_window(struct loading *l, const struct loading_frame *f, struct err *e)
+static int load_window(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
-    struct loading_window *w = find_window(l, f->body);
+    struct row_writer_window *w = find_window(l, f->body);
     struct journal_frame seal;
     char *payload;
     int rc = 0;
@@ -299,7 +299,7 @@ static int load_window(struct loading *l, const struct loading_frame *f, struct 
     return keep_frame(l, &seal, "", e);
 }
 
-static int load_end(struct loading *l, const struct loading_frame *f, struct err *e)
+static int load_end(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     const struct wire_visitor v = visitor_of(l);
     struct journal_frame frame;
@@ -314,7 +314,7 @@ static int load_end(struct loading *l, const struct loading_frame *f, struct err
     return keep_frame(l, &frame, "", e);
 }
 
-static int load_frame(struct loading *l, const struct loading_frame *f, struct err *e)
+static int load_frame(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     l->err = e;
     switch (f->kind) {
@@ -335,35 +335,35 @@ static int load_frame(struct loading *l, const struct loading_frame *f, struct e
 
 /* Undoes after a failure: the transaction is gone and its frames are to be given again; the decoder
  * and the pyramid are opened again with them. */
-static void undo(struct loading *l)
+static void undo(struct row_writer *l)
 {
     for (size_t i = 0; i < l->taken.count; i++)
-        if (loading_push(&l->backlog, &l->taken.items[i]))
+        if (frame_list_push(&l->backlog, &l->taken.items[i]))
             log_error("session %s: frames wait for the next start: out of memory", l->s->session);
     l->taken.count = 0;
     for (size_t i = 0; i < l->window_count; i++)
         l->windows[i].sealed = false;
-    loading_shut(l);
+    row_writer_shut(l);
     l->complete = l->finished = false;
 }
 
 /* Notes that the committed part of a session ends with this frame, or goes on after its end (NULL).
  * The end's frame is kept until the end is written: a process that is killed before finds it at the
  * next start. */
-static int note_end(struct loading *l, const struct loading_frame *end)
+static int note_end(struct row_writer *l, const struct queued_frame *end)
 {
     l->announce_end = end != NULL;
     if (end)
-        return loading_push(&l->ends, end);
-    loading_release(l, &l->ends);
+        return frame_list_push(&l->ends, end);
+    row_writer_release(l, &l->ends);
     return 0;
 }
 
 /* A frame whose rows the store has: released, with the pieces of a window that it seals. An end
  * may not have been written. */
-static int take_loaded(struct loading *l, const struct loading_frame *f, struct err *e)
+static int take_loaded(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
-    struct loading_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
+    struct row_writer_window *w = f->kind == JOURNAL_SEAL ? find_window(l, f->body) : NULL;
     struct journal_frame frame;
     char *payload;
     if (f->kind == JOURNAL_END) {
@@ -372,23 +372,23 @@ static int take_loaded(struct loading *l, const struct loading_frame *f, struct 
         return rc ? rc : note_end(l, f);
     }
     if (w)
-        loading_abandon(l, f->body);
+        row_writer_abandon(l, f->body);
     journal_release(l->journal, f->place);
     return note_end(l, NULL);
 }
 
-static int fail(struct loading *l, const struct loading_frame *f, int rc, struct err *e)
+static int fail(struct row_writer *l, const struct queued_frame *f, int rc, struct err *e)
 {
     if (e && !*e->text)
         err_set(e, rc, "%s", err_text(rc));
     undo(l);
-    if (f && loading_push(&l->backlog, f))
+    if (f && frame_list_push(&l->backlog, f))
         log_error("session %s: a frame waits for the next start: out of memory", l->s->session);
     return rc;
 }
 
 /* The end of a session that has no columns makes none. */
-static bool ends_nothing(struct loading *l, const struct loading_frame *f)
+static bool ends_nothing(struct row_writer *l, const struct queued_frame *f)
 {
     if (f->kind != JOURNAL_END || l->open)
         return false;
@@ -404,15 +404,15 @@ static bool ends_nothing(struct loading *l, const struct loading_frame *f)
     return nothing;
 }
 
-int loading_give(struct loading *l, const struct loading_frame *f, struct err *e)
+int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct err *e)
 {
     if (ends_nothing(l, f))
         return 0;
     if (f->kind == JOURNAL_PIECE) {
-        int rc = loading_piece(l, f);
+        int rc = row_writer_piece(l, f);
         return rc ? fail(l, f, rc, e) : 0;
     }
-    int rc = loading_open(l, e);
+    int rc = row_writer_open(l, e);
     if (!rc && f->number <= l->watermark) {
         rc = take_loaded(l, f, e);
         return rc ? fail(l, f, rc, e) : 0;
@@ -422,7 +422,7 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
     if (rc == 0)
         rc = load_frame(l, f, e);
     if (rc == 0)
-        rc = loading_push(&l->taken, f);
+        rc = frame_list_push(&l->taken, f);
     if (rc)
         return fail(l, f, rc, e);
     l->reached = f->number;
@@ -432,10 +432,10 @@ int loading_give(struct loading *l, const struct loading_frame *f, struct err *e
 /* ---- committing ------------------------------------------------------------------------------ */
 
 /* Writes what was counted since the last commit, as a line of JSON. */
-static int put_counts(struct loading *l, struct err *e)
+static int put_counts(struct row_writer *l, struct err *e)
 {
     const struct decode_stats *now = decoder_stats(l->decoder), *was = &l->counted;
-    const struct loading_counts *c = &l->counts;
+    const struct row_writer_counts *c = &l->counts;
     char line[512];
     const struct {
         const char *key;
@@ -459,29 +459,29 @@ static int put_counts(struct loading *l, struct err *e)
 }
 
 /* Windows that are in, or will never be. */
-static void drop_windows(struct loading *l, bool sealed, uint64_t body)
+static void drop_windows(struct row_writer *l, bool sealed, uint64_t body)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->window_count; i++) {
-        struct loading_window *w = &l->windows[i];
+        struct row_writer_window *w = &l->windows[i];
         bool gone = sealed ? w->sealed : !w->sealed && (!body || w->body == body);
         if (!gone) {
             l->windows[kept++] = *w;
             continue;
         }
-        loading_release(l, &w->pieces);
+        row_writer_release(l, &w->pieces);
         mem_free(w->pieces.items);
     }
     l->window_count = kept;
 }
 
-void loading_abandon(struct loading *l, uint64_t body)
+void row_writer_abandon(struct row_writer *l, uint64_t body)
 {
     drop_windows(l, false, body);
 }
 
 /* All that comes before the store's commit. */
-static int prepare_commit(struct loading *l, struct err *e)
+static int prepare_commit(struct row_writer *l, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     const struct tiles_sink sink = sink_of(l);
@@ -497,26 +497,26 @@ static int prepare_commit(struct loading *l, struct err *e)
         rc = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
     if (rc)
         return rc == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : rc; /* not for this session alone */
-    loading_journal_name(l, name, sizeof name);
+    row_writer_journal_name(l, name, sizeof name);
     set_position(l, name, (int64_t)l->reached);
     return 0;
 }
 
 /* Releases the transaction's frames, except one that ends the session, unless there is no memory to
  * keep it. */
-static void release_taken(struct loading *l)
+static void release_taken(struct row_writer *l)
 {
-    struct loading_list *taken = &l->taken;
+    struct frame_list *taken = &l->taken;
     size_t last = taken->count - 1;
     if (!l->complete && l->more)
         note_end(l, NULL);
     else if (taken->count && taken->items[last].kind == JOURNAL_END &&
              !note_end(l, &taken->items[last]))
         taken->count = last;
-    loading_release(l, taken);
+    row_writer_release(l, taken);
 }
 
-int loading_prepare(struct loading *l, struct store_commit *out, struct err *e)
+int row_writer_prepare(struct row_writer *l, struct store_commit *out, struct err *e)
 {
     int rc = prepare_commit(l, e);
     if (rc)
@@ -526,7 +526,7 @@ int loading_prepare(struct loading *l, struct store_commit *out, struct err *e)
     return 0;
 }
 
-int loading_conclude(struct loading *l, int rc, struct err *e)
+int row_writer_conclude(struct row_writer *l, int rc, struct err *e)
 {
     l->begun = false; /* the store has committed or rolled back */
     if (rc)
@@ -543,11 +543,12 @@ int loading_conclude(struct loading *l, int rc, struct err *e)
     return 0;
 }
 
-int loading_commit(struct loading *l, struct err *e)
+int row_writer_commit(struct row_writer *l, struct err *e)
 {
     struct store_commit c;
     if (!l->begun)
         return 0;
-    int rc = loading_prepare(l, &c, e);
-    return rc ? rc : loading_conclude(l, ops_of(l)->commit(c.session, c.positions, c.count, e), e);
+    int rc = row_writer_prepare(l, &c, e);
+    return rc ? rc
+              : row_writer_conclude(l, ops_of(l)->commit(c.session, c.positions, c.count, e), e);
 }

@@ -1,10 +1,11 @@
-/* row_writer.h - loads one session: from frames to a commit.
+/* row_writer.h - writes the rows of one session: from its frames to a commit. loader.h has the
+ * threads, and loader_session.c what a thread does when: when to commit, try again, set aside.
  *
- * The loader's threads call this for their sessions. A session is *open* while it has a decoder;
- * a transaction is *begun* by its first frame and ended by loading_commit, or undone by
- * loading_undo: then all frames since are to be given again, in order. One thread. */
-#ifndef GPUFL_SERVER_INTAKE_LOADING_H
-#define GPUFL_SERVER_INTAKE_LOADING_H
+ * A session is *open* while its writer has a decoder. A transaction is *begun* by its first frame
+ * and ended by row_writer_commit; an error undoes the transaction, and all its frames are to be
+ * given again, in order. Used by one thread, the loader's that owns the session. */
+#ifndef GPUFL_SERVER_INTAKE_ROW_WRITER_H
+#define GPUFL_SERVER_INTAKE_ROW_WRITER_H
 
 #include "analyze/model/tiles.h"
 #include "server/intake/journal.h"
@@ -17,7 +18,7 @@
 #include <stdint.h>
 
 /* A frame on its way. */
-struct loading_frame {
+struct queued_frame {
     uint64_t number;
     enum journal_kind kind;
     uint64_t body;
@@ -26,34 +27,34 @@ struct loading_frame {
     uint32_t lines; /* of the sender, in it and left out */
 };
 
-struct loading_list {
-    struct loading_frame *items; /* owned */
+struct frame_list {
+    struct queued_frame *items; /* owned */
     size_t count, cap;
 };
 
 /* A window whose pieces wait for their seal. */
-struct loading_window {
+struct row_writer_window {
     uint64_t body;
-    struct loading_list pieces;
+    struct frame_list pieces;
     bool sealed; /* in the transaction */
 };
 
 /* Deltas of a transaction, kept with it. */
-struct loading_counts {
+struct row_writer_counts {
     uint64_t lines, damaged, unknown_records, unknown_columns, foreign, foreign_unmapped,
         foreign_orphans, too_long, rejected;
 };
 
-struct loading_totals { /* of one thread; read by others: relaxed */
+struct row_writer_totals { /* of one thread; read by others: relaxed */
     _Atomic uint64_t rows, kernels, commits, damaged, lost_frames;
 };
 
-struct loading {
+struct row_writer {
     struct intake_session *s; /* reference */
     struct sessions *sessions;
     struct journal *journal;
-    struct journal_reader *reader; /* the thread's */
-    struct loading_totals *totals; /* the thread's */
+    struct journal_reader *reader;    /* the thread's */
+    struct row_writer_totals *totals; /* the thread's */
     bool open, begun;
     struct decoder *decoder;
     struct decode_stats counted; /* of the decoder, when they were last put */
@@ -63,24 +64,24 @@ struct loading {
     struct newest_samples samples;
     struct store_position positions[STORE_POSITIONS_MAX]; /* as of the last frame */
     unsigned position_count;
-    uint64_t watermark;             /* number of the last frame committed */
-    uint64_t reached;               /* of the last frame given */
-    struct loading_list taken;      /* frames of the transaction */
-    struct loading_list ends;       /* frames that end it, committed: until that is written */
-    struct loading_window *windows; /* owned */
+    uint64_t watermark;                /* number of the last frame committed */
+    uint64_t reached;                  /* of the last frame given */
+    struct frame_list taken;           /* frames of the transaction */
+    struct frame_list ends;            /* frames that end it, committed: until that is written */
+    struct row_writer_window *windows; /* owned */
     size_t window_count, window_cap;
-    struct loading_counts counts; /* of the transaction */
-    uint64_t rows, kernels;       /* of the transaction */
-    int64_t begun_at;             /* CLOCK_MONOTONIC ns */
-    const char *channel;          /* of the frame under way */
-    bool more;                    /* the transaction has what was not there */
-    bool complete, finished;      /* its sender said so; decoder_finish was called */
-    bool silent;                  /* it was ended because it was silent for long */
-    struct err *err;              /* of the call under way */
+    struct row_writer_counts counts; /* of the transaction */
+    uint64_t rows, kernels;          /* of the transaction */
+    int64_t begun_at;                /* CLOCK_MONOTONIC ns */
+    const char *channel;             /* of the frame under way */
+    bool more;                       /* the transaction has what was not there */
+    bool complete, finished;         /* its sender said so; decoder_finish was called */
+    bool silent;                     /* it was ended because it was silent for long */
+    struct err *err;                 /* of the call under way */
     /* The scheduler's, loader.c. */
-    struct loading *next;
-    bool end_asked;              /* a frame that ends it is on its way */
-    struct loading_list backlog; /* frames that wait for a retry */
+    struct row_writer *next;
+    bool end_asked;            /* a frame that ends it is on its way */
+    struct frame_list backlog; /* frames that wait for a retry */
     unsigned failures;
     bool turn; /* the last one: another server is writing it */
     int64_t retry_at, used, failing_since;
@@ -89,46 +90,46 @@ struct loading {
 };
 
 /* Prepares; opens nothing. */
-void loading_init(struct loading *l, struct intake_session *s, struct sessions *sessions,
-                  struct journal *journal, struct journal_reader *reader,
-                  struct loading_totals *totals);
-void loading_fini(struct loading *l);
+void row_writer_init(struct row_writer *l, struct intake_session *s, struct sessions *sessions,
+                     struct journal *journal, struct journal_reader *reader,
+                     struct row_writer_totals *totals);
+void row_writer_fini(struct row_writer *l);
 
 /* Gives a frame. 0: it is in the transaction, or was before. Else the transaction was undone, and
  * all its frames are in l->backlog, this one last. NOENT: the session was deleted. */
-int loading_give(struct loading *l, const struct loading_frame *f, struct err *e);
+int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct err *e);
 
 /* Ends the transaction and releases the frames, except one that ends the session: that one is in
- * l->ends until its end is written (announce_end). A failure is as in loading_give. */
-int loading_commit(struct loading *l, struct err *e);
+ * l->ends until its end is written (announce_end). A failure is as in row_writer_give. */
+int row_writer_commit(struct row_writer *l, struct err *e);
 
-/* loading_commit in two halves, for several sessions together (store_ops.commit_all): what comes
+/* row_writer_commit in two halves, for several sessions together (store_ops.commit_all): what comes
  * before the store's commit, and what follows it. After an error of the first half there is no
  * second one. */
-int loading_prepare(struct loading *l, struct store_commit *out, struct err *e);
-int loading_conclude(struct loading *l, int rc, struct err *e);
+int row_writer_prepare(struct row_writer *l, struct store_commit *out, struct err *e);
+int row_writer_conclude(struct row_writer *l, int rc, struct err *e);
 
 /* Closes what is open; only where nothing is begun. */
-void loading_shut(struct loading *l);
+void row_writer_shut(struct row_writer *l);
 
 /* Adds a piece to its window: 0 or NOMEM. */
-int loading_piece(struct loading *l, const struct loading_frame *f);
+int row_writer_piece(struct row_writer *l, const struct queued_frame *f);
 
 /* Pieces of a window that will not be sealed: released. body 0: of all that are not. */
-void loading_abandon(struct loading *l, uint64_t body);
+void row_writer_abandon(struct row_writer *l, uint64_t body);
 
 /* Releases the frames of a list, and empties it. */
-void loading_release(struct loading *l, struct loading_list *list);
+void row_writer_release(struct row_writer *l, struct frame_list *list);
 
-int loading_push(struct loading_list *list, const struct loading_frame *f);
+int frame_list_push(struct frame_list *list, const struct queued_frame *f);
 
 /* ---- between row_writer.c and row_writer_open.c ---------------------------------------------- */
 
-int loading_open(struct loading *l, struct err *e);
+int row_writer_open(struct row_writer *l, struct err *e);
 /* Lines of a frame to the session's decoder. */
-int loading_feed(struct loading *l, const char *text, size_t n, const struct wire_visitor *v);
+int row_writer_feed(struct row_writer *l, const char *text, size_t n, const struct wire_visitor *v);
 /* The position of a channel, or of the journal under the name by which the session knows it. */
-struct store_position *loading_position(struct loading *l, const char *name);
-void loading_journal_name(const struct loading *l, char *out, size_t size);
+struct store_position *row_writer_position(struct row_writer *l, const char *name);
+void row_writer_journal_name(const struct row_writer *l, char *out, size_t size);
 
 #endif

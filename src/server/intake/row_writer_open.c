@@ -1,5 +1,5 @@
-/* row_writer_open.c - opens a session for loading: it takes up what the store, the small tables
- * and its kept frames have; see row_writer.h.
+/* row_writer_open.c - opens a session's writer: reads what the store, the small tables and the kept
+ * frames have of the session; see row_writer.h.
  *
  * A decoder of the public client's lines hears all that it heard before; the pyramid gets the
  * names of configurations, the registry its header, its end and its counts. */
@@ -13,17 +13,17 @@
 static int hear_again(void *arg, const struct journal_frame *f, char *payload)
 {
     static const struct wire_visitor nobody = {0};
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     if (f->kind == JOURNAL_END)
         return decoder_finish(l->decoder, &nobody);
-    return f->kind == JOURNAL_SEAL ? 0 : loading_feed(l, payload, f->plain, &nobody);
+    return f->kind == JOURNAL_SEAL ? 0 : row_writer_feed(l, payload, f->plain, &nobody);
 }
 
 /* The last kept frame that the store has: later ones come again from the journal, and a decoder
  * that heard them already would leave out what a line says only once. A store that knows another
  * journal only (this one is new: a backup, a lost folder) has all of the file; one that knows no
  * journal has nothing. */
-static uint64_t kept_upto(struct loading *l, bool known)
+static uint64_t kept_upto(struct row_writer *l, bool known)
 {
     if (known)
         return l->watermark;
@@ -33,7 +33,7 @@ static uint64_t kept_upto(struct loading *l, bool known)
     return 0;
 }
 
-static int open_kept(struct loading *l, bool known, struct err *e)
+static int open_kept(struct row_writer *l, bool known, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     int rc = session_frames_open(&l->frames, c->folder, l->s->workspace, l->s->session, false, e);
@@ -45,26 +45,26 @@ static int open_kept(struct loading *l, bool known, struct err *e)
 
 static int take_config(void *arg, const struct wire_batch *b)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     return tiles_batch(l->tiles, b, NULL);
 }
 
 static int recall_name(void *arg, uint32_t id, const char *text, size_t len)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     return registry_name(&l->registry, id, text, len);
 }
 
 static int take_row(void *arg, const struct wire_batch *b)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     registry_batch(&l->registry, b);
     return 0;
 }
 
 static int count_rows(void *arg, const struct store_chunk *c)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     for (size_t i = 0; i < c->rows; i++) {
         const struct store_text *name = &c->columns[0].texts[i];
         int type = record_find(name->at, name->len);
@@ -79,14 +79,14 @@ static int count_rows(void *arg, const struct store_chunk *c)
 
 static int recall_header(void *arg, const struct wire_header *h)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     registry_header(&l->registry, h);
     return 0;
 }
 
 static int recall_lines(void *arg, const struct store_chunk *c)
 {
-    struct loading *l = arg;
+    struct row_writer *l = arg;
     const struct wire_visitor v = {.arg = l, .header = recall_header};
     struct decoder *d = NULL;
     int rc = 0;
@@ -105,7 +105,7 @@ static int recall_lines(void *arg, const struct store_chunk *c)
 
 /* Reads the session's entry in the small tables. A session that had ended ends again when nothing
  * more comes. */
-static int recall_entry(struct loading *l, struct err *e)
+static int recall_entry(struct row_writer *l, struct err *e)
 {
     struct meta *m = sessions_config(l->sessions)->meta;
     struct region memory;
@@ -128,7 +128,7 @@ static int recall_entry(struct loading *l, struct err *e)
 /* Samples name a GPU by the id that an earlier row gave it. Rows come first: they decide which
  * names are wanted, of which there may be very many. Read each time, since another server may have
  * learned more. */
-static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struct err *e)
+static int recall_gpus(struct row_writer *l, const struct wire_visitor *rows, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct store_session *ss = l->s->columns;
@@ -146,7 +146,7 @@ static int recall_gpus(struct loading *l, const struct wire_visitor *rows, struc
 
 /* Reads what a session that goes on has: configurations for the pyramid, GPUs, headers, its end,
  * its counts. */
-static int recall(struct loading *l, struct err *e)
+static int recall(struct row_writer *l, struct err *e)
 {
     const struct store_ops *ops = sessions_config(l->sessions)->ops;
     const struct wire_visitor configs = {.arg = l, .batch = take_config};
@@ -164,7 +164,7 @@ static int recall(struct loading *l, struct err *e)
                       &(struct store_visitor){.arg = l, .chunk = count_rows}, e);
 }
 
-static int open_columns(struct loading *l, bool *were, struct err *e)
+static int open_columns(struct row_writer *l, bool *were, struct err *e)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct intake_session *s = l->s;
@@ -183,7 +183,7 @@ static int open_columns(struct loading *l, bool *were, struct err *e)
 }
 
 /* The store may close the session now, and opens it again where it gave it up. */
-static void let_columns_go(struct loading *l)
+static void let_columns_go(struct row_writer *l)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct store_session *ss = l->s->columns;
@@ -192,7 +192,7 @@ static void let_columns_go(struct loading *l)
         c->ops->put(ss);
 }
 
-int loading_open(struct loading *l, struct err *e)
+int row_writer_open(struct row_writer *l, struct err *e)
 {
     char name[JOURNAL_CHANNEL_MAX];
     bool were;
@@ -206,8 +206,8 @@ int loading_open(struct loading *l, struct err *e)
              ->ops->positions(l->s->columns, l->positions, &l->position_count, e);
     l->position_count = rc ? 0 : l->position_count;
     were |= l->position_count > 0;
-    loading_journal_name(l, name, sizeof name);
-    const struct store_position *p = loading_position(l, name);
+    row_writer_journal_name(l, name, sizeof name);
+    const struct store_position *p = row_writer_position(l, name);
     l->watermark = p ? (uint64_t)p->offset : 0;
     l->err = e;
     if (!rc && (decoder_open(&l->decoder) || tiles_open(&l->tiles)))
@@ -221,12 +221,12 @@ int loading_open(struct loading *l, struct err *e)
         l->open = true;
     } else {
         l->open = true;
-        loading_shut(l);
+        row_writer_shut(l);
     }
     return rc;
 }
 
-void loading_shut(struct loading *l)
+void row_writer_shut(struct row_writer *l)
 {
     if (!l->open)
         return;

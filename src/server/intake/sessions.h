@@ -36,7 +36,7 @@ struct session_owner {
     char host[SESSION_HOST_MAX]; /* "": unknown */
 };
 
-struct loading;       /* loader.c: what the loader knows of it */
+struct row_writer;    /* loader.c: what the loader knows of it */
 struct queue_session; /* loader_queue.c: its frames that wait */
 
 struct intake_session {
@@ -59,7 +59,7 @@ struct intake_session {
     unsigned users;
     int64_t used; /* CLOCK_MONOTONIC ns, of the last use */
     struct intake_session *next;
-    struct loading *loading;       /* the loader's thread alone */
+    struct row_writer *writer;     /* the loader's thread alone */
     struct queue_session *waiting; /* guarded by the lock of the loader's thread */
 };
 
