@@ -2,259 +2,14 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"
+#include "analyze/insight/host_lines.h"
 #include "analyze/insight/shortage.h"
 #include "analyze/insight/slices.h"
-#include "analyze/model/idle/table.h"
-#include "base/alloc.h"
-#include "base/err.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_MAX = 1 << 16 };
-
-/* Time that an activity (activity.h) has. */
-struct did {
-    int64_t ns;
-    uint64_t looks;
-    double variance; /* ns² at 95 % */
-    int64_t calls;   /* ns of idle time in calls that were made for it, in no ns */
-    int64_t copies;  /* ns of copies on the GPU, of the session */
-};
-
-/* The host's own time at a line, and in launches there. */
-struct line {
-    uint32_t place;
-    int64_t ns, by_cause[IDLE_CAUSES];
-    uint64_t looks;
-    double variance; /* ns² at 95 % */
-    struct idle_longest longest;
-    int64_t most;   /* ns of the row with most of it */
-    uint32_t doing; /* of that row, as all below */
-    enum idle_cause main;
-    bool inherited;
-    struct did did[ACTIVITIES];
-    enum idle_activity activity; /* the one with at least half of the time */
-    struct did stuck;            /* of the time, that in which the thread could not run */
-};
-
-/* An activity at all lines that have no finding for it. */
-struct spread {
-    struct did did;
-    uint32_t place;              /* with most of it */
-    struct idle_longest longest; /* gap of that place */
-    int64_t most;
-    uint64_t lines;
-};
-
-struct lines {
-    struct line *items; /* owned: those that are worth a finding */
-    size_t count;
-    uint32_t *at; /* owned: by place, the item + 1 */
-    int64_t none[IDLE_CAUSES][IDLE_REASONS];
-    struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
-    struct spread spread[ACTIVITIES];
-    struct idle_longest ended_longest[IDLE_CAUSES], rest_longest[IDLE_CAUSES];
-};
-
-/* ---- lines ------------------------------------------------------------------------------- */
-
-/* A storm of launches is reported as such. */
-static bool is_host(const struct insights *to, uint32_t cause)
-{
-    bool storm = false;
-    for (size_t i = 0; i < to->count; i++)
-        storm |= !strcmp(to->items[i].rule->id, "launch_storm");
-    return cause == IDLE_LATE || cause == IDLE_NOTHING || (cause == IDLE_SLOW && !storm);
-}
-
-static struct line *line_of(struct lines *l, uint32_t place)
-{
-    if (!l->at[place]) {
-        l->items[l->count] = (struct line){.place = place};
-        l->at[place] = (uint32_t)++l->count;
-    }
-    return &l->items[l->at[place] - 1];
-}
-
-static void add_row(struct lines *l, const struct idle_row *r)
-{
-    struct line *to = line_of(l, r->place);
-    to->ns = cells_sum(to->ns, r->ns);
-    to->by_cause[r->cause] = cells_sum(to->by_cause[r->cause], r->ns);
-    to->looks += r->looks;
-    idle_longest_put(&to->longest, &r->longest, 0);
-    if (r->half_width != CELL_NULL)
-        to->variance += (double)r->half_width * (double)r->half_width;
-    if (r->ns > to->most) {
-        to->most = r->ns;
-        to->doing = r->doing;
-        to->main = (enum idle_cause)r->cause;
-        to->inherited = r->inherited;
-    }
-}
-
-/* True for states in which the line is not what has to be changed. */
-static bool is_stuck(uint32_t doing)
-{
-    return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE ||
-           IDLE_DOING_STATE(doing) == IDLE_WAITS_FOR_GIL;
-}
-
-static void add_did(struct did *d, const struct idle_line *r)
-{
-    d->ns = cells_sum(d->ns, r->estimated);
-    d->looks += r->looks;
-}
-
-static struct did *did_of(const struct model *m, struct lines *l, const uint8_t *nodes,
-                          uint32_t node)
-{
-    uint32_t at = nodes[node] ? l->at[stacks_node_at(&m->stacks, node)->place] : 0;
-    return at ? &l->items[at - 1].did[nodes[node]] : NULL;
-}
-
-/* Adds what an activity costs besides the host's own time: its stacks are those of calls that
- * waited, and of copies. A checkpoint copies what it writes. */
-static void add_made_for(const struct model *m, struct lines *l, const uint8_t *nodes)
-{
-    for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
-        const struct idle_line *r = keyed_at(&m->idle.lines.rows, i);
-        struct did *d = r->node && r->cause <= IDLE_CODE ? did_of(m, l, nodes, r->node) : NULL;
-        if (d)
-            d->calls = cells_sum(d->calls, r->exact);
-    }
-    for (size_t i = 1; i < m->work.items.count; i++) {
-        const struct work *w = sum_work_item(&m->work, i);
-        struct did *d = w->kind < WORK_KERNEL ? did_of(m, l, nodes, w->stack) : NULL;
-        if (d)
-            d->copies = cells_sum(d->copies, w->time);
-    }
-}
-
-/* Adds what the host did at each line, and the time of the line's main state. */
-static int add_activities(const struct model *m, const struct insights *to, struct lines *l)
-{
-    uint8_t *nodes = idle_activity_list(m);
-    for (size_t i = 1; nodes && i < m->idle.lines.rows.count; i++) {
-        const struct idle_line *r = keyed_at(&m->idle.lines.rows, i);
-        uint32_t at = r->node ? l->at[stacks_node_at(&m->stacks, r->node)->place] : 0;
-        if (!at || !r->looks || r->flags & IDLE_ENDED_BY || !is_host(to, r->cause))
-            continue;
-        struct line *line = &l->items[at - 1];
-        if (nodes[r->node])
-            add_did(&line->did[nodes[r->node]], r);
-        if (is_stuck(r->doing) && IDLE_DOING_STATE(r->doing) == IDLE_DOING_STATE(line->doing))
-            add_did(&line->stuck, r);
-    }
-    if (nodes)
-        add_made_for(m, l, nodes);
-    int rc = nodes ? 0 : GPUFL_E_NOMEM;
-    mem_free(nodes);
-    return rc;
-}
-
-/* Says how well a part of a line's time is known. True: it is half of the time. */
-static bool judge(const struct line *l, struct did *d)
-{
-    if (!d->looks || d->looks > l->looks)
-        return false;
-    double share = cells_share((double)d->ns, (double)l->ns),
-           half = idle_lines_half_width(d->looks, l->looks) * (double)l->ns;
-    d->variance = share * share * l->variance + half * half;
-    return 2 * (double)d->ns >= (double)l->ns;
-}
-
-/* Finds what has half of a line's time. */
-static void judge_activities(struct line *l)
-{
-    for (int a = 1; a < ACTIVITIES; a++)
-        if (judge(l, &l->did[a]))
-            l->activity = (enum idle_activity)a;
-    if (!judge(l, &l->stuck))
-        l->stuck = (struct did){0};
-}
-
-/* Adds the activities of a line that its finding does not name. */
-static void add_spread(struct lines *l, const struct line *line, bool kept)
-{
-    for (int a = 1; a < ACTIVITIES; a++) {
-        const struct did *d = &line->did[a];
-        struct spread *s = &l->spread[a];
-        if (!d->ns || (kept && line->activity == (enum idle_activity)a))
-            continue;
-        s->did.ns = cells_sum(s->did.ns, d->ns);
-        s->did.looks += d->looks;
-        s->did.variance += d->variance;
-        s->did.calls = cells_sum(s->did.calls, d->calls);
-        s->did.copies = cells_sum(s->did.copies, d->copies);
-        s->lines++;
-        if (d->ns > s->most) {
-            s->most = d->ns;
-            s->place = line->place;
-            s->longest = line->longest;
-        }
-    }
-}
-
-/* Keeps the lines that are worth a finding. */
-static void keep(const struct model *m, struct lines *l)
-{
-    size_t kept = 0;
-    int64_t wall = sum_steps_time(m);
-    for (size_t i = 0; i < l->count; i++) {
-        struct line *line = &l->items[i];
-        int64_t ns = sum_idle_of_run(m, line->ns);
-        bool is_kept = ns <= wall && insight_is_share(m, ns, INSIGHT_line_idle, 100);
-        judge_activities(line);
-        add_spread(l, line, is_kept);
-        l->at[line->place] = 0;
-        if (is_kept) {
-            l->items[kept++] = *line;
-            l->at[line->place] = (uint32_t)kept;
-        }
-    }
-    l->count = kept;
-}
-
-static void drop(struct lines *l)
-{
-    mem_free(l->items);
-    mem_free(l->at);
-}
-
-/* The caller drops the lines in each case. */
-static int find_lines(const struct model *m, const struct insights *to, struct lines *l)
-{
-    struct idle_table t;
-    *l = (struct lines){0};
-    int rc = idle_table_make(m, &t);
-    l->items = rc ? NULL : mem_array(t.lines + 1, sizeof *l->items);
-    l->at = rc ? NULL : mem_array(m->stacks.places.count + 1, sizeof *l->at);
-    rc = rc || (l->items && l->at) ? rc : GPUFL_E_NOMEM;
-    for (size_t i = 0; !rc && i < t.count; i++) {
-        const struct idle_row *r = &t.rows[i];
-        const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
-        if (!p)
-            l->none[r->cause][r->reason] = cells_sum(l->none[r->cause][r->reason], r->ns);
-        else if (p->mark)
-            continue;
-        else if (r->ended_by && r->ns > l->ended[r->cause].part) {
-            l->ended[r->cause] = (struct insight_heaviest){.place = r->place, .part = r->ns};
-            l->ended_longest[r->cause] = r->longest;
-        } else if (!r->ended_by && is_host(to, r->cause))
-            add_row(l, r);
-    }
-    rc = rc ? rc : add_activities(m, to, l);
-    if (!rc)
-        keep(m, l);
-    for (size_t i = 0; !rc && i < t.count; i++)
-        if (t.rows[i].reason != IDLE_SHARED && (t.rows[i].ended_by || !l->at[t.rows[i].place]))
-            idle_longest_put(&l->rest_longest[t.rows[i].cause], &t.rows[i].longest, 0);
-    idle_table_fini(&t);
-    return rc;
-}
 
 /* How often an activity began, and when: one that ends with the start of a run costs it once. Input
  * comes at every step; where nothing else is seen between, its steps are one stretch. */
@@ -275,7 +30,7 @@ static void put_stretches(const struct model *m, enum idle_activity a, struct bu
 }
 
 /* Says what calls and copies for it cost besides, where they are worth a word. */
-static int64_t put_made_for(const struct model *m, struct insight *i, const struct did *d,
+static int64_t put_made_for(const struct model *m, struct insight *i, const struct host_did *d,
                             struct buf *out)
 {
     char a[UNITS_TEXT];
@@ -295,7 +50,7 @@ static int64_t put_made_for(const struct model *m, struct insight *i, const stru
 
 /* Says what the host did, and takes the step that helps. of: the time of which d is a part. */
 static void put_activity(const struct model *m, struct insight *i, enum idle_activity a,
-                         const struct did *d, int64_t of, struct buf *out)
+                         const struct host_did *d, int64_t of, struct buf *out)
 {
     const struct activity_text *t = idle_activity_text(a);
     char b[UNITS_TEXT], c[UNITS_TEXT], e[UNITS_TEXT];
@@ -315,7 +70,7 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
 
 /* Says for how much of the line's time its thread could not run. Only that can be given back by
  * the step. */
-static void put_stuck(const struct model *m, struct insight *i, const struct line *l,
+static void put_stuck(const struct model *m, struct insight *i, const struct host_line *l,
                       const char *was, const char *next, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -333,7 +88,7 @@ static void put_stuck(const struct model *m, struct insight *i, const struct lin
 }
 
 /* What the thread did at the line, as a sentence; nothing where it ran, or nobody knows. */
-static void put_doing(const struct model *m, struct insight *i, const struct line *l,
+static void put_doing(const struct model *m, struct insight *i, const struct host_line *l,
                       struct buf *out)
 {
     const char *call = idle_doing_call(l->doing);
@@ -355,7 +110,7 @@ static void put_doing(const struct model *m, struct insight *i, const struct lin
         buf_str(out, " The thread that launched runs no Python; this one waited for it.");
 }
 
-static uint32_t causes_of(const struct line *l)
+static uint32_t causes_of(const struct host_line *l)
 {
     uint32_t causes = 0;
     for (int c = 0; c < IDLE_CAUSES; c++)
@@ -363,7 +118,7 @@ static uint32_t causes_of(const struct line *l)
     return causes;
 }
 
-static int say_line(const struct model *m, struct insight *i, const struct line *l)
+static int say_line(const struct model *m, struct insight *i, const struct host_line *l)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct buf text;
@@ -397,12 +152,12 @@ static int say_line(const struct model *m, struct insight *i, const struct line 
 
 /* One finding a line. nothing: of lines with most of their time in the longest gaps, or of the
  * others. */
-static int add_lines(const struct model *m, const struct lines *l, const char *rule, bool nothing,
-                     struct insights *to)
+static int add_lines(const struct model *m, const struct host_lines *l, const char *rule,
+                     bool nothing, struct insights *to)
 {
     int rc = 0;
     for (size_t k = 0; !rc && k < l->count; k++) {
-        const struct line *line = &l->items[k];
+        const struct host_line *line = &l->items[k];
         struct insight *i;
         if ((line->main == IDLE_NOTHING) != nothing)
             continue;
@@ -423,10 +178,10 @@ static int add_lines(const struct model *m, const struct lines *l, const char *r
 
 /* One finding for an activity that no line's finding names, where all lines together have enough
  * of it. */
-static int add_everywhere(const struct model *m, const struct lines *l, enum idle_activity a,
+static int add_everywhere(const struct model *m, const struct host_lines *l, enum idle_activity a,
                           struct insights *to)
 {
-    const struct spread *s = &l->spread[a];
+    const struct host_spread *s = &l->spread[a];
     const struct activity_text *t = idle_activity_text(a);
     int64_t of_run = sum_idle_of_run(m, s->did.ns);
     struct insight *i;
@@ -462,7 +217,8 @@ static int add_everywhere(const struct model *m, const struct lines *l, enum idl
 
 /* What findings by line leave of a cause. Time of which nobody knows whose it was is not told as
  * the host's. */
-static struct insight_idle rest_of(const struct model *m, const struct lines *l, enum idle_cause c)
+static struct insight_idle rest_of(const struct model *m, const struct host_lines *l,
+                                   enum idle_cause c)
 {
     struct insight_idle rest = insight_idle_of(m, c);
     int64_t told = l->none[c][IDLE_SHARED];
@@ -474,7 +230,7 @@ static struct insight_idle rest_of(const struct model *m, const struct lines *l,
 }
 
 /* others: there are findings of lines with the same cause. */
-static void put_gaps(const struct model *m, const struct lines *l, enum idle_cause c,
+static void put_gaps(const struct model *m, const struct host_lines *l, enum idle_cause c,
                      const struct insight_idle *idle, bool others, struct buf *out)
 {
     char a[UNITS_TEXT];
@@ -511,7 +267,7 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
 }
 
 /* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */
-static int add_rest(const struct model *m, const struct lines *l, const char *rule,
+static int add_rest(const struct model *m, const struct host_lines *l, const char *rule,
                     enum idle_cause c, const char *title, struct insights *to)
 {
     struct insight_idle idle = rest_of(m, l, c);
@@ -553,14 +309,14 @@ static int add_rest(const struct model *m, const struct lines *l, const char *ru
 
 int insight_late_launch(const struct model *m, struct insights *to)
 {
-    struct lines l;
-    int rc = find_lines(m, to, &l);
+    struct host_lines l;
+    int rc = host_lines_find(m, to, &l);
     rc = rc ? rc : add_lines(m, &l, "late_launch", false, to);
     struct insight_idle late = rest_of(m, &l, IDLE_LATE);
     if (!rc && late.gaps >= INSIGHT_late_gaps &&
         insight_is_share(m, late.time, INSIGHT_late_idle, 100))
         rc = add_rest(m, &l, "late_launch", IDLE_LATE, "Late launches", to);
-    drop(&l);
+    host_lines_drop(&l);
     return rc;
 }
 
@@ -575,8 +331,8 @@ int insight_idle_cause(const struct model *m, struct insights *to)
         {IDLE_CODE, "Loading code"},
         {IDLE_OTHER, "Another process on the GPU"},
     };
-    struct lines l;
-    int rc = find_lines(m, to, &l);
+    struct host_lines l;
+    int rc = host_lines_find(m, to, &l);
     rc = rc ? rc : add_lines(m, &l, "idle_cause", true, to);
     for (int a = 1; !rc && a < ACTIVITIES; a++)
         rc = add_everywhere(m, &l, (enum idle_activity)a, to);
@@ -590,6 +346,6 @@ int insight_idle_cause(const struct model *m, struct insights *to)
         if (rest.gaps && insight_is_share(m, rest.time, INSIGHT_idle_share, 100))
             rc = add_rest(m, &l, "idle_cause", causes[i].cause, causes[i].title, to);
     }
-    drop(&l);
+    host_lines_drop(&l);
     return rc;
 }

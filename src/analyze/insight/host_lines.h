@@ -1,0 +1,60 @@
+/* host_lines.h - idle time that is the host's own, by line, and what the host did there.
+ *
+ * A line is listed where its time is worth a finding; what the host did at all other lines is
+ * summed by activity. Owner's thread. */
+#ifndef GPUFL_ANALYZE_INSIGHT_HOST_LINES_H
+#define GPUFL_ANALYZE_INSIGHT_HOST_LINES_H
+
+#include "analyze/insight/insight.h"
+#include "analyze/model/idle/table.h"
+
+/* Time that an activity (activity.h) has. */
+struct host_did {
+    int64_t ns;
+    uint64_t looks;
+    double variance; /* ns² at 95 % */
+    int64_t calls;   /* ns of idle time in calls that were made for it, in no ns */
+    int64_t copies;  /* ns of copies on the GPU, of the session */
+};
+
+/* The host's own time at a line, and in launches there. */
+struct host_line {
+    uint32_t place;
+    int64_t ns, by_cause[IDLE_CAUSES];
+    uint64_t looks;
+    double variance; /* ns² at 95 % */
+    struct idle_longest longest;
+    int64_t most;   /* ns of the row with most of it */
+    uint32_t doing; /* of that row, as all below */
+    enum idle_cause main;
+    bool inherited;
+    struct host_did did[ACTIVITIES];
+    enum idle_activity activity; /* the one with at least half of the time */
+    struct host_did stuck;       /* of the time, that in which the thread could not run */
+};
+
+/* An activity at all lines that have no finding for it. */
+struct host_spread {
+    struct host_did did;
+    uint32_t place;              /* with most of it */
+    struct idle_longest longest; /* gap of that place */
+    int64_t most;
+    uint64_t lines;
+};
+
+struct host_lines {
+    struct host_line *items; /* owned: those that are worth a finding */
+    size_t count;
+    uint32_t *at; /* owned: by place, the item + 1 */
+    int64_t none[IDLE_CAUSES][IDLE_REASONS];
+    struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
+    struct host_spread spread[ACTIVITIES];
+    struct idle_longest ended_longest[IDLE_CAUSES], rest_longest[IDLE_CAUSES];
+};
+
+/* Finds the lines; of `to` the findings that are there already count, such as a storm of launches.
+ * 0 or GPUFL_E_NOMEM. The caller drops the lines in each case. */
+int host_lines_find(const struct model *m, const struct insights *to, struct host_lines *l);
+void host_lines_drop(struct host_lines *l);
+
+#endif

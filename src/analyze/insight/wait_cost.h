@@ -1,0 +1,32 @@
+/* wait_cost.h - what the calls of a line cost, for findings about waits and about allocations.
+ * Owner's thread. */
+#ifndef GPUFL_ANALYZE_INSIGHT_WAIT_COST_H
+#define GPUFL_ANALYZE_INSIGHT_WAIT_COST_H
+
+#include "analyze/insight/insight.h"
+
+/* The calls of a line that wait for the GPU: allocating and loading code only take time. */
+struct wait_cost {
+    uint64_t calls;
+    uint64_t sure;       /* those of them that wait by themselves */
+    int64_t ns;          /* ns blocked in them: at most what the line was blocked */
+    int64_t idle;        /* ns that GPUs were idle because of them, all devices */
+    int64_t lead;        /* ns less that GPUs would be idle without them; idle at least */
+    int64_t least;       /* … by a careful replay; CELL_NULL: unknown */
+    enum wait_call most; /* the kind with most of it */
+    uint64_t most_calls;
+};
+
+/* The most that calls of a line could give back: GPU time that was idle because of these calls,
+ * and not more than was spent in them. idle: of all devices. */
+int64_t wait_cost_gives_back(const struct model *m, int64_t idle, int64_t blocked);
+
+void wait_cost_put_facts(const struct model *m, const struct wait_line *l,
+                         const struct wait_cost *w, struct insight *i);
+
+/* A wait in a framework's own thread, or where the program has no names, has no line that a
+ * person can change. Says where the wait is, and names another next step. */
+void wait_cost_tell_library(const struct model *m, const struct wait_line *l, struct insight *i,
+                            struct buf *out);
+
+#endif
