@@ -1,28 +1,33 @@
 """longest.py GPUFL ROOT - the place of every finding on the timeline, of every recorded session of the repository: read
 from the report, and found again in the log by this file's own reading of it. A finding about waits or copies names the
-longest one of its line; a finding about idle time names a gap of the GPU from the end of its work to the next."""
+longest one of its line; a finding about idle time names the gap with the longest part of its cause and line."""
 import collections
+import fnmatch
+import functools
 import glob
 import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 
+from idle_gaps import Gaps
+
 gpufl, root = sys.argv[1:3]
-TIMES = {"start", "time"}
-DELTAS = {"correlation", "scope", "stack", "graph_node", "external_id", "launches"}
 WORK = ("kernel", "memcpy", "memset", "graph_run")
 WAITS = ("wait", "sync")
-COPY, SMALL, PAGEABLE, PYTHON, EVENTS = 5, 16 << 10, 1, 2, WORK + WAITS
+COPY, SMALL, PAGEABLE, PYTHON = 5, 16 << 10, 1, 2
+with open(f"{root}/schema/records.def") as schema:
+    DIFFERENCES = set(re.findall(r"^COLUMN\((\w+), (\w+), (?:TIME|DELTA),", schema.read(), re.M))
 
 
 def column(name, kind, value, rows):
-    """docs/format.md: a value is that of every row, an array has times and some ids as differences."""
+    """docs/format.md: a value is that of every row, an array has some columns as differences."""
     if not isinstance(value, list):
         return [value] * rows
-    if name not in TIMES and not (name in DELTAS and kind in EVENTS):
+    if (kind, name) not in DIFFERENCES:
         return value
     known = itertools.accumulate(v for v in value if v is not None)
     return [None if v is None else next(known) for v in value]
@@ -33,7 +38,7 @@ SEQUENCES = ("elementwise_chains", "attention_pieces")  # from their first kerne
 
 class Log:
     def __init__(self, folder):
-        self.rows, self.names, self.start = collections.defaultdict(list), {}, None
+        self.rows, self.names, self.lines, self.start = collections.defaultdict(list), {}, {}, None
         for path in sorted(glob.glob(f"{folder}/*.log.gz")):
             with gzip.open(path, "rt") as file:
                 for line in file:
@@ -44,6 +49,7 @@ class Log:
         for row in self.rows["symbol"]:
             self.symbols[row["frame"]].append(row)
         self.devices = {row["id"]: row["device"] for row in self.rows["stream"]}
+        self.modules = {row["id"]: os.path.basename(self.names.get(row["path"], "")) for row in self.rows["module"]}
 
     def take(self, line):
         kind, rows = line.pop("type"), line.pop("rows", 0)
@@ -65,24 +71,23 @@ class Log:
                 yield self.names.get(row.get("file")), row.get("line")
             stack = self.stacks[stack]["parent"]
 
-    def line_of(self, row, files):
-        """The innermost place in the program's own files."""
-        return next((place for place in self.places(row.get("stack") or 0) if place[0] in files), None)
+    def place_in_library(self, stack):
+        """Of a stack without a line of the program: its innermost line of Python, else its innermost named function."""
+        named, python = None, None
+        while stack and not python:
+            frame = self.frames[self.stacks[stack]["frame"]]
+            python = (self.names.get(frame["file"]), frame["line"]) if frame["kind"] == PYTHON else None
+            for row in sorted(self.symbols[frame["id"]], key=lambda row: row["level"]):
+                named = named or (self.modules.get(frame["module"]), self.names.get(row["function"]))
+            stack = self.stacks[stack]["parent"]
+        return python or named
 
-    def gaps(self):
-        """Begin and length of each time between a device's works in which it had none."""
-        works = collections.defaultdict(list)
-        for kind in WORK:
-            for row in self.rows[kind]:
-                works[self.devices.get(row.get("stream"))].append((row["start"], row["start"] + row["duration"]))
-        found = set()
-        for rows in works.values():
-            end = None
-            for begin, until in sorted(rows):
-                if end is not None and begin > end:
-                    found.add((end, begin - end))
-                end = until if end is None else max(end, until)
-        return found
+    def line_of(self, row, files):
+        """The innermost place in the program's own files, which are the same at each call."""
+        stack = row.get("stack") or 0
+        if stack not in self.lines:
+            self.lines[stack] = next((place for place in self.places(stack) if place[0] in files), None)
+        return self.lines[stack]
 
 
 def copies(log, files, line, memory):
@@ -114,13 +119,132 @@ def candidates(log, finding, files):
     return [row for row in waits if log.line_of(row, files) == line] if finding["line"] else waits
 
 
-def check(log, finding, files):
+STATES = {"No core for the thread that launches": 2, "Waiting for the interpreter's lock (GIL)": 4}
+BY_CAUSE = {"Late launches": "late_launch", "Nothing submitted": "nothing_submitted", "Work held up by other work": "queued",
+            "Loading code": "code", "Another process on the GPU": "other_process"}
+HOST = {"late_launch", "nothing_submitted", "slow_launches"}
+FROM_DATA = "/cupy/_creation/from_data.py"
+
+
+class Activities:
+    """What the host was busy with by its stack: activity.def."""
+
+    def __init__(self, path):
+        with open(path) as file:
+            text = file.read()
+        self.titles = {title: name for name, title in re.findall(r'^ACTIVITY\((\w+), "([^"]+)"', text, re.M)}
+        self.frames = re.findall(r'^ACTIVITY_FRAME\((\w+), "([^"]*)", "([^"]*)"', text, re.M)
+
+    def of(self, log, stack):
+        """That of the innermost frame that has one; where compilers call each other, of the outermost."""
+        found = None
+        while stack:
+            frame = log.frames[log.stacks[stack]["frame"]]
+            one = self.of_frame(log, frame)
+            found = one if one and (not found or (one.startswith("COMPILE") and found.startswith("COMPILE"))) else found
+            stack = log.stacks[stack]["parent"]
+        return found
+
+    def of_frame(self, log, frame):
+        python = frame["kind"] == PYTHON
+        functions = [frame.get("function")] if python else [row.get("function") for row in log.symbols[frame["id"]]]
+        file = log.names.get(frame["file"], "") if python else ""
+        for name, of_file, of_function in self.frames:
+            if bool(of_file) == python and (not of_file or fnmatch.fnmatchcase(file, of_file)):
+                if any(fnmatch.fnmatchcase(log.names.get(one, ""), of_function) for one in functions):
+                    return name
+        return None
+
+
+class Places:
+    """Which gap a finding about idle time has to name."""
+
+    def __init__(self, log, report, files, activities):
+        begins = log.start + report["steps"]["start_up_ns"] if report["steps"]["share_of"] == "steady_part" else None
+        self.log, self.files, self.activities, self.gaps = log, files, activities, Gaps(log, begins)
+        self.storm = any(one["id"] == "launch_storm" for one in report["insights"])
+        self.kept = {(one["file"], one["line"]) for one in report["insights"] if "half_width_ns" in one["evidence"]}
+        self.did = {}
+
+    def line(self, stack):
+        return self.log.line_of({"stack": stack}, self.files)
+
+    def is_at(self, finding, part):
+        place = (finding["file"], finding["line"]) if finding["line"] else (finding["place"], finding["symbol"])
+        return (self.line(part.stack) or self.log.place_in_library(part.stack)) == place
+
+    def activity(self, part):
+        if part.stack not in self.did:
+            self.did[part.stack] = self.activities.of(self.log, part.stack)
+        return self.did[part.stack]
+
+    def is_staged(self, finding, part):
+        frame = self.log.frames[self.log.stacks[part.stack]["frame"]]
+        file = self.log.names.get(frame["file"], "")
+        here = (file, frame.get("line")) == (finding["file"], finding["line"])
+        return frame["kind"] == PYTHON and (here or file.endswith(FROM_DATA))
+
+    def of_line(self, finding, parts):
+        """The host's own time at a line: all of it, or what it did there, or the state that its thread was in."""
+        causes = HOST - ({"slow_launches"} if self.storm else set())
+        rows = [part for part in parts if part.cause in causes and not part.ended]
+        title = finding["title"].split(" @ ")[0]
+        if finding["id"] == "pageable_copies":
+            return [part for part in rows if part.look and part.cause != "slow_launches" and self.is_staged(finding, part)]
+        if title in self.activities.titles:
+            return [part for part in rows if part.look and self.activity(part) == self.activities.titles[title]]
+        if title in STATES:
+            return [part for part in rows if part.look and part.stack and part.look["state"] == STATES[title]]
+        return rows
+
+    def candidates(self, finding):
+        """(ns, gap) of all parts that are the finding's."""
+        gaps, here = self.gaps, []
+        if finding["place"]:
+            here = [part for part in gaps.parts if part.stack and self.is_at(finding, part)]
+        title = finding["title"].split(" @ ")[0]
+        if finding["id"] in ("launch_storm", "broken_graphs"):
+            rows = [(part.ns, part.gap) for part in here if part.cause == "slow_launches"]
+            more = gaps.by_cause["back_to_back"] if finding["id"] == "launch_storm" else []
+            return rows or gaps.by_cause["slow_launches"] + more
+        if finding["place"] and not finding["ended_by"]:
+            return [(part.ns, part.gap) for part in self.of_line(finding, here)]
+        if title in STATES:
+            return [(part.ns, part.gap) for part in gaps.parts
+                    if part.look and part.stack and part.look["state"] == STATES[title]]
+        cause = BY_CAUSE[title]
+        if finding["place"]:
+            return [(part.ns, part.gap) for part in here if part.cause == cause and part.ended]
+        parts = [part for part in gaps.parts if part.cause == cause]
+        rest = [part for part in parts if part.ended or self.line(part.stack) not in self.kept]
+        return gaps.by_cause[cause] if len(rest) == len(parts) else [(part.ns, part.gap) for part in rest]
+
+
+EDGES = {"before_first", "after_last", "start_up", "engine"}  # what lies before, after and beside the work
+
+
+def check_causes(places, report):
+    """Every cause's time is the sum of its parts of the log's gaps."""
+    for row in report["idle"]["causes"]:
+        found = sum(ns for ns, _ in places.gaps.by_cause[row["cause"]])
+        assert row["cause"] in EDGES or found == row["idle_ns"], f"{row['cause']}: {row['idle_ns']} ns, in the log {found}"
+
+
+def check_gap(places, finding, begin, end, what):
+    rows = places.candidates(finding)
+    assert rows, f"{what}: no gap of the log is its"
+    most = max(ns for ns, _ in rows)
+    longest = {gap for ns, gap in rows if ns == most}
+    assert (begin, end) in longest, f"{what}: {most} ns of {[(one.start, one.end - one.start) for one in longest]} is longer"
+
+
+def check(log, finding, files, places):
     evidence = finding["evidence"]
     begin, length = log.start + evidence["longest_start_ns"], evidence["longest_ns"]
     rows = candidates(log, finding, files)
-    what = f"{finding['id']} at {finding['place']}: {length} ns from {begin}"
+    what = f"{finding['id']} ({finding['title']}) at {finding['place']}: {length} ns from {begin}"
     if rows is None:
-        assert (begin, length) in log.gaps(), f"{what}: no gap of the GPU's work"
+        check_gap(places(), finding, begin, begin + length, what)
         return
     if finding["id"] in SEQUENCES:
         assert any(row["start"] == begin and row["duration"] <= length for row in rows), f"{what}: no kernel begins there"
@@ -137,20 +261,28 @@ def sessions():
 
 
 def main():
-    rules, placed, left = collections.Counter(), 0, []
+    rules, wrong, placed, left = collections.Counter(), [], 0, []
+    activities = Activities(f"{root}/src/analyze/model/idle/activity.def")
     for folder in sorted(set(sessions())):
         done = subprocess.run([gpufl, "report", "--json", folder], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        findings = json.loads(done.stdout)["insights"]
-        files = {finding["file"] for finding in findings if finding["file"] and not finding["in_library"]}
+        report = json.loads(done.stdout)
+        files = {finding["file"] for finding in report["insights"] if finding["file"] and not finding["in_library"]}
         log = Log(folder)
-        for finding in findings:
+        places = functools.cache(lambda: Places(log, report, files, activities))
+        for finding in report["insights"]:
             if "longest_start_ns" in finding["evidence"]:
-                check(log, finding, files)
+                try:
+                    check(log, finding, files, places)
+                except AssertionError as error:
+                    wrong.append(f"{folder}: {error}")
                 rules[finding["id"]] += 1
                 placed += 1
             elif not finding["kernel"]:
                 left.append(f"{finding['id']} at {finding['place']} of {folder}")
+        if places.cache_info().currsize:
+            check_causes(places(), report)
+    assert not wrong, "\n".join(wrong)
     assert not left, f"without a place on the timeline: {left}"
     assert placed > 30 and len(rules) >= 6, f"too few findings to tell: {rules}"
     print(f"{placed} findings of {len(set(sessions()))} recorded sessions: {dict(rules)}")

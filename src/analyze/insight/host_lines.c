@@ -53,6 +53,7 @@ static void add_did(struct host_did *d, const struct idle_line *r)
 {
     d->ns = cells_sum(d->ns, r->estimated);
     d->looks += r->looks;
+    idle_longest_put(&d->longest, &r->longest, 0);
 }
 
 static struct host_did *did_of(const struct model *m, struct host_lines *l, const uint8_t *nodes,
@@ -140,7 +141,7 @@ static void add_spread(struct host_lines *l, const struct host_line *line, bool 
         if (d->ns > s->most) {
             s->most = d->ns;
             s->place = line->place;
-            s->longest = line->longest;
+            s->did.longest = d->longest;
         }
     }
 }

@@ -15,6 +15,7 @@ struct host_did {
     double variance; /* ns² at 95 % */
     int64_t calls;   /* ns of idle time in calls that were made for it, in no ns */
     int64_t copies;  /* ns of copies on the GPU, of the session */
+    struct idle_longest longest;
 };
 
 /* The host's own time at a line, and in launches there. */
@@ -36,8 +37,7 @@ struct host_line {
 /* An activity at all lines that have no finding for it. */
 struct host_spread {
     struct host_did did;
-    uint32_t place;              /* with most of it */
-    struct idle_longest longest; /* gap of that place */
+    uint32_t place; /* with most of it: did.longest is there */
     int64_t most;
     uint64_t lines;
 };

@@ -170,7 +170,10 @@ static int add_lines(const struct model *m, const struct host_lines *l, const ch
         insight_fact(i, "gpu_idle_ns", line->ns);
         insight_fact(i, "samples", (int64_t)line->looks);
         insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
-        insight_fact_longest(m, i, line->longest.start, line->longest.end);
+        const struct idle_longest *longest = line->activity ? &line->did[line->activity].longest
+                                             : line->stuck.looks ? &line->stuck.longest
+                                                                 : &line->longest;
+        insight_fact_longest(m, i, longest->start, longest->end);
         rc = say_line(m, i, line);
     }
     return rc;
@@ -196,7 +199,7 @@ static int add_everywhere(const struct model *m, const struct host_lines *l, enu
     i->place = s->place;
     insight_fact(i, "gpu_idle_ns", s->did.ns);
     insight_fact(i, "lines", (int64_t)s->lines);
-    insight_fact_longest(m, i, s->longest.start, s->longest.end);
+    insight_fact_longest(m, i, s->did.longest.start, s->did.longest.end);
     buf_str(&text, t->title);
     rc = insight_say(&i->title, &text);
     buf_str(&text, "The GPU sat idle for ");
@@ -286,9 +289,9 @@ static int add_rest(const struct model *m, const struct host_lines *l, const cha
     insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);
-    struct idle_longest longest = !others       ? idle.longest
-                                  : i->ended_by ? l->ended_longest[c]
-                                                : l->rest_longest[c];
+    struct idle_longest longest = i->ended_by ? l->ended_longest[c]
+                                  : others    ? l->rest_longest[c]
+                                              : idle.longest;
     insight_fact_longest(m, i, longest.start, longest.end);
     if (c == IDLE_OTHER)
         i->next = insight_alone;

@@ -133,9 +133,10 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     insight_fact(i, "gpu_floor_ns", s.floor);
     insight_fact(i, "gpu_idle_ns", cells_sum(slow.all, between.all));
     idle_longest_put(&slow.longest, &between.longest, 0);
+    rc = i->place ? storm_lines_longest(m, i->place, &slow.longest) : 0;
     insight_fact_longest(m, i, slow.longest.start, slow.longest.end);
     buf_printf(&text, "Tiny kernels × %llu, launched one by one", (unsigned long long)s.tiny);
-    rc = insight_say(&i->title, &text);
+    rc = rc ? rc : insight_say(&i->title, &text);
     buf_printf(&text, "%s launches of kernels that take %s on average",
                units_count(a, (int64_t)s.tiny), units_time(b, s.time / (int64_t)s.tiny));
     put_lines(m, &launcher, &lines, cells_sum(slow.all, between.all), &text);

@@ -23,9 +23,8 @@ struct state {
 /* Idle time in which the thread was in the state. */
 struct sum {
     uint64_t samples;
-    int64_t ns, all;             /* all: of the idle time, by samples or not */
-    int64_t most;                /* ns of the line with most of it */
-    struct idle_longest longest; /* gap of that line */
+    int64_t ns, all; /* all: of the idle time, by samples or not */
+    struct idle_longest longest;
 };
 
 static struct sum sum_up(const struct model *m, const struct state *s)
@@ -40,10 +39,7 @@ static struct sum sum_up(const struct model *m, const struct state *s)
             continue;
         sum.ns = cells_sum(sum.ns, l->estimated);
         sum.samples += l->looks;
-        if (l->estimated > sum.most) {
-            sum.most = l->estimated;
-            sum.longest = l->longest;
-        }
+        idle_longest_put(&sum.longest, &l->longest, 0);
     }
     return sum;
 }

@@ -61,6 +61,19 @@ int storm_lines_find(const struct model *m, struct storm_lines *out)
     return rc;
 }
 
+int storm_lines_longest(const struct model *m, uint32_t place, struct idle_longest *longest)
+{
+    struct idle_longest of_line = {0};
+    struct idle_table t;
+    int rc = idle_table_make(m, &t);
+    for (size_t i = 0; !rc && i < t.lines; i++)
+        if (t.rows[i].cause == IDLE_SLOW && t.rows[i].place == place)
+            idle_longest_put(&of_line, &t.rows[i].longest, 0);
+    idle_table_fini(&t);
+    *longest = of_line.part > 0 ? of_line : *longest;
+    return rc;
+}
+
 int64_t storm_line_half_width(const struct storm_line *l)
 {
     return l->ended > l->ns / 2 ? CELL_NULL : cells_whole(sqrt(l->variance));

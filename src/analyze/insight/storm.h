@@ -25,6 +25,10 @@ struct storm_lines {
 /* Finds the lines. 0 or GPUFL_E_NOMEM. */
 int storm_lines_find(const struct model *m, struct storm_lines *out);
 
+/* The gap with the longest time before a slow launch at the place; leaves *longest where there is
+ * none. 0 or GPUFL_E_NOMEM. */
+int storm_lines_longest(const struct model *m, uint32_t place, struct idle_longest *longest);
+
 /* The half width of the line's part at 95 %, ns; CELL_NULL: unknown, most of it has no looks. */
 int64_t storm_line_half_width(const struct storm_line *l);
 
