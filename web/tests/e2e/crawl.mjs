@@ -4,7 +4,13 @@
 /** Nothing is on its way any more. */
 export async function rest(page) {
   await page.waitForFunction(() => document.querySelector("main h1, main h2, main form") && !document.querySelector("main .skeleton"), undefined, { polling: 100 });
-  await page.waitForFunction(() => !document.querySelector(".tl-canvas") || (window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0), undefined, { polling: 100 });
+  await page.waitForFunction(() => {
+    const engine = window.gpuflTimeline;
+    if (!document.querySelector(".tl-canvas")) return true;
+    if (!(engine?.shown.rests > 0) || engine.shown.pending > 0) return false;
+    const [told, now] = [engine.shown.view, engine.scene.view]; // they differ from a movement until it has come to rest
+    return engine.shown.follow || (told.from === now.from && told.to === now.to);
+  }, undefined, { polling: 100 });
 }
 
 /** Addresses of one page with other values are one page. */
