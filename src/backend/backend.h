@@ -330,7 +330,10 @@ struct trace_ops {
 
 struct devices; /* the backend's own */
 
-struct device_text { /* the strings behind device_row's name columns; NUL-terminated */
+/* The strings behind device_row's name columns; NUL-terminated. Sessions take devices with the same
+ * uuid for one, and those with the same pci where one of them has no uuid: an address that several
+ * devices share is left out where they have no uuid. */
+struct device_text {
     char name[128], uuid[96], vendor[16], pci[32], arch[32], driver[64];
 };
 

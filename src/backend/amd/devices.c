@@ -40,7 +40,31 @@ static int compare_places(const void *a, const void *b)
     const struct amd_device *x = a, *y = b;
     int order = ORDER(x->domain, y->domain);
     order = order ? order : ORDER(x->location, y->location);
-    return order ? order : ORDER(x->part, y->part);
+    order = order ? order : ORDER(x->part, y->part);
+    return order ? order : ORDER(x->number, y->number);
+}
+
+/* No GPU is at this place, which stands for one that the library did not tell. */
+static bool has_place(const struct amd_device *x)
+{
+    return x->domain || x->location;
+}
+
+static bool share_place(const struct amd_device *x, const struct amd_device *y)
+{
+    return x->domain == y->domain && x->location == y->location;
+}
+
+/* Older libraries do not number the parts of a GPU: those follow each other here, and get numbers
+ * in the library's order. */
+static void number_parts(struct devices *d)
+{
+    for (int i = 1; i < d->count; i++) {
+        const struct amd_device *before = &d->items[i - 1];
+        struct amd_device *x = &d->items[i];
+        if (has_place(x) && share_place(x, before) && x->part <= before->part)
+            x->part = before->part + 1;
+    }
 }
 
 static int enumerate(struct devices *d, struct err *e)
@@ -61,6 +85,7 @@ static int enumerate(struct devices *d, struct err *e)
     int now = d->smi->list(d->items, count);
     d->count = now < 0 ? 0 : now < count ? now : count; /* one may have vanished since */
     qsort(d->items, (size_t)d->count, sizeof *d->items, compare_places);
+    number_parts(d);
     return 0;
 }
 
@@ -167,6 +192,19 @@ static void tell_parts_apart(const struct devices *d, int index, struct device_t
         snprintf(text->name + m, sizeof text->name - m, " (%s)", parts);
 }
 
+/* The address on the bus, unless it is no device's own and no UUID tells the devices apart: then
+ * they would be taken for one. */
+static void put_address(const struct devices *d, int index, struct device_text *text)
+{
+    const struct amd_device *x = &d->items[index];
+    bool own = has_place(x);
+    for (int i = 0; i < d->count && !*text->uuid; i++)
+        own &= i == index || !share_place(x, &d->items[i]);
+    if (own)
+        snprintf(text->pci, sizeof text->pci, "%04x:%02x:%02x.%x", x->domain,
+                 x->location >> 8 & 0xff, x->location >> 3 & 31, x->location & 7);
+}
+
 static int devices_describe(struct devices *d, int index, struct device_row *row,
                             struct device_text *text)
 {
@@ -179,11 +217,10 @@ static int devices_describe(struct devices *d, int index, struct device_row *row
     row->id = row->name = row->uuid = row->vendor = row->pci = row->arch = row->driver = 0;
     row->index = index;
     snprintf(text->vendor, sizeof text->vendor, "amd");
-    snprintf(text->pci, sizeof text->pci, "%04x:%02x:%02x.%x", x->domain, x->location >> 8 & 0xff,
-             x->location >> 3 & 31, x->location & 7);
     amd_driver_version(text->driver, sizeof text->driver);
     d->smi->describe(x, row, text);
     tell_parts_apart(d, index, text);
+    put_address(d, index, text);
     if (!amd_driver_node(x->domain, x->location, &node))
         return 0;
     if (node.units)

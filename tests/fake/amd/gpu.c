@@ -35,6 +35,11 @@ int fake_script_is(const char *word)
     return s && !strcmp(s, word);
 }
 
+int fake_parts(void)
+{
+    return fake_script_is("parts") || fake_script_is("unnumbered") || fake_script_is("nameless");
+}
+
 unsigned fake_device_count(void)
 {
     int64_t now = fake_amd_control()->devices;
@@ -73,12 +78,12 @@ enum fake_result fake_ask(unsigned device, int optional)
         return FAKE_BROKEN;
     if (c->unloaded || (c->lost >> (device & 63) & 1))
         return FAKE_FILE; /* the files of a GPU that is gone */
-    return optional && device == 1 && !fake_script_is("parts") ? FAKE_NOT_SUPPORTED : FAKE_OK;
+    return optional && device == 1 && !fake_parts() ? FAKE_NOT_SUPPORTED : FAKE_OK;
 }
 
 uint64_t fake_place(unsigned device)
 {
-    uint64_t bus = fake_script_is("parts") ? 0x43 : 0x43 + device * 0x20;
+    uint64_t bus = fake_parts() ? 0x43 : 0x43 + device * 0x20;
     return UINT64_C(1) << 32 | bus << 8;
 }
 

@@ -8,6 +8,8 @@
  *   FAKE_AMD=denied      as for a user who may not open the devices
  *   FAKE_AMD=unknown     for a reason that the library does not name
  *   FAKE_AMD=parts       device 0 and 1 are parts of one GPU, in mode CPX with NPS4
+ *   FAKE_AMD=unnumbered  as parts, without the numbers of parts that older releases lack, too
+ *   FAKE_AMD=nameless    as unnumbered, and without UUIDs: nothing tells them apart
  *   FAKE_AMD=mi300       no edge sensor, no fan, no clock but those of the chiplets
  *   FAKE_AMD_CONTROL=F   a test changes what happens while the program runs: ../nvml_control.h */
 #ifndef GPUFL_TESTS_FAKE_AMD_GPU_H
@@ -58,6 +60,7 @@ enum fake_result {
 
 struct nvml_control *fake_amd_control(void);
 int fake_script_is(const char *word);
+int fake_parts(void); /* the devices are parts of one GPU */
 unsigned fake_device_count(void);
 enum fake_result fake_init(void);
 void fake_end(void);

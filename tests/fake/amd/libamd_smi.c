@@ -92,7 +92,9 @@ EXPORT int amdsmi_get_gpu_asic_info(amdsmi_handle device, void *asic)
 
 EXPORT int amdsmi_get_gpu_device_uuid(amdsmi_handle device, unsigned *size, char *text)
 {
-    unsigned n = fake_script_is("parts") ? 0 : number_of(device);
+    unsigned n = fake_parts() ? 0 : number_of(device);
+    if (fake_script_is("nameless"))
+        return AMDSMI_E_NOT_SUPPORTED;
     if (*size < AMDSMI_UUID_SIZE)
         return 41;
     snprintf(text, *size, "a1ff74a1-0000-1000-80b2-c3d4e5f6071%u", n);
@@ -208,13 +210,13 @@ EXPORT int amdsmi_get_gpu_metrics_info(amdsmi_handle device, void *metrics)
 
 EXPORT int amdsmi_get_gpu_compute_partition(amdsmi_handle device, char *text, uint32_t size)
 {
-    snprintf(text, size, "%s", fake_script_is("parts") ? "CPX" : "SPX");
+    snprintf(text, size, "%s", fake_parts() ? "CPX" : "SPX");
     return ask(device);
 }
 
 EXPORT int amdsmi_get_gpu_memory_partition(amdsmi_handle device, char *text, uint32_t size)
 {
-    snprintf(text, size, "%s", fake_script_is("parts") ? "NPS4" : "NPS1");
+    snprintf(text, size, "%s", fake_parts() ? "NPS4" : "NPS1");
     return ask(device);
 }
 

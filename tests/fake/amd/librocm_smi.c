@@ -65,7 +65,9 @@ EXPORT int rsmi_dev_name_get(uint32_t device, char *text, size_t size)
 
 EXPORT int rsmi_dev_unique_id_get(uint32_t device, uint64_t *id)
 {
-    *id = FAKE_UNIQUE + (fake_script_is("parts") ? 0 : device);
+    if (fake_script_is("nameless"))
+        return RSMI_E_NOT_SUPPORTED;
+    *id = FAKE_UNIQUE + (fake_parts() ? 0 : device);
     return RSMI_OK;
 }
 
@@ -123,13 +125,13 @@ EXPORT int rsmi_compute_process_info_by_device_get(uint32_t pid, uint32_t device
 
 EXPORT int rsmi_dev_compute_partition_get(uint32_t device, char *text, uint32_t size)
 {
-    snprintf(text, size, "%s", fake_script_is("parts") ? "CPX" : "SPX");
+    snprintf(text, size, "%s", fake_parts() ? "CPX" : "SPX");
     return ask(device);
 }
 
 EXPORT int rsmi_dev_memory_partition_get(uint32_t device, char *text, uint32_t size)
 {
-    snprintf(text, size, "%s", fake_script_is("parts") ? "NPS4" : "NPS1");
+    snprintf(text, size, "%s", fake_parts() ? "NPS4" : "NPS1");
     return ask(device);
 }
 #endif

@@ -269,6 +269,25 @@ TEST(parts_are_gpus_of_their_own)
     amd_devices_parts(devices, 0, parts, sizeof parts);
     assert_string_equal(parts, release->newer ? "CPX, memory NPS4" : "");
     assert_int_equal(strstr(text[0].name, "CPX") != NULL, release->newer);
+    assert_true(*text[0].pci && *text[1].pci); /* the UUID tells them apart */
+}
+
+/* Releases that do not number parts, and parts without a UUID: no text makes one device of two. */
+TEST(parts_without_names_are_not_one)
+{
+    struct device_row row;
+    struct device_text text[2];
+    reopen("unnumbered");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(amd_devices.describe(devices, i, &row, &text[i]), 0);
+    assert_string_not_equal(text[0].uuid, text[1].uuid);
+    reopen("nameless");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(amd_devices.describe(devices, i, &row, &text[i]), 0);
+        assert_int_equal(row.index, i);
+        assert_string_equal(text[i].uuid, "");
+        assert_string_equal(text[i].pci, "");
+    }
 }
 
 TEST(processes_of_a_gpu)
@@ -405,6 +424,7 @@ static int run_cases(void)
         CASE(what_held_the_clocks_down_since_the_sample_before),
         CASE(a_gpu_is_described),
         CASE(parts_are_gpus_of_their_own),
+        CASE(parts_without_names_are_not_one),
         CASE(processes_of_a_gpu),
         CASE(a_gpu_that_appears_is_listed),
         CASE(refusals_say_what_to_do),

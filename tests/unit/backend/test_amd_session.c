@@ -106,6 +106,7 @@ static int teardown(void **state)
 
 static struct {
     int metrics, wrong;
+    bool parts; /* the second device knows as much as the first */
 } seen;
 
 static void on_row(void *arg, enum record_type type, const int64_t *cells)
@@ -116,7 +117,8 @@ static void on_row(void *arg, enum record_type type, const int64_t *cells)
         return; /* only samples of AMD's GPUs are looked at */
     seen.metrics++;
     seen.wrong += m->memory_used != (int64_t)FAKE_VRAM_USED;
-    seen.wrong += m->temperature_junction != (m->device == 1 ? FAKE_JUNCTION : CELL_NULL);
+    seen.wrong +=
+        m->temperature_junction != (m->device == 1 || seen.parts ? FAKE_JUNCTION : CELL_NULL);
 }
 
 static struct parts read_session(char **system)
@@ -124,7 +126,7 @@ static struct parts read_session(char **system)
     struct parts p = {.row = on_row};
     char path[4096];
     size_t len;
-    memset(&seen, 0, sizeof seen);
+    seen.metrics = seen.wrong = 0;
     parts_read_all(session_only(tmpdir_path("logs")), &p);
     assert_int_equal(p.damaged + p.unresolved + p.headers_bad, 0);
     assert_int_equal(seen.wrong, 0);
@@ -177,6 +179,20 @@ TEST(a_session_by_name_samples_them)
     struct parts p = run_session(GPUFL_BACKEND_AMD, 200, &system);
     assert_int_equal(p.rows[RECORD_device], 2);
     assert_true(seen.metrics >= 4);
+    mem_free(system);
+}
+
+/* Parts of one GPU that nothing but their numbers tells apart are two devices. */
+TEST(parts_without_names_are_two)
+{
+    char *system;
+    setenv("FAKE_AMD", "nameless", 1);
+    seen.parts = true;
+    struct parts p = run_session(GPUFL_BACKEND_AMD, 200, &system);
+    seen.parts = false;
+    unsetenv("FAKE_AMD");
+    assert_int_equal(p.rows[RECORD_device], 2);
+    assert_non_null(strstr(system, "Fake Instinct 1"));
     mem_free(system);
 }
 
@@ -272,11 +288,9 @@ TEST(a_vendor_that_comes_later_is_noticed)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(auto_takes_it_where_nothing_else_is),
-        CASE(a_session_by_name_samples_them),
-        CASE(a_mixed_machine_says_which),
-        CASE(the_gpus_of_both_are_one_list),
-        CASE(a_vendor_that_comes_later_is_noticed),
+        CASE(auto_takes_it_where_nothing_else_is),   CASE(a_session_by_name_samples_them),
+        CASE(parts_without_names_are_two),           CASE(a_mixed_machine_says_which),
+        CASE(the_gpus_of_both_are_one_list),         CASE(a_vendor_that_comes_later_is_noticed),
         CASE(the_runtime_that_is_loaded_goes_first), /* which stays in this process */
     };
     return cmocka_run_group_tests_name("amd_session", tests, NULL, NULL);

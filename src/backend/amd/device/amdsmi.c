@@ -297,7 +297,8 @@ static int list_socket(amdsmi_handle socket, struct amd_device *out, int max, in
             type != AMDSMI_IS_GPU)
             continue;
         if (count < max) {
-            out[count] = (struct amd_device){.handle = found[i],
+            out[count] = (struct amd_device){.number = (uint32_t)count,
+                                             .handle = found[i],
                                              .whole_metrics = amdsmi_library.major &&
                                                               amdsmi_library.major <= LAST_KNOWN};
             place_of(&out[count]);

@@ -31,7 +31,7 @@ struct amd_held {
 };
 
 struct amd_device {
-    uint32_t number;           /* ROCm SMI's index */
+    uint32_t number;           /* the library's order; ROCm SMI's index */
     void *handle;              /* of AMD SMI */
     uint32_t domain, location; /* place on the bus: location is bus << 8 | device << 3 | function */
     uint32_t part;             /* number of the part of a GPU; 0: the first one, or it is whole */
