@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { SEEN = 1 << 15, PROBES = 64, KEPT_MAX = 1 << 17 };
 
@@ -25,8 +26,8 @@ static struct {
     _Atomic uint64_t seen[SEEN]; /* 0: free */
     struct queue waiting;
     _Atomic uint64_t waiting_bytes;
-    _Atomic uint64_t heard;              /* modules */
-    _Atomic uint64_t too_large, no_room; /* objects that were not copied */
+    _Atomic uint64_t heard;                      /* modules */
+    _Atomic uint64_t too_large, no_room, unread; /* objects that were not copied */
 
     struct code_copy *kept; /* collector's; by checksum */
     size_t kept_count, kept_cap;
@@ -78,23 +79,57 @@ uint64_t code_copies_heard(void)
     return atomic_load_explicit(&me.heard, memory_order_relaxed);
 }
 
-/* Copies code for the collector, or counts that there is no room. */
-static void copy_code(const void *code, size_t size, uint64_t hash)
+static void count(_Atomic uint64_t *n)
+{
+    atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+}
+
+/* An object is heard of. False, and counted: it is too large. */
+static bool fits(size_t size)
+{
+    count(&me.heard);
+    if (size <= CODE_COPY_MOST)
+        return true;
+    count(&me.too_large);
+    return false;
+}
+
+/* Room for a copy; NULL: there is no memory. */
+static struct copy *map_copy(size_t size)
+{
+    size_t bytes = sizeof(struct copy) + size;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    struct copy *c = p;
+    c->mapped = bytes;
+    c->size = size;
+    return c;
+}
+
+/* Takes room among the copies that wait; false: there is none. */
+static bool reserve(size_t size)
 {
     size_t bytes = sizeof(struct copy) + size;
     uint64_t now =
         atomic_fetch_add_explicit(&me.waiting_bytes, bytes, memory_order_relaxed) + bytes;
-    void *p = now <= CODE_COPIES_WAITING_MOST
-                  ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                  : MAP_FAILED;
-    if (p == MAP_FAILED) {
-        atomic_fetch_sub_explicit(&me.waiting_bytes, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&me.no_room, 1, memory_order_relaxed);
+    if (now <= CODE_COPIES_WAITING_MOST)
+        return true;
+    atomic_fetch_sub_explicit(&me.waiting_bytes, bytes, memory_order_relaxed);
+    return false;
+}
+
+/* Copies code for the collector, or counts that there is no room. */
+static void copy_code(const void *code, size_t size, uint64_t hash)
+{
+    bool has_room = reserve(size);
+    struct copy *c = has_room ? map_copy(size) : NULL;
+    if (!c) {
+        if (has_room)
+            atomic_fetch_sub_explicit(&me.waiting_bytes, sizeof *c + size, memory_order_relaxed);
+        count(&me.no_room);
         return;
     }
-    struct copy *c = p;
-    c->mapped = bytes;
-    c->size = size;
     c->hash = hash;
     memcpy(c + 1, code, size);
     queue_push(&me.waiting, &c->node);
@@ -102,17 +137,43 @@ static void copy_code(const void *code, size_t size, uint64_t hash)
 
 uint64_t code_copies_loaded(const void *code, size_t size)
 {
-    if (!code || !size)
+    if (!code || !size || !fits(size))
         return 0;
-    atomic_fetch_add_explicit(&me.heard, 1, memory_order_relaxed);
-    if (size > CODE_COPY_MOST) {
-        atomic_fetch_add_explicit(&me.too_large, 1, memory_order_relaxed);
-        return 0;
-    }
     uint64_t hash = hash_of(code, size);
     if (first_time(hash))
         copy_code(code, size, hash);
     return hash;
+}
+
+/* The file is read into the copy that waits, so that an object is in memory once. */
+uint64_t code_copies_read(int fd, off_t offset, size_t size)
+{
+    if (!fits(size))
+        return 0;
+    struct copy *c = size ? map_copy(size) : NULL;
+    if (!c) {
+        count(size ? &me.no_room : &me.unread);
+        return 0;
+    }
+    bool whole = pread(fd, c + 1, size, offset) == (ssize_t)size;
+    if (!whole)
+        count(&me.unread);
+    c->hash = whole ? hash_of(c + 1, size) : 0;
+    uint64_t hash = c->hash;
+    bool wanted = whole && first_time(hash), has_room = wanted && reserve(size);
+    if (wanted && !has_room)
+        count(&me.no_room);
+    if (has_room)
+        queue_push(&me.waiting, &c->node);
+    else
+        munmap(c, c->mapped);
+    return hash;
+}
+
+void code_copies_unread(void)
+{
+    count(&me.heard);
+    count(&me.unread);
 }
 
 static void copy_free(struct copy *c)
@@ -132,6 +193,7 @@ void code_copies_begin(void)
         atomic_store_explicit(&me.seen[i], 0, memory_order_relaxed);
     atomic_store_explicit(&me.too_large, 0, memory_order_relaxed);
     atomic_store_explicit(&me.no_room, 0, memory_order_relaxed);
+    atomic_store_explicit(&me.unread, 0, memory_order_relaxed);
     mem_free(me.kept);
     me.kept = NULL;
     me.kept_count = me.kept_cap = 0;
@@ -186,7 +248,8 @@ static void say_missing(struct sink *s)
 {
     uint64_t large = atomic_load_explicit(&me.too_large, memory_order_relaxed);
     uint64_t room = atomic_load_explicit(&me.no_room, memory_order_relaxed);
-    if (me.said || !(large + room + me.unkept))
+    uint64_t unkept = me.unkept + atomic_load_explicit(&me.unread, memory_order_relaxed);
+    if (me.said || !(large + room + unkept))
         return;
     me.said = 1;
     const struct {
@@ -194,7 +257,7 @@ static void say_missing(struct sink *s)
         const char *why;
     } reasons[] = {{large, "too large"},
                    {room, "for want of room"},
-                   {me.unkept, "that could not be written or read"}};
+                   {unkept, "that could not be written or read"}};
     char text[160] = "";
     size_t len = 0;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

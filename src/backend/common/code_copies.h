@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 
 #include <stddef.h>
+#include <sys/types.h>
 
 enum {
     CODE_COPY_MOST = 96 << 20, /* bytes of one: what may wait to be written */
@@ -37,6 +38,12 @@ void code_copies_begin(void);
 
 /* An object is being loaded. Returns the hash of its bytes; 0: it is not to be kept. [any] */
 uint64_t code_copies_loaded(const void *code, size_t size);
+
+/* An object is being loaded that is a part of an open file. Returns as code_copies_loaded. [any] */
+uint64_t code_copies_read(int fd, off_t offset, size_t size);
+
+/* An object is being loaded whose bytes cannot be had: it is counted as not kept. [any] */
+void code_copies_unread(void);
 
 /* How many objects were loaded in this process while somebody listened. [any] */
 uint64_t code_copies_heard(void);

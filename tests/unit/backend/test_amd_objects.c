@@ -1,13 +1,18 @@
 /* test_amd_objects.c - code objects as rocprofiler-sdk tells of them: by memory or by a file's URI,
  * kept once, and those of another session or without bytes. */
 #include "backend/amd/trace/objects.h"
+#include "backend/common/code_copies.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 static struct {
     int files, rows;
     char name[64], bytes[64];
     struct code_object_row object;
+    char said[256];
 } me;
 
 static uint32_t keep(struct sink *s, const char *file, const void *bytes, size_t size)
@@ -42,7 +47,11 @@ static void mention(struct sink *s, enum record_type type, uint32_t id)
 __attribute__((format(printf, 4, 5))) static void message(struct sink *s, enum severity severity,
                                                           const char *code, const char *fmt, ...)
 {
-    (void)s, (void)severity, (void)code, (void)fmt;
+    va_list args;
+    (void)s, (void)severity, (void)code;
+    va_start(args, fmt);
+    vsnprintf(me.said, sizeof me.said, fmt, args);
+    va_end(args);
 }
 
 static const struct sink_ops ops = {
@@ -109,6 +118,7 @@ TEST(kept_once)
     load(6, "", 2, NULL);
     objects_drain(&sink);
     assert_int_equal(me.files, 2);
+    assert_non_null(strstr(me.said, "2 modules that could not be written or read"));
     assert_string_equal(me.bytes, "234");
     assert_non_null(strstr(me.name, ".hsaco"));
     assert_true(objects_define(&sink, 4, "gfx90a", "kernel") > 0);
@@ -133,8 +143,74 @@ TEST(kept_once)
     objects_end();
 }
 
+/* An object whose bytes cannot be had is counted, whatever keeps them; the next session begins
+ * anew. */
+TEST(what_is_not_kept_is_counted)
+{
+    char folder[128], large[128], behind[128];
+    FILE *f = fopen(tmpdir_path("large.so"), "we");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), CODE_COPY_MOST + 1), 0); /* no block of it is written */
+    fclose(f);
+    tmpdir_write("short.so", "01234567", 8);
+    snprintf(folder, sizeof folder, "file://%s", tmpdir);
+    snprintf(large, sizeof large, "file://%s/large.so", tmpdir);
+    snprintf(behind, sizeof behind, "file://%s/short.so#offset=8", tmpdir);
+    const char *const lost[] = {"file:///nowhere", folder, behind, "memory://1", NULL};
+    objects_begin();
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        load(20 + i, "", 1, lost[i]);
+    load(30, "code", 3, NULL); /* a place that is not known */
+    load(31, "", 1, large);
+    objects_drain(&sink);
+    assert_non_null(strstr(me.said, "1 module too large, 6 modules that could not be"));
+    objects_end();
+    *me.said = '\0';
+    objects_begin();
+    load(32, "code", 2, NULL);
+    objects_drain(&sink);
+    assert_string_equal(me.said, "");
+    objects_end();
+}
+
+static uint64_t mapped_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%llu", &pages), 1);
+    fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Where there is room for a file once and not twice, it is kept. */
+TEST(a_file_is_in_memory_once)
+{
+    enum { SIZE = 32 << 20 };
+    char uri[128];
+    struct rlimit before;
+    FILE *f = fopen(tmpdir_path("once.so"), "we");
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), SIZE), 0);
+    fclose(f);
+    snprintf(uri, sizeof uri, "file://%s/once.so", tmpdir);
+    memset(&me, 0, sizeof me);
+    objects_begin();
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit narrow = {mapped_bytes() + SIZE + SIZE / 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &narrow), 0);
+    load(40, "", 1, uri);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    objects_drain(&sink);
+    assert_string_equal(me.said, "");
+    assert_int_equal(me.files, 1);
+    objects_end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(uris), cmocka_unit_test(kept_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(uris), cmocka_unit_test(kept_once),
+                                       cmocka_unit_test(what_is_not_kept_is_counted),
+                                       cmocka_unit_test(a_file_is_in_memory_once)};
     return cmocka_run_group_tests_name("amd_objects", tests, tmpdir_open, tmpdir_close);
 }

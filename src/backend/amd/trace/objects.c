@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,21 +66,31 @@ static uint64_t copy_file(const char *path, uint64_t offset, uint64_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
-    uint64_t hash = 0;
-    if (fd < 0)
-        return 0;
-    bool known = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && offset < (uint64_t)st.st_size;
+    bool known =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && offset < (uint64_t)st.st_size;
     uint64_t rest = known ? (uint64_t)st.st_size - offset : 0;
-    uint64_t length = size && size < rest ? size : rest;
-    void *p = length && length <= CODE_COPY_MOST
-                  ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                  : MAP_FAILED;
-    if (p != MAP_FAILED && pread(fd, p, length, (off_t)offset) == (ssize_t)length)
-        hash = code_copies_loaded(p, length);
-    if (p != MAP_FAILED)
-        munmap(p, length);
-    close(fd);
+    uint64_t hash = 0;
+    if (known)
+        hash = code_copies_read(fd, (off_t)offset, size && size < rest ? size : rest);
+    else
+        code_copies_unread();
+    if (fd >= 0)
+        close(fd);
     return hash;
+}
+
+/* Copies an object from where the library says that it is. The hash of its bytes; 0: not kept. */
+static uint64_t copy_object(const struct rocp_code_object *o)
+{
+    char path[PATH_MAX];
+    uint64_t offset, size;
+    bool memory = o->storage == STORED_MEMORY && o->size >= sizeof *o;
+    if (memory && o->memory_base && o->memory_size)
+        return code_copies_loaded((const void *)(uintptr_t)o->memory_base, (size_t)o->memory_size);
+    if (o->storage == STORED_FILE && objects_uri(o->uri, path, sizeof path, &offset, &size))
+        return copy_file(path, offset, size);
+    code_copies_unread();
+    return 0;
 }
 
 /* Takes o->file over. */
@@ -115,11 +124,7 @@ void objects_loaded(const struct rocp_code_object *o)
     bool file = objects_uri(o->uri, path, sizeof path, &offset, &size);
     put_it.session = atomic_load_explicit(&session, memory_order_relaxed);
     put_it.file = file ? mem_strdup(path) : NULL;
-    if (copies && o->storage == STORED_MEMORY && o->size >= sizeof *o)
-        put_it.hash =
-            code_copies_loaded((const void *)(uintptr_t)o->memory_base, (size_t)o->memory_size);
-    else if (copies && o->storage == STORED_FILE && file)
-        put_it.hash = copy_file(path, offset, size);
+    put_it.hash = copies ? copy_object(o) : 0;
     put(&put_it);
 }
 
