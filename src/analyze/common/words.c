@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+#define PINNED_BACK(calls)                                                                         \
+    "Copy to pinned memory, with a call that does not block. Wait before the data is read. " calls \
+    "; PyTorch: a tensor with pin_memory=True, and copy_(..., non_blocking=True)."
+
 static const struct {
     const char *arch; /* begins with it */
     struct words words;
 } all[] = {
     {"gfx",
-     {.listing = "source and ISA",
+     {.vendor = WORDS_AMD,
+      .listing = "source and ISA",
       .warps = "wavefronts",
       .warp = "wavefront",
       .sms = "CUs",
@@ -16,14 +21,19 @@ static const struct {
       .blocks = "workgroups",
       .shared = "LDS",
       .graphs = "HIP graphs",
+      .graph = "HIP graph",
       .local = "Scratch memory",
       .clock = "GPU clock",
       .api = "hip",
+      .alone = "Measure the program alone, or give each process a GPU of its own "
+               "(HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
+      .pinned_back = PINNED_BACK("HIP: hipHostMalloc and hipMemcpyAsync"),
       .load_next = "Load all code before the loop: run each kernel once first. Or set "
                    "HIP_ENABLE_DEFERRED_LOADING=0; by default a kernel is loaded at its first "
                    "launch."}},
     {"",
-     {.ptx = true,
+     {.vendor = WORDS_NVIDIA,
+      .ptx = true,
       .listing = "source and SASS",
       .warps = "warps",
       .warp = "warp",
@@ -32,13 +42,40 @@ static const struct {
       .blocks = "blocks",
       .shared = "shared mem.",
       .graphs = "CUDA graphs",
+      .graph = "CUDA graph",
       .local = "Local memory",
       .clock = "SM clock",
       .api = "cuda",
+      .alone = "Measure the program alone, or give each process a GPU of its own "
+               "(CUDA_VISIBLE_DEVICES).",
+      .pinned_back = PINNED_BACK("CUDA: cudaMallocHost and cudaMemcpyAsync"),
       .load_next =
           "Load all code before the loop: run each kernel once first. Or set "
           "CUDA_MODULE_LOADING=EAGER; by default a kernel is loaded at its first launch."}},
 };
+
+/* Where GPUs of both vendors are spoken of at once. */
+static const struct words both = {
+    .vendor = WORDS_BOTH,
+    .listing = "source and code",
+    .warps = "warps or wavefronts",
+    .warp = "warp or wavefront",
+    .sms = "SMs or CUs",
+    .an_sm = "an SM or a compute unit",
+    .blocks = "blocks or workgroups",
+    .shared = "shared mem. or LDS",
+    .graphs = "CUDA and HIP graphs",
+    .graph = "CUDA or HIP graph",
+    .local = "Local or scratch memory",
+    .clock = "SM or GPU clock",
+    .api = "cuda/hip",
+    .alone = "Measure the program alone, or give each process a GPU of its own "
+             "(CUDA_VISIBLE_DEVICES; AMD: HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
+    .pinned_back = PINNED_BACK("CUDA: cudaMallocHost and cudaMemcpyAsync; HIP: hipHostMalloc and "
+                               "hipMemcpyAsync"),
+    .load_next = "Load all code before the loop: run each kernel once first. Or set "
+                 "CUDA_MODULE_LOADING=EAGER (AMD: HIP_ENABLE_DEFERRED_LOADING=0); by default a "
+                 "kernel is loaded at its first launch."};
 
 const struct words *words_of(const char *arch)
 {
@@ -48,28 +85,47 @@ const struct words *words_of(const char *arch)
     return &all[i].words;
 }
 
+const struct words *words_join(const struct words *a, const struct words *b)
+{
+    return !a || a == b ? b : &both;
+}
+
+/* What a step says instead of the rule's own words, which are NVIDIA's. */
+static const struct {
+    const char *rule, *amd, *both;
+} steps[] = {
+    {"sync_loop",
+     "Move the sync outside the loop or capture the loop body into a HIP graph (replay amortizes "
+     "launch overhead).",
+     "Move the sync outside the loop or capture the loop body into a CUDA or HIP graph (replay "
+     "amortizes launch overhead)."},
+    {"memory_alloc_loop",
+     "Allocate once before the loop, and reuse the memory. Or use hipMallocAsync and hipFreeAsync, "
+     "with the release threshold of their pool raised: by default a wait gives its memory back.",
+     "Allocate once before the loop, and reuse the memory. Or use cudaMallocAsync and "
+     "cudaFreeAsync (HIP: hipMallocAsync and hipFreeAsync), with the release threshold of their "
+     "pool raised: by default a wait gives its memory back."},
+    {"pageable_copies",
+     "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
+     "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True.",
+     "Copy from pinned memory, with a call that does not block. CUDA: cudaMallocHost and "
+     "cudaMemcpyAsync; HIP: hipHostMalloc and hipMemcpyAsync; PyTorch: pin_memory=True and "
+     "non_blocking=True."},
+    {"launch_storm",
+     "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
+     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph.",
+     "Capture the repeated launches into a CUDA or HIP graph, or fuse the kernels. PyTorch: "
+     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph."},
+    {"spills",
+     "Let the compiler use more registers (__launch_bounds__). Or index arrays of a thread by "
+     "constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled.",
+     NULL},
+};
+
 const char *words_next(const struct words *w, const char *rule)
 {
-    static const struct {
-        const char *rule, *next;
-    } amd[] = {
-        {"sync_loop", "Move the sync outside the loop or capture the loop body into a HIP graph "
-                      "(replay amortizes launch overhead)."},
-        {"memory_alloc_loop", "Allocate once before the loop, and reuse the memory. Or use "
-                              "hipMallocAsync and hipFreeAsync, with the release threshold of "
-                              "their pool raised: by default a wait gives its memory back."},
-        {"pageable_copies",
-         "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
-         "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True."},
-        {"launch_storm",
-         "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
-         "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph."},
-        {"spills",
-         "Let the compiler use more registers (__launch_bounds__). Or index arrays of a thread by "
-         "constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled."},
-    };
-    for (size_t i = 0; !w->ptx && i < sizeof amd / sizeof *amd; i++)
-        if (strcmp(amd[i].rule, rule) == 0)
-            return amd[i].next;
+    for (size_t i = 0; w->vendor != WORDS_NVIDIA && i < sizeof steps / sizeof *steps; i++)
+        if (strcmp(steps[i].rule, rule) == 0)
+            return w->vendor == WORDS_AMD ? steps[i].amd : steps[i].both;
     return NULL;
 }

@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
+enum words_vendor { WORDS_NVIDIA, WORDS_AMD, WORDS_BOTH };
+
 struct words {
+    enum words_vendor vendor;
     bool ptx;                 /* code carries the text that it was made from */
     const char *listing;      /* title of a column of lines and instructions */
     const char *warps, *warp; /* threads that run together */
@@ -15,9 +18,12 @@ struct words {
     const char *blocks;       /* threads that share memory; a title, too */
     const char *shared;       /* that memory, as a title */
     const char *graphs;       /* launches that were recorded as one; a heading */
+    const char *graph;        /* one of them */
     const char *local;        /* memory of one thread that is no register; begins a sentence */
     const char *clock;        /* of the parts that compute */
     const char *api;          /* what functions of its runtime begin with */
+    const char *alone;        /* what to do against other processes on the GPU */
+    const char *pinned_back;  /* what to do about copies to host memory that is not pinned */
     const char *load_next;    /* what to do where code is loaded in the middle of the run */
 };
 
@@ -26,5 +32,8 @@ const char *words_next(const struct words *w, const char *rule);
 
 /* The words for GPUs of an architecture ("sm_90", "gfx942"); NVIDIA's where it is unknown. */
 const struct words *words_of(const char *arch);
+
+/* The words for what is spoken of in a and b at once. a: NULL for the first. */
+const struct words *words_join(const struct words *a, const struct words *b);
 
 #endif

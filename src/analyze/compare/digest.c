@@ -2,6 +2,7 @@
 #include "analyze/compare/digest.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/words.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
 #include "base/alloc.h"
@@ -242,10 +243,11 @@ static int put_measured(struct digest *d, const char *key, const char *unit,
 static int put_devices(struct digest *d, const struct model *m)
 {
     unsigned used = 0;
-    char text[FACT_TEXT];
+    char text[FACT_TEXT], name[FACT_TEXT];
     int rc = 0;
     for (uint32_t i = 0; i < m->devices.count && !rc; i++) {
         const struct device_sum *s = &m->devices.items[i];
+        const char *clock = words_of(model_text(m, (uint32_t)known(s->row.arch)))->clock;
         if (!s->named || !s->compute.count)
             continue;
         used++;
@@ -253,12 +255,14 @@ static int put_devices(struct digest *d, const struct model *m)
         rc = rc ? rc : put_fact(d, "driver", model_text(m, (uint32_t)known(s->row.driver)), NAN);
         if (!rc && s->row.clock_max_sm != CELL_NULL) {
             snprintf(text, sizeof text, "%" PRId64 " MHz", s->row.clock_max_sm);
-            rc = put_fact(d, "highest SM clock", text, NAN);
+            snprintf(name, sizeof name, "highest %s", clock);
+            rc = put_fact(d, name, text, NAN);
         }
         if (rc || i >= m->metrics.device_count)
             continue;
         const struct device_metrics *x = &m->metrics.devices[i];
-        rc = put_measured(d, "SM clock, mean", "MHz", &x->metrics[COL_device_metric_clock_sm]);
+        snprintf(name, sizeof name, "%s, mean", clock);
+        rc = put_measured(d, name, "MHz", &x->metrics[COL_device_metric_clock_sm]);
         rc = rc ? rc
                 : put_measured(d, "memory clock, mean", "MHz",
                                &x->metrics[COL_device_metric_clock_mem]);

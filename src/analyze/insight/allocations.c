@@ -65,7 +65,7 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     i->severity = insight_by_share(m, i->gives_back);
     wait_cost_put_facts(m, l, &w, i);
     if (empties_cache(m, l))
-        i->next = !model_words(m)->ptx
+        i->next = model_words(m)->vendor == WORDS_AMD
                       ? "Take empty_cache() out of the loop: PyTorch keeps freed "
                         "memory and uses it again."
                       : "Take empty_cache() out of the loop: PyTorch keeps freed "

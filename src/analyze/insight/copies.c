@@ -2,6 +2,7 @@
  * is not pinned. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/insight.h"
 #include "analyze/insight/staged.h"
 #include "base/alloc.h"
@@ -139,9 +140,7 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     insight_fact(i, "gpu_ns", t->time);
     insight_fact_longest(m, i, t->at, t->at + t->max);
     if (kind == TO_HOST)
-        i->next = "Copy to pinned memory, with a call that does not block. Wait before the data is "
-                  "read. CUDA: cudaMallocHost and cudaMemcpyAsync; PyTorch: a tensor with "
-                  "pin_memory=True, and copy_(..., non_blocking=True).";
+        i->next = model_words(m)->pinned_back;
     buf_printf(&text, "Pageable copies %s × %llu", sum_transfers_kind((int)kind),
                (unsigned long long)t->count);
     rc = insight_say(&i->title, &text);

@@ -294,7 +294,7 @@ static int add_rest(const struct model *m, const struct host_lines *l, const cha
                                               : idle.longest;
     insight_fact_longest(m, i, longest.start, longest.end);
     if (c == IDLE_OTHER)
-        i->next = insight_alone;
+        i->next = model_words(m)->alone;
     else if (i->ended_by && (c == IDLE_LATE || c == IDLE_NOTHING))
         i->next = "See what the program does before these launches, and do that after them or in "
                   "another thread. Scopes around its parts show it.";

@@ -322,8 +322,9 @@ static void speak(const struct model *m, struct insights *in, size_t first)
 {
     for (size_t k = first; k < in->count; k++) {
         struct insight *i = &in->items[k];
-        const char *next =
-            i->next == i->rule->next ? words_next(model_words(m), i->rule->id) : NULL;
+        const char *next = i->next == i->rule->next
+                               ? words_next(model_kernel_words(m, i->kernel), i->rule->id)
+                               : NULL;
         i->next = next ? next : i->next;
     }
 }

@@ -190,12 +190,6 @@ static void add_spilling(struct spill *s, const struct kernel_config *c)
         s->worst = c;
 }
 
-static const struct words *words_for(const struct model *m, const struct config_row *c)
-{
-    const struct device_row *d = &m->devices.items[sum_devices_resolve(m, c->device)].row;
-    return words_of(model_text(m, (uint32_t)(d->arch > 0 ? d->arch : 0)));
-}
-
 static int add_spills(const struct model *m, const struct kernel_name *k, const struct spill *s,
                       struct insights *to)
 {
@@ -214,7 +208,7 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     insight_fact(i, "gpu_ns", s->time);
     insight_fact(i, "local_per_thread", c->local_per_thread);
     insight_fact(i, "registers", c->registers);
-    const struct words *w = words_for(m, c);
+    const struct words *w = model_config_words(m, c);
     units_bytes(a, c->local_per_thread);
     buf_printf(&text, "%s: %s a thread", w->local, a);
     rc = insight_say(&i->title, &text);

@@ -11,7 +11,9 @@
 #include "base/err.h"
 #include "symbol/names/kinds.h"
 
-enum { TEXT_MAX = 1 << 16 };
+#include <stdio.h>
+
+enum { TEXT_MAX = 1 << 16, WORDS_MOST = 160 };
 
 /* Kernels that a rule is about. */
 struct found {
@@ -160,7 +162,8 @@ static double tf32_speed(const struct device_row *d)
 static double without_tf32(const struct model *m, const struct kernel_config *c)
 {
     const struct device_row *d = device_of(m, c);
-    return d && d->compute_major >= 8 ? 1 - 1 / tf32_speed(d) : 0;
+    bool has = model_config_words(m, &c->row)->vendor == WORDS_NVIDIA;
+    return d && has && d->compute_major >= 8 ? 1 - 1 / tf32_speed(d) : 0;
 }
 
 int insight_float32_products(const struct model *m, struct insights *to)
@@ -269,11 +272,15 @@ static double empty_sms(const struct model *m, const struct kernel_config *c)
 
 int insight_small_products(const struct model *m, struct insights *to)
 {
-    static const struct library_words words = {
-        "small_products", "Products smaller than the GPU",
-        "launches of products with fewer blocks than the GPU has SMs",
-        "Kernels that ran at the same time may have used the other SMs."};
+    char what[WORDS_MOST], unless[WORDS_MOST];
     struct found f = gather(m, KERNEL_PRODUCT, empty_sms);
+    const struct words *w = model_kernel_words(m, f.name);
+    snprintf(what, sizeof what, "launches of products with fewer %s than the GPU has %s", w->blocks,
+             w->sms);
+    snprintf(unless, sizeof unless, "Kernels that ran at the same time may have used the other %s.",
+             w->sms);
+    const struct library_words words = {"small_products", "Products smaller than the GPU", what,
+                                        unless};
     return add(m, &words, KERNEL_PRODUCT, &f, "", to);
 }
 

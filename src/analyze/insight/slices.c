@@ -12,6 +12,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "base/err.h"
 
 enum {
@@ -26,9 +27,6 @@ enum {
 };
 
 #define SLICE_LEAST 500000ll /* ns: … and longer by this; the driver's shortest slice is 1 ms */
-
-const char insight_alone[] = "Measure the program alone, or give each process a GPU of its own "
-                             "(CUDA_VISIBLE_DEVICES).";
 
 /* Launches of a configuration, or of all, that were interrupted. */
 struct slices {
@@ -120,7 +118,7 @@ int insight_slices(const struct model *m, struct insights *to, bool *found)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->kernel = s.kernel;
-    i->next = insight_alone;
+    i->next = model_kernel_words(m, s.kernel)->alone;
     i->gives_back = cells_sum(of_run, idle.time);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "interrupted_launches", (int64_t)s.slow);

@@ -8,6 +8,4 @@
  * there is one. Without slices there is none. 0 or GPUFL_E_NOMEM. */
 int insight_slices(const struct model *m, struct insights *to, bool *found);
 
-extern const char insight_alone[]; /* the step against other processes */
-
 #endif

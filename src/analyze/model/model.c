@@ -150,10 +150,30 @@ int model_settle(struct model *into)
 
 const struct words *model_words(const struct model *m)
 {
+    const struct words *w = NULL;
     for (uint32_t i = 0; i < m->devices.count; i++)
         if (m->devices.items[i].row.arch > 0)
-            return words_of(model_text(m, (uint32_t)m->devices.items[i].row.arch));
-    return words_of("");
+            w = words_join(w, words_of(model_text(m, (uint32_t)m->devices.items[i].row.arch)));
+    return w ? w : words_of("");
+}
+
+const struct words *model_config_words(const struct model *m, const struct config_row *c)
+{
+    const struct device_row *d = &m->devices.items[sum_devices_resolve(m, c->device)].row;
+    return d->arch > 0 ? words_of(model_text(m, (uint32_t)d->arch)) : model_words(m);
+}
+
+const struct words *model_kernel_words(const struct model *m, uint32_t name)
+{
+    const struct words *w = NULL;
+    for (size_t n = 0; name && n < m->kernels.name_count; n++) {
+        const struct kernel_name *k = &m->kernels.names[n];
+        for (uint32_t c = 0; k->name == name && c < k->configs; c++)
+            w = words_join(
+                w, model_config_words(
+                       m, &sum_kernels_config(&m->kernels, m->kernels.by_name[k->first + c])->row));
+    }
+    return w ? w : model_words(m);
 }
 
 const char *model_text(const struct model *m, uint32_t name)

@@ -87,8 +87,16 @@ int model_merge_pass(struct model *into, const struct model *from, unsigned give
 /* The text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
-/* The words of the vendor of the first device. */
+/* The words of the vendor of the devices; of both where there are devices of two. */
 const struct words *model_words(const struct model *m);
+
+/* The words of the vendor of the devices that ran a kernel of this name; model_words where that is
+ * not known. */
+const struct words *model_kernel_words(const struct model *m, uint32_t name);
+
+/* The words for a configuration's device. */
+struct config_row;
+const struct words *model_config_words(const struct model *m, const struct config_row *c);
 
 /* A name cell of a batch as an id of model.names; 0: none or unknown. */
 static inline uint32_t model_name_cell(const struct model *m, int64_t cell)

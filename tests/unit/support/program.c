@@ -33,6 +33,21 @@ int64_t program_name(struct program *p, const char *text)
     return id;
 }
 
+void program_arch(struct program *p, int64_t device, const char *arch)
+{
+    struct device_row d;
+    MAKE_UNKNOWN(d);
+    d.id = device;
+    d.index = device - 1;
+    d.name = 1;
+    d.arch = program_name(p, arch);
+    d.uuid = device == 1 ? 2 : d.arch; /* the first one has its UUID already */
+    d.sm_count = 4;
+    d.compute_major = 9;
+    d.compute_minor = 0;
+    make_log_rows(&p->log, RECORD_device, &d, 1);
+}
+
 int64_t program_config(struct program *p, const char *kernel, int64_t blocks)
 {
     struct config_row c = {.id = ++p->configs,

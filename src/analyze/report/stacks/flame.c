@@ -3,6 +3,7 @@
  * Two trees: the time the host was blocked by its stacks, and the GPU's time by the
  * stacks that launched its work, where launches have stacks. flamegraph.pl and
  * speedscope read it. Names lose the characters that the format is made of. */
+#include "analyze/common/words.h"
 #include "analyze/model/work.h"
 #include "analyze/report/report.h"
 #include "base/alloc.h"
@@ -119,9 +120,9 @@ static int put_work(const struct model *m, struct buf *line, FILE *out)
         if (w->kind == WORK_KERNEL)
             put_kernel(m, w->name, &name);
         else if (w->kind == WORK_GRAPH && w->name)
-            buf_printf(&name, "CUDA graph %" PRIu32, w->name);
+            buf_printf(&name, "%s %" PRIu32, model_words(m)->graph, w->name);
         else if (w->kind == WORK_GRAPH)
-            buf_str(&name, "CUDA graphs");
+            buf_str(&name, model_words(m)->graphs);
         else
             buf_printf(&name, "copy %s", sum_transfers_kind((int)w->kind));
         rc = rc ? rc : buf_error(&name);

@@ -411,6 +411,8 @@ TEST(test_shared)
 {
     for (int timed = 0; timed < 2; timed++) {
         finder_begin("shared");
+        if (!timed)
+            program_arch(&finder.p, 1, "gfx942");
         int64_t step = finder_python("a.py", "step", 9);
         program_processes(&finder.p, 2);
         for (int i = 0; i < 20; i++) {
@@ -426,6 +428,7 @@ TEST(test_shared)
         const struct insight *i = finder_find("idle_cause", "");
         assert_string_equal(i->title, "Another process on the GPU");
         assert_int_equal(!strstr(i->text, "probably another process"), timed);
+        assert_non_null(strstr(i->next, timed ? "(CUDA_" : "(HIP_"));
         finder_only("idle_cause", "");
         finder_end();
     }
@@ -438,9 +441,8 @@ TEST(test_shared)
 }
 
 /* 400 launches of one kernel, one of `every` of which takes as long as long_ns says. */
-static void interrupt(int64_t processes, int64_t every, int64_t (*long_ns)(int))
+static void interrupted(int64_t processes, int64_t every, int64_t (*long_ns)(int))
 {
-    finder_begin("slices");
     int64_t config = program_config(&finder.p, "gemm", 1320);
     if (processes)
         program_processes(&finder.p, processes);
@@ -450,6 +452,12 @@ static void interrupt(int64_t processes, int64_t every, int64_t (*long_ns)(int))
                                                .config = config,
                                                .thread = 42});
     finder_look();
+}
+
+static void interrupt(int64_t processes, int64_t every, int64_t (*long_ns)(int))
+{
+    finder_begin("slices");
+    interrupted(processes, every, long_ns);
 }
 
 static int64_t a_slice(int i)
@@ -475,7 +483,15 @@ TEST(test_slices)
     assert_in_range(finder_fact(i, "interrupted_ns"), truth - truth / 50, truth + truth / 50);
     assert_int_equal(i->severity, INSIGHT_HIGH);
     assert_non_null(strstr(i->text, "in the middle of 40 launches"));
+    assert_non_null(strstr(i->next, "(CUDA_VISIBLE_DEVICES)"));
     finder_without_memory();
+    finder_end();
+    finder_begin("slices on AMD");
+    program_arch(&finder.p, 1, "gfx942");
+    interrupted(2, 10, a_slice);
+    i = finder_find("idle_cause", "");
+    assert_non_null(i);
+    assert_non_null(strstr(i->next, "(HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES)"));
     finder_end();
     interrupt(0, 10, a_slice); /* nobody saw another process */
     assert_null(finder_find("idle_cause", ""));

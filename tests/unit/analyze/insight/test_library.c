@@ -1,5 +1,6 @@
 /* test_library.c - what a program can change about libraries' kernels: each rule with a
  * program that has its fault, and with programs that look alike and have it not. */
+#include "analyze/common/words.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 
@@ -84,6 +85,12 @@ TEST(test_float32)
     RUN(40, 0, kernel(SGEMM, 8), kernel(TF32, 8));
     i = look("float32_products");
     assert_non_null(strstr(i->text, "Other products of the run do use TF32"));
+    finder_end();
+
+    finder_begin("a GPU without tensor cores"); /* compute_major is that of gfx9 */
+    program_arch(p, 1, "gfx942");
+    RUN(40, 0, kernel(SGEMM, 8));
+    assert_null(look(""));
     finder_end();
 
     finder_begin("tensor cores");
@@ -254,6 +261,17 @@ TEST(test_small)
     const struct insight *i = look("small_products");
     assert_non_null(i);
     assert_int_equal(i->gives_back, 40 * 100000 * 3 / 4);
+    assert_non_null(strstr(i->text, "with fewer blocks than the GPU has SMs"));
+    assert_non_null(strstr(i->text, "may have used the other SMs."));
+    finder_end();
+
+    finder_begin("small on AMD");
+    program_arch(p, 1, "gfx942");
+    RUN(40, 0, kernel(BF16, 1));
+    i = look("small_products");
+    assert_non_null(i);
+    assert_non_null(strstr(i->text, "with fewer workgroups than the GPU has CUs"));
+    assert_non_null(strstr(i->text, "may have used the other CUs."));
     finder_end();
 
     finder_begin("filled");
@@ -336,14 +354,36 @@ TEST(test_whole_graphs)
     }
 }
 
+/* Devices of two vendors: what is said of all has the words of both, what is said of a kernel those
+ * of the device that ran it. */
+TEST(test_words_of_two_vendors)
+{
+    static const char *const archs[][2] = {{"sm_90", "gfx942"}, {"gfx942", "sm_90"}};
+    for (int k = 0; k < 2; k++) {
+        finder_begin("two");
+        program_arch(p, 1, archs[k][0]);
+        program_arch(p, 2, archs[k][1]);
+        int64_t of_first = kernel(BF16, 1);
+        RUN(40, 0, of_first);
+        const struct insight *i = look("small_products");
+        assert_non_null(i);
+        assert_int_equal(strstr(i->text, "has CUs") != NULL, k);
+        assert_int_equal(model_words(&finder.m)->vendor, WORDS_BOTH);
+        assert_int_equal(model_kernel_words(&finder.m, i->kernel)->vendor,
+                         k ? WORDS_AMD : WORDS_NVIDIA);
+        assert_int_equal(model_kernel_words(&finder.m, 0)->vendor, WORDS_BOTH);
+        finder_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float32),     cmocka_unit_test(test_old_device),
-        cmocka_unit_test(test_layout),      cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_attention),   cmocka_unit_test(test_disorder),
-        cmocka_unit_test(test_chains),      cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_small),       cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_whole_graphs)};
+        cmocka_unit_test(test_float32),      cmocka_unit_test(test_old_device),
+        cmocka_unit_test(test_layout),       cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_attention),    cmocka_unit_test(test_disorder),
+        cmocka_unit_test(test_chains),       cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_whole_graphs), cmocka_unit_test(test_words_of_two_vendors)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -155,17 +155,24 @@ TEST(test_pageable)
 /* A step for copies to the host is about memory that they are copied to. */
 TEST(test_pageable_back)
 {
-    finder_begin("back");
-    for (int i = 0; i < 20; i++) {
-        program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
-        program_copy_back(&finder.p, 2000000);
+    static const struct {
+        const char *arch, *call;
+    } vendors[] = {{"sm_90", "CUDA: cudaMallocHost"}, {"gfx942", "HIP: hipHostMalloc"}};
+    for (size_t k = 0; k < sizeof vendors / sizeof *vendors; k++) {
+        finder_begin("back");
+        program_arch(&finder.p, 1, vendors[k].arch);
+        for (int i = 0; i < 20; i++) {
+            program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+            program_copy_back(&finder.p, 2000000);
+        }
+        finder_look();
+        const struct insight *i = finder_find("pageable_copies", "");
+        assert_non_null(i);
+        assert_string_equal(i->title, "Pageable copies DtoH × 20");
+        assert_int_equal(strncmp(i->next, "Copy to pinned memory", 21), 0);
+        assert_non_null(strstr(i->next, vendors[k].call));
+        finder_end();
     }
-    finder_look();
-    const struct insight *i = finder_find("pageable_copies", "");
-    assert_non_null(i);
-    assert_string_equal(i->title, "Pageable copies DtoH × 20");
-    assert_int_equal(strncmp(i->next, "Copy to pinned memory", 21), 0);
-    finder_end();
 }
 
 /* Copies before the steady part give nothing back, those in it all of theirs. */

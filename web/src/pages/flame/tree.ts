@@ -36,7 +36,7 @@ export function stacksOf(text: string): Map<string, Stack[]> {
 }
 
 /** Kernels among stacks of GPU time end in their name; copies and graphs in words of the report's own. */
-export const isKernel = (innermost: string): boolean => !/^(copy |CUDA graph)/.test(innermost);
+export const isKernel = (innermost: string): boolean => !/^(copy |CUDA graph|HIP graph|CUDA (and|or) HIP graph)/.test(innermost);
 export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (isKernel(frames.at(-1) ?? "") ? sum + ns : sum), 0);
 
 /** The node that an address names by its path; 0, the root, where there is none. */
