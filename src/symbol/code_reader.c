@@ -9,13 +9,19 @@
 
 #include <string.h>
 
+/* A cubin's table is read once, within bounds of its own. */
+static int lines_of_cubin(const struct disassemble_request *q, int64_t deadline, struct err *e)
+{
+    (void)deadline;
+    return cubin_lines(q->file, q->functions, q->count, q->fn, q->arg, e);
+}
+
 static const struct reader {
     int (*disassemble)(const char *program, const struct disassemble_request *q, int64_t deadline,
                        struct err *e);
-    int (*lines)(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
-                 void *arg, struct err *e);
+    int (*lines)(const struct disassemble_request *q, int64_t deadline, struct err *e);
 } readers[] = {
-    [VENDOR_CODE_CUBIN] = {cubin_disassemble, cubin_lines},
+    [VENDOR_CODE_CUBIN] = {cubin_disassemble, lines_of_cubin},
     [VENDOR_CODE_AMDGPU] = {amdgpu_disassemble, amdgpu_lines},
 };
 
@@ -52,7 +58,8 @@ int code_reader_disassemble(const struct vendor *v, const char *program,
     return readers[v->disassembler.code].disassemble(program, &whole, deadline, e);
 }
 
-int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, struct err *e)
+int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, int64_t deadline,
+                      struct err *e)
 {
-    return readers[v->disassembler.code].lines(q->file, q->functions, q->count, q->fn, q->arg, e);
+    return readers[v->disassembler.code].lines(q, deadline, e);
 }

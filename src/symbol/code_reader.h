@@ -25,8 +25,9 @@ const char *code_reader_advice(const struct vendor *v);
 int code_reader_disassemble(const struct vendor *v, const char *program,
                             const struct disassemble_request *q, int64_t deadline, struct err *e);
 
-/* Calls q->fn for instructions by the file's own table of lines, without text. Results are those of
- * code_reader_disassemble. */
-int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, struct err *e);
+/* Calls q->fn for instructions by the file's own table of lines, without text. Deadline and results
+ * are those of code_reader_disassemble. */
+int code_reader_lines(const struct vendor *v, const struct disassemble_request *q, int64_t deadline,
+                      struct err *e);
 
 #endif

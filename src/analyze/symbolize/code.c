@@ -211,7 +211,8 @@ static int take_apart(struct run *r, const struct vendor *v, const char *program
 }
 
 /* Gets the lines of functions that have nothing yet. */
-static int take_lines(struct run *r, const struct vendor *v, const char *path, struct err *e)
+static int take_lines(struct run *r, const struct vendor *v, const char *path, int64_t deadline,
+                      struct err *e)
 {
     uint32_t at = 0;
     int rc = 0;
@@ -222,7 +223,7 @@ static int take_lines(struct run *r, const struct vendor *v, const char *path, s
                                               .count = r->count,
                                               .fn = take_instruction,
                                               .arg = r};
-        rc = code_reader_lines(v, &q, e);
+        rc = code_reader_lines(v, &q, deadline, e);
         put_rows(r);
     }
     return rc ? rc : e->code;
@@ -264,7 +265,7 @@ static int run_object(struct run *r, struct program *programs, int64_t deadline,
     r->looked = false;
     if (p->found)
         rc = take_apart(r, v, p->path, path, deadline, e);
-    int lines = take_lines(r, v, path, rc ? &unread : e);
+    int lines = take_lines(r, v, path, deadline, rc ? &unread : e);
     code_symbols_close(&r->symbols);
     return rc ? rc : lines;
 }

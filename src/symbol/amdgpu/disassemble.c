@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/file/file.h"
 #include "symbol/amdgpu/places.h"
 #include "symbol/device/disassembler.h"
 #include "symbol/device/symbols.h"
@@ -16,9 +18,9 @@
 #include <string.h>
 
 enum {
-    LIST_MOST = 64 << 10,     /* bytes of names for one run: an argument has at most 128 KiB */
-    FUNCTION_MOST = 16 << 20, /* bytes of a function that are looked at */
-    INSTRUCTION_LEAST = 4,    /* bytes */
+    LIST_MOST = 64 << 10,  /* bytes of names for one run: an argument has at most 128 KiB */
+    INSTRUCTION_LEAST = 4, /* bytes */
+    LOOK_EVERY = 256,      /* addresses between two looks at the clock */
 };
 
 struct function {
@@ -32,6 +34,7 @@ struct object {
     struct places places;
     struct function *functions; /* owned; those that are asked for, by address */
     size_t count;
+    uint64_t size; /* bytes of the file */
     disassembled_fn *fn;
     void *arg;
     struct disassembled now;
@@ -51,6 +54,7 @@ static int open_object(struct object *o, const char *file, const uint32_t *funct
     if (rc || (rc = elf_file_open(&f, file, e)))
         return rc;
     places_open(&o->places, &f);
+    o->size = (uint64_t)f.size;
     elf_file_close(&f);
     o->functions = mem_array(count ? count : 1, sizeof *o->functions);
     if (!o->functions)
@@ -207,27 +211,60 @@ static void remember(struct before *b, const struct disassembled *d)
     }
 }
 
-static void tell_lines(struct object *o, const struct function *f, struct before *b)
+/* What may still be spent on an object. */
+struct budget {
+    uint64_t addresses;
+    int64_t deadline; /* clock_mono, ns */
+    bool late;
+};
+
+static bool spend(struct budget *b)
 {
-    uint64_t end = f->end - f->at > FUNCTION_MOST ? f->at + FUNCTION_MOST : f->end;
+    if (!b->addresses)
+        return false;
+    b->late = --b->addresses % LOOK_EVERY == 0 && clock_mono() >= b->deadline;
+    return !b->late;
+}
+
+/* False: the budget is spent. */
+static bool tell_lines(struct object *o, const struct function *f, struct before *b,
+                       struct budget *left)
+{
     b->d.place_count = 0;
-    for (uint64_t at = f->at; at < end; at += INSTRUCTION_LEAST) {
+    for (uint64_t at = f->at; at < f->end; at += INSTRUCTION_LEAST) {
+        if (!spend(left))
+            return false;
         places_find(&o->places, at, &o->now);
         if (!o->now.place_count || same_places(&o->now, &b->d))
             continue;
         tell(o, f, at, "");
         remember(b, &o->now);
     }
+    return true;
 }
 
-int amdgpu_lines(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
-                 void *arg, struct err *e)
+static int tell_all(struct object *o, const char *file, struct before *b, int64_t deadline,
+                    struct err *e)
 {
-    struct object *o = new_object(fn, arg, e);
+    struct budget left = {.addresses = o->size / INSTRUCTION_LEAST + 1, .deadline = deadline};
+    bool in_time = clock_mono() < deadline, whole = in_time;
+    for (size_t i = 0; whole && o->places.known && i < o->count; i++)
+        whole = tell_lines(o, &o->functions[i], b, &left);
+    if (whole)
+        return 0;
+    if (left.late || !in_time)
+        return err_set(e, GPUFL_E_TIMEOUT, "the lines of %.200s took too long", path_base(file));
+    return err_set(e, GPUFL_E_CORRUPT, "%.200s is damaged: its functions are longer than the file",
+                   path_base(file));
+}
+
+int amdgpu_lines(const struct disassemble_request *q, int64_t deadline, struct err *e)
+{
+    struct object *o = new_object(q->fn, q->arg, e);
     struct before *b = mem_zalloc(sizeof *b);
-    int rc = o && b ? open_object(o, file, functions, count, e) : err_nomem(e);
-    for (size_t i = 0; !rc && o->places.known && i < o->count; i++)
-        tell_lines(o, &o->functions[i], b);
+    int rc = o && b ? open_object(o, q->file, q->functions, q->count, e) : err_nomem(e);
+    if (!rc)
+        rc = tell_all(o, q->file, b, deadline, e);
     close_object(o);
     mem_free(b);
     return rc;

@@ -1,7 +1,8 @@
 /* disassemble.h - the instructions of functions in a code object of AMD's, with their source lines.
  *
  * llvm-objdump is run and its output read; lines are DWARF's, which libdw reads. Padding after a
- * function's end is left out. Owner's thread. */
+ * function's end is left out. A damaged file may say of itself that its functions are longer than
+ * it is: no more is looked at than its bytes can hold. Owner's thread. */
 #ifndef GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
 #define GPUFL_SYMBOL_AMDGPU_DISASSEMBLE_H
 
@@ -14,7 +15,6 @@ int amdgpu_disassemble(const char *program, const struct disassemble_request *q,
 
 /* This is code_reader.lines for AMD. It reports each instruction at which another place begins.
  * Those between are not known without llvm-objdump: their lengths differ. */
-int amdgpu_lines(const char *file, const uint32_t *functions, size_t count, disassembled_fn *fn,
-                 void *arg, struct err *e);
+int amdgpu_lines(const struct disassemble_request *q, int64_t deadline, struct err *e);
 
 #endif

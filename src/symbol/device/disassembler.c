@@ -15,10 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_MOST = 64 << 10, CHUNK = 64 << 10, NS_IN_MS = 1000000 };
+enum {
+    LINE_MOST = 64 << 10,
+    CHUNK = 64 << 10,
+    NS_IN_MS = 1000000,
+    TEXT_LEAST = 1 << 20, /* bytes that any file may give */
+};
 
 /* ---- finding ----------------------------------------------------------------------------- */
 
@@ -125,7 +131,15 @@ struct output {
     char line[LINE_MOST];
     size_t len;
     bool skipping; /* the rest of a line that is too long */
+    uint64_t room; /* bytes that may still come */
 };
+
+static uint64_t text_most(const char *file)
+{
+    struct stat st;
+    uint64_t size = stat(file, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    return TEXT_LEAST + size * DISASSEMBLER_TEXT_MOST;
+}
 
 static void take(struct output *o, const char *data, size_t len)
 {
@@ -166,6 +180,9 @@ static int read_all(int fd, struct output *o, int64_t deadline)
             continue;
         if (n <= 0)
             return n < 0 ? GPUFL_E_IO : 0;
+        if ((uint64_t)n > o->room)
+            return GPUFL_E_FULL;
+        o->room -= (uint64_t)n;
         take(o, data, (size_t)n);
     }
 }
@@ -186,6 +203,9 @@ static int ended(struct spawned *p, int rc, int64_t deadline, const struct disas
     spawn_close(p);
     if (rc == GPUFL_E_TIMEOUT)
         return err_set(e, rc, "%.64s took too long for %.200s", name, file);
+    if (rc == GPUFL_E_FULL)
+        return err_set(e, GPUFL_E_CORRUPT, "%.64s prints more for %.64s than such a file holds: %s",
+                       name, file, r->advice);
     if (rc)
         return err_set(e, rc, "the output of %.64s cannot be read", name);
     if (status && WIFSIGNALED(status))
@@ -203,6 +223,7 @@ int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct 
     o.run = r;
     o.len = 0;
     o.skipping = false;
+    o.room = text_most(r->file);
     int rc = spawn_pipe(ends);
     if (rc)
         return err_set(e, GPUFL_E_IO, "no pipe for %.64s: %s", path_base(r->program), strerror(rc));

@@ -1,7 +1,8 @@
 /* disassembler.h - a vendor's program that disassembles device code: found, and run for its text.
  *
  * The program may be missing or fail, and a file of code may hold anything. So the program is
- * killed when the deadline has passed. Never runs in a traced program. Owner's thread. */
+ * killed when the deadline has passed, or when it has printed too much. Never runs in a traced
+ * program. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
 #define GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
 
@@ -25,9 +26,13 @@ struct disassembler_run {
     void *arg;
 };
 
+/* Text for each byte of a file beyond which it is damaged: an instruction has at least 4 bytes, and
+ * its line and those of its places, 16 at most, are shorter together. */
+enum { DISASSEMBLER_TEXT_MOST = 1024 };
+
 /* Runs the program and calls line for each line of its output. deadline: clock_mono, ns.
- * 0; GPUFL_E_NOENT (it cannot be run), _TIMEOUT, _CORRUPT (it fails, or crashes) or _IO with a
- * sentence. */
+ * 0; GPUFL_E_NOENT (it cannot be run), _TIMEOUT, _CORRUPT (it fails, crashes, or prints more than
+ * such a file can give) or _IO with a sentence. */
 int disassembler_run(const struct disassembler_run *r, int64_t deadline, struct err *e);
 
 #endif

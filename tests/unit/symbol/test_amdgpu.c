@@ -106,8 +106,7 @@ static int run(const char *program, const char *file, const char *function, stru
     const uint32_t number = number_of(file, function, &t->size);
     const struct disassemble_request q = {file, &number, 1,
                                           take, t,       vendor_amd.disassembler.advice};
-    return program ? amdgpu_disassemble(program, &q, LATE, e)
-                   : amdgpu_lines(file, &number, 1, take, t, e);
+    return program ? amdgpu_disassemble(program, &q, LATE, e) : amdgpu_lines(&q, LATE, e);
 }
 
 static void check_text(const struct told *t)
@@ -183,37 +182,113 @@ TEST(programs_that_fail)
  * last, a toolkit's first. */
 TEST(the_newest_is_taken)
 {
-    char path[PATH_MAX], before[PATH_MAX];
+    char path[PATH_MAX], before[PATH_MAX], toolkits[PATH_MAX];
     struct err e = {0};
+    struct vendor_disassembler here = vendor_amd.disassembler;
+    snprintf(toolkits, sizeof toolkits, "%s", tmpdir_path("rocm*"));
+    here.toolkits = toolkits; /* and not those that this machine has */
     snprintf(before, sizeof before, "%s", getenv("PATH"));
     setenv("PATH", tmpdir, 1);
     setenv("ROCM_PATH", tmpdir, 1);
     script("llvm-objdump", "");
     remove(tmpdir_path("llvm-objdump-9"));
     remove(tmpdir_path("llvm-objdump-14"));
-    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
     assert_string_equal(path, tmpdir_path("llvm-objdump"));
     script("llvm-objdump-9", "");
     script("llvm-objdump-16", "");
     script("llvm-objdump-9x", "");
     script("llvm-objdump-14", "");
-    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
     assert_string_equal(path, tmpdir_path("llvm-objdump-16"));
     mkdir(tmpdir_path("llvm"), 0755);
     mkdir(tmpdir_path("llvm/bin"), 0755);
     script("llvm/bin/llvm-objdump", "");
-    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
     assert_string_equal(path, tmpdir_path("llvm/bin/llvm-objdump"));
+    unsetenv("ROCM_PATH"); /* without the variable: where the vendor puts it */
+    mkdir(tmpdir_path("rocm-9.9"), 0755);
+    mkdir(tmpdir_path("rocm-9.9/llvm"), 0755);
+    mkdir(tmpdir_path("rocm-9.9/llvm/bin"), 0755);
+    script("rocm-9.9/llvm/bin/llvm-objdump", "");
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
+    assert_string_equal(path, tmpdir_path("rocm-9.9/llvm/bin/llvm-objdump"));
     setenv("GPUFL_LLVM_OBJDUMP", script("mine", ""), 1);
-    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e), 0);
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
     assert_string_equal(path, tmpdir_path("mine"));
     setenv("GPUFL_LLVM_OBJDUMP", "/nowhere", 1);
-    assert_int_equal(disassembler_find(&vendor_amd.disassembler, path, sizeof path, &e),
-                     GPUFL_E_NOENT);
+    assert_int_equal(disassembler_find(&here, path, sizeof path, &e), GPUFL_E_NOENT);
     assert_non_null(strstr(e.text, "GPUFL_LLVM_OBJDUMP=/nowhere cannot be run"));
     unsetenv("GPUFL_LLVM_OBJDUMP");
-    unsetenv("ROCM_PATH");
     setenv("PATH", before, 1);
+}
+
+static size_t read_object(char *bytes, size_t room)
+{
+    FILE *f = fopen(object_of("gfx90a"), "re");
+    assert_non_null(f);
+    size_t size = fread(bytes, 1, room, f);
+    fclose(f);
+    return size;
+}
+
+/* Sets the length that an object says its functions have. */
+static void stretch(char *bytes, size_t size, uint64_t length)
+{
+    Elf64_Ehdr head;
+    Elf64_Shdr section;
+    Elf64_Sym symbol;
+    size_t changed = 0;
+    memcpy(&head, bytes, sizeof head);
+    for (size_t i = 0; i < head.e_shnum; i++) {
+        memcpy(&section, bytes + head.e_shoff + i * sizeof section, sizeof section);
+        if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM)
+            continue;
+        for (size_t at = section.sh_offset; at < section.sh_offset + section.sh_size;
+             at += sizeof symbol) {
+            assert_true(at + sizeof symbol <= size);
+            memcpy(&symbol, bytes + at, sizeof symbol);
+            if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC)
+                continue;
+            symbol.st_size = length;
+            memcpy(bytes + at, &symbol, sizeof symbol);
+            changed++;
+        }
+    }
+    assert_true(changed > 0);
+}
+
+/* Functions that are longer than their file are not read to their end; what was found before holds.
+ * A deadline that has passed ends the reading, too. */
+TEST(functions_longer_than_the_file)
+{
+    static char bytes[1 << 20];
+    struct err e = {0};
+    struct told t;
+    if (!have_objects())
+        skip();
+    size_t size = read_object(bytes, sizeof bytes);
+    stretch(bytes, size, UINT64_C(1) << 40);
+    const char *path = tmpdir_write("long.hsaco", bytes, size);
+    assert_int_equal(run(NULL, path, GEMM, &t, &e), GPUFL_E_CORRUPT);
+    assert_non_null(strstr(e.text, "long.hsaco is damaged: its functions are longer than"));
+    assert_true(t.at_product > 0);
+    const uint32_t number = number_of(path, GEMM, &t.size);
+    const struct disassemble_request q = {path, &number, 1, take, &t, ""};
+    assert_int_equal(amdgpu_lines(&q, clock_mono() - 1, &e), GPUFL_E_TIMEOUT);
+    assert_non_null(strstr(e.text, "took too long"));
+}
+
+/* A program that never stops printing is ended long before the deadline. */
+TEST(a_program_that_prints_without_end)
+{
+    struct err e = {0};
+    struct told t;
+    if (!have_objects())
+        skip();
+    const char *program = script("llvm-objdump-99", "yes '	 v_nop // 00000000: 0'");
+    assert_int_equal(run(program, object_of("gfx90a"), GEMM, &t, &e), GPUFL_E_CORRUPT);
+    assert_non_null(strstr(e.text, "llvm-objdump-99 prints more for gfx90a.hsaco than"));
 }
 
 /* A damaged object is an error, or has no answer. */
@@ -223,18 +298,16 @@ TEST(damaged)
     struct err e = {0};
     struct told t = {.function = GEMM};
     const uint32_t number = 1;
+    struct disassemble_request q = {NULL, &number, 1, take, &t, ""};
     if (!have_objects())
         skip();
-    FILE *f = fopen(object_of("gfx90a"), "re");
-    assert_non_null(f);
-    size_t size = fread(bytes, 1, sizeof bytes, f);
-    fclose(f);
+    size_t size = read_object(bytes, sizeof bytes);
     for (size_t cut = 0; cut < size; cut += size / 61 + 1) {
-        const char *path = tmpdir_write("cut.hsaco", bytes, cut);
-        (void)amdgpu_lines(path, &number, 1, take, &t, &e);
+        q.file = tmpdir_write("cut.hsaco", bytes, cut);
+        (void)amdgpu_lines(&q, LATE, &e);
         bytes[cut] ^= 0x55;
-        path = tmpdir_write("changed.hsaco", bytes, size);
-        (void)amdgpu_lines(path, &number, 1, take, &t, &e);
+        q.file = tmpdir_write("changed.hsaco", bytes, size);
+        (void)amdgpu_lines(&q, LATE, &e);
         bytes[cut] ^= 0x55;
     }
 }
@@ -256,6 +329,8 @@ int main(void)
         cmocka_unit_test(lines_alone),
         cmocka_unit_test(programs_that_fail),
         cmocka_unit_test(the_newest_is_taken),
+        cmocka_unit_test(functions_longer_than_the_file),
+        cmocka_unit_test(a_program_that_prints_without_end),
         cmocka_unit_test(damaged),
         cmocka_unit_test(vendors_by_ending),
     };
