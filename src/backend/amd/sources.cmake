@@ -14,6 +14,7 @@ list(APPEND sources
   amd/trace/agents.c
   amd/trace/calls.c
   amd/trace/delivery.c
+  amd/trace/hip_graphs.c
   amd/trace/markers.c
   amd/trace/objects.c
   amd/trace/records.c

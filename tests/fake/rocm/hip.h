@@ -28,7 +28,16 @@ int hipStreamSynchronize(void *stream);
 int hipDeviceSynchronize(void);
 int hipGraphLaunch(void *exec, void *stream);
 
-/* An executable graph of n launches of a kernel. */
+int hipGraphInstantiate(void **exec, void *graph, void **error, char *log, size_t size);
+int hipGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags);
+int hipGraphNodeSetEnabled(void *exec, void *node, unsigned enabled);
+int hipGraphExecDestroy(void *exec);
+int hipGraphGetNodes(void *graph, void **nodes, size_t *count);
+int hipGraphNodeGetType(void *node, int *type);
+int hipGraphChildGraphNodeGetGraph(void *node, void **graph);
+
+/* A graph of n kernels, the last of them in a child graph, and a fill. Can be launched as it is,
+ * like one that was instantiated before anybody listened. */
 void *fake_graph(const void *function, int n);
 
 /* Kernels of the fake's one code object: 0 gemm, 1 relu. */

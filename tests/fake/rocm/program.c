@@ -5,7 +5,9 @@
  *     threads=T  T threads do all of this
  *     copies=C   C copies to the device and back, and as many by a kernel
  *     fills=F    F asynchronous fills
- *     graphs=G   G launches of a graph of 3 kernels
+ *     graphs=G   G launches of a graph of 3 kernels and a fill
+ *     early      the graph is one that was instantiated before anybody listened
+ *     changed    a kernel of the graph is switched off before the last launch
  *     fail=F     F launches that the runtime refuses
  *     ranges=R   R pushed ranges with a launch each, and one started range around all
  *     peers=P    P copies from the first device to the second
@@ -32,6 +34,7 @@ enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048 };
 
 static struct {
     int kernels, threads, copies, fills, graphs, fail, ranges, peers, second, fork, exit;
+    int early, changed;
 } want = {.threads = 1};
 
 static _Atomic long launches, failed, waits;
@@ -80,11 +83,17 @@ static void *work(void *arg)
         hipSetDevice((int)(number & 1));
     hipMalloc(&memory, BYTES);
     hipStreamCreate(&stream);
-    void *graph = fake_graph(fake_kernel(1), 3);
+    void *nodes[8], *graph = fake_graph(fake_kernel(1), 3), *exec = graph;
+    size_t node_count = 8;
+    if (want.graphs && !want.early)
+        hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
     for (int i = 0; i < want.kernels; i++)
         launch(stream, i & 1);
-    for (int i = 0; i < want.graphs; i++)
-        hipGraphLaunch(graph, stream);
+    for (int i = 0; i < want.graphs; i++) {
+        if (want.changed && i + 1 == want.graphs && !hipGraphGetNodes(graph, nodes, &node_count))
+            hipGraphNodeSetEnabled(exec, nodes[0], 0);
+        hipGraphLaunch(exec, stream);
+    }
     copy_all(stream, memory, host[number]);
     refused(stream);
     uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
@@ -111,6 +120,8 @@ static void read_options(int argc, char **argv)
 {
     want.kernels = argc > 1 ? atoi(argv[1]) : 100;
     for (int i = 2; i < argc; i++) {
+        want.early |= strcmp(argv[i], "early") == 0;
+        want.changed |= strcmp(argv[i], "changed") == 0;
         want.second |= strcmp(argv[i], "second") == 0;
         want.fork |= strcmp(argv[i], "fork") == 0;
         for (size_t k = 0; k < sizeof options / sizeof *options; k++)

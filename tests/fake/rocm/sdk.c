@@ -186,6 +186,8 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
     FAIL_AS_TOLD;
     if (sdk.up || !s)
         return sdk.up ? LOCKED : NOT_FOUND;
+    if (s->context && s->context != context)
+        sdk.others[s - sdk.services] = *s;
     *s = (struct service){.context = context, .fn = fn, .data = data, .every = !count};
     for (size_t i = 0; i < count; i++)
         if (operations[i] < 512)

@@ -50,6 +50,7 @@ struct sdk {
     uint64_t context_count;
     _Atomic bool active[CONTEXTS];
     struct service services[KINDS];
+    struct service others[KINDS]; /* of callbacks that two contexts want: the first one's */
     void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
     void *deliver_data;
     uint64_t watermark;

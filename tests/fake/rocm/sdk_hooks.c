@@ -16,12 +16,23 @@ enum { ENTER = 1, EXIT = 2, RECORDS_MOST = 1 << 20, LATE_FLUSHES = 2 };
 static const struct {
     const char *name;
     int number;
-} operations[] = {
-    {"hipDeviceSynchronize", 66}, {"hipFree", 90},          {"hipGetDeviceCount", 113},
-    {"hipGraphLaunch", 166},      {"hipLaunchKernel", 214}, {"hipMalloc", 215},
-    {"hipMemcpy", 259},           {"hipMemcpyAsync", 268},  {"hipMemcpyPeerAsync", 282},
-    {"hipMemsetAsync", 293},      {"hipSetDevice", 335},    {"hipStreamCreate", 338},
-    {"hipStreamSynchronize", 346}};
+} operations[] = {{"hipDeviceSynchronize", 66},
+                  {"hipFree", 90},
+                  {"hipGetDeviceCount", 113},
+                  {"hipGraphExecDestroy", 143},
+                  {"hipGraphInstantiate", 159},
+                  {"hipGraphInstantiateWithFlags", 160},
+                  {"hipGraphNodeSetEnabled", 181},
+                  {"hipGraphLaunch", 166},
+                  {"hipLaunchKernel", 214},
+                  {"hipMalloc", 215},
+                  {"hipMemcpy", 259},
+                  {"hipMemcpyAsync", 268},
+                  {"hipMemcpyPeerAsync", 282},
+                  {"hipMemsetAsync", 293},
+                  {"hipSetDevice", 335},
+                  {"hipStreamCreate", 338},
+                  {"hipStreamSynchronize", 346}};
 
 static const char *const markers[] = {"roctxMarkA", "roctxRangePushA", "roctxRangePop",
                                       "roctxRangeStartA", "roctxRangeStop"};
@@ -54,10 +65,9 @@ struct new_record {
     uint64_t words[8];
 };
 
-static void call_back(enum kind k, uint32_t operation, uint32_t phase, uint64_t correlation,
-                      uint64_t *user, void *payload)
+static void call_back(const struct service *s, enum kind k, uint32_t operation, uint32_t phase,
+                      uint64_t correlation, uint64_t *user, void *payload)
 {
-    const struct service *s = &sdk.services[k];
     uint64_t head[] = {s->context, (uint64_t)syscall(SYS_gettid), correlation, 0, 0};
     uint64_t numbers = (uint32_t)kind_number(k) | (uint64_t)operation << 32;
     if (is_new()) {
@@ -75,9 +85,8 @@ static void call_back(enum kind k, uint32_t operation, uint32_t phase, uint64_t 
     }
 }
 
-static bool wants(enum kind k, int operation)
+static bool wants(const struct service *s, int operation)
 {
-    const struct service *s = &sdk.services[k];
     if (!s->context || !sdk.active[s->context] || !s->fn || operation < 0)
         return false;
     return s->every || (s->operations[operation / 64] >> operation % 64 & 1);
@@ -95,8 +104,10 @@ static void hip_phase(struct fake_call *c, uint32_t phase)
     int operation = operation_of(c->function);
     struct payload p = {.size = sizeof p, .result = {c->result}};
     memcpy(p.arguments, c->arguments, sizeof p.arguments);
-    if (wants(HIP, operation))
-        call_back(HIP, (uint32_t)operation, phase, c->correlation, &c->user[0], &p);
+    const struct service *const both[] = {&sdk.services[HIP], &sdk.others[HIP]};
+    for (int i = 0; i < 2; i++) /* each context has data of its own */
+        if (wants(both[i], operation))
+            call_back(both[i], HIP, (uint32_t)operation, phase, c->correlation, &c->user[i], &p);
 }
 
 static void marker_phase(struct fake_call *c, uint32_t phase)
@@ -104,8 +115,9 @@ static void marker_phase(struct fake_call *c, uint32_t phase)
     uint64_t payload[4] = {sizeof payload, 0, 0, c->result};
     memcpy(&payload[1], c->arguments, sizeof payload[1]);
     for (int i = 0; i < 5; i++)
-        if (strcmp(markers[i], c->function) == 0 && wants(MARKER, i))
-            call_back(MARKER, (uint32_t)i, phase, c->correlation, &c->user[0], payload);
+        if (strcmp(markers[i], c->function) == 0 && wants(&sdk.services[MARKER], i))
+            call_back(&sdk.services[MARKER], MARKER, (uint32_t)i, phase, c->correlation,
+                      &c->user[0], payload);
 }
 
 static void enter(struct fake_call *c, int marker)
@@ -160,8 +172,8 @@ static void code(const char *file)
     words[8] = by_file ? 1 : 2;
     words[9] = by_file ? 5 : (uint64_t)(uintptr_t)p;
     words[10] = by_file ? 0 : size;
-    if (size && wants(CODE, 1))
-        call_back(CODE, 1, ENTER, 0, &user, words);
+    if (size && wants(&sdk.services[CODE], 1))
+        call_back(&sdk.services[CODE], CODE, 1, ENTER, 0, &user, words);
     if (size)
         munmap(p, size);
 }
@@ -172,8 +184,8 @@ static void kernel(const struct fake_kernel *k)
     uint32_t numbers[] = {0, 0, k->group_bytes, k->private_bytes, k->sgprs, k->vgprs, k->accums};
     memcpy(&words[5], numbers, sizeof numbers); /* from offset 40 on */
     uint64_t user = 0;
-    if (wants(CODE, 2))
-        call_back(CODE, 2, ENTER, 0, &user, words);
+    if (wants(&sdk.services[CODE], 2))
+        call_back(&sdk.services[CODE], CODE, 2, ENTER, 0, &user, words);
 }
 
 /* ---- records ------------------------------------------------------------------------- */

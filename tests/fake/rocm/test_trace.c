@@ -1,50 +1,12 @@
 /* test_trace.c - `gpufl trace` over a HIP program and the fake rocprofiler-sdk, in both forms of
  * its structs: what the program did is in the report, and what was lost is counted. */
-#include "tests/fake/runner.h"
+#include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { OLD = 6, NEW = 7 };
-
-/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP and two more variables as given. */
-static void run_with(struct run *r, int rocm, const char *const variables[3],
-                     const char *const *options, const char *const *program)
-{
-    static char library[PATH_MAX + 32], sdk[PATH_MAX + 32], folder[16];
-    snprintf(folder, sizeof folder, "fake/rocm/%d", rocm);
-    snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
-    snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file(folder));
-    run_all(r,
-            &(struct run_setup){.env = LIST(library, sdk, variables[0], variables[1], variables[2]),
-                                .options = options,
-                                .program = program,
-                                .binary = "fake/rocm/fake_hip"});
-}
-
-static void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
-                     const char *const *program)
-{
-    run_with(r, rocm, LIST(script, NULL, NULL), options, program);
-}
-
-static void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies)
-{
-    check_program(r, 0);
-    assert_non_null(r->report);
-    assert_string_equal(text_at(r->report, "session.backend"), "amd");
-    assert_string_equal(text_at(r->report, "session.engine"), "Trace");
-    assert_string_equal(text_at(r->report, "ledger.verdict"), verdict);
-    assert_int_equal(int_at(r->report, "ledger.launches"), int_at(r->said, "0.launches"));
-    assert_int_equal(int_at(r->report, "ledger.kernels_written"), kernels);
-    assert_int_equal(int_at(r->report, "kernels.count"), kernels);
-    assert_int_equal(int_at(r->report, "ledger.copies_written"), copies);
-    assert_int_equal(int_at(r->report, "ledger.joins_lost"), 0);
-    assert_string_equal(capability_of(r, "kernels", "status"), "collected");
-}
 
 TEST(ledger_closes)
 {
@@ -63,18 +25,6 @@ TEST(ledger_closes)
         check_counts(&r, "complete", 900, 3 * (4 * 3 + 2 + 1));
         run_free(&r);
     }
-}
-
-/* Nothing says how many kernels a graph holds: their rows are there, and the ledger says that they
- * were not counted. */
-TEST(graphs_are_not_counted)
-{
-    struct run r;
-    run_rocm(&r, OLD, "FAKE_ROCP=shuffle", NULL, LIST("10", "threads=2", "graphs=5"));
-    check_counts(&r, "uncounted", 20 + 2 * 5 * 3, 0);
-    assert_int_equal(int_at(r.report, "ledger.graph_launches"), 10);
-    assert_int_equal(int_at(r.report, "ledger.graph_unknown"), 10);
-    run_free(&r);
 }
 
 /* What the session says of itself. */
@@ -155,7 +105,7 @@ TEST(words_are_amds)
     struct run r;
     struct child c;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2"));
-    check_counts(&r, "uncounted", 46, 0);
+    check_counts(&r, "complete", 46, 2);
     assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
     const char *text = c.text[CHILD_OUT].data;
     check_contains(&r, text, "104 CUs");
@@ -564,7 +514,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ledger_closes),
-        cmocka_unit_test(graphs_are_not_counted),
         cmocka_unit_test(nothing_claims_hardware),
         cmocka_unit_test(details),
         cmocka_unit_test(occupancy_is_a_finding),

@@ -2,6 +2,8 @@
 #include "backend/amd/trace/calls.h"
 
 #include "backend/amd/trace/agents.h"
+#include "backend/amd/trace/handles.h"
+#include "backend/amd/trace/hip_graphs.h"
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -18,7 +20,6 @@ enum { ASYNC = 1, ALWAYS = 2, RECORD = 4, OWN_STREAM = 8, EVENT = 16 };
 enum {
     OPERATIONS = 2048,
     REMEMBERED = 1 << 16, /* calls; a power of two */
-    HANDLES = 1 << 12,    /* streams, and as many graphs */
     COST_SAMPLE = 64,
     LEGACY_STREAM = 1,
     THREAD_STREAM = 2,
@@ -55,11 +56,6 @@ struct remembered {
     _Atomic uint32_t kind; /* wait | async << 8 | copy << 16 */
 };
 
-/* Small numbers for handles. A handle is stored with a compare-and-swap, and stays. */
-struct handles {
-    _Atomic uint64_t handle[HANDLES];
-};
-
 static struct {
     uint8_t form[OPERATIONS];          /* index of forms by operation; written before callbacks */
     _Atomic(struct sink *) sink;       /* release by calls_report, acquire by callbacks */
@@ -75,7 +71,7 @@ static struct {
     _Atomic uint16_t pauses;           /* of recording: a hipSetDevice may be unheard; relaxed */
     _Atomic int64_t cost;              /* ns in measured callbacks; relaxed */
     struct remembered remembered[REMEMBERED];
-    struct handles streams, execs;
+    struct handles streams;
 } me;
 
 static __thread struct {
@@ -120,7 +116,7 @@ size_t calls_find(const struct rocp *sdk, uint32_t operations[CALLS_MOST])
 
 /* ---- arguments ----------------------------------------------------------------------- */
 
-static uint64_t argument(const struct rocp_call *c, unsigned offset)
+uint64_t calls_argument(const struct rocp_call *c, unsigned offset)
 {
     uint64_t value;
     if (offset == NONE || c->size < sizeof *c + offset + sizeof value)
@@ -129,7 +125,7 @@ static uint64_t argument(const struct rocp_call *c, unsigned offset)
     return value;
 }
 
-static int result_of(const struct rocp_call *c)
+int calls_result(const struct rocp_call *c)
 {
     int result;
     if (c->size < sizeof *c + ROCP_RETURN_BYTES)
@@ -138,46 +134,31 @@ static int result_of(const struct rocp_call *c)
     return result;
 }
 
-/* From 1, in the order of first use; 0: no room. Programs have few streams and graphs. */
-static uint32_t number_of(struct handles *h, uint64_t handle)
-{
-    for (uint32_t at = 0; at < HANDLES; at++) {
-        uint64_t there = atomic_load_explicit(&h->handle[at], memory_order_relaxed);
-        if (!there &&
-            atomic_compare_exchange_strong_explicit(&h->handle[at], &there, handle,
-                                                    memory_order_relaxed, memory_order_relaxed))
-            return at + 1;
-        if (there == handle)
-            return at + 1;
-    }
-    return 0;
-}
-
 /* The default stream is 0. A thread's own is told apart by the thread. */
 static uint32_t stream_of(const struct form *f, const struct rocp_call *c)
 {
     if (f->stream_at == NONE || c->size < sizeof *c + f->stream_at + sizeof(uint64_t))
         return f->does == DOES_WAIT && (f->flags & RECORD) && !(f->flags & ASYNC) ? 0
                                                                                   : WAIT_NO_STREAM;
-    uint64_t handle = argument(c, f->stream_at);
+    uint64_t handle = calls_argument(c, f->stream_at);
     if (handle == THREAD_STREAM || (!handle && (f->flags & OWN_STREAM)))
         handle = (uint64_t)syscall(SYS_gettid) << 8 | THREAD_STREAM;
     if (handle == 0 || handle == LEGACY_STREAM)
         return 0;
-    uint32_t number = number_of(&me.streams, handle);
+    uint32_t number = handles_number(&me.streams, handle);
     return number ? number : WAIT_NO_STREAM;
 }
 
 static int64_t bytes_of(const struct form *f, const struct rocp_call *c)
 {
-    uint64_t count = argument(c, f->bytes_at);
+    uint64_t count = calls_argument(c, f->bytes_at);
     return f->bytes_at == NONE || count > INT64_MAX / 4 ? CELL_NULL : (int64_t)count * f->unit;
 }
 
 /* A number made of the event's handle: the same for the same event, and no address in the log. */
 static int64_t event_of(const struct form *f, const struct rocp_call *c)
 {
-    uint64_t handle = !(f->flags & EVENT) ? 0 : argument(c, f->stream_at == NONE ? 0 : 8);
+    uint64_t handle = !(f->flags & EVENT) ? 0 : calls_argument(c, f->stream_at == NONE ? 0 : 8);
     return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;
 }
 
@@ -186,8 +167,9 @@ static int64_t event_of(const struct form *f, const struct rocp_call *c)
 static void remember(const struct form *f, const struct call_event *e, uint32_t stream)
 {
     struct remembered *r = &me.remembered[e->correlation % REMEMBERED];
-    uint32_t graph = f->does == DOES_GRAPH ? number_of(&me.execs, argument(e->call, 0)) : 0;
-    uint64_t copy = f->wait == WAIT_COPY && f->bytes_at == 16 ? argument(e->call, 24) & 0xff : 0;
+    uint32_t graph = f->does == DOES_GRAPH ? hip_graphs_number(calls_argument(e->call, 0)) : 0;
+    uint64_t copy =
+        f->wait == WAIT_COPY && f->bytes_at == 16 ? calls_argument(e->call, 24) & 0xff : 0;
     bool kinds = f->wait == WAIT_COPY && (f->stream_at == NONE || f->stream_at == 32);
     atomic_store_explicit(&r->key, 0, memory_order_release);
     atomic_thread_fence(memory_order_release);
@@ -281,27 +263,46 @@ bool calls_window(bool open, int64_t deadline)
 
 /* ---- launches ------------------------------------------------------------------------ */
 
+/* The launch of a call without its kind. */
+static struct launch launch_of(const struct form *f, const struct call_event *e)
+{
+    uint32_t graph = f->does == DOES_GRAPH ? hip_graphs_number(calls_argument(e->call, 0)) : 0;
+    return (struct launch){.correlation = (uint32_t)e->correlation,
+                           .kernels = f->does == DOES_GRAPH ? hip_graphs_kernels(graph) : 1,
+                           .graph = graph};
+}
+
+/* A launch's kernels, if they are known, are to have records. */
+static void expect(const struct launch *l)
+{
+    if (l->kernels != CELL_NULL)
+        atomic_fetch_add_explicit(&me.launched, (uint64_t)l->kernels, memory_order_relaxed);
+}
+
+static void expect_no_more(const struct launch *l)
+{
+    if (l->kernels != CELL_NULL)
+        atomic_fetch_sub_explicit(&me.launched, (uint64_t)l->kernels, memory_order_relaxed);
+}
+
 static void launch_enter(const struct form *f, struct sink *s, const struct call_event *e)
 {
     bool graph = f->does == DOES_GRAPH;
     remember(f, e, stream_of(f, e->call));
     bool windows = atomic_load_explicit(&me.windows, memory_order_relaxed);
     e->user->value = (uint64_t)clock_mono();
-    if (!graph)
-        atomic_fetch_add_explicit(&me.launched, 1, memory_order_relaxed);
     if (!graph && !windows) {
+        atomic_fetch_add_explicit(&me.launched, 1, memory_order_relaxed);
         s->ops->kernel(s, (uint32_t)e->correlation);
         return;
     }
-    struct launch l = {.kind = graph ? LAUNCH_GRAPH : LAUNCH_KERNEL,
-                       .correlation = (uint32_t)e->correlation,
-                       .kernels = graph ? CELL_NULL : 1,
-                       .graph = graph ? number_of(&me.execs, argument(e->call, 0)) : 0};
+    struct launch l = launch_of(f, e);
+    l.kind = graph ? LAUNCH_GRAPH : LAUNCH_KERNEL;
+    expect(&l);
     if (s->ops->launch(s, &l) || !windows)
         return; /* a close of the window waits for it */
     atomic_store_explicit(&me.remembered[e->correlation % REMEMBERED].key, 0, memory_order_release);
-    if (!graph)
-        atomic_fetch_sub_explicit(&me.launched, 1, memory_order_relaxed);
+    expect_no_more(&l);
     e->user->value = 0;
     leave_window();
 }
@@ -309,18 +310,15 @@ static void launch_enter(const struct form *f, struct sink *s, const struct call
 static void launch_leave(const struct form *f, struct sink *s, const struct call_event *e)
 {
     int64_t start = (int64_t)e->user->value;
-    bool graph = f->does == DOES_GRAPH, failed = result_of(e->call) != 0;
+    bool graph = f->does == DOES_GRAPH, failed = calls_result(e->call) != 0;
     leave_window();
     if (start < atomic_load_explicit(&me.began, memory_order_relaxed))
         return; /* entered before this session */
-    struct launch l = {.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END,
-                       .correlation = (uint32_t)e->correlation,
-                       .kernels = graph ? CELL_NULL : 1,
-                       .graph = graph ? number_of(&me.execs, argument(e->call, 0)) : 0,
-                       .start = start};
-    if (failed && !graph)
-        atomic_fetch_sub_explicit(&me.launched, 1, memory_order_relaxed);
+    struct launch l = launch_of(f, e);
+    l.kind = failed ? LAUNCH_FAILED : LAUNCH_GRAPH_END;
+    l.start = start;
     if (failed) {
+        expect_no_more(&l);
         s->ops->launch(s, &l);
         return;
     }
@@ -392,9 +390,9 @@ static void wait_leave(const struct form *f, struct sink *s, const struct call_e
 
 static void device_leave(const struct call_event *e)
 {
-    if (result_of(e->call) != 0)
+    if (calls_result(e->call) != 0)
         return;
-    here.device = (int16_t)argument(e->call, 0);
+    here.device = (int16_t)calls_argument(e->call, 0);
     here.pauses = atomic_load_explicit(&me.pauses, memory_order_relaxed);
 }
 

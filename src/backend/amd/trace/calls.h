@@ -47,6 +47,10 @@ bool calls_window(bool open, int64_t deadline);
  * heard, so its waits have none until it chooses again. [any] */
 void calls_pause(void);
 
+/* The argument at an offset, and what the call returned; 0 where the payload has none. [hot] */
+uint64_t calls_argument(const struct rocp_call *c, unsigned offset);
+int calls_result(const struct rocp_call *c);
+
 /* The library's callback. [hot] */
 void calls_event(const struct call_event *e);
 
@@ -54,7 +58,8 @@ void calls_event(const struct call_event *e);
  * [collector] */
 bool calls_facts(uint64_t correlation, struct call_facts *out);
 
-/* Launches of kernels that were begun and did not fail, in this session. [any] */
+/* Kernels of launches that were begun and did not fail, in this session, those of graphs included
+ * where their number is known. [any] */
 uint64_t calls_launched(void);
 
 /* ns in callbacks of the session, extrapolated from those that were measured. [any] */

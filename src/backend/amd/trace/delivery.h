@@ -29,7 +29,7 @@ rocp_buffer_fn delivery_take;
 void delivery_gather(void);
 void delivery_decode(void);
 
-/* Dispatch records that came in this session and belong to no graph. [any] */
+/* Dispatch records that came in this session, of kernels that calls_launched counts. [any] */
 uint64_t delivery_dispatches(void);
 
 #endif

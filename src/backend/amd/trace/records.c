@@ -3,6 +3,7 @@
 
 #include "backend/amd/occupancy.h"
 #include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/hip_graphs.h"
 #include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
 #include "backend/amd/trace/tool.h"
@@ -242,17 +243,20 @@ static void read_dispatch(struct rocm_records *r, const void *record, int64_t sh
     }
     if (!calls_facts(d->internal, &f) && r->windows)
         return; /* its call began outside of windows */
-    if (!f.graph && f.wait == WAIT_OTHER)
+    find_symbol(r, d->kernel, &s);
+    bool fills = begins(s.name, "__amd_rocclr_fillBuffer");
+    bool copies = begins(s.name, "__amd_rocclr_copy");
+    if (f.graph ? !fills && !copies && hip_graphs_kernels(f.graph) != CELL_NULL
+                : f.wait == WAIT_OTHER)
         atomic_fetch_add_explicit(&r->dispatches, 1, memory_order_relaxed);
     if (!times(r, d->start, d->end, shift, &row.start, &row.duration))
         return;
     int agent = agents_index(d->agent);
-    find_symbol(r, d->kernel, &s);
-    if (begins(s.name, "__amd_rocclr_fillBuffer")) {
+    if (fills) {
         put_fill(r, d, agent, &row, &f);
         return;
     }
-    if (begins(s.name, "__amd_rocclr_copy")) {
+    if (copies) {
         put_copy(r, agent, &row, &f);
         return;
     }

@@ -17,7 +17,7 @@ struct rocm_records {
     uint32_t devices[AGENTS_MOST];
     struct keyed functions; /* kernels that are defined in the session, by the library's number */
     bool windows, time_said, name_said;
-    _Atomic uint64_t dispatches; /* of no graph; relaxed */
+    _Atomic uint64_t dispatches; /* that calls_launched counts; relaxed */
 };
 
 /* windows: kernels of calls that calls.h does not remember are not of the session. */

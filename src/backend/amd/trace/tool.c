@@ -4,6 +4,7 @@
 #include "backend/amd/trace/agents.h"
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/delivery.h"
+#include "backend/amd/trace/hip_graphs.h"
 #include "backend/amd/trace/markers.h"
 #include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
@@ -66,6 +67,14 @@ static void on_code(uint32_t operation, uint32_t phase, const void *payload)
     }
 
 TWO_FORMS(call, on_call(r.internal, r.operation, r.phase, r.payload, user))
+static void on_graph(uint64_t correlation, uint32_t operation, uint32_t phase, void *payload,
+                     union rocp_user *user)
+{
+    if (!atomic_load_explicit(&me.forgotten, memory_order_relaxed))
+        hip_graphs_event(&(struct call_event){correlation, operation, phase, payload, user});
+}
+
+TWO_FORMS(graph, on_graph(r.internal, r.operation, r.phase, r.payload, user))
 TWO_FORMS(code, on_code(r.operation, r.phase, r.payload))
 TWO_FORMS(marker, markers_event(r.operation, r.phase, r.payload))
 
@@ -86,6 +95,20 @@ static int make_context(uint64_t *context, struct err *e)
     return ask(me.sdk.rocprofiler_create_context(context), "to create a context", e);
 }
 
+/* Graphs are counted from the beginning on, too: programs make them once. Where they cannot be, the
+ * session says of each launch that its kernels are not known. */
+static void make_graphs(void)
+{
+    uint32_t operations[HIP_GRAPHS_OPERATIONS];
+    size_t count = hip_graphs_find(&me.sdk, operations);
+    int status = !count ? ROCP_OK
+                        : me.sdk.rocprofiler_configure_callback_tracing_service(
+                              me.code, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count,
+                              FORM(graph), NULL);
+    if (status != ROCP_OK)
+        log_debug("rocprofiler-sdk does not tell of graphs (status %d)", status);
+}
+
 static int make_code(struct err *e)
 {
     int rc = make_context(&me.code, e);
@@ -95,6 +118,8 @@ static int make_code(struct err *e)
             : ask(me.sdk.rocprofiler_configure_callback_tracing_service(
                       me.code, me.sdk.kinds[ROCP_CODE_OBJECT], NULL, 0, FORM(code), NULL),
                   "to tell of code objects", e);
+    if (!rc)
+        make_graphs();
     return rc ? rc : ask(me.sdk.rocprofiler_start_context(me.code), "to start a context", e);
 }
 

@@ -6,7 +6,8 @@
  *
  *   main context      HIP calls, dispatches, copies, allocations: dispatches carry their call's
  *                     correlation id only if both are services of one context
- *   code context      code objects and their kernels; runs from the initialization on
+ *   code context      code objects and their kernels, and the making of graphs; runs from the
+ *                     initialization on
  *   markers context   rocTX
  *
  * Nothing of this is ever freed: the library calls back from its own threads until the process is

@@ -1,0 +1,21 @@
+/* run_rocm.h - `gpufl trace` over a HIP program and the fake rocprofiler-sdk. */
+#ifndef GPUFL_TESTS_FAKE_ROCM_RUN_ROCM_H
+#define GPUFL_TESTS_FAKE_ROCM_RUN_ROCM_H
+
+#include "tests/fake/runner.h"
+
+enum { OLD = 6, NEW = 7 }; /* forms of the library's structs */
+
+/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP and two more variables as given. */
+void run_with(struct run *r, int rocm, const char *const variables[3], const char *const *options,
+              const char *const *program);
+
+/* As run_with, with one variable. */
+void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
+              const char *const *program);
+
+/* What holds for every session of engine Trace: the program's launches are its own, and so many
+ * kernels, and copies and fills, are written. */
+void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies);
+
+#endif
