@@ -12,7 +12,7 @@ enum { BOUND_MAX = 24 };
 struct duck_ask {
     struct ask ask; /* first: what the templates know of */
     struct store *store;
-    struct store_session *session;
+    struct small_reading reading;
     struct connection *connection;
     struct watched watched;
     const char *bound_names[BOUND_MAX]; /* the parameters' own names */
@@ -24,9 +24,9 @@ struct duck_ask {
 static const struct ask_word words[] = {
     {"total", "least(greatest(sum(%1), -9223372036854775807), 9223372036854775807)::BIGINT"},
     {"known", "%1"},
+    /* These also for rows that are no event: conditions are tried in any order. */
     {"event", "(%1 BETWEEN -576460752303423488 AND 4611686018427387903 AND "
-              "%2 BETWEEN 0 AND 4611686018427387903 - %1)"},
-    /* Also for rows that are no event: conditions are tried in any order. */
+              "%2 BETWEEN 0 AND 4611686018427387903 - greatest(%1, -576460752303423488))"},
     {"ends", "(%1::HUGEINT + %2)"},
     {"lane", "((%1::BIGINT << 56) + (least(greatest(coalesce(%2, 0), 0), 255)::BIGINT << 48) + "
              "(coalesce(%3, 0) & 281474976710655))"},
@@ -53,7 +53,7 @@ static void clear(struct ask *a)
 
 static void put_table(struct ask *a, unsigned table)
 {
-    session_table(&a->text, ((struct duck_ask *)a)->session, table);
+    small_read_table(&a->text, &((struct duck_ask *)a)->reading, table);
 }
 
 static void put_where(struct ask *a, unsigned table)
@@ -100,10 +100,11 @@ static int run(struct ask *a, ask_take take, void *arg)
     return more < 0 ? more : rc;
 }
 
-/* One table after the other: a union of all would hold a buffer of every table at once. */
+/* One table after the other: a union of all would hold a buffer of every table at once. [a session
+ * with a file] */
 static int counts(struct ask *a)
 {
-    const struct store_session *ss = ((struct duck_ask *)a)->session;
+    const struct store_session *ss = ((struct duck_ask *)a)->reading.file;
     int rc = 0;
     for (unsigned i = 0; !rc && i < RECORD_COUNT; i++) {
         if (!ss->have[i])
@@ -137,7 +138,7 @@ static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct
     return rc == GPUFL_E_TIMEOUT ? too_long(d) : rc;
 }
 
-/* Question `counts` of a small session, which need not be made a database for that. */
+/* Question `counts` of a small session. */
 static int count_image(const struct image *image, const struct store_visitor *v)
 {
     int rc = 0;
@@ -155,18 +156,20 @@ static int count_image(const struct image *image, const struct store_visitor *v)
 static int ask_session(struct duck_ask *d, const struct store_question *q,
                        const struct store_visitor *v, struct err *e)
 {
-    const struct image *image = NULL;
-    int rc = q->q == QUERY_counts && !small_file(q->session)
-                 ? small_hold_image(q->session, &image, e)
-                 : 0;
-    if (!rc && image) {
-        rc = count_image(image, v);
-        small_let_go(q->session, image);
+    int rc = small_read_begin(q->session, &d->reading, e);
+    if (rc)
         return rc;
+    if (d->reading.file) {
+        rc = ask_watched(d, v, e);
+    } else if (q->q == QUERY_counts) {
+        rc = count_image(d->reading.image, v);
+    } else {
+        gate_enter(&q->session->store->questions);
+        rc = ask_watched(d, v, e);
+        gate_leave(&q->session->store->questions);
     }
-    if (rc == 0)
-        rc = small_readable(q->session, &d->session, e);
-    return rc ? rc : ask_watched(d, v, e);
+    small_read_end(&d->reading);
+    return rc;
 }
 
 int ask_question(struct store *s, const struct store_question *q, const struct store_visitor *v,
@@ -177,13 +180,12 @@ int ask_question(struct store *s, const struct store_question *q, const struct s
         return err_nomem(e);
     ask_init(&d->ask, &engine, q->q, q->args, e);
     d->store = s;
-    d->session = q->session;
     int rc = ask_check(&d->ask);
     if (!rc && d->ask.def->of_workspace) {
-        rc = session_get_history(s, q->workspace, false, &d->session, e);
+        rc = session_get_history(s, q->workspace, false, &d->reading.file, e);
         if (!rc) {
             rc = ask_watched(d, v, e);
-            session_put(d->session);
+            session_put(d->reading.file);
         } else if (rc == GPUFL_E_NOENT) { /* no session has left anything yet */
             rc = 0;
         }

@@ -22,6 +22,10 @@ struct duck_chunk;      /* duckdb_data_chunk */
 struct duck_vector;     /* duckdb_vector */
 struct duck_value;      /* duckdb_value */
 struct duck_extracted;  /* duckdb_extracted_statements */
+struct duck_function;   /* duckdb_table_function */
+struct duck_bind;       /* duckdb_bind_info */
+struct duck_init;       /* duckdb_init_info */
+struct duck_scan;       /* duckdb_function_info */
 
 /* duckdb_result: passed by value where chunks are fetched. */
 struct duck_result {
@@ -118,6 +122,7 @@ enum { DUCK_STATEMENT_SELECT = 1 };
     F(pending_error, true, const char *, (struct duck_pending *))                                  \
     F(destroy_pending, true, void, (struct duck_pending **))                                       \
     F(create_int64, true, struct duck_value *, (int64_t))                                          \
+    F(get_int64, true, int64_t, (struct duck_value *))                                             \
     F(create_list_value, true, struct duck_value *,                                                \
       (struct duck_type *, struct duck_value **, uint64_t))                                        \
     F(destroy_value, true, void, (struct duck_value **))                                           \
@@ -142,6 +147,35 @@ enum { DUCK_STATEMENT_SELECT = 1 };
     F(appender_flush, true, int, (struct duck_appender *))                                         \
     F(appender_clear, false, int, (struct duck_appender *))                                        \
     F(appender_destroy, true, int, (struct duck_appender **))                                      \
-    F(append_data_chunk, true, int, (struct duck_appender *, struct duck_chunk *))
+    F(append_data_chunk, true, int, (struct duck_appender *, struct duck_chunk *))                 \
+    F(create_table_function, true, struct duck_function *, (void))                                 \
+    F(destroy_table_function, true, void, (struct duck_function **))                               \
+    F(table_function_set_name, true, void, (struct duck_function *, const char *))                 \
+    F(table_function_add_parameter, true, void, (struct duck_function *, struct duck_type *))      \
+    F(table_function_set_extra_info, true, void,                                                   \
+      (struct duck_function *, void *, void (*)(void *)))                                          \
+    F(table_function_set_bind, true, void,                                                         \
+      (struct duck_function *, void (*)(struct duck_bind *)))                                      \
+    F(table_function_set_init, true, void,                                                         \
+      (struct duck_function *, void (*)(struct duck_init *)))                                      \
+    F(table_function_set_function, true, void,                                                     \
+      (struct duck_function *, void (*)(struct duck_scan *, struct duck_chunk *)))                 \
+    F(table_function_supports_projection_pushdown, true, void, (struct duck_function *, bool))     \
+    F(register_table_function, true, int, (struct duck_connection *, struct duck_function *))      \
+    F(bind_get_extra_info, true, void *, (struct duck_bind *))                                     \
+    F(bind_get_parameter, true, struct duck_value *, (struct duck_bind *, uint64_t))               \
+    F(bind_add_result_column, true, void,                                                          \
+      (struct duck_bind *, const char *, struct duck_type *))                                      \
+    F(bind_set_bind_data, true, void, (struct duck_bind *, void *, void (*)(void *)))              \
+    F(bind_set_cardinality, true, void, (struct duck_bind *, uint64_t, bool))                      \
+    F(bind_set_error, true, void, (struct duck_bind *, const char *))                              \
+    F(init_get_bind_data, true, void *, (struct duck_init *))                                      \
+    F(init_get_column_count, true, uint64_t, (struct duck_init *))                                 \
+    F(init_get_column_index, true, uint64_t, (struct duck_init *, uint64_t))                       \
+    F(init_set_init_data, true, void, (struct duck_init *, void *, void (*)(void *)))              \
+    F(init_set_error, true, void, (struct duck_init *, const char *))                              \
+    F(function_get_bind_data, true, void *, (struct duck_scan *))                                  \
+    F(function_get_init_data, true, void *, (struct duck_scan *))                                  \
+    F(function_set_error, true, void, (struct duck_scan *, const char *))
 
 #endif

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4 };
+enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4, QUESTIONS_LEAST = 2 };
 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
@@ -150,7 +150,8 @@ static const char settings[] =
     ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
     "SET wal_autocheckpoint='4MiB';SET allowed_directories=[";
 
-/* Settings that need a running instance; the last statement forbids any further ones. */
+/* What needs a running instance: settings, of which the last one forbids files elsewhere, and the
+ * function that reads small sessions. */
 static int confine(struct store *s, struct err *e)
 {
     struct connection *c;
@@ -169,6 +170,8 @@ static int confine(struct store *s, struct err *e)
     if (rc == 0)
         rc = sql_run(s->duck, c->handle, buf_cstr(&text), e);
     buf_fini(&text);
+    if (rc == 0)
+        rc = shown_register(&s->shown, c->handle, e);
     engine_give(s, c);
     return rc;
 }
@@ -204,6 +207,9 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
     if (!s)
         return err_nomem(e);
     s->duck = d;
+    shown_init(&s->shown, d);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    gate_init(&s->questions, processors > QUESTIONS_LEAST ? (unsigned)processors : QUESTIONS_LEAST);
     session_list_init(&s->open, session_close, session_free);
     s->open.most = c->attached_most ? c->attached_most : DEFAULT_ATTACHED;
     int rc = open_folder(s, c->data, e);
@@ -254,6 +260,8 @@ void engine_close(struct store *s)
         s->duck->close(&s->db);
     session_list_fini(&s->open);
     packs_close(s->packs);
+    shown_fini(&s->shown);
+    gate_fini(&s->questions);
     mem_free(s->root);
     mem_free(s->program);
     mem_free(s);

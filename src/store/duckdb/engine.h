@@ -11,6 +11,8 @@
 #ifndef GPUFL_STORE_DUCKDB_ENGINE_H
 #define GPUFL_STORE_DUCKDB_ENGINE_H
 
+#include "store/duckdb/gate.h"
+#include "store/duckdb/shown.h"
 #include "store/duckdb/sql.h"
 #include "store/duckdb/watch.h"
 #include "store/session_list.h"
@@ -39,7 +41,9 @@ struct store {
     atomic_uint held;         /* times that the library had not released a file yet; relaxed */
     struct watch watch;
     struct packs *packs; /* owned: of small sessions */
-    int64_t small_most;  /* bytes of a small session's rows in memory; 0: none is small */
+    struct shown_list shown;
+    struct gate questions; /* of small sessions: one a processor at once */
+    int64_t small_most;    /* bytes of a small session's rows in memory; 0: none is small */
 
     struct session_list open;
     struct connection *idle; /* guarded by open.lock */
@@ -55,7 +59,6 @@ struct store_session {
     char alias[24];       /* of its file in the instance: s1, s2, … */
     char *path;           /* owned: its file; of a small session: that it may get */
     struct small *small;  /* owned; NULL: it had a file when it was opened */
-    bool memory;          /* it has no file: a view of a small session */
     unsigned sound_at;    /* sql_given_up when it was last known to answer; guarded by open.lock */
     bool broken;          /* does not answer: to be attached again; guarded by open.lock */
     bool leaving;         /* being deleted: nobody gets it; guarded by open.lock */
@@ -112,8 +115,8 @@ int session_size(struct store *s, const char *workspace, const char *session, in
 int session_drop(struct store *s, const char *workspace, const char *session, struct err *e);
 int session_settle(struct store_session *ss, struct err *e);
 
-/* Opens a file for the rows of a small session, made anew, or a database in memory (path NULL), as
- * a session that nobody else knows: session_close, then session_free. */
+/* Opens a file for the rows of a small session, made anew, as a session that nobody else knows:
+ * session_close, then session_free. */
 int session_open_own(struct store_session *small, const char *path, struct store_session **out,
                      struct err *e);
 

@@ -13,7 +13,6 @@
 struct image_table {
     int64_t *cells; /* owned: row by row; of a text its place and length in the image's texts */
     size_t used, cap;
-    size_t amended; /* times that one of its rows was written again */
 };
 
 /* A row that an earlier image has, written again: its cells follow at `at`. */

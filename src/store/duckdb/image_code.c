@@ -235,7 +235,6 @@ static void take_amend(struct reading *r, struct image *m)
     int64_t *row = m->tables[table].cells + place * store_table((unsigned)table)->column_count;
     for (unsigned c = 0; c < columns; c++)
         row[c] = take_cell(r, 0);
-    m->tables[table].amended++;
 }
 
 static void take_positions(struct reading *r, struct image *m)

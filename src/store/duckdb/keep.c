@@ -197,7 +197,7 @@ int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
 /* ---- Parquet --------------------------------------------------------------------------------- */
 
 /* The rows of a record with texts for ids of names. */
-static void parquet_text(struct buf *b, const struct store_session *ss, enum record_type type,
+static void parquet_text(struct buf *b, const struct small_reading *from, enum record_type type,
                          const char *path)
 {
     const struct record *r = &records[type];
@@ -210,13 +210,13 @@ static void parquet_text(struct buf *b, const struct store_session *ss, enum rec
         sql_name(b, r->columns[i].name);
     }
     buf_str(b, " FROM ");
-    session_table(b, ss, type);
+    small_read_table(b, from, type);
     buf_str(b, " r");
     for (unsigned i = 0; i < r->column_count; i++) {
         if (r->columns[i].ref != RECORD_name)
             continue;
         buf_str(b, " LEFT JOIN ");
-        session_table(b, ss, TABLE_names);
+        small_read_table(b, from, TABLE_names);
         buf_printf(b, " n%u ON n%u.id = r.", i, i);
         sql_name(b, r->columns[i].name);
     }
@@ -240,15 +240,18 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
     snprintf(name, sizeof name, ".export-%u.parquet", ++number);
     if (path_join(made, sizeof made, ss->store->root, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
-    int rc = small_readable(ss, &ss, e);
-    if (rc == 0)
-        rc = engine_take(ss->store, &c, e);
+    struct small_reading from;
+    int rc = engine_take(ss->store, &c, e);
     if (rc)
         return rc;
-    buf_init(&text, SQL_TEXT_MAX);
-    parquet_text(&text, ss, type, made);
-    rc = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
-    buf_fini(&text);
+    rc = small_read_begin(ss, &from, e);
+    if (rc == 0) {
+        buf_init(&text, SQL_TEXT_MAX);
+        parquet_text(&text, &from, type, made);
+        rc = sql_run(ss->store->duck, c->handle, buf_cstr(&text), e);
+        buf_fini(&text);
+        small_read_end(&from);
+    }
     engine_give(ss->store, c);
     if (!rc && rename(made, path))
         rc = errno == EXDEV ? copy_file(made, path, e) : io_failed("make", path, e);

@@ -224,7 +224,7 @@ static int attach(struct store_session *ss, const char *path, struct connection 
     struct err why = {0};
     buf_init(&text, SQL_TEXT_MAX);
     buf_str(&text, "ATTACH ");
-    sql_literal(&text, ss->memory ? ":memory:" : path);
+    sql_literal(&text, path);
     buf_printf(&text, " AS %s", ss->alias);
     int rc = run_attach(ss, c, buf_cstr(&text), &why);
     buf_fini(&text);
@@ -269,8 +269,8 @@ static int open_file(struct store_session *ss, struct err *e)
     if (rc)
         return rc;
     engine_fit(ss->store, c);
-    bool made = ss->memory || !file_exists(ss->path);
-    rc = made && !ss->memory ? create_file(ss, c, e) : 0;
+    bool made = !file_exists(ss->path);
+    rc = made ? create_file(ss, c, e) : 0;
     if (rc == 0)
         rc = attach(ss, ss->path, c, e);
     if (!rc) { /* to ask whether it is empty would ask all that are attached, sound or not */
@@ -308,7 +308,7 @@ void session_close(struct listed *at)
     write_close(ss);
     if (engine_take(ss->store, &c, NULL))
         return;
-    if (!ss->dropped && !ss->broken && !ss->memory)
+    if (!ss->dropped && !ss->broken)
         session_settle(ss, NULL);
     detach(ss, c, NULL);
     engine_give(ss->store, c);
@@ -348,18 +348,17 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     return ss;
 }
 
-/* Opens what is at path, or a database in memory (NULL), as a session that is not in the list. */
+/* Opens what is at path as a session that is not in the list. */
 static int open_unlisted(struct store_session *small, const char *path, struct store_session **out,
                          struct err *e)
 {
     struct store *s = small->store;
     pthread_mutex_lock(&s->open.lock);
-    struct store_session *ss = make_session(s, small->at.workspace, small->at.id, path ? path : "");
+    struct store_session *ss = make_session(s, small->at.workspace, small->at.id, path);
     pthread_mutex_unlock(&s->open.lock);
     *out = NULL;
     if (!ss)
         return err_nomem(e);
-    ss->memory = !path;
     int rc = open_file(ss, e);
     if (rc)
         session_free(&ss->at);
@@ -371,7 +370,7 @@ static int open_unlisted(struct store_session *small, const char *path, struct s
 int session_open_own(struct store_session *small, const char *path, struct store_session **out,
                      struct err *e)
 {
-    int rc = path ? session_remove_current(path, e) : 0;
+    int rc = session_remove_current(path, e);
     *out = NULL;
     return rc ? rc : open_unlisted(small, path, out, e);
 }

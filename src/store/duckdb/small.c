@@ -36,7 +36,6 @@ int small_open(struct store_session *ss, struct err *e)
         return err_nomem(e);
     }
     pthread_mutex_init(&m->lock, NULL);
-    pthread_mutex_init(&m->view_lock, NULL);
     image_init(&m->pending);
     append_init(&m->append, &appending, ss);
     ss->small = m;
@@ -49,8 +48,6 @@ void small_close(struct store_session *ss)
     struct store_session *grown = atomic_load_explicit(&m->grown, memory_order_acquire);
     if (m->begun)
         small_rollback(ss);
-    if (m->view)
-        session_close(&m->view->at);
     if (!grown)
         return;
     grown->broken |= ss->broken;
@@ -64,14 +61,11 @@ void small_free(struct store_session *ss)
     struct store_session *grown = m ? atomic_load_explicit(&m->grown, memory_order_acquire) : NULL;
     if (!m)
         return;
-    if (m->view)
-        session_free(&m->view->at);
     if (grown)
         session_free(&grown->at);
     append_fini(&m->append);
     free_image(m->image);
     image_fini(&m->pending);
-    pthread_mutex_destroy(&m->view_lock);
     pthread_mutex_destroy(&m->lock);
     mem_free(m);
     ss->small = NULL;
@@ -200,14 +194,14 @@ static int move_rows(struct store_session *ss, struct store_session *g, const st
     const struct image *pending = &ss->small->pending;
     int rc = write_begin_alone(g, e);
     if (rc == 0)
-        rc = small_put_image(g, image, NULL, e);
+        rc = small_put_image(g, image, e);
     if (rc == 0)
         rc = write_flush(g, e);
     for (size_t i = 0; !rc && i < pending->amend_count; i++) {
         const struct image_amend *a = &pending->amends[i];
         rc = write_engine.amend(g, a->table, a->place, pending->amended + a->at, e);
     }
-    return rc ? rc : small_put_image(g, pending, NULL, e);
+    return rc ? rc : small_put_image(g, pending, e);
 }
 
 /* Gives the session a file, in which its transaction goes on. */

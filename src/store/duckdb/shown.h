@@ -1,0 +1,42 @@
+/* shown.h - rows of small sessions that statements may name.
+ *
+ * An image (image.h) is shown while a question or an export runs. Until it is hidden, statements
+ * read its tables with the table function small_rows(number, table), which has the columns of the
+ * table and rowid, the place of a row from 0. So the library gets only the columns that a statement
+ * reads, and no table, file or transaction is made for a small session. */
+#ifndef GPUFL_STORE_DUCKDB_SHOWN_H
+#define GPUFL_STORE_DUCKDB_SHOWN_H
+
+#include "base/buf.h"
+#include "store/duckdb/duck.h"
+#include "store/duckdb/image.h"
+
+#include <pthread.h>
+
+struct shown {
+    const struct image *image; /* the caller's; it does not change while it is shown */
+    int64_t number;            /* for the text of statements */
+    struct shown *next;        /* guarded by shown_list.lock */
+};
+
+struct shown_list {
+    const struct duck *duck;
+    pthread_mutex_t lock;
+    struct shown *first; /* guarded by lock */
+    int64_t numbers;     /* given out; guarded by lock */
+};
+
+void shown_init(struct shown_list *l, const struct duck *d);
+void shown_fini(struct shown_list *l);
+
+/* Makes the function known to the instance of a connection; the list must live longer than it. */
+int shown_register(struct shown_list *l, struct duck_connection *c, struct err *e);
+
+/* Shows an image until it is hidden; no statement that names it may run any more then. [any] */
+void shown_add(struct shown_list *l, struct shown *s, const struct image *image);
+void shown_remove(struct shown_list *l, struct shown *s);
+
+/* Puts the text after FROM for a table of the image. */
+void shown_table(struct buf *b, const struct shown *s, unsigned table);
+
+#endif
