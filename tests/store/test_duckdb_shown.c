@@ -126,9 +126,9 @@ TEST(test_shown_cells)
 TEST(test_hidden_rows)
 {
     static const char *const texts[] = {
-        "SELECT * FROM small_rows(1, 0)", "SELECT * FROM small_rows(-1, 0)",
+        "SELECT * FROM small_rows(1, 0)",      "SELECT * FROM small_rows(-1, 0)",
         "SELECT * FROM small_rows(3, 100000)", "SELECT * FROM small_rows(3, -1)",
-        "SELECT * FROM small_rows(NULL, 0)"};
+        "SELECT * FROM small_rows(NULL, 0)",   "SELECT * FROM small_rows(3, NULL)"};
     struct store *s = pack_store_open(0);
     struct connection *c;
     struct image image;

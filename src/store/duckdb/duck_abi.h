@@ -123,6 +123,7 @@ enum { DUCK_STATEMENT_SELECT = 1 };
     F(destroy_pending, true, void, (struct duck_pending **))                                       \
     F(create_int64, true, struct duck_value *, (int64_t))                                          \
     F(get_int64, true, int64_t, (struct duck_value *))                                             \
+    F(is_null_value, true, bool, (struct duck_value *))                                            \
     F(create_list_value, true, struct duck_value *,                                                \
       (struct duck_type *, struct duck_value **, uint64_t))                                        \
     F(destroy_value, true, void, (struct duck_value **))                                           \

@@ -71,10 +71,11 @@ void shown_table(struct buf *b, const struct shown *s, unsigned table)
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
+/* A parameter; of NULL, which get_int64 does not take, -1: the number of nothing. */
 static int64_t take_parameter(const struct duck *d, struct duck_bind *info, unsigned number)
 {
     struct duck_value *v = d->bind_get_parameter(info, number);
-    int64_t value = d->get_int64(v);
+    int64_t value = d->is_null_value(v) ? -1 : d->get_int64(v);
     d->destroy_value(&v);
     return value;
 }
