@@ -6,7 +6,8 @@
  *
  * Every commit of the loader is news, so a session is found by its hash. Sessions that have ended
  * wait in a queue: where thousands wait, nobody looks through all of them for the next one. All are
- * looked through where that queue is empty, and once a second. */
+ * looked through where that queue is empty, and once a second. While a burst of sessions is loaded
+ * the analysis rests (burst.h), except where somebody waits for it. */
 #include "server/analysis/analysis.h"
 
 #include "base/alloc.h"
@@ -14,6 +15,7 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/process/thread.h"
+#include "server/analysis/burst.h"
 #include "server/analysis/outcome.h"
 
 #include <errno.h>
@@ -73,6 +75,8 @@ struct analysis {
     pthread_cond_t some, idle;
     struct candidate *candidates[BUCKETS]; /* owned */
     struct candidate *first_ended, **last_ended;
+    unsigned queued; /* from first_ended on */
+    struct burst burst;
     int64_t scanned;   /* CLOCK_MONOTONIC ns of the last look through all */
     _Atomic bool stop; /* set under the lock; read anywhere */
     int64_t missing_at;
@@ -109,6 +113,7 @@ static void queue_ended(struct analysis *a, struct candidate *s)
     s->next_ended = NULL;
     *a->last_ended = s;
     a->last_ended = &s->next_ended;
+    a->queued++;
 }
 
 /* Puts one back that was taken. [lock held] */
@@ -121,6 +126,7 @@ static void queue_first(struct analysis *a, struct candidate *s)
     a->first_ended = s;
     if (!s->next_ended)
         a->last_ended = &s->next_ended;
+    a->queued++;
 }
 
 /* The first of those that ended and is due; NULL: none is queued. [lock held] */
@@ -132,16 +138,16 @@ static struct candidate *pop_ended(struct analysis *a, int64_t now)
         if (!a->first_ended)
             a->last_ended = &a->first_ended;
         s->queued = false;
+        a->queued--;
         if (s->due && s->ended && !s->busy && s->at <= now)
             return s;
     }
     return NULL;
 }
 
-void analysis_news(void *arg, const struct loader_news *n)
+/* [lock held] */
+static void take_news(struct analysis *a, const struct loader_news *n)
 {
-    struct analysis *a = arg;
-    pthread_mutex_lock(&a->lock);
     struct candidate *s = find_candidate(a, n->workspace, n->session);
     if (s) {
         int64_t before = s->due ? s->at : INT64_MAX;
@@ -156,9 +162,18 @@ void analysis_news(void *arg, const struct loader_news *n)
                    s->at < s->used + a->config.every_ns) {
             s->at = s->used + a->config.every_ns;
         }
-        if (s->at < before)
+        if (s->at < before && !a->stats.resting)
             pthread_cond_signal(&a->some);
     }
+}
+
+void analysis_news(void *arg, const struct loader_news *n)
+{
+    struct analysis *a = arg;
+    pthread_mutex_lock(&a->lock);
+    take_news(a, n);
+    if (n->ended)
+        burst_note(&a->burst, clock_mono());
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -214,10 +229,11 @@ static void add_missing(struct analysis *a)
         rc = meta_analysis_missing(
             &(struct meta_ask){a->config.meta, workspaces[i].id, &memory, NULL}, ANALYSIS_REPORT,
             analysis_rules(), MISSING_AT_ONCE, &rows, &count);
+        pthread_mutex_lock(&a->lock);
         for (size_t k = 0; !rc && k < count; k++)
-            analysis_news(a, &(struct loader_news){.workspace = workspaces[i].id,
-                                                   .session = rows[k].id,
-                                                   .ended = true});
+            take_news(a, &(struct loader_news){
+                             .workspace = workspaces[i].id, .session = rows[k].id, .ended = true});
+        pthread_mutex_unlock(&a->lock);
     }
     region_fini(&memory);
 }
@@ -327,6 +343,13 @@ static void analyse(struct analysis *a, struct candidate *s)
         end_turn(a, &a->turns[i]);
 }
 
+/* Waits until something is due, or the time has come. [lock held; released meanwhile] */
+static void wait_until(struct analysis *a, int64_t until)
+{
+    struct timespec at = {until / 1000000000, until % 1000000000};
+    pthread_cond_timedwait(&a->some, &a->lock, &at);
+}
+
 static void *analysis_main(void *arg)
 {
     struct analysis *a = arg;
@@ -340,14 +363,19 @@ static void *analysis_main(void *arg)
             pthread_mutex_lock(&a->lock);
             continue;
         }
+        int64_t rest = a->config.prompt ? 0 : burst_rest(&a->burst, a->queued, now);
+        a->stats.resting = rest > 0;
+        if (rest) {
+            wait_until(a, rest);
+            continue;
+        }
         struct candidate *s = next_candidate(a, now, &until);
         if (s) {
             analyse(a, s);
             continue;
         }
         pthread_cond_broadcast(&a->idle);
-        struct timespec at = {until / 1000000000, until % 1000000000};
-        pthread_cond_timedwait(&a->some, &a->lock, &at);
+        wait_until(a, until);
     }
     pthread_cond_broadcast(&a->idle);
     pthread_mutex_unlock(&a->lock);

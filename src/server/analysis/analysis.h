@@ -59,6 +59,7 @@ struct analysis_stats {
     uint64_t reports, final, failed;
     int64_t cpu_ns;
     unsigned waiting; /* sessions */
+    bool resting;     /* a burst of sessions is loaded first (burst.h) */
 };
 
 void analysis_stats(struct analysis *a, struct analysis_stats *out);

@@ -31,17 +31,18 @@ static bool is_stuck(const struct parts *s, char *why, size_t size)
     return ready_is_stuck(&r, why, size);
 }
 
-/* Ready, with the state of what Kafka brings: a lag is no reason to send nothing over HTTP. */
+/* Ready, with the reports that wait and the state of what Kafka brings: neither is a reason to send
+ * nothing over HTTP. */
 static void send_ready(struct call *c)
 {
-    static const char ready[] = "{\"status\":\"ready\"}\n";
-    if (!c->parts->receiver) {
-        http_send_static(c->http, 200, "application/json", ready, sizeof ready - 1);
-        return;
-    }
+    struct analysis_stats stats;
     struct buf *b = http_body(c->http, 4096);
-    buf_str(b, "{\"status\":\"ready\",\"kafka\":");
-    receiver_json(c->parts->receiver, b);
+    analysis_stats(c->parts->analysis, &stats);
+    buf_printf(b, "{\"status\":\"ready\",\"reports_waiting\":%u", stats.waiting);
+    if (c->parts->receiver) {
+        buf_str(b, ",\"kafka\":");
+        receiver_json(c->parts->receiver, b);
+    }
     buf_str(b, "}\n");
     http_send(c->http, 200, "application/json");
 }
@@ -205,6 +206,9 @@ static void put_analysis(struct buf *b, const struct parts *s)
                     (double)stats.cpu_ns / 1e9);
     counters_number(b, "gpufl_analysis_waiting_sessions", "gauge", "Sessions to be analysed.",
                     stats.waiting);
+    counters_number(b, "gpufl_analysis_resting", "gauge",
+                    "1: many sessions ended, and are loaded before they are analysed.",
+                    stats.resting);
 }
 
 void api_metrics(struct call *c)

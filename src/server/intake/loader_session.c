@@ -251,7 +251,7 @@ static void note_commit(struct loader_thread *t, struct row_writer *g, uint64_t 
 {
     g->failures = 0;
     grow(t);
-    if (loader_counts_due(t, g, clock_mono()))
+    if (!g->announce_end && loader_counts_due(t, g, clock_mono())) /* else with its end */
         loader_put_counts(t, g);
     newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
                         g->s->session, clock_real());

@@ -29,6 +29,7 @@ if(TARGET gpufl-intake)
   gpufl_test(janitor DEPS server-parts intake)
   gpufl_test(columns_report DEPS server-analysis PkgConfig::JANSSON)
   gpufl_test(analysis DEPS server-analysis PkgConfig::JANSSON)
+  gpufl_test(burst DEPS server-analysis)
   add_dependencies(test-unit-server-columns_report gpufl-main)
 endif()
 

@@ -1,0 +1,124 @@
+/* test_burst.c - the analysis rests while a burst of sessions is loaded, for a time that has an
+ * end. */
+#include "server/analysis/analysis.h"
+#include "server/analysis/burst.h"
+#include "tests/test.h"
+#include "tests/unit/support/intake_fixture.h"
+#include "tests/unit/support/tmpdir.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { MANY = BURST_SESSIONS, PATIENCE_S = 60 };
+
+static const int64_t AT = 5000000000000; /* ns; any */
+
+TEST(test_few_do_not_wait)
+{
+    struct burst b = {0};
+    assert_int_equal(burst_rest(&b, MANY, AT), 0); /* they were found at the start: none ended */
+    burst_note(&b, AT);
+    assert_int_equal(burst_rest(&b, 0, AT), 0);
+    assert_int_equal(burst_rest(&b, MANY - 1, AT), 0);
+}
+
+TEST(test_quiet_ends_it)
+{
+    struct burst b = {0};
+    burst_note(&b, AT);
+    assert_int_equal(burst_rest(&b, MANY, AT), AT + BURST_QUIET_NS);
+    burst_note(&b, AT + BURST_QUIET_NS - 1);
+    assert_int_equal(burst_rest(&b, MANY, AT + BURST_QUIET_NS), AT + 2 * BURST_QUIET_NS - 1);
+    assert_int_equal(burst_rest(&b, MANY, AT + 2 * BURST_QUIET_NS - 1), 0);
+}
+
+/* Sessions that go on ending, with pauses as well, cost a report a minute and no more. */
+TEST(test_a_minute_ends_it)
+{
+    struct burst b = {0};
+    int64_t rested = 0;
+    for (int64_t now = AT; now < AT + 3 * BURST_MOST_NS; now += BURST_QUIET_NS / 2) {
+        bool pause = (now - AT) / BURST_QUIET_NS % 7 == 0;
+        if (!pause)
+            burst_note(&b, now);
+        int64_t until = burst_rest(&b, MANY, now);
+        assert_true(until <= AT + BURST_MOST_NS);
+        rested += until ? BURST_QUIET_NS / 2 : 0;
+    }
+    assert_true(rested > BURST_MOST_NS / 2);
+    assert_int_equal(burst_rest(&b, MANY - 1, AT + 3 * BURST_MOST_NS), 0); /* it caught up */
+    burst_note(&b, AT + 3 * BURST_MOST_NS);
+    assert_true(burst_rest(&b, MANY, AT + 3 * BURST_MOST_NS) > 0);
+}
+
+/* ---- the analysis ---------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+    int rc = fixture_begin(state);
+    if (!rc)
+        fixture_up(&fix, tmpdir);
+    return rc;
+}
+
+static int end(void **state)
+{
+    fixture_down(&fix);
+    return fixture_end(state);
+}
+
+static struct analysis_stats stats_of(struct analysis *a)
+{
+    struct analysis_stats s;
+    analysis_stats(a, &s);
+    return s;
+}
+
+/* Ends of sessions that nobody has, so that an analysis of one costs little. */
+static void end_one(struct analysis *a, int number)
+{
+    char id[32];
+    snprintf(id, sizeof id, "ended-%d", number);
+    analysis_news(a, &(struct loader_news){.workspace = "w", .session = id, .ended = true});
+}
+
+static void check(bool prompt)
+{
+    struct err e = {0};
+    struct analysis *a;
+    const struct analysis_config c = {
+        .ops = &store_duckdb, .store = fix.store, .meta = fix.meta, .prompt = prompt};
+    const time_t over = time(NULL) + PATIENCE_S;
+    int number = 0;
+    if (analysis_open(&a, &c, &e))
+        fail_msg("%s", e.text);
+    while (!stats_of(a).resting && number < (prompt ? 10 * MANY : INT32_MAX) && time(NULL) < over)
+        end_one(a, number++);
+    assert_int_equal(stats_of(a).resting, !prompt);
+    if (!prompt)
+        assert_true(stats_of(a).waiting >= MANY);
+    assert_true(analysis_wait(a, INT64_C(60000000000)));
+    assert_false(stats_of(a).resting);
+    analysis_close(a);
+}
+
+TEST(test_rests_and_makes_up_for_it)
+{
+    check(false);
+}
+
+TEST(test_prompt_does_not_rest)
+{
+    check(true);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(test_few_do_not_wait), cmocka_unit_test(test_quiet_ends_it),
+        cmocka_unit_test(test_a_minute_ends_it), CASE(test_rests_and_makes_up_for_it),
+        CASE(test_prompt_does_not_rest)};
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
