@@ -8,6 +8,8 @@
 
 #define MS INT64_C(1000000)
 
+enum { IN_A_ROUND = 8 }; /* threads, beside the process's first */
+
 static void run_threads(struct run *r, const char *const *env, const char *const *program, int code)
 {
     run_all(r, &(struct run_setup){.env = env,
@@ -23,7 +25,7 @@ static void check_sampled(const struct run *r)
     struct rows rows;
     rows_open(&rows, r->logs);
     assert_int_equal(rows.damaged, 0);
-    assert_true(rows.count > 20);
+    assert_true(rows.count > 10);
     assert_int_equal(int_at(r->report, "ledger.host_samples"), (int64_t)rows.count);
     rows_close(&rows);
 }
@@ -39,12 +41,13 @@ TEST(threads_come_and_go)
     run_free(&r);
 }
 
-/* More threads than one round looks at: each has its turn, and none is given up. */
+/* More threads than one round looks at: each has its turn, and none is given up. The process's first
+ * thread, which blocks, is looked at in each round. */
 static void take_turns(const char *threads, size_t count, const char *time, size_t least)
 {
     struct run r;
     struct rows rows;
-    size_t i;
+    size_t i, of_first = 0;
     json_t *role;
     run_threads(&r, NULL, LIST(threads, time), 0);
     rows_open(&rows, r.logs);
@@ -57,6 +60,9 @@ static void take_turns(const char *threads, size_t count, const char *time, size
         assert_in_range(n, least, rows.count);
     }
     assert_int_equal(i, count);
+    for (size_t s = 0; s < rows.count; s++)
+        of_first += rows.samples[s].thread == int_at(r.said, "0.pid");
+    assert_true(of_first * (IN_A_ROUND + 1) + IN_A_ROUND >= rows.count);
     assert_int_equal(int_at(r.report, "ledger.host_samples"), (int64_t)rows.count);
     assert_int_equal(int_at(r.report, "ledger.host_samples_no_memory"), 0);
     rows_close(&rows);
@@ -65,7 +71,7 @@ static void take_turns(const char *threads, size_t count, const char *time, size
 
 TEST(many_threads_take_turns)
 {
-    take_turns("many=150", 150, "ms=3000", 4);
+    take_turns("many=150", 150, "ms=3000", 1);
 }
 
 TEST(five_hundred_threads)
@@ -174,7 +180,7 @@ TEST(inside_windows_only)
                 LIST("pipe", "ms=1000"), 0);
     rows_open(&rows, r.logs);
     assert_true(rows.window_count >= 4);
-    assert_true(rows.count > 20);
+    assert_true(rows.count > 10);
     for (size_t i = 0; i < rows.count; i++) {
         bool inside = false;
         for (size_t w = 0; w < rows.window_count; w++) {

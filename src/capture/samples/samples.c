@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum {
-    LOOKS_RING = 4096,          /* looks between two drains: 200 ms of 64 threads at 200 Hz fit */
+    LOOKS_RING = 4096,          /* looks between two drains: 200 ms of all looks at 1000 Hz fit */
     WAKE_BELOW = LOOKS_RING / 2 /* room at which the collector is woken */
 };
 

@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SAMPLES_THREADS = 64 /* looked at in one round, beside the process's first */ };
+/* Looked at in one round, beside the process's first. So few, since a runtime that launches from a
+ * thread of each core would else use up what looks may cost, and the thread that runs the program's
+ * Python would hardly be seen. */
+enum { SAMPLES_THREADS = 8 };
 
 struct samples_counts {
     uint64_t torn;      /* looks without a stack: the thread went on each time */
