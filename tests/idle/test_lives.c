@@ -41,8 +41,8 @@ TEST(threads_come_and_go)
     run_free(&r);
 }
 
-/* More threads than one round looks at: each has its turn, and none is given up. The process's first
- * thread, which blocks, is looked at in each round. */
+/* More threads than one round looks at: each has its turn, and none is given up. The process's
+ * first thread, which blocks, is looked at in each round. */
 static void take_turns(const char *threads, size_t count, const char *time, size_t least)
 {
     struct run r;
