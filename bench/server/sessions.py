@@ -234,6 +234,7 @@ def measure(o, program, recorded, folder, store):
     server = Server(o.build, folder, program=program)
     began, answered, waits, answers = sent_all(server, o, recorded)
     done = wait_for_all(server, o)
+    until_loaded = server.cpu()
     at_end = {**in_clickhouse(store, o), "server_cpu_s": round(server.cpu(), 2)} if store else None
     analysed = done and wait_for_analyses(server, o)
     ids = list(every_session(server).items())
@@ -250,6 +251,7 @@ def measure(o, program, recorded, folder, store):
     result["search"] = timed(server, lambda i: f"/api/v1/sessions?limit=50&text=app-{i % o.apps:04d}", o.asks)
     result["kernels_of_one"] = timed(server, lambda i: f"/api/v1/sessions/{some[i]}/kernels", o.asks)
     result["cpu_s"] = round(server.cpu(), 1)
+    result["cpu_ms_each_until_loaded"] = round(until_loaded / o.sessions * 1000, 2)
     result["cpu_ms_each"] = round(server.cpu() / o.sessions * 1000, 2)
     result["peak_rss_mib"] = round(server.peak() / 2**20)
     result["descriptors"] = len(os.listdir(f"/proc/{server.process.pid}/fd"))
