@@ -40,6 +40,8 @@ static void note_gap(struct busy_gaps *g, int64_t start, int64_t end)
     g->count[class]++;
     g->total[class] = cells_sum(g->total[class], end - start);
     struct busy_span gap = {start, end};
+    if (end - start <= g->longest[BUSY_GAPS - 1].end - g->longest[BUSY_GAPS - 1].start)
+        return; /* most gaps: the last of the list is its shortest */
     for (int i = 0; i < BUSY_GAPS; i++) {
         struct busy_span *at = &g->longest[i];
         if (gap.end - gap.start > at->end - at->start) {

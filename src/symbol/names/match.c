@@ -1,6 +1,13 @@
 /* match.c - see match.h. */
 #include "symbol/names/match.h"
 
+/* Says whether the rest of a pattern cannot begin at a place, as far as its first letter shows. */
+static bool begins_elsewhere(const char *pattern, struct span s, size_t i)
+{
+    char c = *pattern;
+    return c && c != '*' && c != '#' && c != '?' && (i >= s.len || s.at[i] != c);
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -21,7 +28,7 @@ bool match_fits(const char *pattern, struct span s, size_t i, struct match *m)
             for (;; i++) {
                 m->caught[slot] = (struct span){s.at + begin, i - begin};
                 m->count = slot + 1;
-                if (match_fits(pattern + 1, s, i, m))
+                if (!begins_elsewhere(pattern + 1, s, i) && match_fits(pattern + 1, s, i, m))
                     return true;
                 m->count = slot;
                 if (*pattern == '#' || i >= s.len)
