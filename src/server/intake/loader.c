@@ -272,6 +272,13 @@ static void answer_drain(struct loader_thread *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* Whether sessions that have ended gather while the store works at the ones before; else they do
+ * so between two looks. */
+static bool gains_together(const struct loader_thread *t)
+{
+    return sessions_config(t->loader->config.sessions)->ops->commit_all != NULL;
+}
+
 static void *loader_main(void *arg)
 {
     struct loader_thread *t = arg;
@@ -280,7 +287,7 @@ static void *loader_main(void *arg)
     while (!stop) {
         if (queue_pop(t, t->looked + TICK_NS, &i, &stop))
             handle(t, &i);
-        if (t->due && !t->behind)
+        if (t->due && !t->behind && gains_together(t))
             loader_commit_due(t, clock_mono());
         if (clock_mono() - t->looked >= TICK_NS)
             look_at_all(t);

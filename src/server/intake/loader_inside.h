@@ -69,8 +69,25 @@ void loader_session_free(struct loader_thread *t, struct row_writer *g);
 
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
 void loader_commit(struct loader_thread *t, struct row_writer *g);
-/* Commits the sessions that are due, those that can be together. */
+
+/* What follows a commit, and a failure of one: the transaction was undone. */
+void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
+                        uint64_t kernels);
+void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc,
+                         const struct err *e);
+
+/* ---- loader_together.c ----------------------------------------------------------------------- */
+
+bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
+
+/* Commits the sessions that are due together. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
+
+/* A session has ended: it is committed at the next look at all sessions, or with as many others as
+ * go together. */
+void loader_commit_ended(struct loader_thread *t);
+
+/* ---- loader_session.c ------------------------------------------------------------------------ */
 
 /* Writes the end of a session that is complete and committed, and reports it. */
 void loader_end(struct loader_thread *t, struct row_writer *g);

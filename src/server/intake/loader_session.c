@@ -18,7 +18,6 @@
 #define TURN_NS    100000000     /* between looks whether another server is done */
 
 enum {
-    BEHIND = 5, /* times the usual time of a transaction */
     FIRST_ROWS = 65536,
     RETRIES_AT_ONCE = 4,
     ENDS_AT_ONCE = 32,
@@ -221,7 +220,7 @@ static int64_t wait_after(const struct loader_thread *t, const struct row_writer
     return wait < most ? wait : most;
 }
 
-static void note_failure(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
+void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
     if (rc == GPUFL_E_NOENT) {
         discard(g);
@@ -245,8 +244,7 @@ static void note_failure(struct loader_thread *t, struct row_writer *g, int rc, 
     }
 }
 
-/* What follows a commit. */
-static void note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
+void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t rows,
                         uint64_t kernels)
 {
     g->failures = 0;
@@ -265,63 +263,9 @@ void loader_commit(struct loader_thread *t, struct row_writer *g)
     bool begun = g->begun;
     int rc = row_writer_commit(g, &e);
     if (rc)
-        note_failure(t, g, rc, &e);
+        loader_note_failure(t, g, rc, &e);
     else if (begun)
-        note_commit(t, g, rows, kernels);
-}
-
-/* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
- * disk once, small ones twice. */
-static bool is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now)
-{
-    int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
-    return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
-}
-
-/* Failures are noted when all are through: one may have others committed. */
-static void commit_together(struct loader_thread *t, struct row_writer **some, size_t n)
-{
-    const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
-    struct store_commit commits[STORE_COMMITS_MAX];
-    struct row_writer *of[STORE_COMMITS_MAX];
-    struct err why[STORE_COMMITS_MAX];
-    int rc[STORE_COMMITS_MAX];
-    size_t ready = 0;
-    for (size_t i = 0; i < n; i++) {
-        why[i] = (struct err){0};
-        rc[i] = row_writer_prepare(some[i], &commits[ready], &why[i]);
-        if (rc[i] == 0)
-            of[ready++] = some[i];
-    }
-    ops->commit_all(commits, ready);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < ready; k++)
-            if (of[k] == some[i]) {
-                uint64_t rows = some[i]->rows, kernels = some[i]->kernels;
-                why[i] = commits[k].err;
-                rc[i] = row_writer_conclude(some[i], commits[k].rc, &why[i]);
-                if (rc[i] == 0)
-                    note_commit(t, some[i], rows, kernels);
-            }
-    for (size_t i = 0; i < n; i++)
-        if (rc[i])
-            note_failure(t, some[i], rc[i], &why[i]);
-}
-
-void loader_commit_due(struct loader_thread *t, int64_t now)
-{
-    const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
-    struct row_writer *some[STORE_COMMITS_MAX];
-    size_t n = 0;
-    t->due = 0;
-    for (struct row_writer *g = t->list; g && ops->commit_all; g = g->next) {
-        if (is_due(t, g, now))
-            some[n++] = g;
-        if (n && (n == STORE_COMMITS_MAX || !g->next)) {
-            commit_together(t, some, n);
-            n = 0;
-        }
-    }
+        loader_note_commit(t, g, rows, kernels);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -447,15 +391,6 @@ static bool follows_aside(const struct row_writer *g, const struct queued_frame 
            (f->kind == JOURNAL_SEAL && f->body && f->body <= g->aside_upto);
 }
 
-/* Sessions that end one after the other are committed together where the store gains by it. */
-static void commit_ended(struct loader_thread *t, struct row_writer *g)
-{
-    if (!sessions_config(t->loader->config.sessions)->ops->commit_all)
-        loader_commit(t, g);
-    else if (++t->due == STORE_COMMITS_MAX)
-        loader_commit_due(t, clock_mono());
-}
-
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f)
 {
     struct err e = {0};
@@ -471,11 +406,11 @@ void loader_give(struct loader_thread *t, struct row_writer *g, const struct que
         close_down_to(t, g, t->open_most - 1);
     int rc = row_writer_give(g, f, &e);
     if (rc)
-        note_failure(t, g, rc, &e);
+        loader_note_failure(t, g, rc, &e);
     else if (g->rows >= rows_at_once(t, g))
         loader_commit(t, g);
     else if (g->begun && f->kind == JOURNAL_END)
-        commit_ended(t, g);
+        loader_commit_ended(t);
 }
 
 static void retry(struct loader_thread *t, struct row_writer *g)
@@ -493,7 +428,7 @@ static void retry(struct loader_thread *t, struct row_writer *g)
     }
     mem_free(again.items);
     if (rc)
-        note_failure(t, g, rc, &e);
+        loader_note_failure(t, g, rc, &e);
     else
         loader_commit(t, g);
 }
@@ -552,7 +487,7 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
         let_go(t, g);
         return true;
     }
-    if (is_due(t, g, now))
+    if (loader_is_due(t, g, now))
         loader_commit(t, g);
     if (g->failures && now >= g->retry_at && t->retried++ < RETRIES_AT_ONCE)
         retry(t, g);

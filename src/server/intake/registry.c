@@ -281,7 +281,7 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
     struct meta_pair gpus[REGISTRY_GPUS];
     int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
     registry_forget(r); /* names of devices come right before their rows, or are kept */
-    if (!m || (r->put && !r->changed))
+    if (!m || !registry_is_due(r))
         return 0;
     struct meta_session s = {.id = session,
                              .app = r->app,
@@ -305,6 +305,11 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
         r->changed = false;
     }
     return rc;
+}
+
+void registry_again(struct registry *r)
+{
+    r->put = r->labelled = r->passed = r->configured = false;
 }
 
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,

@@ -79,6 +79,15 @@ int64_t registry_epoch(const struct registry *r, int64_t time);
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
                  struct err *e);
 
+/* Says whether registry_put has something to write. */
+static inline bool registry_is_due(const struct registry *r)
+{
+    return !r->put || r->changed;
+}
+
+/* What was put may not be there: registry_put writes all of it again. */
+void registry_again(struct registry *r);
+
 /* Totals; bytes: that the columns take. */
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,
                   int64_t bytes, struct err *e);

@@ -480,26 +480,44 @@ void row_writer_abandon(struct row_writer *l, uint64_t body)
     drop_windows(l, false, body);
 }
 
-/* All that comes before the store's commit. */
-static int prepare_commit(struct row_writer *l, struct err *e)
+int row_writer_prepare(struct row_writer *l, struct err *e)
 {
-    const struct sessions_config *c = sessions_config(l->sessions);
     const struct tiles_sink sink = sink_of(l);
-    char name[JOURNAL_CHANNEL_MAX];
     l->err = e;
     int rc = tiles_flush(l->tiles, &sink);
     if (rc == 0)
         rc = put_counts(l, e);
     rc = rc || !l->frames ? rc : session_frames_sync(l->frames, e);
-    if (rc)
-        return rc;
-    if (l->more || l->complete) /* else what came again does not make it live again */
-        rc = registry_put(&l->registry, c->meta, l->s->workspace, l->s->session, e);
-    if (rc)
-        return rc == GPUFL_E_IO ? GPUFL_E_UNAVAILABLE : rc; /* not for this session alone */
+    return rc ? fail(l, NULL, rc, e) : 0;
+}
+
+/* What came again does not make a session live again. */
+static bool enters(const struct row_writer *l)
+{
+    return l->more || l->complete;
+}
+
+bool loading_has_entry(const struct row_writer *l)
+{
+    return enters(l) && registry_is_due(&l->registry);
+}
+
+int row_writer_enter(struct row_writer *l, struct err *e)
+{
+    struct meta *m = sessions_config(l->sessions)->meta;
+    int rc = enters(l) ? registry_put(&l->registry, m, l->s->workspace, l->s->session, e) : 0;
+    if (rc == GPUFL_E_IO)
+        rc = GPUFL_E_UNAVAILABLE; /* not for this session alone */
+    return rc ? fail(l, NULL, rc, e) : 0;
+}
+
+void row_writer_ready(struct row_writer *l, struct store_commit *out)
+{
+    char name[JOURNAL_CHANNEL_MAX];
     row_writer_journal_name(l, name, sizeof name);
     set_position(l, name, (int64_t)l->reached);
-    return 0;
+    *out = (struct store_commit){
+        .session = l->s->columns, .positions = l->positions, .count = l->position_count};
 }
 
 /* Releases the transaction's frames, except one that ends the session, unless there is no memory to
@@ -514,16 +532,6 @@ static void release_taken(struct row_writer *l)
              !note_end(l, &taken->items[last]))
         taken->count = last;
     row_writer_release(l, taken);
-}
-
-int row_writer_prepare(struct row_writer *l, struct store_commit *out, struct err *e)
-{
-    int rc = prepare_commit(l, e);
-    if (rc)
-        return fail(l, NULL, rc, e);
-    *out = (struct store_commit){
-        .session = l->s->columns, .positions = l->positions, .count = l->position_count};
-    return 0;
 }
 
 int row_writer_conclude(struct row_writer *l, int rc, struct err *e)
@@ -548,7 +556,10 @@ int row_writer_commit(struct row_writer *l, struct err *e)
     struct store_commit c;
     if (!l->begun)
         return 0;
-    int rc = row_writer_prepare(l, &c, e);
-    return rc ? rc
-              : row_writer_conclude(l, ops_of(l)->commit(c.session, c.positions, c.count, e), e);
+    int rc = row_writer_prepare(l, e);
+    rc = rc ? rc : row_writer_enter(l, e);
+    if (rc)
+        return rc;
+    row_writer_ready(l, &c);
+    return row_writer_conclude(l, ops_of(l)->commit(c.session, c.positions, c.count, e), e);
 }

@@ -103,11 +103,16 @@ int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct e
  * l->ends until its end is written (announce_end). A failure is as in row_writer_give. */
 int row_writer_commit(struct row_writer *l, struct err *e);
 
-/* row_writer_commit in two halves, for several sessions together (store_ops.commit_all): what comes
- * before the store's commit, and what follows it. After an error of the first half there is no
- * second one. */
-int row_writer_prepare(struct row_writer *l, struct store_commit *out, struct err *e);
+/* The parts of row_writer_commit in their order, for several sessions together: the last rows; the
+ * session's entry in the small tables, where that is new; what the store commits; what follows its
+ * commit. An error of one of them undoes the transaction, and ends it. */
+int row_writer_prepare(struct row_writer *l, struct err *e);
+int row_writer_enter(struct row_writer *l, struct err *e);
+void row_writer_ready(struct row_writer *l, struct store_commit *out);
 int row_writer_conclude(struct row_writer *l, int rc, struct err *e);
+
+/* Says whether row_writer_enter has something to write. */
+bool loading_has_entry(const struct row_writer *l);
 
 /* Closes what is open; only where nothing is begun. */
 void row_writer_shut(struct row_writer *l);

@@ -493,6 +493,50 @@ TEST(test_ends_together)
     fixture_down(&fix);
 }
 
+/* Sessions that end at one time get their entries in one transaction; where one of them was deleted
+ * before it had an entry, the others get theirs. */
+TEST(test_entries_together)
+{
+    char session[8];
+    struct ingest_answer a;
+    struct err e = {0};
+    fix.config.threads = 1;
+    fix.config.commit_ns = 60000000000; /* none before it ends */
+    fixture_up(&fix, tmpdir);
+    for (int i = 0; i < TOGETHER; i++) {
+        int64_t offset = 0;
+        snprintf(session, sizeof session, "e%02d", i);
+        fixture_send_rows(session, 0, 5, &offset);
+    }
+    if (meta_session_put(fix.meta, "w",
+                         &(struct meta_session){.id = "e05",
+                                                .app = "",
+                                                .host = "",
+                                                .account = "",
+                                                .engine = "",
+                                                .format = "gpufl",
+                                                .client = ""},
+                         &(struct meta_pairs){NULL, 0}, NULL, &e) ||
+        meta_session_drop(fix.meta, "w", "e05", 1, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < TOGETHER; i++) {
+        snprintf(session, sizeof session, "e%02d", i);
+        ingest_complete(fix.intake.ingest, "w", session, &a);
+        assert_int_equal(a.status, 200);
+    }
+    for (int i = 0; i < TOGETHER; i++) {
+        struct region mem;
+        snprintf(session, sizeof session, "e%02d", i);
+        if (i == DELETED)
+            continue;
+        assert_true(reaches(session, "ended"));
+        struct meta_session row = entry(session, &mem);
+        assert_int_equal(row.kernels, 50);
+        region_fini(&mem);
+    }
+    fixture_down(&fix);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "complete") == 0)
@@ -506,6 +550,7 @@ int main(int argc, char **argv)
         T(test_ends),
         T(test_ends_over_kills),
         T(test_ends_together),
+        T(test_entries_together),
         T(test_ends_when_stopped),
         T(test_no_backlog_is_loaded),
     };
