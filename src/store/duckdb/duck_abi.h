@@ -155,18 +155,15 @@ enum { DUCK_STATEMENT_SELECT = 1 };
     F(table_function_add_parameter, true, void, (struct duck_function *, struct duck_type *))      \
     F(table_function_set_extra_info, true, void,                                                   \
       (struct duck_function *, void *, void (*)(void *)))                                          \
-    F(table_function_set_bind, true, void,                                                         \
-      (struct duck_function *, void (*)(struct duck_bind *)))                                      \
-    F(table_function_set_init, true, void,                                                         \
-      (struct duck_function *, void (*)(struct duck_init *)))                                      \
+    F(table_function_set_bind, true, void, (struct duck_function *, void (*)(struct duck_bind *))) \
+    F(table_function_set_init, true, void, (struct duck_function *, void (*)(struct duck_init *))) \
     F(table_function_set_function, true, void,                                                     \
       (struct duck_function *, void (*)(struct duck_scan *, struct duck_chunk *)))                 \
     F(table_function_supports_projection_pushdown, true, void, (struct duck_function *, bool))     \
     F(register_table_function, true, int, (struct duck_connection *, struct duck_function *))      \
     F(bind_get_extra_info, true, void *, (struct duck_bind *))                                     \
     F(bind_get_parameter, true, struct duck_value *, (struct duck_bind *, uint64_t))               \
-    F(bind_add_result_column, true, void,                                                          \
-      (struct duck_bind *, const char *, struct duck_type *))                                      \
+    F(bind_add_result_column, true, void, (struct duck_bind *, const char *, struct duck_type *))  \
     F(bind_set_bind_data, true, void, (struct duck_bind *, void *, void (*)(void *)))              \
     F(bind_set_cardinality, true, void, (struct duck_bind *, uint64_t, bool))                      \
     F(bind_set_error, true, void, (struct duck_bind *, const char *))                              \
