@@ -203,7 +203,7 @@ static struct meta_session entry(const char *session, struct region *mem)
 /* Waits for a session's state, as a reader of the registry sees it. */
 static bool reaches(const char *session, const char *want)
 {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 12000; i++) {
         struct region mem;
         bool there = strcmp(entry(session, &mem).state, want) == 0;
         region_fini(&mem);
