@@ -1,4 +1,4 @@
-/* order.h - how two values of a sort compare.
+/* order.h - how two values of a sort compare, and where a value belongs in sorted items.
  *
  * A comparison of qsort is a list of members, the most important first:
  *   int o = ORDER(x->start, y->start);
@@ -7,7 +7,24 @@
 #ifndef GPUFL_BASE_ORDER_H
 #define GPUFL_BASE_ORDER_H
 
+#include <stddef.h>
+
 /* -1, 0 or 1; both arguments are evaluated twice. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* How many of `count` sorted items are before a place: `before`, an expression with the index `i`,
+ * holds for these, and for none after them. Looks at log2(count) items. */
+#define ORDER_PLACE(count, i, before)                                                              \
+    __extension__({                                                                                \
+        size_t low_ = 0, high_ = (count);                                                          \
+        while (low_ < high_) {                                                                     \
+            size_t i = (low_ + high_) / 2;                                                         \
+            if (before)                                                                            \
+                low_ = i + 1;                                                                      \
+            else                                                                                   \
+                high_ = i;                                                                         \
+        }                                                                                          \
+        low_;                                                                                      \
+    })
 
 #endif

@@ -186,14 +186,7 @@ int busy_settle(struct busy *b)
     if (!b->late_count)
         return 0;
     qsort(b->late, b->late_count, sizeof *b->late, compare_spans);
-    size_t low = 0, high = b->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (b->spans[middle].end < b->late[0].start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(b->count, i, b->spans[i].end < b->late[0].start);
     size_t tail = b->count - low, need = low + tail + b->late_count, n = 0;
     struct busy_span *merged = mem_array(tail + b->late_count, sizeof *merged);
     if (!merged)

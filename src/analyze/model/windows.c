@@ -3,6 +3,7 @@
 
 #include "analyze/common/cells.h"
 #include "analyze/model/model.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -167,15 +168,8 @@ bool sum_windows_cover(const struct model *m, int64_t start, int64_t end)
     const struct busy *b = m->windows.kernels.opened || m->windows.kernels.cut
                                ? &m->windows.kernels.recorded
                                : &m->windows.capture.recorded;
-    size_t low = 0, high = b->count;
     if (!sum_windows_gpu_any(m) && !m->windows.kernels.cut)
         return true;
-    while (low < high) { /* the first that ends at `end` or after */
-        size_t middle = (low + high) / 2;
-        if (b->spans[middle].end < end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(b->count, i, b->spans[i].end < end);
     return low < b->count && b->spans[low].start <= start;
 }

@@ -210,14 +210,7 @@ static uint32_t stack_of(const struct call *calls, size_t count, const struct wo
 {
     uint32_t correlation = c->correlation;
     bool is_read = c->kind == WORK_TO_HOST && c->bytes > 0 && c->bytes <= WAIT_SMALL;
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (calls[middle].correlation < correlation)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(count, i, calls[i].correlation < correlation);
     bool found = low < count && calls[low].correlation == correlation;
     return found && (is_read || !calls[low].reads) ? calls[low].stack : 0;
 }

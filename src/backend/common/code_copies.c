@@ -5,6 +5,7 @@
 #include "backend/common/code_copies.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/queue.h"
 
 #include <inttypes.h>
@@ -203,15 +204,7 @@ void code_copies_begin(void)
 /* Place of a checksum, or where it belongs. */
 static size_t place_of(uint64_t crc)
 {
-    size_t low = 0, high = me.kept_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (me.kept[middle].crc < crc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(me.kept_count, i, me.kept[i].crc < crc);
 }
 
 const struct code_copy *code_copies_find(uint64_t crc)

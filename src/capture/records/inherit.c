@@ -3,6 +3,7 @@
 #include "capture/records/inherit.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdbool.h>
 
@@ -60,15 +61,8 @@ void inherit_cancel(struct inherit *h, uint32_t correlation)
 static uint64_t scope_at(const struct inherit *h, const struct inherit_history *t, uint64_t tick)
 {
     const struct inherit_change *c = h->changes + t->first;
-    size_t low = 0, high = t->count; /* changes below low are at or before the tick */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (c[middle].tick <= tick)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? c[low - 1].instance : t->before;
+    size_t done = ORDER_PLACE(t->count, i, c[i].tick <= tick);
+    return done ? c[done - 1].instance : t->before;
 }
 
 /* The scope of the only thread that has one, or 0. */

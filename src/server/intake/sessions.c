@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/intern.h"
+#include "base/order.h"
 #include "server/intake/session_frames.h"
 
 #include <stdio.h>
@@ -188,15 +189,7 @@ struct session_channel *sessions_channel(struct intake_session *s, const char *n
 /* The place of an identity, or where it would be inserted. */
 static size_t window_place(const struct intake_session *s, uint64_t identity)
 {
-    size_t low = 0, high = s->window_count;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if (s->windows[mid] < identity)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return ORDER_PLACE(s->window_count, i, s->windows[i] < identity);
 }
 
 bool sessions_has_window(const struct intake_session *s, uint64_t identity)

@@ -3,6 +3,7 @@
 #include "store/clickhouse/small_copy.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "store/clickhouse/small.h"
 
 #include <stdlib.h>
@@ -161,17 +162,9 @@ void small_copy_close(struct small_copy *c)
 /* The first row that is not before a place and level. */
 static size_t find(const struct small_copy *c, unsigned place, int64_t level)
 {
-    size_t low = 0, high = c->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct row *r = &c->rows[middle];
-        bool before = r->place < place || (r->place == place && r->level < level);
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(c->count, i,
+                       c->rows[i].place < place ||
+                           (c->rows[i].place == place && c->rows[i].level < level));
 }
 
 static struct store_text text_of(const struct page *p, unsigned column, size_t row)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/order.h"
 #include "symbol/amdgpu/places.h"
 #include "symbol/device/disassembler.h"
 #include "symbol/device/symbols.h"
@@ -81,14 +82,7 @@ static void close_object(struct object *o)
 
 static const struct function *function_of(const struct object *o, uint64_t address)
 {
-    size_t low = 0, high = o->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (o->functions[middle].at <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(o->count, i, o->functions[i].at <= address);
     return low && address < o->functions[low - 1].end ? &o->functions[low - 1] : NULL;
 }
 

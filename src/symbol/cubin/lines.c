@@ -159,15 +159,7 @@ static size_t find_function(const struct function *list, size_t count, uint32_t 
                             uint64_t at)
 {
     const struct function key = {.section = section, .at = at};
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (compare_functions(&list[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(count, i, compare_functions(&list[i], &key) < 0);
 }
 
 static int compare_relocations(const void *a, const void *b)

@@ -121,19 +121,20 @@ int idle_captured_sort(struct idle_captured *c)
 
 /* ---- questions --------------------------------------------------------------------------- */
 
+static bool is_before(const struct idle_capture *r, uint32_t correlation, int64_t until)
+{
+    return r->correlation < correlation || (r->correlation == correlation && r->start < until);
+}
+
+static bool is_before_in_thread(const struct idle_capture *r, uint32_t thread, int64_t until)
+{
+    return r->thread < thread || (r->thread == thread && r->start < until);
+}
+
 /* Place in the order by correlation of the first that is later than (correlation, until). */
 static size_t first_later(const struct idle_captured *c, uint32_t correlation, int64_t until)
 {
-    size_t low = 0, high = c->sorted;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct idle_capture *r = row_at(c, middle);
-        if (r->correlation < correlation || (r->correlation == correlation && r->start < until))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(c->sorted, i, is_before(row_at(c, i), correlation, until));
 }
 
 const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
@@ -147,15 +148,8 @@ const struct idle_capture *idle_captured_find(const struct idle_captured *c, uin
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
                                               uint32_t correlation, int64_t until)
 {
-    size_t low = 0, high = thread && correlation ? c->sorted : 0;
-    while (low < high) { /* the first of the thread from `until` on */
-        size_t middle = (low + high) / 2;
-        const struct idle_capture *r = &c->rows[middle];
-        if (r->thread < thread || (r->thread == thread && r->start < until))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t count = thread && correlation ? c->sorted : 0;
+    size_t low = ORDER_PLACE(count, i, is_before_in_thread(&c->rows[i], thread, until));
     for (int n = 0; low && c->rows[low - 1].thread == thread &&
                     idle_later(c->rows[low - 1].correlation, correlation);
          n++) {

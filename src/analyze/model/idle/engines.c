@@ -45,15 +45,7 @@ static void sort(struct idle_engines *e)
 /* The first one at which any has not ended before t. */
 static size_t first_behind(const struct idle_engines *e, int64_t t)
 {
-    size_t low = 0, high = e->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (e->stretches[middle].until <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(e->count, i, e->stretches[i].until <= t);
 }
 
 int64_t idle_engines_within(struct idle_engines *e, uint32_t thread, int64_t start, int64_t end)

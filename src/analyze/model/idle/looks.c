@@ -81,15 +81,7 @@ void idle_looks_sort(struct idle_looks *l)
 
 size_t idle_looks_from(const struct idle_looks *l, int64_t t)
 {
-    size_t low = 0, high = l->sorted;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (l->rows[middle].time < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(l->sorted, i, l->rows[i].time < t);
 }
 
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread)

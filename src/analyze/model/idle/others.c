@@ -46,22 +46,20 @@ static int compare(const void *a, const void *b)
     return ORDER(x->processes, y->processes);
 }
 
+/* In the order of the rows: of an earlier device, or of this one and before t. */
+static bool is_before(const struct idle_presence *r, uint32_t device, int64_t t)
+{
+    return r->device < device || (r->device == device && r->since < t);
+}
+
 bool idle_others_at(struct idle_others *o, uint32_t device, int64_t t)
 {
-    size_t low = 0, high = o->count;
     if (!o->any)
         return false;
     if (o->sorted != o->count)
         qsort(o->rows, o->count, sizeof *o->rows, compare);
     o->sorted = o->count;
-    while (low < high) { /* the first of the device from t on, or of a later device */
-        size_t middle = (low + high) / 2;
-        const struct idle_presence *r = &o->rows[middle];
-        if (r->device < device || (r->device == device && r->since < t))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(o->count, i, is_before(&o->rows[i], device, t));
     if (low && o->rows[low - 1].device == device)
         return o->rows[low - 1].processes > 1;
     return low < o->count && o->rows[low].device == device && o->rows[low].processes > 1;

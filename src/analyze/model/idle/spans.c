@@ -117,15 +117,7 @@ static int compare(const void *a, const void *b)
 /* The first span that may touch the earliest of the late ones. */
 static size_t first_touched(const struct idle_spans *s)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (s->spans[middle].end < s->late[0].start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(s->count, i, s->spans[i].end < s->late[0].start);
 }
 
 int idle_spans_settle(struct idle_spans *s)

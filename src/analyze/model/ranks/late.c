@@ -6,6 +6,7 @@
 #include "analyze/model/ranks/match.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,15 +112,8 @@ static int add_looks(struct matching *w, uint32_t late, uint32_t rank, int64_t s
                      bool other)
 {
     const struct rank *r = &w->m->ranks.items[rank];
-    size_t low = 0, high = r->look_count;
     int rc = 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->looks[middle].time < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = ORDER_PLACE(r->look_count, i, r->looks[i].time < start);
     for (; !rc && low < r->look_count && r->looks[low].time < end; low++) {
         struct at_line key = {.late = late};
         uint32_t at;

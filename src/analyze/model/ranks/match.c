@@ -8,6 +8,7 @@
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -16,15 +17,7 @@
 /* The first span that ends after t. */
 static size_t span_after(const struct rank *r, int64_t t)
 {
-    size_t low = 0, high = r->span_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->spans[middle].end <= t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(r->span_count, i, r->spans[i].end <= t);
 }
 
 int64_t rank_busy(const struct rank *r, int64_t start, int64_t end)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +37,7 @@ void step_sequence_fini(struct step_sequence *q)
 
 size_t step_sequence_place(const struct step_sequence *q, int64_t time)
 {
-    size_t low = 0, high = q->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (q->rows->items[q->at[middle]].start < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(q->count, i, q->rows->items[q->at[i]].start < time);
 }
 
 static int compare_sizes(const void *a, const void *b)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +62,7 @@ int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t devi
 /* The first of so many rows that begins later than a moment. */
 static size_t first_later(const struct step_rows *s, size_t to, int64_t start)
 {
-    size_t low = 0, high = to;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (s->items[middle].start <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(to, i, s->items[i].start <= start);
 }
 
 /* Merges the run [begin, end) with the rows before it that begin later than its first. */

@@ -117,13 +117,5 @@ const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *c
 
 size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count, uint32_t line)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (list[middle]->line < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ORDER_PLACE(count, i, list[i]->line < line);
 }
