@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
+#include "base/file/file.h"
 #include "base/printable.h"
 
 #include <errno.h>
@@ -203,6 +204,13 @@ bool cmd_exe_dir(char *out, size_t size)
         return false;
     *slash = '\0';
     return true;
+}
+
+void cmd_find_program(const char *name, char *out, size_t size)
+{
+    char dir[PATH_MAX];
+    if (!cmd_exe_dir(dir, sizeof dir) || path_join(out, size, dir, name) || access(out, X_OK))
+        snprintf(out, size, "%s", name);
 }
 
 static struct rlimit stack_before;

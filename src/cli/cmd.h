@@ -94,6 +94,9 @@ void cmd_wrap(struct buf *out, const char *text, int indent, int width);
 /* The directory this executable lies in; false where /proc does not tell. */
 bool cmd_exe_dir(char *out, size_t size);
 
+/* The path of a program of ours: beside this executable, else its name, for a search in PATH. */
+void cmd_find_program(const char *name, char *out, size_t size);
+
 /* The commands. */
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);

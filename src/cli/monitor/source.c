@@ -147,20 +147,11 @@ static int make_folder(struct source *s, struct err *e)
                           there ? user : "/tmp");
 }
 
-static void find_program(char *out, size_t size)
-{
-    char dir[PATH_MAX];
-    if (cmd_exe_dir(dir, sizeof dir) && path_join(out, size, dir, PROGRAM) == 0 &&
-        access(out, X_OK) == 0)
-        return;
-    snprintf(out, size, "%s", PROGRAM);
-}
-
 static int run(struct source *s, char **argv, struct err *e)
 {
     char path[PATH_MAX];
     int in[2] = {-1, -1}, out[2] = {-1, -1};
-    find_program(path, sizeof path);
+    cmd_find_program(PROGRAM, path, sizeof path);
     s->said = memfd_create("gpufl-monitor", MFD_CLOEXEC);
     int failed = s->said < 0 ? errno : spawn_pipe(in);
     failed = failed ? failed : spawn_pipe(out);

@@ -2,7 +2,6 @@
 #include "cli/view/server.h"
 
 #include "base/alloc.h"
-#include "base/file/file.h"
 #include "cli/cmd.h"
 
 #include <errno.h>
@@ -18,20 +17,10 @@ enum { ARGS_MAX = 64, LINE_SIZE = VIEW_URL_SIZE };
 
 static const char PROGRAM[] = "gpufl-server";
 
-/* The gpufl-server next to this executable, or its name for PATH. */
-static void find_server(char *out, size_t size)
-{
-    char dir[PATH_MAX];
-    if (cmd_exe_dir(dir, sizeof dir) && path_join(out, size, dir, PROGRAM) == 0 &&
-        access(out, X_OK) == 0)
-        return;
-    snprintf(out, size, "%s", PROGRAM);
-}
-
 int view_server_become(char **args)
 {
     char path[PATH_MAX];
-    find_server(path, sizeof path);
+    cmd_find_program(PROGRAM, path, sizeof path);
     args[0] = path;
     execvp(path, args);
     return errno;
@@ -106,7 +95,7 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
     for (; extra && *extra && n < ARGS_MAX - 1; extra++)
         argv[n++] = *extra;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", port);
-    find_server(path, sizeof path);
+    cmd_find_program(PROGRAM, path, sizeof path);
     int rc = make_key(s->key, e);
     if (rc)
         return rc;
