@@ -26,6 +26,11 @@ struct stream {
         mem_free(child);                                                                           \
     } while (0)
 
+/* Adds a zeroed child, for which `children` has room; false: out of memory. */
+#define ADD_CHILD(parent)                                                                          \
+    ((parent)->children[(parent)->n_children] = mem_zalloc(sizeof **(parent)->children),           \
+     (parent)->children[(parent)->n_children] && ++(parent)->n_children)
+
 /* ---- schema: all texts are static, so only pointers are owned -------------------------------- */
 
 static void schema_release(struct ArrowSchema *s)
@@ -63,15 +68,8 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
     *out = (struct ArrowSchema){.format = "+s", .name = "", .release = schema_release};
     out->children = mem_array(s->count, sizeof *out->children);
     int rc = out->children ? 0 : ENOMEM;
-    for (size_t i = 0; i < s->count && !rc; i++) {
-        out->children[i] = mem_zalloc(sizeof **out->children);
-        if (!out->children[i]) {
-            rc = ENOMEM;
-            break;
-        }
-        out->n_children++;
-        rc = schema_field(out->children[i], &s->t->made[s->first + i].as);
-    }
+    for (size_t i = 0; i < s->count && !rc; i++)
+        rc = ADD_CHILD(out) ? schema_field(out->children[i], &s->t->made[s->first + i].as) : ENOMEM;
     if (rc)
         schema_release(out);
     return rc;
@@ -176,15 +174,9 @@ static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
         return rc;
     out->children = mem_array(s->count, sizeof *out->children);
     rc = out->children ? 0 : ENOMEM;
-    for (size_t i = 0; i < s->count && !rc; i++) {
-        out->children[i] = mem_zalloc(sizeof **out->children);
-        if (!out->children[i]) {
-            rc = ENOMEM;
-            break;
-        }
-        out->n_children++;
-        rc = array_field(out->children[i], s->t, &s->t->made[s->first + i].as);
-    }
+    for (size_t i = 0; i < s->count && !rc; i++)
+        rc = ADD_CHILD(out) ? array_field(out->children[i], s->t, &s->t->made[s->first + i].as)
+                            : ENOMEM;
     if (rc)
         array_release(out);
     s->done = !rc;
