@@ -6,6 +6,8 @@
  * before. */
 #include "inside.h"
 
+#include "schema/option_row.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,22 +26,10 @@ struct option {
     const char *doc;
 };
 
-#define TEXT_STR(v)        v
-#define TEXT_BOOL(v)       ((v) ? "true" : "false")
-#define TEXT_INT(v)        #v
-#define TEXT_BACKEND(v)    "Auto"
-#define TEXT_ENGINE(v)     "Monitor"
-#define LIMITS_ANY         0, INT64_MAX
-#define LIMITS_RANGE(a, b) a, b
-#define IS_FIELD           true
-#define IS_NO_FIELD        false
-#define AT_FIELD(name)     offsetof(struct gpufl_options, name)
-#define AT_NO_FIELD(name)  0
-
 /* clang-format off */
 static const struct option table[] = {
 #define OPTION(kind, name, fallback, unit, range, field, doc) \
-    {#name, KIND_##kind, TEXT_##kind(fallback), unit, LIMITS_##range, IS_##field, AT_##field(name), doc},
+    {#name, KIND_##kind, TEXT_##kind(fallback), unit, LIMITS_##range, IS_##field, PUBLIC_##field(name), doc},
 #include "schema/options.def"
 #undef OPTION
 };

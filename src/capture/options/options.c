@@ -7,6 +7,7 @@
 #include "capture/options/file.h"
 #include "capture/options/inside.h"
 #include "capture/options/process_info.h"
+#include "schema/option_row.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -16,19 +17,6 @@
 #include <string.h>
 
 extern char **environ;
-
-#define TEXT_STR(v)     v
-#define TEXT_BOOL(v)    ((v) ? "true" : "false") /* #v would give stdbool.h's 0 or 1 */
-#define TEXT_INT(v)     #v
-#define TEXT_BACKEND(v) "Auto"
-#define TEXT_ENGINE(v)  "Monitor"
-
-#define LIMITS_ANY         0, INT64_MAX
-#define LIMITS_RANGE(a, b) a, b
-#define IS_FIELD           true
-#define IS_NO_FIELD        false
-#define PUBLIC_FIELD(name) offsetof(struct gpufl_options, name)
-#define PUBLIC_NO_FIELD(n) 0
 
 /* clang-format off */
 const struct option option_table[OPT_COUNT] = {
