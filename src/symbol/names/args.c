@@ -24,16 +24,19 @@ static int nesting(struct span s, size_t i)
     return (c == '<' || c == '(' || c == '[' || c == '{') - closes;
 }
 
+/* The first place from i on that is not within the name of an operator. */
+static size_t no_operator(struct span s, size_t i)
+{
+    for (size_t after; i < s.len && (after = skip_operator(s, i)) > i;)
+        i = after;
+    return i;
+}
+
 /* Cuts a constraint that follows the name or its parameters. */
 static struct span drop_requires(struct span s)
 {
     int depth = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
+    for (size_t i = no_operator(s, 0); i < s.len; i = no_operator(s, i + 1)) {
         depth += nesting(s, i);
         if (s.at[i] == ' ' && depth == 0 && i && starts(s, i, " requires "))
             return (struct span){s.at, i};
@@ -47,12 +50,7 @@ static struct span drop_parameters(struct span s)
 {
     int depth = 0;
     size_t cut = s.len;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
+    for (size_t i = no_operator(s, 0); i < s.len; i = no_operator(s, i + 1)) {
         char c = s.at[i];
         if (c == '(' && depth == 0 && i && !starts(s, i, "(anonymous namespace)") &&
             !starts(s, i, "({lambda"))
@@ -83,12 +81,7 @@ static struct span drop_return_type(struct span s)
 static bool is_prose(struct span s)
 {
     int depth = 0;
-    for (size_t i = 0; i + 1 < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
+    for (size_t i = no_operator(s, 0); i + 1 < s.len; i = no_operator(s, i + 1)) {
         char c = s.at[i];
         if (c == ' ' && depth == 0 && s.at[i + 1] == '(' && i && is_word(s.at[i - 1]) &&
             !starts(s, i + 1, "(anonymous namespace)") && !starts(s, i + 1, "(*"))
@@ -112,12 +105,7 @@ bool args_split(struct span s, struct span *head, struct span *args, struct span
 {
     size_t open = SIZE_MAX;
     int depth = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t after = skip_operator(s, i);
-        if (after > i) {
-            i = after - 1;
-            continue;
-        }
+    for (size_t i = no_operator(s, 0); i < s.len; i = no_operator(s, i + 1)) {
         char c = s.at[i];
         if (c == '<' && depth == 0)
             open = i;
