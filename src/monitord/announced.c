@@ -54,13 +54,13 @@ int announced_open(struct announced *t, const char *folder, struct err *e)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* With the lock. */
-static struct announced_entry *find(struct announced *t, int64_t pid)
+/* The index of the process's entry, or t->count. With the lock. */
+static size_t find(const struct announced *t, int64_t pid)
 {
-    for (size_t i = 0; i < t->count; i++)
-        if (t->items[i].pid == pid)
-            return &t->items[i];
-    return NULL;
+    size_t i = 0;
+    while (i < t->count && t->items[i].pid != pid)
+        i++;
+    return i;
 }
 
 /* With the lock. */
@@ -73,30 +73,30 @@ static void drop_lapsed(struct announced *t, int64_t now)
     t->count = kept;
 }
 
-/* An entry for the process; NULL: there is no room. With the lock. */
-static struct announced_entry *entry_of(struct announced *t, int64_t pid, int64_t now)
+/* Makes room for one more entry; false: there is none, which is counted. With the lock. */
+static bool has_room(struct announced *t, int64_t now)
 {
-    struct announced_entry *x = find(t, pid);
-    if (x)
-        return x;
     if (t->count == ANNOUNCED_MOST)
         drop_lapsed(t, now);
-    if (mem_grow(&t->items, &t->cap, t->count + 1, sizeof *t->items, ANNOUNCED_MOST)) {
-        t->refused++;
-        return NULL;
-    }
-    return &t->items[t->count++];
+    if (mem_grow(&t->items, &t->cap, t->count + 1, sizeof *t->items, ANNOUNCED_MOST) == 0)
+        return true;
+    t->refused++;
+    return false;
 }
 
 void announced_put(struct announced *t, int64_t pid, const struct announcement *said, int64_t now,
                    int64_t boot)
 {
     pthread_mutex_lock(&t->lock);
-    struct announced_entry *x = said->next ? entry_of(t, pid, now) : find(t, pid);
-    if (x && said->next)
-        *x = (struct announced_entry){pid, boot, now + MISSED_MOST * said->next + LATE, *said};
-    else if (x) /* it ends, if that is the session which is known */
-        x->until = strcmp(x->said.session, said->session) == 0 ? now : x->until;
+    size_t i = find(t, pid);
+    bool known = i < t->count;
+    if (said->next && (known || has_room(t, now))) {
+        i = known ? i : t->count++;
+        t->items[i] =
+            (struct announced_entry){pid, boot, now + MISSED_MOST * said->next + LATE, *said};
+    } else if (known && !said->next && strcmp(t->items[i].said.session, said->session) == 0) {
+        t->items[i].until = now; /* it ends, as it is the session which is known */
+    }
     drop_lapsed(t, now);
     pthread_mutex_unlock(&t->lock);
 }
@@ -105,10 +105,11 @@ bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now
                     struct announcement *out)
 {
     pthread_mutex_lock(&t->lock);
-    const struct announced_entry *x = find(t, pid);
-    bool found = x && x->until > now && (start == CELL_NULL || x->at >= start);
+    size_t i = find(t, pid);
+    bool found =
+        i < t->count && t->items[i].until > now && (start == CELL_NULL || t->items[i].at >= start);
     if (found)
-        *out = x->said;
+        *out = t->items[i].said;
     pthread_mutex_unlock(&t->lock);
     return found;
 }

@@ -73,9 +73,9 @@ static bool take_version(const char *dir, void *arg)
         return false;
     for (size_t i = 0; i < g.gl_pathc; i++) {
         const char *number = strrchr(g.gl_pathv[i], '-');
-        char *end;
+        char *end = NULL;
         long version = number ? strtol(number + 1, &end, 10) : -1;
-        if (version > s->version && !*end && strlen(g.gl_pathv[i]) < s->size &&
+        if (end && version > s->version && !*end && strlen(g.gl_pathv[i]) < s->size &&
             access(g.gl_pathv[i], X_OK) == 0) {
             s->version = version;
             memcpy(s->path, g.gl_pathv[i], strlen(g.gl_pathv[i]) + 1);
