@@ -1,6 +1,6 @@
 /* range_pick.h - which launches of kernels are counted one by one: the first ones of each name.
- * Bounded: launches of names beyond three quarters of RANGE_PICK_NAMES are not, and are told. One
- * thread at a time. */
+ * Bounded: launches of names beyond three quarters of RANGE_PICK_NAMES are not counted, and are
+ * reported. One thread at a time. */
 #ifndef GPUFL_BACKEND_COMMON_RANGE_PICK_H
 #define GPUFL_BACKEND_COMMON_RANGE_PICK_H
 

@@ -1,4 +1,4 @@
-/* standing.h - for how long a collector has stood still, for who waits for its end.
+/* standing.h - for how long a collector has made no progress; for threads that wait for its end.
  *
  * Two threads do the work of the end in turns: the collector's and that of its files. A step of
  * the collector is progress. A wait for a core is the full machine's doing, not a standing still:

@@ -4,7 +4,7 @@
  * pointer, linked into a list that only grows at its head. Its thread alone
  * writes the upper half, the collector alone the lower one; a ring and counters
  * lie between them. It is freed by the collector once the thread has ended and
- * its ring is empty, so never under anybody's feet.
+ * its ring is empty, when nobody uses it any more.
  *
  * A thread that outlives a session renews its memory when it enters the next one:
  * the memory and every slot have the number of their session. */

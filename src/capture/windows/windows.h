@@ -5,7 +5,8 @@
  * open the engine is on; when the last one closes it is off, and the vendor's library is detached
  * where that is wanted (window_let_go).
  *
- * What a window keeps is the scope's that opened it, for as long as no other window is open. */
+ * A window that a scope opened keeps what belongs to that scope only, for as long as no other
+ * window is open. */
 #ifndef GPUFL_CAPTURE_WINDOWS_WINDOWS_H
 #define GPUFL_CAPTURE_WINDOWS_WINDOWS_H
 

@@ -27,8 +27,9 @@ struct list {
 static void put_title(struct list *l, const struct counter_offer *o, bool chip)
 {
     if (chip)
-        buf_printf(l->b, "%s\n%-7s%-9s%s\n", *o->chip ? o->chip : "no device was asked", "passes",
-                   "sampled", "metric");
+        buf_printf(l->b, "%s\n%-7s%-9s%s\n",
+                   *o->chip ? o->chip : "no GPU could be asked, so passes are not known (?)",
+                   "passes", "sampled", "metric");
     buf_printf(l->b, "%*s%s%s\n", 16, "", *o->set ? "set " : "all metrics of the chip", o->set);
 }
 
@@ -116,7 +117,7 @@ static void put_notes(struct list *l, const struct err *e, int width)
         "passes: in how many passes RangeProfiler counts the metric on its own (-: the device "
         "does not count it). sampled: PmSampling samples it. Metrics outside the sets take other "
         "endings, too (.avg, .min, .max, .sum.per_second, …). Ask for them with gpufl trace "
-        "--counter-metrics SET or NAME,NAME.",
+        "--metrics SET or NAME,NAME.",
         0, width);
 }
 

@@ -202,10 +202,11 @@ static size_t rows_of_capture(struct opt *out, struct trace_request *r)
          "Where the program's stacks are captured, C, C++ and Python: none, sync (where it waits "
          "for the GPU) or launch (also at every launch and copy). Default: sync."},
         {"pc-kernels", 0, OPT_CHOICE, &r->pc_kernels, "WHICH", pc_kernels,
-         "With engine PcSampling or PmSampling: record all kernels, too, or none, for production, "
-         "or, with PcSampling, those of short windows, in turns with samples (30 s apart). With "
-         "none PcSampling estimates their shares of GPU time from its samples; PmSampling has no "
-         "part in the program's calls then, and counts no launches. Default: all."},
+         "With engine PcSampling or PmSampling: which kernels are recorded as well. all: each. "
+         "none, for production: PcSampling estimates their shares of GPU time from its samples, "
+         "and PmSampling stays out of the program's calls and counts no launches. windows, with "
+         "PcSampling only: those in short windows, 30 s apart, between which it samples. "
+         "Default: all."},
         {"metrics", 0, OPT_STRING, &r->metrics, "LIST", NULL,
          "With engine PmSampling or RangeProfiler: which hardware counters, a set (overview, "
          "memory, compute, roofline) or the driver's names of metrics with commas between. "
@@ -236,10 +237,11 @@ static size_t rows_of_time(struct opt *out, struct trace_request *r)
         {"for", 0, OPT_DURATION, &r->lasts, "TIME", NULL,
          "Record for TIME, at once or from --after on; the program and the session go on."},
         {"every", 0, OPT_DURATION, &r->every, "TIME", NULL,
-         "With --for: again every TIME, from the begin of one window to that of the next."},
+         "With --for: again every TIME, counted from the beginning of one window to the beginning "
+         "of the next."},
         {"in-scope", 0, OPT_STRING, &r->in_scope, "NAME", NULL,
-         "Record while a scope or NVTX range of this name is open; '*': while any is. With engine "
-         "SassMetrics: keep what is counted then only."},
+         "Record while a scope or NVTX range of this name is open; '*': while any is. Engine "
+         "SassMetrics keeps only what it counts while the scope is open."},
         {"after-launches", 0, OPT_INT, &r->after_launches, "N", NULL,
          "Record from the program's launch N + 1 on."},
         {"launches", 0, OPT_INT, &r->launches, "N", NULL, "Record N launches."},

@@ -26,11 +26,11 @@ enum { WANTED_MAX = 256, LOOKS = 4, EXIT_PARTLY = 1, EXIT_NONE = 2 };
 static const struct cmd_text text = {
     "upload",
     "[options] PATH",
-    "Sends the sessions below PATH to a gpufl-server: what it does not have yet. PATH\n"
-    "is a session's directory, or a directory of sessions; those of the public\n"
-    "GPUFlight client go as well. A session that ended, or whose program is gone, is\n"
-    "called complete; of one that still runs goes what is there so far. After an\n"
-    "interruption the same command goes on where the server stands.\n",
+    "Sends the sessions below PATH to a gpufl-server: only what the server does not\n"
+    "have yet. PATH is a session's directory, or a directory of sessions, also of the\n"
+    "public GPUFlight client. A session that ended, or whose program is gone, is\n"
+    "marked as complete; a session that still runs is sent as far as it is written.\n"
+    "After an interruption, run the same command again.\n",
     "The key that may send is the first line of --api-key-file, or GPUFL_API_KEY.\n"
     "GPUFL_BACKEND_URL names the server where --server does not.\n"
     "\n"
@@ -38,8 +38,8 @@ static const struct cmd_text text = {
     "  gpufl upload --server gpufl.example.org --api-key-file ~/.gpufl-key run1\n"
     "  gpufl upload --server http://127.0.0.1:8080 --session-id 5d0e3f7a run1\n"
     "\n"
-    "Exit codes: 0 all of it is there and called complete, 1 only a part, 2 nothing\n"
-    "(also bad usage), 69 libcurl is missing.\n",
+    "Exit codes: 0 the server has all of it, marked as complete; 1 only a part; 2\n"
+    "nothing, or bad usage; 69 libcurl is missing.\n",
 };
 
 struct arguments {
@@ -313,17 +313,17 @@ int cmd_upload(int argc, char **argv)
         {"force", 0, OPT_FLAG, &a.force, NULL, NULL,
          "Send from the start, whatever the server says that it has."},
         {"complete", 0, OPT_FLAG, &a.complete, NULL, NULL,
-         "Call sessions complete whose end is not known."},
+         "Mark sessions as complete whose end is not known."},
         {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL,
-         "Do not look up the names of stacks before."},
+         "Do not look up the names of functions in stacks before sending."},
         {"timeout", 0, OPT_DURATION, &a.timeout, "TIME", NULL,
-         "A request that stands still for so long is tried again (60s)."},
+         "Try a request again in which nothing has moved for this time (60s)."},
         {"time-limit", 0, OPT_DURATION, &a.limit, "TIME", NULL,
-         "End after so long, whatever is left (no limit)."},
+         "End after this time, whatever is left to send (no limit)."},
         {"wait", 0, OPT_DURATION, &a.wait, "TIME", NULL,
-         "Wait so long in a row for a server that says 'not now' (1h)."},
+         "Give up a server that has said 'not now' for this time (1h)."},
         {"unreachable", 0, OPT_DURATION, &a.unreachable, "TIME", NULL,
-         "Give up a server that cannot be reached after so long (15s)."},
+         "Give up a server that cannot be reached for this time (15s)."},
         {"ca-file", 0, OPT_STRING, &a.ca_file, "FILE", NULL,
          "PEM file with the authorities to trust instead of the system's."},
         {"insecure", 0, OPT_FLAG, &a.insecure, NULL, NULL,
@@ -333,7 +333,7 @@ int cmd_upload(int argc, char **argv)
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Say what became of each session as JSON."},
         {"progress", 0, OPT_FLAG, &a.progress, NULL, NULL,
          "Say every few seconds how far it is, also where stderr is no terminal."},
-        {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Nothing but what went wrong."},
+        {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Print only what went wrong."},
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         /* gpufl_upload_logs runs the command: its caller reads the sentences. */
         {"for-code", 0, OPT_FLAG, &a.for_code, NULL, NULL, NULL},

@@ -1,7 +1,7 @@
 /* cuda.h - what we need to know of NVIDIA's driver API (libcuda.so.1), in
  * our own words, so that nothing here needs a CUDA toolkit to build.
  *
- * Only facts that the driver's binary interface fixes: values, layouts and
+ * This file has only facts that the driver's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/test_abi_cupti.c checks every one of them against the
  * vendor's headers wherever those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUDA_H

@@ -1,7 +1,7 @@
 /* cupti.h - what we need to know of NVIDIA's CUPTI (libcupti.so), in our own
  * words, so that nothing here needs a CUDA toolkit to build.
  *
- * Only facts that the library's binary interface fixes: values, layouts and
+ * This file has only facts that the library's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/test_abi_cupti.c checks every one of them against the
  * vendor's headers wherever those are installed (ADR 0001).
  *

@@ -1,9 +1,10 @@
 /* sass.h - what we need to know of CUPTI's SASS Metrics API, in our own words, as cupti.h
  * has it of the rest.
  *
- * Only facts that the library's binary interface fixes. Parameter structs carry their size in their
- * first member, as profiler.h has it (PROFILER_SIZE). tests/unit/backend/test_abi_cupti.c checks
- * all of it against the vendor's headers where those are installed (ADR 0001). */
+ * This file has only facts that the library's binary interface fixes. Parameter structs carry
+ * their size in their first member, as profiler.h has it (PROFILER_SIZE).
+ * tests/unit/backend/test_abi_cupti.c checks all of it against the vendor's headers where those
+ * are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_SASS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_SASS_H
 

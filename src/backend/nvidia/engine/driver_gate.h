@@ -2,8 +2,9 @@
  * reported to us, and those that come wait.
  *
  * Engines are switched then: PC sampling that is switched off while a thread launches, and that
- * thread, wait for each other for ever (ADR 10). `inside` counts calls; it and the gate are
- * sequentially consistent: either who shuts it sees the call, or the call sees the gate, and waits.
+ * thread, wait for each other for ever (ADR 10). `inside` counts calls; that counter and the gate
+ * are sequentially consistent: either who shuts it sees the call, or the call sees the gate, and
+ * waits.
  *
  * Those that are inside are waited for, only for a moment, and seldom where that was for nothing:
  * launches return in some microseconds, calls that wait for the device may take for ever, and

@@ -1,5 +1,5 @@
 /* time.h - what engines take from the program's threads: calls in which they are set up, read or
- * given back there, and the first launch behind a set-up, with which the library finishes it.
+ * given back there, and the first launch after a set-up, with which the library finishes it.
  *
  * Each stretch of LEAST or more is a row of overhead of kind "engine", so that nobody takes it for
  * the program's own time. A stretch inside another is part of that. Threads of ours are not

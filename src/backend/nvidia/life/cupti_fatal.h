@@ -1,11 +1,11 @@
 /* cupti_fatal.h - CUPTI may end itself inside a program, which goes on, or the program may take it.
  *
- * On a fatal error it tells so, in the domain of states, and finalizes itself (its guide). Where
+ * On a fatal error CUPTI says so, in the domain of states, and finalizes itself (its guide). Where
  * another tool holds the profiling hardware while the first samples are taken it does so without a
- * word: the call of the driver that began is not told to end, and none after it; the engine's
- * functions answer with errors. A new subscriber is accepted then, but no callback can be enabled,
- * also behind cuptiFinalize (all of it seen on an H100, CUDA 13.0, beside ncu). So nothing is
- * captured any more in this process, and all that is left is to say so. */
+ * word: the end of the driver call that was under way is not reported, nor any call after it; the
+ * engine's functions answer with errors. A new subscriber is accepted then, but no callback can be
+ * enabled, also behind cuptiFinalize (all of it seen on an H100, CUDA 13.0, beside ncu). So
+ * nothing is captured any more in this process, and all that is left is to say so. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
 

@@ -1,7 +1,7 @@
 /* device_lock.h - one process of the machine at a time samples a device.
  *
- * Where two do, the later one's CUPTI stops telling of anything, launches included, without an
- * error at first (ADR 10). So a process claims the device before: a lock on a file of shared memory
+ * Where two do, the later one's CUPTI reports nothing any more, launches included, without an
+ * error at first (ADR 10). So a process locks the device before: a lock on a file of shared memory
  * that bears the device's UUID. It holds until the process ends, however that ends. Processes that
  * do not see each other's /dev/shm (containers), and other tools, are not seen. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_PC_DEVICE_LOCK_H

@@ -6,9 +6,9 @@
  * only one used here (kernel-serialized mode costs 0.4 ms a launch).
  *
  * A context is sampled from its creation to its destruction, and between windows no longer than
- * suspend.h has it; of several on one device one at
- * a time, as the library wants it. Sampling is switched on and off there, where no other thread is
- * inside the driver with the context, and at the driver's gate (driver_gate.h), and nowhere else.
+ * suspend.h has it; of several on one device one at a time, as the library wants it. Sampling is
+ * switched on and off there, where no other thread is inside the driver with the context, and at
+ * the driver's gate (driver_gate.h), and nowhere else.
  * Switched on or off while a thread launches, the driver and CUPTI wait for each other for ever
  * (ADR 10). So a session that ends leaves sampling on, and so does the process's exit; the next
  * session goes on with it. It is switched off by a gpufl_shutdown of the only thread that works

@@ -4,9 +4,9 @@
  * program's thread; rows are written by the collector alone. So all drains add to a
  * tally, and the collector empties it. Whoever owns the tally holds its lock.
  *
- * A driver that counts a sample under a reason and, where no instruction was issued in
- * its cycle, under the reason's _not_issued too is told from one that counts it once: by
- * its own total of samples. What is written counts every sample once (docs/format.md,
+ * Some drivers count a sample under a reason and, where no instruction was issued in its cycle,
+ * under the reason's _not_issued too; others count it once. The driver's own total of samples
+ * says which of the two it does. What is written counts every sample once (docs/format.md,
  * stall_reason). */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_PC_TALLY_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_PC_TALLY_H

@@ -1,5 +1,5 @@
 /* inside.h - what the files of engine RangeProfiler share (range/profiler.h): its one state, and
- * what they do with it. With the lock, but where it says otherwise. */
+ * what they do with it. Call with the lock, except where a comment says otherwise. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_INSIDE_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_INSIDE_H
 

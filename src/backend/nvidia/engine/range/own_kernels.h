@@ -1,4 +1,4 @@
-/* own_kernels.h - kernels that CUPTI's Range Profiler launches for itself: one behind every range,
+/* own_kernels.h - kernels that CUPTI's Range Profiler launches for itself: one after every range,
  * in a stream of its own. Their records look like the program's, under a correlation id that no
  * launch of the program had.
  *

@@ -3,7 +3,7 @@
  * The outermost scope of a thread, one at a time and of one context, is a range of CUPTI's Range
  * Profiler: what the device does between its begin and its end is counted, in one pass, since what
  * a program does once cannot be done again. The device is waited for at both ends (0.4 to 2 ms),
- * and what was counted is decoded on the program's thread behind a scope, where one took long
+ * and what was counted is decoded on the program's thread after a scope, where one took long
  * enough or some time has passed. Scopes inside it, those of other threads meanwhile and those of
  * other contexts are not counted.
  *
