@@ -5,6 +5,8 @@
 #include "postgres_server.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "tests/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -71,7 +73,8 @@ static void test_connections_that_break(void **state)
 struct writer {
     struct meta *m;
     atomic_bool *stop;
-    int first, done, unknown, rc;
+    _Atomic int done;
+    int first, unknown, rc;
     struct err e;
 };
 
@@ -109,10 +112,15 @@ static void test_broken_in_the_middle(void **state)
         writers[i] = (struct writer){.m = f->m, .stop = &stop, .first = i};
         assert_int_equal(pthread_create(&threads[i], NULL, writer_run, &writers[i]), 0);
     }
-    for (int i = 0; i < 20; i++) {
+    int64_t until = clock_mono() + PATIENCE_NS;
+    for (int i = 0; i < 20 || (done <= 10 && clock_mono() < until); i++) {
         postgres_server_sql(BREAK_ALL);
-        nanosleep(&(struct timespec){0, 20000000}, NULL); /* let them get on */
+        nanosleep(&(struct timespec){0, 20000000}, NULL); /* between two breaks */
+        done = 0;
+        for (int k = 0; k < WRITERS; k++)
+            done += writers[k].done;
     }
+    done = 0;
     atomic_store(&stop, true);
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);

@@ -131,7 +131,7 @@ TEST(test_drain)
     assert_true(client_closed(idle, 5000));
     gate_set(true);
     assert_int_equal(client_status(fd), 200);
-    assert_true(http_wait(server, INT64_C(5000000000)));
+    assert_true(http_wait(server, PATIENCE_NS));
     close(fd);
     close(idle);
 }
@@ -195,7 +195,7 @@ TEST(test_ends_while_connections_come)
             pthread_join(clients[k], &code);
             assert_int_equal((intptr_t)code, -ECONNREFUSED);
         }
-        assert_true(http_wait(second, INT64_C(5000000000)));
+        assert_true(http_wait(second, PATIENCE_NS));
         http_close(second);
     }
 }

@@ -104,7 +104,7 @@ TEST(test_half_closed)
                 fail_msg("%s holds its connection", parts[i]);
             close(fd);
         }
-    assert_true(http_wait(server, INT64_C(5000000000)));
+    assert_true(http_wait(server, PATIENCE_NS));
     struct answer a;
     int fd = client_open(http_port(server));
     client_say(fd, "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");

@@ -1,6 +1,7 @@
 /* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
  * what their report says. */
 #include "analyze/report/kernels/view.h"
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "server/analysis/analysis.h"
 #include "server/analysis/columns_report.h"
@@ -214,7 +215,7 @@ TEST(test_final)
     }
     ingest_complete(fix.intake.ingest, "w", session, &a);
     fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, 30000000000));
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
     check_report(session);
     char *flame = document(session, ANALYSIS_FLAME, &mem, &row);
     assert_non_null(flame);
@@ -270,7 +271,7 @@ static void send_lines(const char *session, int batches)
 static bool await_report(const char *session, struct meta_analysis_head *head)
 {
     bool there = false;
-    for (int i = 0; i < 2000 && !there; i++) {
+    for (int64_t until = clock_mono() + PATIENCE_NS; !there && clock_mono() < until;) {
         struct region mem;
         region_init(&mem, 1 << 20);
         there = !meta_analysis_head(&(struct meta_ask){fix.meta, "w", &mem, NULL}, session,
@@ -349,7 +350,7 @@ TEST(test_device_becomes_known)
     send_more("known", &b, &offset);
     ingest_complete(fix.intake.ingest, "w", "known", &a);
     fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, 30000000000));
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
     check_report("known");
     assert_int_equal(store_duckdb.get(fix.store, "w", "known", false, &ss, NULL), 0);
     const struct wire_visitor rows = {.arg = &stored, .batch = take_device};
@@ -405,7 +406,7 @@ TEST(test_monitor_holds_nothing)
     send_more("watch", &b, &offset);
     ingest_complete(fix.intake.ingest, "w", "watch", &a);
     fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, 30000000000));
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
     region_init(&mem, 1 << 20);
     assert_int_equal(meta_usage_days(&(struct meta_ask){fix.meta, "w", &mem, NULL},
                                      &(struct meta_days){META_BY_GPU, 0, 100000, NULL}, &page,
@@ -430,7 +431,7 @@ TEST(test_live)
     assert_true(await_report("live", &head) && !head.final && head.records == 500);
     ingest_complete(fix.intake.ingest, "w", "live", &a);
     fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, 30000000000));
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
     check_report("live");
 }
 
@@ -443,7 +444,7 @@ TEST(test_turns)
     send_lines("ended", 5);
     ingest_complete(fix.intake.ingest, "w", "ended", &a);
     fixture_drain(&fix);
-    assert_true(analysis_wait(analysis, 30000000000));
+    assert_true(analysis_wait(analysis, PATIENCE_NS));
     analysis_news(analysis, &(struct loader_news){.workspace = "w", .session = "ended"});
     send_lines("live", 50);
     assert_true(await_report("live", &head));
@@ -483,7 +484,7 @@ TEST(test_missing)
     ingest_complete(fix.intake.ingest, "w", "before", &a);
     fixture_drain(&fix);
     start(0, EVERY_NS);
-    for (int i = 0; i < 2000; i++) {
+    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
         analysis_stats(analysis, &st);
         if (st.final)
             break;

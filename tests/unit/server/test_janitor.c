@@ -84,7 +84,7 @@ static bool is_there(const char *session)
 /* A session's file is removed when the loader has released it. */
 static void expect_gone(const char *session, int64_t now)
 {
-    int64_t until = clock_mono() + 30 * INT64_C(1000000000);
+    int64_t until = clock_mono() + PATIENCE_NS;
     assert_false(is_there(session));
     while (is_on_disk(session)) {
         if (clock_mono() > until)

@@ -1,5 +1,6 @@
 /* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
  * and ends of every kind. test_loader_failures.c has failures of a session's store. */
+#include "base/clock.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"
@@ -203,7 +204,7 @@ static struct meta_session entry(const char *session, struct region *mem)
 /* Waits for a session's state, as a reader of the registry sees it. */
 static bool reaches(const char *session, const char *want)
 {
-    for (int i = 0; i < 12000; i++) {
+    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
         struct region mem;
         bool there = strcmp(entry(session, &mem).state, want) == 0;
         region_fini(&mem);

@@ -261,7 +261,7 @@ int close_server(void **state)
     gate_set(true);
     http_quiesce(server);
     http_hub_end(hub);
-    assert_true(http_wait(server, INT64_C(20000000000)));
+    assert_true(http_wait(server, PATIENCE_NS));
     http_close(server);
     http_hub_close(hub);
     workers_close(single);
