@@ -10,10 +10,9 @@ import os
 import pathlib
 import statistics
 import subprocess
-import time
 
 import run
-from run import agent_run, cpu_of, cpu_of_children, drain, finished_folders, folder, sink
+from run import agent_run, cpu_of_children, drain, finished_folders, folder, idle_share, sink
 
 import kafka_run  # pylint: disable=wrong-import-position,wrong-import-order
 
@@ -52,10 +51,7 @@ def idle(args, brokers):
             live = agent_run.Log(logs, "live")  # so that it is connected
             live.kernel(1)
             agent_run.until(lambda: a.status()["counts"]["bodies"] >= 2, a.said)
-            time.sleep(2)
-            began, at = cpu_of(a.process.pid), time.monotonic()
-            time.sleep(args.seconds)
-            share = (cpu_of(a.process.pid) - began) / (time.monotonic() - at)
+            share = idle_share(a.process.pid, args.seconds)
             with agent_run.memory_of(a.process) as memory:
                 print(f"idle: 10000 finished folders and one that waits: {100 * share:.3f} % of a core over "
                       f"{args.seconds} s, {memory() / (1 << 20):.1f} MiB resident, "

@@ -143,6 +143,14 @@ def finished_folders(logs, state):
     (state / "cursor").write_text("".join(notes))
 
 
+def idle_share(pid, seconds):
+    """The share of a core that a process takes over so many seconds, two seconds after its last work."""
+    time.sleep(2)
+    began, at = cpu_of(pid), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_of(pid) - began) / (time.monotonic() - at)
+
+
 def idle(args):
     server, url = sink()
     Sink.positions = b'{"channels":[{"channel":"device","offset":1}]}'  # the agent asks whether all is still there
@@ -152,10 +160,7 @@ def idle(args):
         finished_folders(logs, state)
         with agent_run.Agent(args.build / "bin/gpufl-agent", state, url, [logs], "--no-names") as a:
             a.until_done(10_000)
-            time.sleep(2)
-            began, at = cpu_of(a.process.pid), time.monotonic()
-            time.sleep(args.seconds)
-            share = (cpu_of(a.process.pid) - began) / (time.monotonic() - at)
+            share = idle_share(a.process.pid, args.seconds)
             with agent_run.memory_of(a.process) as memory:
                 print(f"idle: 10000 finished folders: {100 * share:.3f} % of a core over {args.seconds} s, "
                       f"{memory() / (1 << 20):.1f} MiB resident, {len(os.listdir(f'/proc/{a.process.pid}/fd'))} descriptors")
