@@ -1,9 +1,9 @@
 // pair.mjs - the dashboard of two builds, measured in turns, so that what else the machine does meets both alike.
-//   node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--keep FOLDER] [--json FILE]
+//   node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--frames] [--keep FOLDER] [--json FILE]
 // NEW and OLD are the folders bin of two builds. Each round measures what run.mjs measures, of both builds, the second first in
 // every other round: pages until they are useful, the click on a kernel, frames while the timeline moves and while a long table
 // scrolls, the JS heap. Told are the least of each, the medians, and the ratio of the medians, new to old, with its 95 % interval
-// (bootstrap over rounds). A round before the first one warms up and is not counted.
+// (bootstrap over rounds). A round before the first one warms up and is not counted. --frames: the moving timeline alone.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -11,10 +11,10 @@ import { parseArgs } from "node:util";
 import { simulate, startBrowser } from "./browser.mjs";
 import { addressOf, click, EMPTY, manyNames, moving, open, paint, PAINTS, scrolled } from "./pages.mjs";
 
-const options = { kernels: { type: "string", default: "1000000" }, rounds: { type: "string", default: "10" }, seconds: { type: "string", default: "1" }, keep: { type: "string" }, json: { type: "string" } };
+const options = { kernels: { type: "string", default: "1000000" }, rounds: { type: "string", default: "10" }, seconds: { type: "string", default: "1" }, frames: { type: "boolean" }, keep: { type: "string" }, json: { type: "string" } };
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 if (positionals.length !== 2) {
-  console.error("usage: node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--keep FOLDER] [--json FILE]");
+  console.error("usage: node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--frames] [--keep FOLDER] [--json FILE]");
   process.exit(2);
 }
 const BUILDS = ["new", "old"];
@@ -49,11 +49,14 @@ async function measured(browser, big, many) {
   const { page, row, origin, world } = big;
   const out = {};
   const put = (name, { ms, browser: cpu, server }) => Object.assign(out, { [`${name}, ms by the clock`]: ms, [`${name}, ms of processor`]: cpu + server });
-  for (const [name, { tab, useful }] of Object.entries({ ...PAINTS, "an empty page": EMPTY })) put(name, await paint(browser, world, addressOf(origin, row, tab), useful));
-  put("click on a kernel", await click(page, world, origin, row));
+  if (!values.frames) {
+    for (const [name, { tab, useful }] of Object.entries({ ...PAINTS, "an empty page": EMPTY })) put(name, await paint(browser, world, addressOf(origin, row, tab), useful));
+    put("click on a kernel", await click(page, world, origin, row));
+  }
   const { moves, heap } = await moving(page, origin, row, hold);
   for (const [name, { main_thread_cpu_ms: cpu }] of Object.entries(moves)) out[`timeline, ${name}, ms of processor a frame`] = cpu.median;
   out["JS heap after moving, MB"] = heap / 1e6;
+  if (values.frames) return out;
   out["table scrolled, ms of processor a frame"] = (await scrolled(browser, many.page, many.origin, many.row, SPEED, hold)).main_thread_cpu_ms.median;
   return out;
 }

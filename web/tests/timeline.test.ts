@@ -211,6 +211,26 @@ describe("columns", () => {
     columns.pixels(px, 0, 10, Uint32Array.from({ length: 10 }, (_, i) => 100 + i));
     expect([...px]).toEqual([0, 0, 0, 0, 106, 106, 106, 106, 106, 106]);
   });
+  it("a lane has as many lines as tell its columns apart: none, one or all", () => {
+    const colours = Uint32Array.from({ length: 10 }, (_, i) => 100 + i);
+    const lines = (parts: number[]): [number, number[][]] => {
+      const columns = new Columns();
+      columns.begin(parts.length);
+      const rows = parts.flatMap((part, x) => (part > 0 ? [[A, x * 100, part * 100, x % 3] as [string, number, number, number]] : []));
+      columns.add(whole(pieceOf(0, 100 * parts.length, { events: eventsOf(spans(rows), [A], id) })), 0, 0, 0.01, paint, 1e9);
+      const px = new Uint32Array(12 * parts.length).fill(7);
+      const count = columns.pixels(px, 2, 10, colours);
+      return [count, Array.from({ length: count }, (_, line) => [...px.slice((2 + line) * parts.length, (3 + line) * parts.length)])];
+    };
+    expect(lines([0, 0, 0])).toEqual([0, []]);
+    expect(lines([0, 1, 0])[0]).toBe(1);
+    expect(lines([0, 1, 0])[1][0]!.map((px) => px > 0)).toEqual([false, true, false]);
+    const parts = [0.05, 0.5, 0, 1, 0.91, 0.1, 0.3, 0.5];
+    const [count, drawn] = lines(parts);
+    expect(count).toBe(10);
+    drawn.forEach((line, row) => expect(line.map((px) => px > 0)).toEqual(parts.map((part) => part > (9 - row) / 10 + 1e-4)));
+    for (const line of drawn) for (const [x, px] of line.entries()) expect([0, drawn[9]![x]]).toContain(px);
+  });
   it("the mini-map is the mean over lanes, its greatest at the top", () => {
     const piece = pieceOf(0, 40, { column: 10, sums: sumsOf(tiles([[A, 0, 10, 0], [A, 10, 5, 0], [B, 0, 10, 0]]), [A, B], 0, 40, id) });
     expect([...busyOf([whole(piece)], 2, 0, 40, 4)]).toEqual([1, 0.25, 0, 0]);

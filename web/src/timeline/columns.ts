@@ -22,11 +22,18 @@ export type Paint = (name: number, stack: number) => number; // index of a colou
 
 const GAP_FROM = 4; // px: events this wide are told apart by a px
 const LEAST = 0.02; // what is there is seen
+const NONE = 1e-4; // of a column: it was added up in 32 bits
 
 export class Columns {
   cover = new Float32Array(0); // busy part, 0 to 1; sums may go beyond
   colour = new Uint8Array(0);
   private best = new Float32Array(0); // busy part of the colour
+  private any = false; // something is there
+  // Of columns that are covered in part: how many lines they have, which they are, and which they are by their lines.
+  private high = new Uint8Array(0);
+  private parts = new Uint32Array(0);
+  private ended = new Uint32Array(0);
+  private ends = new Uint32Array(0);
   labels: Label[] = [];
   width = 0;
 
@@ -35,10 +42,14 @@ export class Columns {
       this.cover = new Float32Array(width);
       this.colour = new Uint8Array(width);
       this.best = new Float32Array(width);
+      this.high = new Uint8Array(width);
+      this.parts = new Uint32Array(width);
+      this.ended = new Uint32Array(width);
     }
     this.cover.fill(0, 0, width);
     this.best.fill(0, 0, width);
     this.width = width;
+    this.any = false;
     this.labels.length = 0;
   }
 
@@ -51,6 +62,7 @@ export class Columns {
 
   private some(x: number, part: number, colour: number): void {
     if (x < 0 || x >= this.width) return;
+    this.any = true;
     this.cover[x]! += part;
     if (part > this.best[x]!) {
       this.best[x] = part;
@@ -59,20 +71,23 @@ export class Columns {
   }
 
   private addSums(sums: Sums, column: number, lane: number, segment: Segment, from: number, scale: number, paint: Paint): void {
+    const { at: begins, busy, name } = sums;
+    const { width } = this;
     const end = sums.offsets[lane + 1]!;
-    const wide = column * scale;
-    for (let i = lowerBound(sums.at, sums.offsets[lane]!, end, segment.from - column + 1); i < end && sums.at[i]! < segment.to; i++) {
-      const at = Math.max(segment.from, sums.at[i]!);
-      const until = Math.min(segment.to, sums.at[i]! + column);
-      const part = Math.min(1, Math.max(LEAST, sums.busy[i]! / column));
-      const colour = paint(sums.name[i]!, 0);
+    const narrow = column * scale < 1;
+    for (let i = lowerBound(begins, sums.offsets[lane]!, end, segment.from - column + 1); i < end && begins[i]! < segment.to; i++) {
+      const at = Math.max(segment.from, begins[i]!);
+      const until = Math.min(segment.to, begins[i]! + column);
+      const part = Math.min(1, Math.max(LEAST, busy[i]! / column));
+      const colour = paint(name[i]!, 0);
       const x0 = (at - from) * scale;
-      if (wide < 1) {
+      if (narrow) {
         this.some(Math.floor(x0), part * (until - at) * scale, colour);
         continue;
       }
-      const last = Math.min(this.width, Math.max(Math.round((until - from) * scale), Math.round(x0) + 1));
-      for (let x = Math.max(0, Math.round(x0)); x < last; x++) this.some(x, part, colour);
+      const first = Math.round(x0);
+      const last = Math.min(width, Math.max(Math.round((until - from) * scale), first + 1));
+      for (let x = Math.max(0, first); x < last; x++) this.some(x, part, colour);
     }
   }
 
@@ -105,6 +120,7 @@ export class Columns {
     if (gap && b > Math.round(x0) + 1) b--;
     b = Math.min(this.width, b);
     if (b <= a) return;
+    this.any = true;
     this.cover.fill(1, a, b);
     this.best.fill(2, a, b);
     this.colour.fill(colour, a, b);
@@ -119,13 +135,37 @@ export class Columns {
     this.labels.push({ x0, x1, name, stack, colour });
   }
 
-  /** The columns as `rows` lines of px, bottom line last, into `out` from line `line` on. */
-  pixels(out: Uint32Array, line: number, rows: number, colours: Uint32Array): void {
-    const { width, cover, colour } = this;
-    for (let row = 0; row < rows; row++) {
-      const need = (rows - row - 1) / rows + 1e-4; // of the part; it was added up in 32 bits
-      const base = (line + row) * width;
-      for (let x = 0; x < width; x++) out[base + x] = cover[x]! > need ? colours[colour[x]!]! : 0;
+  /** The columns as lines of px from line `line` of `out` on, bottom line last: `rows` of them where some column is
+   * covered in part, one where all are covered or not, none where nothing is: how many. */
+  pixels(out: Uint32Array, line: number, rows: number, colours: Uint32Array): number {
+    if (!this.any) return 0;
+    const { width, cover, colour, high, parts, ended } = this;
+    const top = line * width;
+    const whole = (rows - 1) / rows + NONE;
+    if (this.ends.length <= rows) this.ends = new Uint32Array(rows + 1);
+    const ends = this.ends.fill(0); // how many columns have so many lines, then where those begin in `ended`
+    let count = 0;
+    for (let x = 0; x < width; x++) {
+      const part = cover[x]!;
+      out[top + x] = part > NONE ? colours[colour[x]!]! : 0;
+      if (part <= NONE || part > whole) continue;
+      const lines = Math.ceil((part - NONE) * rows);
+      high[x] = lines;
+      ends[lines]!++;
+      parts[count++] = x;
     }
+    if (count === 0) return 1;
+    for (let lines = 1, at = 0; lines <= rows; lines++) {
+      at += ends[lines]!;
+      ends[lines] = at;
+    }
+    for (let i = count - 1; i >= 0; i--) ended[--ends[high[parts[i]!]!]!] = parts[i]!;
+    out.copyWithin(top + (rows - 1) * width, top, top + width);
+    for (let level = 2; level <= rows; level++) {
+      const base = top + (rows - level) * width;
+      out.copyWithin(base, base + width, base + 2 * width);
+      for (let i = ends[level - 1]!; i < ends[level]!; i++) out[base + ended[i]!] = 0;
+    }
+    return rows;
   }
 }

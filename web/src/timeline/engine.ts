@@ -80,7 +80,9 @@ export class Engine {
   private asked = 0; // when the needs were looked at last
   private askTimer = 0;
   private restTimer = 0;
+  private movedAt = 0;
   private frame = 0;
+  private miniHeight = 0; // units
   private glide: { from: View; to: View; begin: number } | null = null;
   private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
   private before = 0; // of the last frame of a held key
@@ -152,6 +154,7 @@ export class Engine {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.askTimer);
     clearTimeout(this.restTimer);
+    this.askTimer = this.restTimer = 0;
     this.pieces?.close();
     this.pieces = null;
     this.parts = null;
@@ -166,7 +169,8 @@ export class Engine {
     scene.height = parts.scroller.clientHeight / scene.unit;
     scene.side = scene.width < 700 ? SIDE_NARROW : SIDE;
     scene.ratio = Math.min(3, window.devicePixelRatio || 1) * scene.unit;
-    for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, this.miniHeight()]] as const) {
+    this.miniHeight = parts.mini.clientHeight / scene.unit;
+    for (const [canvas, height] of [[parts.canvas, scene.height], [parts.mini, this.miniHeight]] as const) {
       canvas.width = Math.round(scene.width * scene.ratio);
       canvas.height = Math.round(height * scene.ratio);
     }
@@ -351,16 +355,22 @@ export class Engine {
     }
     this.draw();
     this.look();
-    clearTimeout(this.restTimer);
-    this.restTimer = window.setTimeout(() => {
-      this.asked = 0;
-      this.rest = this.scene.view;
-      if (this.scene.tracks.length > 0) this.rests++;
-      this.look();
-      this.tell();
-      this.draw();
-    }, REST_MS);
+    this.movedAt = performance.now();
+    this.restTimer ||= window.setTimeout(this.mayRest, REST_MS); // one timer for all frames of a movement
   }
+
+  /** Nothing has moved for REST_MS, or it waits for what is left of that. */
+  private readonly mayRest = (): void => {
+    const left = this.movedAt + REST_MS - performance.now();
+    this.restTimer = left > 0 ? window.setTimeout(this.mayRest, left) : 0;
+    if (left > 0) return;
+    this.asked = 0;
+    this.rest = this.scene.view;
+    if (this.scene.tracks.length > 0) this.rests++;
+    this.look();
+    this.tell();
+    this.draw();
+  };
 
   draw(): void {
     if (!this.frame && this.pens) this.frame = requestAnimationFrame((now) => this.step(now));
@@ -374,7 +384,7 @@ export class Engine {
     if (this.speed.pan || this.speed.zoom) this.holdOn(now);
     this.laned.forget();
     this.painter.paint(pens.main, scene);
-    paintMini(pens.mini, scene, this.laned.miniSegments(), this.laned.miniLanes, this.miniHeight());
+    paintMini(pens.mini, scene, this.laned.miniSegments(), this.laned.miniLanes, this.miniHeight);
     paintMiniBookmarks(pens.mini, scene);
     this.frames++;
   }
@@ -412,24 +422,27 @@ export class Engine {
   /** Looks at what is needed, now and then while things move. */
   private look(): void {
     const now = performance.now();
-    clearTimeout(this.askTimer);
-    if (now - this.asked >= ASK_MS) {
-      this.asked = now;
-      this.pieces?.want(this.wants());
-    } else {
-      this.askTimer = window.setTimeout(() => this.look(), ASK_MS - (now - this.asked));
+    const left = ASK_MS - (now - this.asked);
+    if (left > 0) {
+      this.askTimer ||= window.setTimeout(this.askLater, left);
+      return;
     }
+    clearTimeout(this.askTimer);
+    this.askTimer = 0;
+    this.asked = now;
+    this.pieces?.want(this.wants());
   }
+
+  private readonly askLater = (): void => {
+    this.askTimer = 0;
+    this.look();
+  };
 
   private readonly get = (key: string): Piece | undefined => this.pieces?.get(key);
 
   /** CSS px of the axis. */
   private px(): number {
     return Math.max(1, (this.scene.width - this.scene.side) * this.scene.unit);
-  }
-
-  private miniHeight(): number {
-    return this.parts!.mini.clientHeight / this.scene.unit;
   }
 
   private wants(): Want[] {

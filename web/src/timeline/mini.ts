@@ -12,6 +12,7 @@ interface Kept {
 }
 
 let kept: Kept | null = null;
+let ground: { canvas: HTMLCanvasElement; of: readonly unknown[] } | null = null; // all but what moves
 const columns = new Columns();
 
 /** Mean over the lanes, 0 to 1, a value a device px. */
@@ -29,23 +30,22 @@ export function busyOf(segments: readonly Segment[], lanes: number, from: number
 export const miniX = (scene: Scene, time: number): number => scene.side + ((time - scene.bounds.from) / (scene.bounds.to - scene.bounds.from)) * (scene.width - scene.side);
 export const miniTime = (scene: Scene, x: number): number => scene.bounds.from + ((x - scene.side) / (scene.width - scene.side)) * (scene.bounds.to - scene.bounds.from);
 
-export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: readonly Segment[], lanes: number, height: number): void {
-  const { ratio, width, side, bounds, view, colours } = scene;
-  const px = Math.max(1, Math.round((width - side) * ratio));
-  const key = `${px} ${lanes} ${bounds.from} ${bounds.to}`;
-  const pieces = segments.map((segment) => segment.piece);
-  if (!kept || kept.key !== key || kept.pieces.length !== pieces.length || kept.pieces.some((piece, at) => piece !== pieces[at]))
-    kept = { key, pieces, busy: busyOf(segments, lanes, bounds.from, bounds.to, px) };
+/** How busy its streams are, and its title: drawn anew only when one of these changes. */
+function groundOf(scene: Scene, busy: Float32Array, lanes: number, height: number): HTMLCanvasElement {
+  const { ratio, width, side, colours } = scene;
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  const to = canvas.getContext("2d", { alpha: false })!;
   to.setTransform(ratio, 0, 0, ratio, 0, 0);
   to.fillStyle = colours.surface2;
   to.fillRect(0, 0, width, height);
   to.fillStyle = colours.surface;
   to.fillRect(side, 0, width - side, height);
   to.fillStyle = colours.series["--series-1"] ?? colours.text;
-  const { busy } = kept;
   to.beginPath();
   to.moveTo(side, height);
-  for (let x = 0; x < px; x++) to.lineTo(side + x / ratio, height - busy[x]! * (height - 6));
+  for (let x = 0; x < busy.length; x++) to.lineTo(side + x / ratio, height - busy[x]! * (height - 6));
   to.lineTo(width, height);
   to.fill();
   to.font = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
@@ -53,6 +53,21 @@ export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: 
   to.fillStyle = colours.quiet;
   to.fillText(side < 150 ? text.miniShort : scene.miniLabel, 10, height / 2);
   if (lanes === 0) to.fillText(text.miniNone, side + 10, height / 2);
+  return canvas;
+}
+
+export function paintMini(to: CanvasRenderingContext2D, scene: Scene, segments: readonly Segment[], lanes: number, height: number): void {
+  const { ratio, width, side, bounds, view, colours } = scene;
+  const px = Math.max(1, Math.round((width - side) * ratio));
+  const key = `${px} ${lanes} ${bounds.from} ${bounds.to}`;
+  const pieces = segments.map((segment) => segment.piece);
+  if (!kept || kept.key !== key || kept.pieces.length !== pieces.length || kept.pieces.some((piece, at) => piece !== pieces[at]))
+    kept = { key, pieces, busy: busyOf(segments, lanes, bounds.from, bounds.to, px) };
+  const of = [kept.busy, colours, ratio, width, side, height, scene.miniLabel, lanes];
+  if (!ground || of.some((value, at) => value !== ground!.of[at])) ground = { canvas: groundOf(scene, kept.busy, lanes, height), of };
+  to.setTransform(1, 0, 0, 1, 0, 0);
+  to.drawImage(ground.canvas, 0, 0);
+  to.setTransform(ratio, 0, 0, ratio, 0, 0);
   const x0 = Math.max(side, miniX(scene, view.from));
   const x1 = Math.min(width, Math.max(x0 + 2, miniX(scene, view.to)));
   to.fillStyle = colours.ground;

@@ -3,30 +3,28 @@
 // same whatever is in it. Texts, lines and what is selected come on top.
 import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
-import { count } from "../format/format";
-import { timelineText as text } from "../text/timeline";
 import { NOTHING } from "./lanePieces";
 import { offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
 import { paintFlows, paintMarks } from "./marks";
-import { cutMiddle } from "./names";
 import { paintSeries } from "./series";
 import { pxPerNs, TOP, xOf, type Scene } from "./scene";
 import { isLabelled, labelOf, narrowLabelOf, tintOf } from "./tint";
+import { FONT_SMALL, Letters, paintAcross, Titles } from "./titles";
 
 const BARS = 10; // heights that a bar can have
 const INSET = 2; // units between lanes
 const LABEL_FROM = 26; // units that an event has to have for its name
 const LABELS_MOST = 500; // a frame
-export const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
-const FONT_SMALL = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
-const FONT_BOLD = '600 12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+
+const NO_LABELS: Label[] = [];
 
 interface Drawn {
   row: Row;
   y: number; // units on the canvas
   line: number; // of the strip
+  lines: number; // there; 0: nothing to be seen
   missing: boolean; // nothing of it is here yet
   labels: Label[];
 }
@@ -37,7 +35,8 @@ export class Painter {
   private readonly stripTo = this.strip.getContext("2d", { willReadFrequently: true })!;
   private image: ImageData | null = null;
   private px = new Uint32Array(0);
-  private readonly widths = new Map<string, number>();
+  private readonly letters = new Letters(FONT_SMALL);
+  private readonly titles = new Titles();
 
   paint(to: CanvasRenderingContext2D, scene: Scene): void {
     const { ratio, width, height, colours, layout, side } = scene;
@@ -58,6 +57,7 @@ export class Painter {
       to.fillStyle = colours.accent;
       to.fillRect(0, below - 1, width, 2);
     }
+    this.titles.paint(to, scene);
     paintFlows(to, scene);
     paintMarks(to, scene);
     this.axis(to, scene, axis);
@@ -78,7 +78,7 @@ export class Painter {
       const row = rows[at]!;
       const track = scene.tracks[row.track];
       if (track?.source) paintSeries(to, scene, track, row.y + origin, row.height);
-      this.title(to, scene, row, row.y + origin);
+      paintAcross(to, scene, row, row.y + origin);
     }
     to.restore();
   }
@@ -94,8 +94,8 @@ export class Painter {
       this.strip.height = this.image.height;
     }
     const scale = pxPerNs(scene) * scene.ratio;
+    let line = 0;
     for (const row of lanes) {
-      const line = drawn.length * BARS;
       this.columns.begin(wide);
       let missing = row.track < 0 && scene.heads.get(row.category)?.pending === true;
       for (const lane of row.lanes ?? [scene.tracks[row.track]!.lane]) {
@@ -105,21 +105,23 @@ export class Painter {
         for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
         missing ||= segments.length === 0 && segments !== NOTHING;
       }
-      this.columns.pixels(this.px, line, BARS, scene.colours.px);
+      const lines = this.columns.pixels(this.px, line, BARS, scene.colours.px);
       const labelled = row.track >= 0 && isLabelled(scene.lanes[scene.tracks[row.track]!.lane]!.kind);
-      drawn.push({ row, y: row.y + origin, line, missing, labels: labelled ? this.columns.labels.slice() : [] });
+      drawn.push({ row, y: row.y + origin, line, lines, missing, labels: labelled && this.columns.labels.length ? this.columns.labels.slice() : NO_LABELS });
+      line += lines;
     }
     return drawn;
   }
 
   private copy(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
-    if (!drawn.length) return;
-    this.stripTo.putImageData(this.image!, 0, 0, 0, 0, this.image!.width, drawn.length * BARS);
+    const last = drawn.at(-1);
+    if (!last) return;
+    if (last.line + last.lines > 0) this.stripTo.putImageData(this.image!, 0, 0, 0, 0, this.image!.width, last.line + last.lines);
     to.imageSmoothingEnabled = false;
     const wide = scene.width - scene.side;
-    for (const { row, y, line, missing } of drawn) {
+    for (const { row, y, line, lines, missing } of drawn) {
       if (missing) this.waiting(to, scene, y, row.height);
-      else to.drawImage(this.strip, 0, line, this.image!.width, BARS, scene.side, y + INSET / 2, wide, row.height - INSET);
+      else if (lines > 0) to.drawImage(this.strip, 0, line, this.image!.width, lines, scene.side, y + INSET / 2, wide, row.height - INSET);
     }
   }
 
@@ -131,7 +133,7 @@ export class Painter {
 
   private names(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
     let left = LABELS_MOST;
-    to.font = FONT_SMALL;
+    to.font = this.letters.font;
     to.textBaseline = "middle";
     for (const { row, y, labels } of drawn) {
       if (labels.length === 0) continue; // the head of a rank has none, and no one lane
@@ -143,82 +145,13 @@ export class Painter {
         const x = scene.side + label.x0 / scene.ratio + 4;
         const room = (label.x1 - label.x0) / scene.ratio - 9;
         const narrow = narrowLabelOf(scene, kind, label.stack);
-        const whole = this.fitted(to, name, room);
-        const short = whole !== name && narrow ? this.fitted(to, narrow, room) : whole;
+        const whole = this.letters.fitted(to, name, room);
+        const short = whole !== name && narrow ? this.letters.fitted(to, narrow, room) : whole;
         if (!short) continue;
         to.fillStyle = scene.colours.ink[label.colour] ?? scene.colours.text;
         to.fillText(short, x, y + row.height / 2 + 0.5);
       }
     }
-  }
-
-  /** As much of a text as there is room for. */
-  private fitted(to: CanvasRenderingContext2D, name: string, room: number): string {
-    let wide = this.widths.get(name);
-    if (wide === undefined) {
-      if (this.widths.size > 4096) this.widths.clear();
-      wide = to.measureText(name).width;
-      this.widths.set(name, wide);
-    }
-    if (wide <= room) return name;
-    const letters = Math.floor((name.length * room) / wide) - 2;
-    return letters >= 2 ? `${name.slice(0, letters)}…` : "";
-  }
-
-  /** As much of a row's title: its ends tell it apart from others ("GPU 0 · stream 13"). */
-  private titleFitted(to: CanvasRenderingContext2D, title: string, room: number): string {
-    const fitted = this.fitted(to, title, room);
-    return fitted === title ? title : cutMiddle(title, fitted.length);
-  }
-
-  private title(to: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
-    const { colours, side, width } = scene;
-    const track = scene.tracks[row.track];
-    const head = !track;
-    to.fillStyle = head ? colours.surface2 : track.key === scene.active ? colours.surface2 : colours.surface;
-    to.fillRect(0, y, head && !row.lanes ? width : side, row.height); // the head of a rank has its lanes to the right
-    to.fillStyle = colours.line;
-    if (head || row.titled || track.source) to.fillRect(0, y, width, 1);
-    to.textBaseline = "middle";
-    const middle = y + row.height / 2 + 0.5;
-    if (head) {
-      to.fillStyle = colours.text;
-      to.font = FONT_BOLD;
-      const mark = scene.closed.has(row.category) ? "▸" : "▾";
-      const rank = scene.heads.get(row.category);
-      const note = side < 150 ? "" : (rank?.note ?? text.tracks(count(row.count)));
-      to.font = FONT_SMALL;
-      const wide = to.measureText(note).width;
-      to.font = FONT_BOLD;
-      to.fillText(this.fitted(to, `${mark} ${rank?.title ?? text.categories[row.category] ?? ""}`, side - 22 - wide), 8, middle);
-      if (row.category === scene.active) {
-        to.fillStyle = colours.accent;
-        to.fillRect(0, y, 3, row.height);
-      }
-      to.font = FONT_SMALL;
-      to.fillStyle = colours.quiet;
-      to.fillText(note, side - 8 - wide, middle);
-      return;
-    }
-    if (track.key === scene.active) {
-      to.fillStyle = colours.accent;
-      to.fillRect(0, y, 3, row.height);
-    }
-    this.trackTitle(to, scene, row.titled ? track.title : "", track.note, middle, track.source !== null ? y : null);
-  }
-
-  private trackTitle(to: CanvasRenderingContext2D, scene: Scene, title: string, note: string, middle: number, tall: number | null): void {
-    const { colours, side } = scene;
-    to.font = FONT_SMALL;
-    to.fillStyle = colours.quiet;
-    const shownNote = side < 150 && title ? "" : this.fitted(to, note, side - 18);
-    const wide = to.measureText(shownNote).width;
-    const noteY = tall === null ? middle : tall + (title ? 32 : 14);
-    if (shownNote) to.fillText(shownNote, tall === null ? side - 8 - wide : 10, noteY);
-    if (!title) return;
-    to.font = FONT;
-    to.fillStyle = colours.text;
-    to.fillText(this.titleFitted(to, title, side - 18 - (tall === null ? wide + 6 : 0)), 10, tall === null ? middle : tall + 14);
   }
 
   private axis(to: CanvasRenderingContext2D, scene: Scene, axis: ReturnType<typeof axisOf>): void {
