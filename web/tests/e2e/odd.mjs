@@ -4,14 +4,14 @@
 import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { BEGIN, complete, send, session } from "./sessions.mjs";
-import { clocks, countsOnly, everyExpired, everyProblem, everyTab, everyWait, expired, gone, hugeNames, longNames, lostChannels, manyThreads, metricsOnly, missing, samplesOnly, savedLink } from "./steps_odd.mjs";
+import { clocks, countsOnly, everyExpired, everyProblem, everyTab, everyWait, expired, gone, hugeNames, longNames, lostChannels, manyThreads, metricsOnly, missing, olderStores, samplesOnly, savedLink } from "./steps_odd.mjs";
 
 const [bin, out] = process.argv.slice(2);
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const server = await startServer(bin);
 const { origin } = server;
-const world = { t, server, origin, out };
+const world = { t, server, origin, out, bin, browser };
 t.expected.add(500).add(503);
 
 const HOUR = 3600e9;
@@ -262,7 +262,7 @@ async function live(page, key) {
   await page.getByRole("button", { name: "Follow" }).waitFor({ state: "detached" });
 }
 
-const more = Object.fromEntries(Object.entries({ metricsOnly, samplesOnly, countsOnly, lostChannels, clocks, missing, longNames, hugeNames, manyThreads, savedLink, everyWait, everyProblem, everyExpired, expired, gone }).map(([name, step]) => [name, (page, key) => step({ ...world, page, key })]));
+const more = Object.fromEntries(Object.entries({ metricsOnly, samplesOnly, countsOnly, lostChannels, clocks, missing, longNames, hugeNames, manyThreads, savedLink, olderStores, everyWait, everyProblem, everyExpired, expired, gone }).map(([name, step]) => [name, (page, key) => step({ ...world, page, key })]));
 
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });

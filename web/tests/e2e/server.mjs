@@ -7,8 +7,10 @@ import path from "node:path";
 
 export const ACCOUNT = { email: "owner@example.org", name: "Owner", password: "a long pass phrase", workspace_name: "Lab" };
 
-export async function startServer(bin) {
+/** prepare: what puts something into the folder of its data, `data`, before it starts. */
+export async function startServer(bin, prepare = () => undefined) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
+  prepare(folder);
   // The log stands where somebody looks for it after a failure, not between the test's own lines.
   const log = process.env.GPUFL_WEB_LOG ?? path.join(folder, "log");
   let said = "";

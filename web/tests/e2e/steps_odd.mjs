@@ -1,9 +1,13 @@
 // steps_odd.mjs - more of what nobody wants (odd.mjs): sessions without kernels but with something else,
 // clocks that jump, columns that are not there, names of 4 kB on every page; and on every page a server that
 // is slow, fails at everything or is gone, and a login that ends. No page is ever blank, each has a way on.
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { rest } from "./crawl.mjs";
 import { PATIENCE_MS, shoot, until } from "./harness.mjs";
-import { ACCOUNT } from "./server.mjs";
+import { ACCOUNT, startServer } from "./server.mjs";
 import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
 
 const LENGTH = 4e9;
@@ -229,9 +233,11 @@ export async function everyWait({ t, page, origin }) {
     await page.context().route(API, hold);
     await page.goto(origin + path);
     if (!ASK_NOTHING.includes(path)) {
-      await page.locator("main .skeleton").first().waitFor({ state: "attached" });
-      const told = await page.evaluate(() => document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length);
-      t.check(told > 20 && held > 0, `slow, ${path}: nothing stands meanwhile`);
+      // The page stands before its first question is on its way: both are waited for.
+      const told = () => page.evaluate(() => (document.querySelector("main .skeleton") ? document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length : 0));
+      let stands = false;
+      for (const last = Date.now() + PATIENCE_MS; !stands && Date.now() < last; await page.waitForTimeout(50)) stands = held > 0 && (await told()) > 20;
+      t.check(stands, `slow, ${path}: nothing stands meanwhile (${held} questions)`);
     }
     letGo();
     await rest(page);
@@ -343,4 +349,40 @@ export async function gone({ t, page, origin, server }) {
     }
   }
   for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's words about it
+}
+
+const STORES = fileURLToPath(new URL("../../../tests/data/stores", import.meta.url));
+const EARLIER = { email: "ada@example.org", password: "correct horse battery" }; // tests/e2e/test_server_before.py made it
+
+/** Data folders of older servers: all tabs of all their sessions, as this server migrates and analyses them. */
+export async function olderStores({ t, bin, browser, out }) {
+  const stores = readdirSync(STORES).filter((name) => name.endsWith(".tar.xz"));
+  t.check(stores.length >= 2, `older stores: ${stores}`);
+  for (const store of stores) {
+    const { sessions } = JSON.parse(readFileSync(path.join(STORES, store.replace(".tar.xz", ".json")), "utf8"));
+    const server = await startServer(bin, (folder) => {
+      const done = spawnSync("tar", ["-xJf", path.join(STORES, store), "-C", folder], { encoding: "utf8" });
+      if (done.status !== 0) throw new Error(`tar: ${done.stderr}`);
+    });
+    try {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+      const page = await context.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
+      t.watch(page, server.origin);
+      await page.goto(`${server.origin}/login`);
+      for (const [name, value] of Object.entries(EARLIER)) await page.locator(`input[name=${name}]`).fill(value);
+      await page.getByRole("button", { name: "Log in" }).click();
+      await page.getByRole("link", { name: "Sessions", exact: true }).first().waitFor();
+      await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.every((row) => row.analyzed || row.state === "live"));
+      const rows = await page.evaluate(async () => (await (await fetch("/api/v1/sessions")).json()).rows);
+      t.check(rows.length === Object.keys(sessions).length, `${store}: ${rows.length} sessions of ${Object.keys(sessions).length}`);
+      for (const { id, app, kernels } of rows) {
+        t.check((kernels ?? 0) === (sessions[id]?.row.kernels ?? 0), `${store}, ${app}: ${kernels} kernels of ${sessions[id]?.row.kernels}`);
+        await everyTab({ t, page, origin: server.origin, out }, { id, app: `${store}, ${app}` });
+      }
+      await context.close();
+    } finally {
+      await server.stop();
+    }
+  }
 }
