@@ -73,4 +73,11 @@ describe("beside the times", () => {
     expect(kernelsOf(answer, reportedBySymbol(configs, profile))[0]).toMatchObject({ id: 7, name: "f()", share: 1, registers: 128, reason: "wait" });
     expect(kernelsOf(answer)[0]).toMatchObject({ occupancy: null, limiter: "" });
   });
+  it("names that begin alike for longer than a table shows have their ends; others stay", () => {
+    const short_names = ["Mul float [vectorized_elementwise_kernel BinaryFunctor]", "Mul float [vectorized_elementwise_kernel AUnaryFunctor]", "Mul float [vectorized_unrolled_kernel with a name as long]", "Mul bf16"];
+    const answer = { rows: 4, names: short_names, mangled: ["_a", "_b", "_c", "_d"], short_names, data: { name: [0, 1, 2, 3], name_id: [1, 2, 3, 4], total: [4, 3, 2, 1], calls: [1, 1, 1, 1] } } as unknown as AnswerKernels;
+    const shown = kernelsOf(answer).map(({ short }) => short);
+    expect(shown.slice(2)).toEqual(short_names.slice(2));
+    expect([shown[0]!.endsWith("BinaryFunctor]"), shown[1]!.endsWith("AUnaryFunctor]"), shown[0]!.length <= 40]).toEqual([true, true, true]);
+  });
 });

@@ -1,10 +1,14 @@
 // Name.tsx - a name as people tell it apart: the short text, with what was searched for marked. The whole name
 // is in the tooltip, and on the clipboard when the name is copied.
+import { Fragment } from "react";
 import { en } from "../text/en";
 import { piecesOf, type Piece } from "./found";
 import { copyText } from "./forms";
 
-const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{text}</mark> : text));
+/** A line may end behind what parts a name, so that no word of it is left over for a line of its own. */
+const broken = (text: string) => text.split(/(?<=[_:<,…])(?=[A-Za-z0-9])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
+
+const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));
 
 /** full: the whole name. symbol: the name in the program, where it is another one. */
 export function Name({ short, full, symbol, find = "" }: { short: string; full: string; symbol?: string; find?: string }) {

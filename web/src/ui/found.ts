@@ -5,7 +5,7 @@ export interface Piece {
   hit: boolean;
 }
 
-const SEEN = 40; // letters that any table shows
+export const SEEN = 40; // letters that any table shows
 const BEFORE = 8; // letters that lead up to a hit
 const AFTER = 8;
 

@@ -100,6 +100,45 @@ export function makeHarness(out) {
 
   const narrow = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
 
+  /** In tables no number is cut off, and of names that differ what is seen of them differs, too. */
+  async function legible(page, name) {
+    const { cut, alike } = await page.evaluate(() => {
+      const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+      const cut = [...document.querySelectorAll("main td.right, main th.right")].filter((cell) => seen(cell) && getComputedStyle(cell).overflowX === "hidden" && cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText);
+      /** The letters that stand within what the name's box shows. */
+      const shown = (element) => {
+        let box = element;
+        while (box && getComputedStyle(box).overflowX !== "hidden") box = box.parentElement;
+        const { right, bottom } = (box ?? element).getBoundingClientRect();
+        const range = document.createRange();
+        let text = "";
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+        for (let node = walker.nextNode(); node; node = walker.nextNode())
+          for (let at = 0; at < node.data.length; at++) {
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            const letter = range.getBoundingClientRect();
+            if (letter.bottom > bottom + 2 || letter.right > right + 1) return text;
+            text += node.data[at];
+          }
+        return text;
+      };
+      const alike = [];
+      for (const table of document.querySelectorAll("main table")) {
+        const names = new Map();
+        for (const element of [...table.querySelectorAll("[data-name]")].filter(seen)) {
+          const text = shown(element).trim();
+          const whole = element.innerText;
+          if ((names.get(text) ?? whole) !== whole) alike.push(text);
+          names.set(text, whole);
+        }
+      }
+      return { cut, alike };
+    });
+    check(cut.length === 0, `${name}: cut off: ${cut.slice(0, 8).join(" | ")}`);
+    check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
+  }
+
   async function picture(page, name, { wide = true } = {}) {
     await page.setViewportSize(DESK);
     for (const wanted of ["dark", "light"]) {
@@ -121,7 +160,7 @@ export function makeHarness(out) {
   }
 
   /** Whole pages: at the desk's width from top to bottom, and as wider screens show them. */
-  async function shots(page, name) {
+  async function shots(page, name, { judged = false } = {}) {
     for (const size of DESKS) {
       await page.setViewportSize(size);
       for (const wanted of ["dark", "light"]) {
@@ -130,6 +169,7 @@ export function makeHarness(out) {
         await shoot(page, { path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
       }
       check(await narrow(page), `${name}: wider than the page at ${size.width}`);
+      if (judged) await legible(page, `${name} at ${size.width}`);
     }
     await page.setViewportSize(DESK);
   }
@@ -155,5 +195,5 @@ export function makeHarness(out) {
     return wrong.length || !checks ? 1 : 0;
   }
 
-  return { check, watch, accessible, picture, shots, theme, walk, finish, wrong, expected };
+  return { check, watch, accessible, legible, picture, shots, theme, walk, finish, wrong, expected };
 }

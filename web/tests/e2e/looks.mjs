@@ -118,6 +118,7 @@ try {
   let at = 0;
   const paths = await crawl(late, origin, ["/", ...sessions.map((id) => `/sessions/${id}/insights`), "/login", "/share", "/invite", "/reset", "/no/such/page"], async (path) => {
     await still(late, path);
+    await t.legible(late, path);
     await t.picture(late, `page-${String(at++).padStart(2, "0")}${path.replace(/[^a-z]+/g, "-").slice(0, 40)}`);
   });
   check(paths.length >= 25, `pages: ${paths.join(" ")}`);

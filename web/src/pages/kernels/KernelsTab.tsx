@@ -39,7 +39,7 @@ const time = (id: "total" | "mean" | "p50" | "p90" | "p99" | "longest"): Col => 
   id,
   accessorFn: (line) => figuresOf(line)[id],
   header: text[id],
-  meta: { width: "86px", right: true },
+  meta: { width: "84px", right: true },
   cell: ({ row: { original: line } }) => <span title={exact(figuresOf(line)[id], "ns")}>{duration(figuresOf(line)[id])}</span>,
 });
 
@@ -55,7 +55,7 @@ const share: Col = {
   id: "share",
   accessorFn: (line) => figuresOf(line).share,
   header: text.share,
-  meta: { width: "118px", right: true },
+  meta: { width: "132px", right: true },
   cell: ({ row: { original: line } }) => (
     <span title={en.kernels.shareText}>
       {percent(figuresOf(line).share)}
@@ -72,7 +72,7 @@ const REPORTED: readonly Col[] = [
     id: "occupancy",
     accessorFn: (line) => figuresOf(line).occupancy,
     header: text.occupancy,
-    meta: { width: "170px", right: true },
+    meta: { width: "162px", right: true },
     cell: ({ row: { original: line } }) => {
       const { occupancy, configs } = figuresOf(line);
       const limiter = line.kernel?.limiter ?? "";
@@ -91,7 +91,7 @@ const REPORTED: readonly Col[] = [
     id: "local",
     accessorFn: (line) => figuresOf(line).local,
     header: text.spills,
-    meta: { width: "84px", right: true },
+    meta: { width: "98px", right: true },
     cell: ({ row: { original: line } }) => {
       const { local } = figuresOf(line);
       return (
@@ -151,10 +151,10 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
 }
 
 const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean; reported: boolean; stalls: boolean }): Col[] => [
-  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(281px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
+  { id: "name", accessorFn: (line) => line.kernel?.name ?? line.group!.name, header: text.name, sortDescFirst: false, meta: { width: "minmax(277px, 3fr)", lead: true, stays: true }, cell: ({ row: { original: line } }) => <NameCell {...doing} line={line} /> },
   time("total"),
   ...(whole ? [share] : []),
-  amount("calls", "80px"),
+  amount("calls", "76px"),
   time("mean"),
   time("p50"),
   time("p90"),

@@ -2,6 +2,8 @@
 import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
 import { en } from "../../text/en";
+import { cutMiddle } from "../../timeline/names";
+import { SEEN } from "../../ui/found";
 import type { Named } from "./groups";
 import type { Reported } from "./report";
 
@@ -20,12 +22,22 @@ const NAME_MOST = 256; // bytes of a name that a question can take
 /** As much of the name's beginning as a question takes. */
 export const beginOf = (name: string): string => name.slice(0, new TextEncoder().encodeInto(name, new Uint8Array(NAME_MOST)).read);
 
+/** Names that begin alike for as long as any table shows have their ends instead of their middles. */
+function apart(kernels: Kernel[]): Kernel[] {
+  const begins = new Map<string, number>();
+  const beginning = ({ short }: Kernel): string => short.slice(0, SEEN);
+  const long = kernels.filter(({ short }) => short.length > SEEN);
+  for (const kernel of long) begins.set(beginning(kernel), (begins.get(beginning(kernel)) ?? 0) + 1);
+  for (const kernel of long) if (begins.get(beginning(kernel))! > 1) kernel.short = cutMiddle(kernel.short, SEEN);
+  return kernels;
+}
+
 const UNREPORTED: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
 
 export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, Reported>): Kernel[] {
   const rows = rowsOf(answer.data.name ? answer : { ...answer, rows: 0 });
   const whole = rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
-  return rows.map((row) => {
+  return apart(rows.map((row) => {
     const mangled = mangledOf(answer, row.name) ?? "";
     return {
       ...(reported?.get(mangled) ?? UNREPORTED),
@@ -36,7 +48,7 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       short: shortOf(answer, row.name) || en.kernels.unnamed,
       share: whole > 0 && row.total !== null ? row.total / whole : null,
     };
-  });
+  }));
 }
 
 /** A kernel of the list that was seen before: its page need not wait for the same row. */
