@@ -12,7 +12,7 @@ export const alerts = {
   editTitle: (name: string) => `Change “${name}”`,
   remove: "Delete",
   removeTitle: (name: string) => `Delete the rule “${name}”?`,
-  removeText: "What it opened ends, without a message.",
+  removeText: "Alerts that this rule opened end, without a message.",
   test: "Deliver a test",
   tested: "A test is on its way; the log below says how it went.",
   enabled: "Enabled",

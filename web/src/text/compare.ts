@@ -10,7 +10,7 @@ export const compare = {
   remove: (name: string) => `Take ${name} out`,
   swap: "Swap sides",
   differences: "What was set up or measured otherwise",
-  differencesText: "A kernel that is slower on a slower clock is no finding about the kernel.",
+  differencesText: "Where the clock is slower, a slower kernel may show that alone.",
   same: "Nothing differs in how they were set up.",
   totals: "Runs as a whole",
   change: "Difference",

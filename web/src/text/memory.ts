@@ -3,7 +3,7 @@ export const memory = {
   transfers: "Transfers by kind",
   transfersText: "Bandwidth: bytes by the time that the copies themselves took.",
   managed: "Managed memory",
-  managedText: "What the driver moved between host and GPUs, since it was touched or asked for there; and page faults.",
+  managedText: "Memory that the driver moved between host and GPUs because it was used or asked for there, and page faults.",
   managedKinds: {
     to_device: "Migrated to devices",
     to_host: "Migrated to the host",
@@ -33,7 +33,7 @@ export const memory = {
   allocationsOf: (index: number, name: string) => `Memory that the program holds on GPU ${index}${name ? ` · ${name}` : ""}`,
   allocationsText: "Line: allocated and not freed since the capture began; the band reaches to the greatest of each step.",
   allocationsNone: "No allocations were recorded on any GPU. Memory that was taken before the capture began, or by a pool, does not show.",
-  used: (index: number) => `Memory in use on GPU ${index}, by whomever`,
+  used: (index: number) => `Memory in use on GPU ${index}, by all programs`,
   peak: "Most at once",
   held: "Held at the end",
   calls: "Allocations and frees",

@@ -47,7 +47,7 @@ export const profile = {
   metric: "Metric",
   place: "Scope or range",
   instructions: "Counted instructions",
-  instructionsText: "Threads: of a warp's, at work. Needed: of the sectors of global memory. Conflicts: wavefronts of shared memory for each that would do.",
+  instructionsText: "Threads: the part of a warp's threads that work. Needed: the part of the sectors of global memory that is used. Conflicts: wavefronts of shared memory for each that is needed.",
   per: "Which rows",
   pers: { "": "By kernel", scope: "By kernel and scope" } as Record<string, string>,
   executedColumns: { kernel: "Kernel", scope: "Scope", executed: "Executed", threads: "Threads at work", needed: "Needed traffic", conflicts: "Bank conflicts" },

@@ -15,7 +15,7 @@ export const sessions = {
   compareHint: "Choose two sessions or more; the first one is compared with the others.",
   remove: "Delete",
   removeTitle: (n: number, name: string) => (n === 1 ? `Delete the session of ${name}?` : `Delete ${n} sessions?`),
-  removeText: "With all that is kept of them, for everybody. Usage by day stays. This cannot be undone.",
+  removeText: "All their data is deleted, for everybody. Usage by day stays. This cannot be undone.",
   removeDo: "Delete for good",
   clear: "Choose none",
   follow: "Follow the newest",

@@ -48,7 +48,7 @@ export const timelineText = {
   loading: "Loading…",
   loaded: "",
   search: "Search events",
-  searchHint: "Name, or source line",
+  searchHint: "Name or line",
   previous: "Previous hit (Shift Enter)",
   next: "Next hit (Enter)",
   searching: "Searching…",
