@@ -288,7 +288,10 @@ struct trace_ops {
     unsigned engines; /* enum engine_bit: what open can be asked for */
     unsigned alone;   /* the same: beside these there are no records of kernels and copies */
     bool turns;       /* PC_COLLECT_WINDOWS can be had */
-    bool syncs_told;  /* synchronizations come as waits (wait.sync), not as records */
+    /* Not NULL: RangeProfiler counts single kernels and no scopes, each kernel in one pass as it
+     * runs, and stands in for PcSampling, SassMetrics and Deep. What is counted so, in words. */
+    const char *kernel_counters;
+    bool syncs_told; /* synchronizations come as waits (wait.sync), not as records */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */

@@ -119,7 +119,7 @@ static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
 /* The reason why nothing was counted although RangeProfiler ran. */
 static const char *why_uncounted(const struct collector *c)
 {
-    if (strcasecmp(c->options->range_mode, "kernels") == 0)
+    if (strcasecmp(c->options->range_mode, "kernels") == 0 || c->backend->trace->kernel_counters)
         return c->ledger.row.launches + c->ledger.row.graph_launches > 0
                    ? "no kernel was counted: see the messages"
                    : "it counts kernels, and the program launched none";

@@ -110,10 +110,30 @@ static void note_not_had(const struct backend *b, const struct engine_row *r)
     why_set("%s", reason);
 }
 
+/* Counters of single kernels that stand in for an engine, in words; NULL: none do. */
+static const char *kernel_counters(enum gpufl_engine engine, const struct backend *b)
+{
+    unsigned asks = engines_bits(engine);
+    bool in_place = asks & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER);
+    return b->trace && in_place ? b->trace->kernel_counters : NULL;
+}
+
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
 {
     enum gpufl_engine e = o->profiling_engine;
     why[0] = '\0';
+    const char *instead = kernel_counters(e, b);
+    if (instead) {
+        if (e == GPUFL_ENGINE_RANGE_PROFILER)
+            why_set("engine RangeProfiler counts no scopes on this GPU");
+        else
+            note_not_had(b, &engine_table[e]);
+        message_say(SEVERITY_WARNING, "engine_unavailable",
+                    "%s: %s are recorded instead (RangeProfiler with range_mode=kernels); "
+                    "profiling_engine (GPUFL_PROFILING_ENGINE) chooses another",
+                    why, instead);
+        return GPUFL_ENGINE_RANGE_PROFILER;
+    }
     while (!has_engine(e, b)) {
         note_not_had(b, &engine_table[e]);
         e = engine_table[e].next;

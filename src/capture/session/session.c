@@ -254,7 +254,8 @@ static int launch(struct session *s, int64_t began)
         return rc;
     open_gate(s);
     c->trace_started = engines_start(o, c->backend, c->trace);
-    if (c->trace_started && (engines_bits(c->engine) & ENGINE_RANGE_PROFILER))
+    if (c->trace_started && (engines_bits(c->engine) & ENGINE_RANGE_PROFILER) &&
+        c->backend->trace->range)
         scopes_ranges(c->backend->trace->range, c->trace,
                       strcasecmp(o->range_mode, "kernels") != 0);
     rc = exits_first(c->trace_started ? EXITS_TRACING : EXITS_STARTED);
