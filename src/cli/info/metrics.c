@@ -115,10 +115,24 @@ static void put_notes(struct list *l, const struct err *e, int width)
     cmd_wrap(
         l->b,
         "passes: in how many passes RangeProfiler counts the metric on its own (-: the device "
-        "does not count it). sampled: PmSampling samples it. Metrics outside the sets take other "
-        "endings, too (.avg, .min, .max, .sum.per_second, …). Ask for them with gpufl trace "
+        "does not count it). sampled: PmSampling samples it. NVIDIA's metrics outside the sets "
+        "take "
+        "other endings, too (.avg, .min, .max, .sum.per_second, …). Ask for them with gpufl trace "
         "--metrics SET or NAME,NAME.",
         0, width);
+}
+
+static bool is_here(const struct backend *b)
+{
+    return b->counters && b->usable && b->usable();
+}
+
+static bool any_here(void)
+{
+    for (const struct backend *const *at = backends; *at; at++)
+        if (is_here(*at))
+            return true;
+    return false;
 }
 
 int info_metrics(struct buf *b, bool json, int width)
@@ -129,7 +143,7 @@ int info_metrics(struct buf *b, bool json, int width)
     if (json)
         buf_str(b, "{\"chips\":[");
     for (const struct backend *const *at = backends; *at; at++)
-        if ((*at)->counters)
+        if ((*at)->counters && (is_here(*at) || !any_here()))
             (void)(*at)->counters(&visit, &e); /* e has the reason, which is shown */
     if (!json) {
         put_notes(&l, &e, width);
