@@ -2,6 +2,7 @@
 #include "backend/amd/devices.h"
 #include "backend/amd/probe.h"
 #include "backend/amd/trace.h"
+#include "backend/amd/trace/counter_offers.h"
 #include "backend/amd/trace/tool.h"
 #include "backend/backend.h"
 
@@ -16,6 +17,7 @@ const struct backend backend_amd = {
     .usable = amd_usable,
     .tool = tool_configure,
     .loaded = amd_loaded,
+    .counters = amd_counters,
     .caution = "the backend Amd is " AMD_UNVERIFIED
                ": it was made from AMD's headers and tested over simulated libraries only",
 };

@@ -90,10 +90,17 @@ static void probe_engine(struct probe *p, const struct engine_row *r)
 {
     char name[48];
     bool works = !(r->asks & ~amd_trace.engines);
+    bool counts = r->asks & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER);
+    const char *value = !works   ? "not built for AMD's GPUs"
+                        : counts ? "counts kernels one by one, and no scopes; " AMD_UNVERIFIED
+                                 : "works; " AMD_UNVERIFIED;
     snprintf(name, sizeof name, "engine %s", r->name);
-    struct probe_fact *f = fact_add(p, name, works, "%s",
-                                    works ? "works; " AMD_UNVERIFIED : "not built for AMD's GPUs");
-    if (!works)
+    struct probe_fact *f = fact_add(p, name, works, "%s", value);
+    if (!works && counts)
+        snprintf(f->advice, sizeof f->advice,
+                 "a session that asks for it counts kernels one by one: RangeProfiler with "
+                 "range_mode=kernels");
+    else if (!works)
         snprintf(f->advice, sizeof f->advice, "a session that asks for it runs %s",
                  engine_table[r->next].name);
 }

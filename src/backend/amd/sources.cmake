@@ -13,6 +13,10 @@ list(APPEND sources
   amd/occupancy.c
   amd/trace/agents.c
   amd/trace/calls.c
+  amd/trace/counter_choice.c
+  amd/trace/counter_offers.c
+  amd/trace/counter_sets.c
+  amd/trace/counting.c
   amd/trace/delivery.c
   amd/trace/hip_graphs.c
   amd/trace/markers.c

@@ -15,7 +15,8 @@
  *     fork       a child runs this program once more
  *     exit=N     ends with exit code N
  *
- * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. */
+ * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. With
+ * FAKE_COUNTED in the environment its engine is RangeProfiler. */
 #include "hip.h"
 
 #ifdef FAKE_LINKED
@@ -94,6 +95,8 @@ static void *work(void *arg)
             hipGraphNodeSetEnabled(exec, nodes[0], 0);
         hipGraphLaunch(exec, stream);
     }
+    if (exec != graph)
+        hipGraphExecDestroy(exec); /* while its kernels run */
     copy_all(stream, memory, host[number]);
     refused(stream);
     uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
@@ -150,7 +153,7 @@ int main(int argc, char **argv)
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
-    o.profiling_engine = GPUFL_ENGINE_TRACE;
+    o.profiling_engine = getenv("FAKE_COUNTED") ? GPUFL_ENGINE_RANGE_PROFILER : GPUFL_ENGINE_TRACE;
     if (gpufl_init(&o))
         fprintf(stderr, "fake_hip: gpufl_init fails\n");
     uint64_t scope = gpufl_scope_begin("work", "");

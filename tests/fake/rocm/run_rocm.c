@@ -30,7 +30,6 @@ void check_counts(const struct run *r, const char *verdict, int64_t kernels, int
     check_program(r, 0);
     assert_non_null(r->report);
     assert_string_equal(text_at(r->report, "session.backend"), "amd");
-    assert_string_equal(text_at(r->report, "session.engine"), "Trace");
     assert_string_equal(text_at(r->report, "ledger.verdict"), verdict);
     assert_int_equal(int_at(r->report, "ledger.launches"), int_at(r->said, "0.launches"));
     assert_int_equal(int_at(r->report, "ledger.kernels_written"), kernels);

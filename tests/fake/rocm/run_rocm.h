@@ -4,9 +4,10 @@
 
 #include "tests/fake/runner.h"
 
-enum { OLD = 6, NEW = 7 }; /* forms of the library's structs */
+/* Forms of the library's structs: ROCm 6.4, 7.0, 6.2, and 6.4 without the service that counts. */
+enum { OLD = 6, NEW = 7, OLDEST = 62, PLAIN = 64 };
 
-/* A run with the SDK of ROCm 6.4 or 7.0, with FAKE_ROCP and two more variables as given. */
+/* A run with the SDK of this form, with FAKE_ROCP and two more variables as given. */
 void run_with(struct run *r, int rocm, const char *const variables[3], const char *const *options,
               const char *const *program);
 

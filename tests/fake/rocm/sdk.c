@@ -229,7 +229,8 @@ static void fill(struct parcel *p, const struct item *one, bool backwards, size_
 {
     size_t at = backwards ? all - 1 - p->count : p->count;
     p->items[at] = *one;
-    p->headers[at] = (struct header){1, (uint32_t)one->kind, p->items[at].words};
+    p->headers[at] = (struct header){one->category ? (uint32_t)one->category : 1,
+                                     (uint32_t)one->kind, p->items[at].words};
     p->pointers[at] = &p->headers[at];
     p->count++;
 }

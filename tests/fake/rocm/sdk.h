@@ -35,6 +35,7 @@ struct service {
 
 struct item {
     uint64_t words[RECORD_WORDS]; /* the record */
+    int category;                 /* 0: tracing */
     int kind;
     int64_t ready;  /* when its work has ended */
     uint64_t flush; /* the first that hands it over */
@@ -50,6 +51,7 @@ struct sdk {
     uint64_t context_count;
     _Atomic bool active[CONTEXTS];
     struct service services[KINDS];
+    struct service counting;
     struct service others[KINDS]; /* of callbacks that two contexts want: the first one's */
     void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
     void *deliver_data;
@@ -73,6 +75,15 @@ bool fails(const char *function);
 
 /* The number of a kind in the version that is played; -1: it has none. */
 int kind_number(enum kind k);
+
+/* The configuration that the tool wants for a dispatch, whose record these words are; 0: none. */
+uint64_t counters_ask(const uint64_t *dispatch);
+
+/* Adds what it counted. */
+void counters_put(uint64_t config, const uint64_t *dispatch, const struct fake_dispatch *d);
+
+/* Adds a record as the script says. start_word: what `notime` makes 0. */
+void item_put(struct item *one, unsigned start_word);
 
 bool is_new(void); /* SDK 1.0 and later */
 

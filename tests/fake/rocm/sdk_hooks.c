@@ -205,7 +205,7 @@ static void add(const struct item *one)
     sdk.items[sdk.item_count++] = *one;
 }
 
-static void put(struct item *one, unsigned start_word)
+void item_put(struct item *one, unsigned start_word)
 {
     pthread_mutex_lock(&sdk.lock);
     uint64_t number = ++sdk.records;
@@ -268,7 +268,10 @@ static void dispatch(const struct fake_dispatch *d)
     uint32_t info[] = {d->kernel->private_bytes, d->group_bytes, d->workgroup[0], d->workgroup[1],
                        d->workgroup[2],          d->grid[0],     d->grid[1],      d->grid[2]};
     memcpy(&one.words[12], info, sizeof info); /* from offset 96 on */
-    put(&one, 5);
+    uint64_t config = counters_ask(one.words);
+    item_put(&one, 5);
+    if (config)
+        counters_put(config, one.words, d);
 }
 
 static void copy(const struct fake_copy *c)
@@ -284,7 +287,7 @@ static void copy(const struct fake_copy *c)
     one.words[7] = agent_of(c->to);
     one.words[8] = agent_of(c->from);
     one.words[9] = c->bytes;
-    put(&one, 5);
+    item_put(&one, 5);
 }
 
 static void memory(int frees, int device, uint64_t address, uint64_t bytes)
@@ -301,7 +304,7 @@ static void memory(int frees, int device, uint64_t address, uint64_t bytes)
     one.words[at + 3] = agent_of(device);
     one.words[at + 4] = address;
     one.words[at + 5] = bytes;
-    put(&one, at + 1);
+    item_put(&one, at + 1);
 }
 
 void hooks_fill(struct fake_hooks *h)

@@ -33,6 +33,7 @@ TEST(nothing_claims_hardware)
     struct run r;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10"));
     check_counts(&r, "complete", 10, 0);
+    assert_string_equal(text_at(r.report, "session.engine"), "Trace");
     check_contains(&r, message_of(&r, "backend.unverified"), "not verified on hardware");
     check_contains(&r, r.c.text[CHILD_ERR].data,
                    "  caution   the backend Amd is not verified on hardware");
@@ -345,19 +346,6 @@ TEST(losses_are_counted)
     }
 }
 
-/* Engines that AMD has not: one warning, and Trace instead. */
-TEST(other_engines_fall_back)
-{
-    static const char *const engines[] = {"PcSampling", "SassMetrics", "RangeProfiler", "Deep"};
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
-        struct run r;
-        run_rocm(&r, NEW, "FAKE_ROCP=", LIST("-e", engines[i]), LIST("20"));
-        check_counts(&r, "complete", 20, 0);
-        check_contains(&r, message_of(&r, "engine_unavailable"), "Trace is used instead");
-        run_free(&r);
-    }
-}
-
 TEST(children_are_followed)
 {
     struct run r;
@@ -526,7 +514,6 @@ int main(void)
         cmocka_unit_test(two_devices),
         cmocka_unit_test(devices_are_joined_by_address),
         cmocka_unit_test(losses_are_counted),
-        cmocka_unit_test(other_engines_fall_back),
         cmocka_unit_test(children_are_followed),
         cmocka_unit_test(other_tools_stay),
         cmocka_unit_test(mixed_machine),

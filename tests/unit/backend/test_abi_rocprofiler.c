@@ -127,6 +127,42 @@ FIELD(rocp_agent, product, AGENT, product_name);
 FIELD(rocp_agent, node, AGENT, node_id);
 FIELD(rocp_agent, number, AGENT, logical_node_id);
 
+/* Counted dispatches: the service was renamed in the middle of 0.5, and got times before. */
+#if __has_include(<rocprofiler-sdk/dispatch_counting_service.h>)
+#define COUNTING rocprofiler_dispatch_counting_service_data_t
+#define COUNTED  rocprofiler_dispatch_counting_service_record_t
+#else
+#define COUNTING rocprofiler_profile_counting_dispatch_data_t
+#define COUNTED  rocprofiler_profile_counting_dispatch_record_t
+#endif
+#if ROCPROFILER_VERSION_MAJOR == 0 && ROCPROFILER_VERSION_MINOR < 5
+#define rocp_counting rocp_counting_old
+#define rocp_counted  rocp_counted_old
+#else
+#define rocp_counting rocp_counting_new
+#define rocp_counted  rocp_counted_new
+FIELD(rocp_counted, start, COUNTED, start_timestamp);
+FIELD(rocp_counted, end, COUNTED, end_timestamp);
+#endif
+SAME(ROCP_COUNTERS, ROCPROFILER_BUFFER_CATEGORY_COUNTERS);
+SAME(ROCP_COUNTED_DISPATCH, ROCPROFILER_COUNTER_RECORD_PROFILE_COUNTING_DISPATCH_HEADER);
+SAME(ROCP_COUNTED_VALUE, ROCPROFILER_COUNTER_RECORD_VALUE);
+SAME(ROCP_COUNTER_INFO, ROCPROFILER_COUNTER_INFO_VERSION_0);
+SAME(sizeof(struct rocp_counting), sizeof(COUNTING));
+FIELD(rocp_counting, info.agent, COUNTING, dispatch_info.agent_id);
+FIELD(rocp_counting, info.kernel, COUNTING, dispatch_info.kernel_id);
+FIELD(rocp_counted, values, COUNTED, num_records);
+FIELD(rocp_counted, internal, COUNTED, correlation_id.internal);
+FIELD(rocp_counted, info.agent, COUNTED, dispatch_info.agent_id);
+FIELD(rocp_counted, info.kernel, COUNTED, dispatch_info.kernel_id);
+FIELD(rocp_counted, info.dispatch, COUNTED, dispatch_info.dispatch_id);
+FIELD(rocp_value, instance, rocprofiler_record_counter_t, id);
+FIELD(rocp_value, value, rocprofiler_record_counter_t, counter_value);
+FIELD(rocp_value, dispatch, rocprofiler_record_counter_t, dispatch_id);
+static_assert(sizeof(struct rocp_counter_info) >= sizeof(rocprofiler_counter_info_v0_t), "room");
+FIELD(rocp_counter_info, name, rocprofiler_counter_info_v0_t, name);
+FIELD(rocp_counter_info, block, rocprofiler_counter_info_v0_t, block);
+
 TEST(declarations_match)
 {
     printf("the declarations are those of rocprofiler-sdk %d.%d\n", ROCPROFILER_VERSION_MAJOR,

@@ -20,7 +20,14 @@ enum { ROCP_OLDEST = 400 };
 
 enum { ROCP_OK = 0 };
 
-enum rocp_category { ROCP_TRACING = 1 };
+/* Before this version (ROCm 6.3) data of counted dispatches have no times. */
+enum { ROCP_COUNTED_TIMES = 500 };
+
+enum rocp_category { ROCP_TRACING = 1, ROCP_COUNTERS = 3 };
+
+enum { ROCP_COUNTED_DISPATCH = 1, ROCP_COUNTED_VALUE = 2 }; /* kinds of ROCP_COUNTERS */
+
+enum { ROCP_COUNTER_INFO = 1 }; /* version of struct rocp_counter_info */
 
 /* A buffer that is full makes the library's thread wait until we have taken what is in it. The
  * other policy, which discards, throws in SDK 0.5 as soon as the buffer has been flushed once. */
@@ -158,6 +165,57 @@ struct rocp_allocation {
 
 enum { ROCP_ALLOCATION_OLD = 32, ROCP_ALLOCATION_NEW = 40 }; /* its place in the record */
 
+/* ---- counters ------------------------------------------------------------------------ */
+
+/* A kernel that is being enqueued, or has run. */
+struct rocp_dispatch_info {
+    uint64_t size, agent, queue, kernel, dispatch;
+    uint32_t private_bytes, group_bytes, workgroup[3], grid[3];
+    uint8_t reserved[56];
+};
+
+/* Both are passed by value. */
+struct rocp_counting_old {
+    uint64_t size, internal, external;
+    struct rocp_dispatch_info info;
+};
+
+struct rocp_counting_new {
+    uint64_t size, internal, external, start, end;
+    struct rocp_dispatch_info info;
+};
+
+typedef void rocp_counting_old_fn(struct rocp_counting_old d, uint64_t *config,
+                                  union rocp_user *user, void *data);
+typedef void rocp_counting_new_fn(struct rocp_counting_new d, uint64_t *config,
+                                  union rocp_user *user, void *data);
+
+/* A record that comes before so many values of the dispatch. */
+struct rocp_counted_old {
+    uint64_t size, values, internal, external;
+    struct rocp_dispatch_info info;
+};
+
+struct rocp_counted_new {
+    uint64_t size, values, internal, external, start, end;
+    struct rocp_dispatch_info info;
+};
+
+/* One instance of a counter: of a shader engine, of a channel, ... */
+struct rocp_value {
+    uint64_t instance;
+    double value;
+    uint64_t dispatch;
+};
+
+struct rocp_counter_info {
+    uint64_t id;
+    const char *name, *description, *block, *expression;
+    uint64_t bits, room[8]; /* what later versions may add */
+};
+
+typedef int rocp_counters_fn(uint64_t agent, uint64_t *counters, size_t count, void *data);
+
 /* ---- agents -------------------------------------------------------------------------- */
 
 enum { ROCP_GPU = 2 };
@@ -221,7 +279,22 @@ typedef int rocp_operation_fn(int kind, uint32_t operation, void *data);
     F(true, int, rocprofiler_query_available_agents,                                               \
       (int version, rocp_agents_fn *fn, size_t agent_bytes, void *data))                           \
     F(true, int, rocprofiler_force_configure, (rocp_configure_fn * fn))                            \
-    F(false, const char *, rocprofiler_get_status_name, (int status))
+    F(false, const char *, rocprofiler_get_status_name, (int status))                              \
+    F(false, int, rocprofiler_configure_buffer_dispatch_counting_service,                          \
+      (uint64_t context, uint64_t buffer, void *fn, void *data))                                   \
+    F(false, int, rocprofiler_configure_buffered_dispatch_counting_service,                        \
+      (uint64_t context, uint64_t buffer, void *fn, void *data))                                   \
+    F(false, int, rocprofiler_configure_buffered_dispatch_profile_counting_service,                \
+      (uint64_t context, uint64_t buffer, void *fn, void *data))                                   \
+    F(false, int, rocprofiler_create_counter_config,                                               \
+      (uint64_t agent, uint64_t * counters, size_t count, uint64_t * config))                      \
+    F(false, int, rocprofiler_create_profile_config,                                               \
+      (uint64_t agent, uint64_t * counters, size_t count, uint64_t * config))                      \
+    F(false, int, rocprofiler_iterate_agent_supported_counters,                                    \
+      (uint64_t agent, rocp_counters_fn * fn, void *data))                                         \
+    F(false, int, rocprofiler_query_counter_info,                                                  \
+      (uint64_t counter, int version, struct rocp_counter_info *out))                              \
+    F(false, int, rocprofiler_query_record_counter_id, (uint64_t instance, uint64_t * counter))
 
 /* ---- sizes and places, as in the vendor's headers ------------------------------------ */
 
@@ -245,6 +318,12 @@ ROCP_CHECK(offsetof(struct rocp_dispatch, thread) == 32 &&
            offsetof(struct rocp_dispatch, private_bytes) == 96 &&
            offsetof(struct rocp_dispatch, workgroup) == 104 &&
            offsetof(struct rocp_dispatch, grid) == 116);
+ROCP_CHECK(sizeof(struct rocp_dispatch_info) == 128 &&
+           offsetof(struct rocp_dispatch_info, kernel) == 24);
+ROCP_CHECK(sizeof(struct rocp_counting_old) == 152 && sizeof(struct rocp_counting_new) == 168);
+ROCP_CHECK(sizeof(struct rocp_counted_old) == 160 && sizeof(struct rocp_counted_new) == 176 &&
+           offsetof(struct rocp_counted_new, info) == 48);
+ROCP_CHECK(sizeof(struct rocp_value) == 24 && offsetof(struct rocp_counter_info, room) == 48);
 ROCP_CHECK(offsetof(struct rocp_copy, to) == 56 && offsetof(struct rocp_copy, bytes) == 72);
 ROCP_CHECK(offsetof(struct rocp_agent, wave_size) == 64 &&
            offsetof(struct rocp_agent, simds_per_cu) == 92 &&

@@ -139,6 +139,11 @@ int agents_find(const struct rocp *sdk, struct err *e)
     return 0;
 }
 
+int agents_count(void)
+{
+    return me.count;
+}
+
 const struct agent *agents_at(int index)
 {
     return &me.list[index];

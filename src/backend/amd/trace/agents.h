@@ -21,6 +21,7 @@ struct agent {
  * HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES). 0 or GPUFL_E_VENDOR. [owner] */
 int agents_find(const struct rocp *sdk, struct err *e);
 
+int agents_count(void);
 const struct agent *agents_at(int index);
 
 /* Index of an agent; AGENT_UNKNOWN: no GPU has this id. [any] */

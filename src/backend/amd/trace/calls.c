@@ -53,7 +53,7 @@ struct remembered {
     _Atomic uint64_t key;   /* correlation id */
     _Atomic uint64_t place; /* stream << 32 | graph */
     _Atomic int64_t bytes;
-    _Atomic uint32_t kind; /* wait | async << 8 | copy << 16 */
+    _Atomic uint32_t kind; /* wait | async << 8 | counted << 9 | copy << 16 */
 };
 
 static struct {
@@ -175,9 +175,11 @@ static void remember(const struct form *f, const struct call_event *e, uint32_t 
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&r->place, (uint64_t)stream << 32 | graph, memory_order_relaxed);
     atomic_store_explicit(&r->bytes, bytes_of(f, e->call), memory_order_relaxed);
-    atomic_store_explicit(
-        &r->kind, f->wait | (f->flags & ASYNC ? 1u << 8 : 0) | (kinds ? (uint32_t)copy << 16 : 0),
-        memory_order_relaxed);
+    bool counted = graph && hip_graphs_kernels(graph) != CELL_NULL;
+    atomic_store_explicit(&r->kind,
+                          f->wait | (f->flags & ASYNC ? 1u << 8 : 0) | (counted ? 1u << 9 : 0) |
+                              (kinds ? (uint32_t)copy << 16 : 0),
+                          memory_order_relaxed);
     atomic_store_explicit(&r->key, e->correlation, memory_order_release);
 }
 
@@ -198,6 +200,7 @@ bool calls_facts(uint64_t correlation, struct call_facts *out)
                                .bytes = bytes,
                                .wait = kind & 0xff,
                                .async = kind >> 8 & 1,
+                               .counted = kind >> 9 & 1,
                                .copy = kind >> 16 & 0xff};
     return true;
 }

@@ -25,6 +25,7 @@ struct call_facts {
     int64_t bytes;   /* or CELL_NULL */
     uint8_t wait;    /* enum wait_call: COPY, FILL, else OTHER */
     bool async;
+    bool counted; /* of a graph: calls_launched has its kernels */
     uint8_t copy; /* hipMemcpyKind; 0: unknown */
 };
 

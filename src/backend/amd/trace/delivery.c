@@ -1,6 +1,7 @@
 /* delivery.c - see delivery.h. */
 #include "backend/amd/trace/delivery.h"
 
+#include "backend/amd/trace/counting.h"
 #include "backend/amd/trace/records.h"
 #include "backend/common/buffers.h"
 #include "base/clock.h"
@@ -11,6 +12,8 @@
 
 enum { RECORD_MOST = 512, SECOND = 1000000000 };
 
+#define COUNTED (UINT32_C(1) << 31)
+
 /* What a buffer of the pool begins with. */
 struct batch {
     int64_t shift; /* ns: CLOCK_MONOTONIC - CLOCK_BOOTTIME as the library handed the records over */
@@ -19,7 +22,7 @@ struct batch {
 /* What stands before each record in it. */
 struct packed {
     uint32_t bytes; /* of the record, rounded up to 8 */
-    uint32_t kind;  /* the library's number */
+    uint32_t kind;  /* the library's number, with COUNTED of counters */
 };
 
 static struct {
@@ -104,12 +107,14 @@ static bool room_for(struct packing *p, size_t bytes)
 static void pack(struct packing *p, const struct rocp_header *h)
 {
     const struct rocp_record *r = h->payload;
-    size_t bytes = r && h->category == ROCP_TRACING ? r->size : 0;
+    bool counted = h->category == ROCP_COUNTERS;
+    size_t bytes = !r ? 0 : counted ? counting_bytes(h) : h->category == ROCP_TRACING ? r->size : 0;
     if (bytes < sizeof *r || bytes > RECORD_MOST) {
         p->sink->ops->lost(p->sink, LOSS_UNKNOWN_RECORD, 1);
         return;
     }
-    struct packed head = {.bytes = (uint32_t)(bytes + 7) & ~7u, .kind = h->kind};
+    struct packed head = {.bytes = (uint32_t)(bytes + 7) & ~7u,
+                          .kind = h->kind | (counted ? COUNTED : 0)};
     if (!room_for(p, sizeof head + head.bytes)) {
         p->refused++;
         return;
@@ -150,14 +155,28 @@ void delivery_gather(void)
     *end = pool ? buffers_filled(pool) : NULL;
 }
 
+static uint32_t device_of(int agent)
+{
+    return rocm_records_device(&me.records, agent);
+}
+
+void delivery_tell_counted(bool all)
+{
+    counting_tell(device_of, all);
+}
+
 static void decode_one(const uint8_t *memory, size_t valid)
 {
     struct batch b;
     struct packed head;
     memcpy(&b, memory, sizeof b);
     for (size_t at = sizeof b; at + sizeof head <= valid; at += sizeof head + head.bytes) {
+        const uint8_t *record = memory + at + sizeof head;
         memcpy(&head, memory + at, sizeof head);
-        rocm_records_read(&me.records, head.kind, memory + at + sizeof head, b.shift);
+        if (head.kind & COUNTED)
+            counting_read(head.kind & ~COUNTED, record, b.shift, device_of);
+        else
+            rocm_records_read(&me.records, head.kind, record, b.shift);
     }
 }
 

@@ -29,6 +29,9 @@ rocp_buffer_fn delivery_take;
 void delivery_gather(void);
 void delivery_decode(void);
 
+/* Tells what is counted of kernels (counting.h). [collector] */
+void delivery_tell_counted(bool all);
+
 /* Dispatch records that came in this session, of kernels that calls_launched counts. [any] */
 uint64_t delivery_dispatches(void);
 

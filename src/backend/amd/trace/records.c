@@ -3,7 +3,6 @@
 
 #include "backend/amd/occupancy.h"
 #include "backend/amd/trace/calls.h"
-#include "backend/amd/trace/hip_graphs.h"
 #include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
 #include "backend/amd/trace/tool.h"
@@ -39,8 +38,7 @@ uint64_t rocm_records_dispatches(const struct rocm_records *r)
 #define HAS(record, field)                                                                         \
     ((record)->r.size >= offsetof(typeof(*(record)), field) + sizeof(record)->field)
 
-/* Id of the device row of an agent; 0: no GPU has the agent's id. */
-static uint32_t device_of(struct rocm_records *r, int index)
+uint32_t rocm_records_device(struct rocm_records *r, int index)
 {
     if (index < 0)
         return 0;
@@ -61,7 +59,7 @@ static uint32_t device_of(struct rocm_records *r, int index)
 /* A device has one context, which is number 0. */
 static uint32_t stream_of(struct rocm_records *r, int agent, uint32_t number)
 {
-    return r->sink->ops->stream(r->sink, device_of(r, agent), 0,
+    return r->sink->ops->stream(r->sink, rocm_records_device(r, agent), 0,
                                 number == WAIT_NO_STREAM ? CELL_NULL : (int64_t)number);
 }
 
@@ -147,7 +145,7 @@ static uint32_t config_of(struct rocm_records *r, const struct rocp_dispatch *d,
     uint32_t fixed = s->group_bytes < d->group_bytes ? s->group_bytes : d->group_bytes;
     struct config_row row = {
         .name = r->sink->ops->name(r->sink, s->name),
-        .device = device_of(r, agent),
+        .device = rocm_records_device(r, agent),
         .grid_x = blocks(d->grid[0], d->workgroup[0]),
         .grid_y = blocks(d->grid[1], d->workgroup[1]),
         .grid_z = blocks(d->grid[2], d->workgroup[2]),
@@ -246,8 +244,7 @@ static void read_dispatch(struct rocm_records *r, const void *record, int64_t sh
     find_symbol(r, d->kernel, &s);
     bool fills = begins(s.name, "__amd_rocclr_fillBuffer");
     bool copies = begins(s.name, "__amd_rocclr_copy");
-    if (f.graph ? !fills && !copies && hip_graphs_kernels(f.graph) != CELL_NULL
-                : f.wait == WAIT_OTHER)
+    if (f.graph ? f.counted && !fills && !copies : f.wait == WAIT_OTHER)
         atomic_fetch_add_explicit(&r->dispatches, 1, memory_order_relaxed);
     if (!times(r, d->start, d->end, shift, &row.start, &row.duration))
         return;
@@ -287,7 +284,7 @@ static void read_copy(struct rocm_records *r, const void *record, int64_t shift)
     row.kind = c->r.operation < sizeof kinds ? kinds[c->r.operation] : 0;
     if (to >= 0 && from >= 0 && to != from) {
         row.kind = ROW_PTOP;
-        row.peer = device_of(r, from);
+        row.peer = rocm_records_device(r, from);
     }
     row.bytes = (int64_t)c->bytes;
     row.src_memory = from >= 0 ? MEMORY_DEVICE : 0;
@@ -319,7 +316,7 @@ static void read_allocation(struct rocm_records *r, const void *record, int64_t 
     row.memory = agent >= 0 ? MEMORY_DEVICE : 0;
     row.address = (int64_t)a.address;
     row.bytes = frees && !a.bytes ? CELL_NULL : (int64_t)a.bytes;
-    row.device = device_of(r, agent);
+    row.device = rocm_records_device(r, agent);
     row.correlation = (uint32_t)internal;
     r->sink->ops->row(r->sink, RECORD_alloc, &row);
 }

@@ -3,6 +3,7 @@
 
 #include "backend/amd/trace/agents.h"
 #include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/counting.h"
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/hip_graphs.h"
 #include "backend/amd/trace/markers.h"
@@ -28,7 +29,11 @@ static struct {
     int (*begin)(void); /* a session, once the tool is initialized; NULL: it has begun */
     uint64_t main, code, markers, buffer;
     bool has_markers;
-    struct err why;         /* of TOOL_FAILED */
+    bool initializing;                 /* the library still takes services [owner] */
+    bool counts;                       /* kernels can be counted [owner] */
+    const struct trace_config *forced; /* of the session that made the tool; NULL: it came first */
+    struct err why;                    /* of TOOL_FAILED */
+    struct err count_why;   /* why kernels cannot be counted; "": that was not asked for */
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
     _Atomic bool forgotten; /* in the child of a fork; relaxed */
@@ -187,10 +192,15 @@ static int make(struct err *e)
 static int initialize(void *finalize, void *data)
 {
     (void)finalize, (void)data;
+    struct err later;
     int rc = make(&me.why);
+    me.initializing = rc == 0;
     atomic_store_explicit(&me.state, rc ? TOOL_FAILED : TOOL_READY, memory_order_release);
     if (me.begin)
         (void)me.begin(); /* also where making failed: the session says why */
+    else if (me.forced)
+        (void)tool_count(me.forced, &later); /* which is asked again, and then says why */
+    me.initializing = false;
     return 0;
 }
 
@@ -277,12 +287,14 @@ static int show(struct err *e)
                    "with gpufl trace");
 }
 
-int tool_force(struct err *e)
+int tool_force(const struct trace_config *c, struct err *e)
 {
+    me.forced = c;
     int rc = rocp_open(&me.sdk, NULL, e);
     if (rc || (rc = show(e)))
         return rc;
     int status = me.sdk.rocprofiler_force_configure(configure);
+    me.forced = NULL; /* the caller's */
     if (status == ROCP_OK)
         return tool_ready(e);
     return err_set(e, GPUFL_E_BUSY,
@@ -300,6 +312,21 @@ int tool_ready(struct err *e)
     if (state == TOOL_FAILED)
         return err_set(e, me.why.code, "%s", me.why.text);
     return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has not initialized the tool");
+}
+
+int tool_count(const struct trace_config *c, struct err *e)
+{
+    if (!(c->engines & ENGINE_RANGE_PROFILER) || me.counts)
+        return 0;
+    if (*me.count_why.text)
+        return err_set(e, me.count_why.code, "%s", me.count_why.text);
+    if (!me.initializing)
+        return err_set(e, GPUFL_E_STATE,
+                       "rocprofiler-sdk counts kernels only for a session that begins before the "
+                       "program's first HIP call, and for later ones of the same process");
+    int rc = counting_make(&me.sdk, me.main, me.buffer, c, &me.count_why);
+    me.counts = rc == 0;
+    return rc ? err_set(e, rc, "%s", me.count_why.text) : 0;
 }
 
 void tool_forget(void)

@@ -24,7 +24,11 @@ void *tool_configure(const struct tool_call *c);
 
 /* Makes the library take our tool where the program is not run under `gpufl trace`. To be called
  * before the first HIP call. GPUFL_E_UNAVAILABLE or GPUFL_E_BUSY and what to do. [owner] */
-int tool_force(struct err *e);
+int tool_force(const struct trace_config *c, struct err *e);
+
+/* Makes the library count kernels for a session of this config, where that is asked for. It can be
+ * made only while the library initializes the tool. 0 or why not. [owner] */
+int tool_count(const struct trace_config *c, struct err *e);
 
 /* 0 where the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);

@@ -9,6 +9,7 @@
 #include "backend/amd/trace.h"
 
 #include "backend/amd/trace/calls.h"
+#include "backend/amd/trace/counting.h"
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/markers.h"
 #include "backend/amd/trace/objects.h"
@@ -29,6 +30,8 @@ struct trace {
     struct trace_config config;
     bool open, fork_watched;
     bool said; /* what is recorded [collector] */
+    bool stopped;
+    struct err uncounted; /* why kernels are not counted, though that was asked for */
     pid_t process;
 };
 
@@ -43,6 +46,7 @@ static void on_fork_child(void)
 {
     delivery_forget();
     calls_report(NULL, NULL);
+    counting_report(NULL, NULL);
     markers_report(NULL);
     tool_forget();
 }
@@ -63,7 +67,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
     struct err not_yet;
     int rc = tool_ready(&not_yet);
-    rc = rc == GPUFL_E_STATE ? tool_force(e) : rc ? tool_ready(e) : 0;
+    rc = rc == GPUFL_E_STATE ? tool_force(c, e) : rc ? tool_ready(e) : 0;
     if (rc)
         return rc;
     if (!t->fork_watched)
@@ -73,11 +77,19 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                         .open = true,
                         .fork_watched = t->fork_watched,
                         .process = getpid()};
+    if (tool_count(c, &t->uncounted))
+        t->config.engines &=
+            ~(unsigned)ENGINE_RANGE_PROFILER; /* kernels are recorded all the same */
     const struct rocp *sdk = tool_sdk();
     log_debug("rocprofiler-sdk %u.%u.%u is %s", sdk->version / 10000, sdk->version / 100 % 100,
               sdk->version % 100, sdk->path);
     *out = t;
     return 0;
+}
+
+static bool counts(const struct trace *t)
+{
+    return t->config.engines & ENGINE_RANGE_PROFILER;
 }
 
 static int trace_start(struct trace *t, struct err *e)
@@ -86,12 +98,15 @@ static int trace_start(struct trace *t, struct err *e)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for buffers of records");
     objects_begin();
     calls_report(t->sink, &t->config);
+    if (counts(t))
+        counting_report(t->sink, &t->config);
     markers_report(t->sink);
     int rc = tool_start(&t->config, e);
     if (!rc)
         return 0;
     objects_end();
     calls_report(NULL, NULL);
+    counting_report(NULL, NULL);
     markers_report(NULL);
     delivery_close();
     return rc;
@@ -104,7 +119,9 @@ static int trace_stop(struct trace *t)
     tool_stop();
     objects_end();
     calls_report(NULL, NULL);
+    counting_report(NULL, NULL);
     markers_report(NULL);
+    t->stopped = true;
     return 0;
 }
 
@@ -121,7 +138,7 @@ static int trace_flush(struct trace *t, bool all)
     int64_t deadline = clock_mono() + FLUSH_PATIENCE;
     if (forked(t))
         return GPUFL_E_STATE;
-    while (tool_flush() && all && delivery_dispatches() < calls_launched() &&
+    while (tool_flush() && all && (delivery_dispatches() < calls_launched() || counting_waits()) &&
            clock_mono() < deadline) {
         delivery_gather();
         decode(t);
@@ -161,6 +178,11 @@ static void say_recorded(struct trace *t)
                                    : "unavailable",
                            !wanted || has ? "" : features[i].lack);
     }
+    if (t->uncounted.code)
+        s->ops->message(s, SEVERITY_WARNING, "range_profiler.unavailable",
+                        "kernels are recorded and not counted: %s", t->uncounted.text);
+    if (t->uncounted.code)
+        s->ops->capability(s, "range_counters", true, "unavailable", t->uncounted.text);
     t->said = true;
 }
 
@@ -171,6 +193,14 @@ static void trace_drain(struct trace *t)
     if (!t->said)
         say_recorded(t);
     decode(t);
+    if (counts(t))
+        delivery_tell_counted(t->stopped);
+}
+
+static unsigned trace_running(struct trace *t, const char **why)
+{
+    *why = t->uncounted.code ? t->uncounted.text : "";
+    return t->config.engines;
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)
@@ -203,11 +233,13 @@ static void trace_close(struct trace *t)
         return;
     (void)trace_stop(t);
     delivery_close();
+    counting_close();
     t->open = false;
 }
 
 const struct trace_ops amd_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_RANGE_PROFILER,
+    .kernel_counters = "hardware counters of single kernels (rocprofiler-sdk's dispatch counters)",
     .syncs_told = true,
     .open = trace_open,
     .start = trace_start,
@@ -216,6 +248,7 @@ const struct trace_ops amd_trace = {
     .take = trace_take,
     .drain = trace_drain,
     .cost = trace_cost,
+    .running = trace_running,
     .window = trace_window,
     .close = trace_close,
 };
