@@ -102,6 +102,17 @@ unsigned fake_pids(unsigned device, uint32_t *out, unsigned max)
     return count;
 }
 
+/* A second of the firmware's clock passes from table to table, in which this crosses the links. */
+static void put_links(struct gpu_metrics *m)
+{
+    static _Atomic uint64_t tables;
+    uint64_t n = ++tables;
+    m->firmware_clock = n * 100000000;
+    m->xgmi_read[0] = n * 1000;
+    m->xgmi_read[3] = n * (FAKE_LINK_READ - 1000);
+    m->xgmi_write[0] = n * FAKE_LINK_WRITE;
+}
+
 /* The control's number `throttle` is for how long the power limit has held the clocks down. */
 void fake_metrics(void *out, size_t size)
 {
@@ -123,6 +134,7 @@ void fake_metrics(void *out, size_t size)
                                 UINT64_C(1) << (GPU_THROTTLER_TEMPERATURE + 4);
     m.pcie_now = FAKE_PCIE;
     m.pcie_replays = FAKE_REPLAYS;
+    put_links(&m);
     m.ticks = 1000;
     m.held_prochot = m.held_socket = m.held_regulator = m.held_hbm = 3;
     m.held_power = (uint64_t)fake_amd_control()->throttle;

@@ -39,7 +39,9 @@ enum {
     FAKE_REPLAYS = 5,
     FAKE_CORRECTED = 9, /* 7 of the memory, 2 of the compute units */
     FAKE_UNCORRECTED = 1,
-    FAKE_PCIE = 18, /* Mbit/s */
+    FAKE_PCIE = 18,         /* Mbit/s */
+    FAKE_LINK_READ = 1500,  /* KB a second, over two links */
+    FAKE_LINK_WRITE = 2000, /* the same, over one */
     FAKE_CHIPLET_MHZ = 1650,
 };
 #define FAKE_VRAM      UINT64_C(68702699520)

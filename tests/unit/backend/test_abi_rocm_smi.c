@@ -74,6 +74,9 @@ FIELD(gpu_metrics, power, rsmi_gpu_metrics_t, current_socket_power);
 FIELD(gpu_metrics, pcie_now, rsmi_gpu_metrics_t, pcie_bandwidth_inst);
 FIELD(gpu_metrics, pcie_replays, rsmi_gpu_metrics_t, pcie_replay_count_acc);
 FIELD(gpu_metrics, clocks_gfx, rsmi_gpu_metrics_t, current_gfxclks);
+FIELD(gpu_metrics, firmware_clock, rsmi_gpu_metrics_t, firmware_timestamp);
+FIELD(gpu_metrics, xgmi_read, rsmi_gpu_metrics_t, xgmi_read_data_acc);
+FIELD(gpu_metrics, xgmi_write, rsmi_gpu_metrics_t, xgmi_write_data_acc);
 #endif
 
 /* And ROCm 6.3. */

@@ -237,6 +237,21 @@ TEST(what_held_the_clocks_down_since_the_sample_before)
     assert_int_equal(row.throttle, counts ? 4 : CELL_NULL);
 }
 
+/* The firmware counts what crosses the links, by its own clock; releases before ROCm 6 do not. */
+TEST(what_crossed_the_links_since_the_sample_before)
+{
+    struct device_metric_row row;
+    bool tells = release->newer;
+    sample(0, &row);
+    assert_int_equal(row.nvlink_rx, CELL_NULL); /* there is no sample before */
+    assert_int_equal(row.nvlink_tx, CELL_NULL);
+    for (int i = 0; i < 2; i++) {
+        sample(0, &row);
+        assert_int_equal(row.nvlink_rx, tells ? FAKE_LINK_READ * 1024 : CELL_NULL);
+        assert_int_equal(row.nvlink_tx, tells ? FAKE_LINK_WRITE * 1024 : CELL_NULL);
+    }
+}
+
 TEST(a_gpu_is_described)
 {
     struct device_row row;
@@ -422,6 +437,7 @@ static int run_cases(void)
         CASE(a_gpu_that_vanishes_is_lost_and_comes_back),
         CASE(an_mi300_has_the_clocks_of_its_chiplets),
         CASE(what_held_the_clocks_down_since_the_sample_before),
+        CASE(what_crossed_the_links_since_the_sample_before),
         CASE(a_gpu_is_described),
         CASE(parts_are_gpus_of_their_own),
         CASE(parts_without_names_are_not_one),

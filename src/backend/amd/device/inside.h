@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { READERS_MOST = 32, PARTITION_SIZE = 16 };
+enum { READERS_MOST = 32, PARTITION_SIZE = 16, AMD_LINKS = 8 };
 
 /* What became of a question. */
 enum amd_answer {
@@ -28,6 +28,13 @@ enum amd_answer {
 /* Ticks for which something held the clocks down, as in gpu_metrics. */
 struct amd_held {
     uint64_t prochot, power, socket, regulator, hbm;
+};
+
+/* What has crossed the links to other GPUs, as in gpu_metrics, when the sample before was taken. */
+struct amd_links {
+    bool known;
+    uint64_t clock;                             /* of the firmware; 10 ns */
+    uint64_t read[AMD_LINKS], write[AMD_LINKS]; /* KB */
 };
 
 struct amd_device {
@@ -42,6 +49,7 @@ struct amd_device {
                                   only what all versions have */
     bool held_known;
     struct amd_held held; /* of the sample before */
+    struct amd_links links;
 };
 
 /* A reader fills the cells that it knows and that are still CELL_NULL. */

@@ -4,6 +4,13 @@
  * table fills what is left. */
 #include "backend/amd/device/inside.h"
 
+#include <string.h>
+
+_Static_assert(sizeof((struct gpu_metrics *)0)->xgmi_read == AMD_LINKS * sizeof(uint64_t), "links");
+
+#define LINK_UNIT       1024.0 /* bytes of what the firmware calls KB */
+#define TICKS_IN_SECOND 1e8    /* of the firmware's clock */
+
 /* The bits of device_metric.throttle. */
 enum { REASON_POWER = 4, REASON_HARDWARE = 8, REASON_THERMAL = 32, REASON_HOT = 64 };
 
@@ -68,6 +75,37 @@ static uint16_t clock_of(const struct amd_device *x, const struct gpu_metrics *m
     return most ? most : UINT16_MAX;
 }
 
+/* Bytes a second over all links since the sample before; CELL_NULL: no link is known in both. */
+static int64_t rate_of(const uint64_t *now, const uint64_t *before, uint64_t ticks)
+{
+    uint64_t sum = 0;
+    bool known = false;
+    for (int i = 0; i < AMD_LINKS; i++) {
+        bool both = now[i] != UINT64_MAX && before[i] != UINT64_MAX && now[i] >= before[i];
+        sum += both ? now[i] - before[i] : 0;
+        known |= both;
+    }
+    double rate = (double)sum * LINK_UNIT * TICKS_IN_SECOND / (double)ticks;
+    return known && rate < 1e18 ? (int64_t)rate : CELL_NULL;
+}
+
+/* What crosses the links to other GPUs. The firmware counts it, and stamps the table: its own clock
+ * gives the time between two samples. */
+static void fill_links(struct amd_device *x, const struct gpu_metrics *m,
+                       struct device_metric_row *row)
+{
+    struct amd_links *before = &x->links;
+    if (before->known && m->firmware_clock != UINT64_MAX && m->firmware_clock > before->clock) {
+        uint64_t ticks = m->firmware_clock - before->clock;
+        amd_fill(&row->nvlink_rx, rate_of(m->xgmi_read, before->read, ticks));
+        amd_fill(&row->nvlink_tx, rate_of(m->xgmi_write, before->write, ticks));
+    }
+    before->known = m->firmware_clock != UINT64_MAX;
+    before->clock = m->firmware_clock;
+    memcpy(before->read, m->xgmi_read, sizeof before->read);
+    memcpy(before->write, m->xgmi_write, sizeof before->write);
+}
+
 void amd_metrics_fill(struct amd_device *x, const struct gpu_metrics *m,
                       struct device_metric_row *row)
 {
@@ -87,6 +125,7 @@ void amd_metrics_fill(struct amd_device *x, const struct gpu_metrics *m,
         amd_fill(&row->throttle, now);
         return;
     }
+    fill_links(x, m, row);
     int64_t held = held_since(x, m);
     if (now != CELL_NULL || held != CELL_NULL)
         amd_fill(&row->throttle, (now == CELL_NULL ? 0 : now) | (held == CELL_NULL ? 0 : held));
