@@ -182,9 +182,12 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
     return NULL;
 }
 
-bool engines_let_go(enum gpufl_engine engine)
+bool engines_let_go(const struct backend *b, enum gpufl_engine engine)
 {
-    return !(engines_bits(engine) & ~(unsigned)(ENGINE_TRACE | ENGINE_SYNC));
+    unsigned off = ENGINE_TRACE | ENGINE_SYNC;
+    if (b->trace && b->trace->kernel_counters)
+        off |= ENGINE_RANGE_PROFILER;
+    return !(engines_bits(engine) & ~off);
 }
 
 /* Says that only samples are taken, where more was asked for. */

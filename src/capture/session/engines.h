@@ -33,7 +33,7 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
                                  enum gpufl_engine engine);
 
 /* True where nothing of this engine stays on between windows. [any] */
-bool engines_let_go(enum gpufl_engine engine);
+bool engines_let_go(const struct backend *b, enum gpufl_engine engine);
 
 /* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,

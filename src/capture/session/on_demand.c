@@ -227,7 +227,8 @@ static int wake(struct collector *c, const struct on_demand_order *order, struct
     }
     c->roused = true;
     c->ledger.activity = true;
-    windows_begin(&now_open.options, NULL, engines_let_go(order->engine), collector_window);
+    windows_begin(&now_open.options, NULL, engines_let_go(c->backend, order->engine),
+                  collector_window);
     return 0;
 }
 

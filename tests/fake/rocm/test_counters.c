@@ -215,7 +215,8 @@ TEST(windows)
              LIST("1000"));
     check_program(&r, 0);
     assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
-    check_value(&r, "SQ_WAVES", GEMM, LAUNCHES, WAVES); /* those before took none of them */
+    assert_int_equal(int_at(r.report, "kernels.count"), 10); /* opened and closed by launches */
+    check_value(&r, "SQ_WAVES", GEMM, LAUNCHES, WAVES);      /* those before took none of them */
     check_value(&r, "SQ_WAVES", RELU, LAUNCHES, WAVES);
     run_free(&r);
 }
