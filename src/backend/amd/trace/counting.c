@@ -197,6 +197,7 @@ static struct pending *pending_of(uint64_t dispatch)
     }
     if (me.pending_count == PENDING) {
         me.lost++;
+        atomic_fetch_add_explicit(&me.ended, 1, memory_order_relaxed); /* nobody waits for it */
         drop(oldest);
     }
     struct pending *p = &me.pending[me.pending_count++];
