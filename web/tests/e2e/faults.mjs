@@ -196,7 +196,7 @@ async function strip(_, __, { hf }) {
     const { fillText } = CanvasRenderingContext2D.prototype;
     window.written = new Set();
     CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-      if (this.canvas.classList.contains("tl-mini")) window.written.add(text);
+      if (!this.canvas.classList.contains("tl-canvas")) window.written.add(text); // the strip's ground is a canvas that no page has
       return fillText.call(this, text, ...rest);
     };
   });
