@@ -109,15 +109,12 @@ static struct device_row *device_find(struct ids *t, const struct device_row *d)
     struct device_row *free = NULL, *same = NULL;
     for (int i = 0; i < IDS_DEVICES; i++) {
         struct device_row *have = &t->devices[i];
+        bool uuids = d->uuid > 0 && have->uuid > 0;
         if (have->id == 0)
             free = free ? free : have;
-        else if (d->uuid > 0 && have->uuid == d->uuid)
+        else if (uuids ? have->uuid == d->uuid : d->pci > 0 && have->pci == d->pci)
             return have;
-        else if (d->uuid > 0 && have->uuid > 0)
-            continue;
-        else if (d->pci > 0 && have->pci == d->pci)
-            return have;
-        else if (have->index == d->index && (d->pci <= 0 || have->pci <= 0))
+        else if (!uuids && have->index == d->index && (d->pci <= 0 || have->pci <= 0))
             same = have;
     }
     if (same)
