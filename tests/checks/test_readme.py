@@ -13,8 +13,10 @@ page = (root / "README.md").read_text()
 block = next((text for text in re.findall(r"^```\n(.*?)^```$", page, re.S | re.M) if "Where the time went" in text), None)
 if block is None:
     sys.exit("test_readme: README.md has no report any more")
-done = subprocess.run([gpufl, "report", str(root / "examples" / "data" / "train_loop")], capture_output=True, text=True,
-                      check=True)
+session = re.search(r"`gpufl report (examples/data/\S+)`", page)
+if session is None:
+    sys.exit("test_readme: README.md does not say which recorded session the report is of")
+done = subprocess.run([gpufl, "report", str(root / session[1])], capture_output=True, text=True, check=True)
 printed = iter(done.stdout.splitlines())
 # Whole lines in their order; "…" is what the page leaves out.
 shown = [line for line in block.splitlines() if not line.startswith("$") and line.strip() != "…"]
