@@ -73,6 +73,55 @@ def underscore_exit(lab):
     expect(report is not None, "no session")
 
 
+BRIEF = """
+import os, time, torch
+x = torch.ones(1024, device="cuda")
+torch.cuda.synchronize()
+n, end = 0, time.perf_counter() + 0.05
+while time.perf_counter() < end:
+    x.add_(1)
+    n += 1
+torch.cuda.synchronize()
+print(n, flush=True)
+os._exit(0)
+"""
+
+
+@case
+def a_short_process_keeps_its_kernels(lab):
+    """It works for 50 ms and runs no exit handler."""
+    out, err, report = lab.trace("python3", "-c", BRIEF)
+    expect("the program ended by _exit, code 0" in err, err[-600:])
+    launched, written = int(out.split()[-1]), report["ledger"]["kernels_written"]
+    print(f"      {written} of {launched} kernels", flush=True)
+    expect(written >= launched / 2, f"{written} of {launched} kernels")
+
+
+WORKERS = """
+import torch, torch.multiprocessing as mp
+def work(rank):
+    x = torch.ones(1024, device="cuda")
+    for _ in range(200):
+        x.add_(1)
+    torch.cuda.synchronize()
+    print(float(x[0]), flush=True)
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=2)
+"""
+
+
+@case
+def workers_of_torch_multiprocessing(lab):
+    """They end by _exit: each has a session with its kernels and names, and how it ended is told."""
+    program = lab.work / "workers.py"
+    program.write_text(WORKERS)
+    out, err, report = lab.trace("python3", program)
+    expect(out.split() == ["201.0"] * 2, out)
+    expect("ended by _exit, code 0" in err or "ended without exit handlers (_exit, or killed)" in err, err[-600:])
+    expect(report["ledger"]["kernels_written"] >= 100, f"{report['ledger']['kernels_written']} of 400 kernels")
+    expect("workers.py" in json.dumps(report), "no line of the workers")
+
+
 @case
 def abort_is_passed_through(lab):
     lab.trace(lab.programs, "abort", code=128 + signal.SIGABRT)

@@ -27,3 +27,12 @@ def until(what, said, patience=PATIENCE):
             return got
         assert time.monotonic() < deadline, said() if callable(said) else said
         time.sleep(0.03)
+
+
+def started(process):
+    """The process, once the kernel has put the environment in its place that Popen gave: a moment after Popen returns."""
+    def environment():
+        with open(f"/proc/{process.pid}/environ", "rb") as file:
+            return file.read()
+    until(environment, "a process without an environment")
+    return process

@@ -16,7 +16,7 @@ import unittest
 
 import together
 from monitored import Monitor, Session
-from patience import PATIENCE, until
+from patience import PATIENCE, started, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 FINE, FAILED, USAGE, NO_DRIVER, BUSY = range(5)
@@ -69,8 +69,8 @@ class Samples(unittest.TestCase):
             self.assertEqual(m.metric("gpufl_instance_memory_used_bytes", gpu_instance="7"), 1 << 30)
 
     def test_a_job_is_named_by_its_environment(self):
-        child = subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4711", "POD_NAME": "train-0",
-                                                        "POD_NAMESPACE": "ml"})
+        child = started(subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4711", "POD_NAME": "train-0",
+                                                                "POD_NAMESPACE": "ml"}))
         with monitor() as m:
             m.control.pid(0, child.pid)
             rows = m.wait_rows(1, "gpu_process", pid=child.pid, phase=0)

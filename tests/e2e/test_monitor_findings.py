@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 from nvml_control import Control
+from patience import started
 
 DAY, GPUFL, FAKES = sys.argv[1:4]
 ROUNDS = 5400  # an hour and a half
@@ -28,7 +29,7 @@ class Planted(unittest.TestCase):
         folder = tempfile.mkdtemp(prefix="findings-")
         self.addCleanup(subprocess.run, ["rm", "-rf", folder], check=True)
         control = Control(os.path.join(folder, "control"))
-        holder = subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4001"})
+        holder = started(subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4001"}))
         self.addCleanup(holder.wait)
         self.addCleanup(holder.kill)
         environment = dict(os.environ, LD_LIBRARY_PATH=FAKES, FAKE_NVML_DEVICES="2", FAKE_NVML_CONTROL=control.path)

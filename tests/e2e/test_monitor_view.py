@@ -14,7 +14,7 @@ import unittest
 
 import together
 from monitored import Monitor, Session
-from patience import PATIENCE, until
+from patience import PATIENCE, started, until
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 PROMPT = "ready> "
@@ -90,7 +90,7 @@ class World(unittest.TestCase):
         cls.addClassCleanup(cls.end_sleepers)
         for k in range(cls.processes):
             env = {"SLURM_JOB_ID": str(4000 + k)} if k % 2 else {"POD_NAME": f"train-{k}", "POD_NAMESPACE": "ml"}
-            cls.sleepers.append(subprocess.Popen(["sleep", "600"], env=env))
+            cls.sleepers.append(started(subprocess.Popen(["sleep", "600"], env=env)))
             cls.m.control.pid(k, cls.sleepers[-1].pid)
         if cls.daemon:
             cls.m.start()

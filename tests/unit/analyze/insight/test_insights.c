@@ -28,7 +28,7 @@ TEST(test_clean)
 }
 
 /* Bands of what findings give back fall; in a band measured findings come before estimated ones,
- * each by what it gives back. */
+ * each by what it gives back. In the band of those that give back nothing severity falls. */
 TEST(test_order)
 {
     finder_begin("order");
@@ -44,6 +44,7 @@ TEST(test_order)
         bool same = a->band == b->band;
         changes += !same;
         assert_true(a->band >= b->band);
+        assert_true(!same || a->band || a->severity >= b->severity);
         assert_true(!same || a->rule->bound < b->rule->bound || !b->gives_back ||
                     (a->rule->bound == b->rule->bound && a->gives_back >= b->gives_back));
     }
