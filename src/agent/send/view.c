@@ -204,15 +204,32 @@ static bool is_rotated(const struct upload_sessions *now, const struct ship_part
     return false;
 }
 
-/* A cut file may have lost the head by which its part is known, so the file itself is asked. */
-static void tell_all_shorter(const struct view *v, const struct upload_sessions *now)
+/* What the files of the list's live parts hold now, in the list's order; -1: no live part, or gone.
+ * A cut file may have lost the head by which its part is known, so the files themselves are asked:
+ * before the folder is listed again, since a rotation after that would look like a cut. NULL: no
+ * memory. */
+static int64_t *sizes_of(const struct upload_sessions *list)
 {
-    for (size_t i = 0; i < v->list.count; i++)
-        for (size_t k = 0; k < v->list.items[i].count; k++) {
+    size_t count = 0, n = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += list->items[i].count;
+    int64_t *sizes = mem_array(count + 1, sizeof *sizes);
+    for (size_t i = 0; sizes && i < list->count; i++)
+        for (size_t k = 0; k < list->items[i].count; k++) {
+            const struct ship_part *p = &list->items[i].parts[k];
+            sizes[n++] = p->number == DISCOVER_LIVE ? file_size(p->path) : -1;
+        }
+    return sizes;
+}
+
+static void tell_all_shorter(const struct view *v, const int64_t *sizes,
+                             const struct upload_sessions *now)
+{
+    for (size_t i = 0, n = 0; i < v->list.count; i++)
+        for (size_t k = 0; k < v->list.items[i].count; k++, n++) {
             const struct ship_part *p = &v->list.items[i].parts[k];
-            int64_t size = p->number == DISCOVER_LIVE ? file_size(p->path) : -1;
-            if (size >= 0 && !is_rotated(now, p))
-                tell_shorter(p, size);
+            if (sizes[n] >= 0 && sizes[n] < p->bytes && !is_rotated(now, p))
+                tell_shorter(p, sizes[n]);
         }
 }
 
@@ -260,10 +277,13 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
     struct upload_sessions fresh;
     int64_t stamp = folders_time(v->path);
     v->empty = count_empty(v);
-    int rc = upload_sessions_open(&fresh, v->path, NULL, 0, e);
+    int64_t *sizes = sizes_of(&v->list);
+    int rc = sizes ? upload_sessions_open(&fresh, v->path, NULL, 0, e) : err_nomem(e);
+    if (!rc)
+        tell_all_shorter(v, sizes, &fresh);
+    mem_free(sizes);
     if (rc)
         return rc;
-    tell_all_shorter(v, &fresh);
     upload_sessions_close(&v->list);
     v->list = fresh;
     /* Two changes within a tick of the system's clock leave one time. A time that is yet to come is
