@@ -281,8 +281,10 @@ TEST(nothing_is_reported_when_not_live)
     assert_int_equal(seen_count, 0);
 }
 
+/* One launch in 64 is timed, and stands for all: also where the test loses its core in it. */
 TEST(cost_is_sampled_and_extrapolated)
 {
+    int64_t begin = clock_mono();
     assert_int_equal(launches_cost(&trace), 0);
     struct cuda_launch_params params = {.stream = NULL};
     for (uint32_t i = 0; i < 64 * 64; i++) {
@@ -291,7 +293,7 @@ TEST(cost_is_sampled_and_extrapolated)
     }
     int64_t cost = launches_cost(&trace);
     assert_true(cost > 0);
-    assert_true(cost < 1000000000);
+    assert_true(cost <= 64 * (clock_mono() - begin));
 }
 
 TEST(ids_the_library_lacks_are_passed_over)
