@@ -402,6 +402,10 @@ class Loaded(unittest.TestCase):
             policy = self.get(script).fields["Content-Security-Policy"]
             self.assertIn("connect-src 'self'", policy)
             self.assertNotIn("unsafe", policy)
+        # What is no page cannot be framed either, and has no fields that mean something on a page alone.
+        data = self.get("/api/v1/info/version").fields
+        self.assertIn("frame-ancestors 'none'", data["Content-Security-Policy"])
+        self.assertIsNone(data["X-Frame-Options"])
         self.assertEqual(self.get("/api/v2/x").status, 404)
         self.assertEqual(self.get("/passwd.txt").status, 404)
         self.assertEqual(self.get("/assets/none.js").status, 404)

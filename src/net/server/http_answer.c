@@ -29,9 +29,13 @@ enum { COMPRESS_LEAST = 2048, COMPRESS_LEVEL = 1 };
 static const struct http_field ALWAYS[] = {
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+
+/* Fields that mean something on a page alone: elsewhere they are bytes. */
+static const struct http_field PAGE[] = {
     {"X-Frame-Options", "DENY"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Permissions-Policy", "camera=(), geolocation=(), microphone=(), usb=()"},
 };
 
@@ -204,9 +208,14 @@ static uint64_t answer_size(const struct http_answer *a)
     return a->kind == HTTP_ANSWER_BODY ? a->body.len : a->size;
 }
 
+static bool is_page(const char *type)
+{
+    return type && strncmp(type, "text/html", 9) == 0;
+}
+
 static const char *policy_of(const char *type)
 {
-    if (type && strncmp(type, "text/html", 9) == 0)
+    if (is_page(type))
         return POLICY_PAGE;
     return type && strncmp(type, "text/javascript", 15) == 0 ? POLICY_SCRIPT : POLICY_DATA;
 }
@@ -221,6 +230,8 @@ struct MHD_Response *http_answer_response(struct http_request *r)
         return NULL;
     for (size_t i = 0; i < sizeof ALWAYS / sizeof ALWAYS[0]; i++)
         MHD_add_response_header(m, ALWAYS[i].name, ALWAYS[i].value);
+    for (size_t i = 0; i < sizeof PAGE / sizeof PAGE[0] && is_page(a->type); i++)
+        MHD_add_response_header(m, PAGE[i].name, PAGE[i].value);
     if (a->status != 304) /* else a page in the browser's cache would get the policy of data */
         MHD_add_response_header(m, "Content-Security-Policy", policy_of(a->type));
     MHD_add_response_header(m, "X-Request-Id", r->id);
