@@ -194,6 +194,11 @@ void delivery_decode(void)
     me.taken = NULL;
 }
 
+bool delivery_came(void)
+{
+    return me.taken != NULL;
+}
+
 /* ---- the session --------------------------------------------------------------------- */
 
 int delivery_open(struct sink *s, const struct trace_config *c)

@@ -28,6 +28,7 @@ rocp_buffer_fn delivery_take;
 /* Takes what came so far; then reads it into the sink. [collector] */
 void delivery_gather(void);
 void delivery_decode(void);
+bool delivery_came(void); /* something is gathered and not read yet. [collector] */
 
 /* Tells what is counted of kernels (counting.h). [collector] */
 void delivery_tell_counted(bool all);

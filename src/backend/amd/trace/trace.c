@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 enum { FLUSH_PATIENCE = 500000000, WINDOW_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
+enum { QUIET_FLUSHES = 2 }; /* that bring nothing, one after the other: all that ended has come */
 
 /* The one of this process. [owner] */
 struct trace {
@@ -132,16 +133,20 @@ static void decode(struct trace *t)
     delivery_decode();
 }
 
-/* A record comes when its work has ended: the end waits a moment for what is in flight. */
+/* A record comes when its work has ended: the end waits a moment for what is in flight. Of kernels
+ * it is known how many must come, of copies it is not. */
 static int trace_flush(struct trace *t, bool all)
 {
     int64_t deadline = clock_mono() + FLUSH_PATIENCE;
     if (forked(t))
         return GPUFL_E_STATE;
-    while (tool_flush() && all && (delivery_dispatches() < calls_launched() || counting_waits()) &&
-           clock_mono() < deadline) {
+    for (unsigned quiet = 0; tool_flush() && all && clock_mono() < deadline;) {
         delivery_gather();
+        quiet = delivery_came() ? 0 : quiet + 1;
         decode(t);
+        if (quiet >= QUIET_FLUSHES && delivery_dispatches() >= calls_launched() &&
+            !counting_waits())
+            break;
         nanosleep(&(struct timespec){.tv_nsec = FLUSH_PAUSE}, NULL);
     }
     return 0;
