@@ -227,32 +227,41 @@ struct label {
     const char *session, *name, *value;
 };
 
-static int count_label(void *arg, const struct meta_value *cells, unsigned n)
+/* The session's labels that have other names. */
+struct others {
+    const char *name;
+    unsigned count;
+};
+
+static int count_other(void *arg, const struct meta_value *cells, unsigned n)
 {
-    (void)cells;
-    *(unsigned *)arg += n > 0;
+    struct others *o = arg;
+    size_t len = strlen(o->name);
+    o->count += n > 0 && (cells[0].len != len || memcmp(cells[0].at, o->name, len) != 0);
     return 0;
 }
 
+/* A label that is refused has changed nothing: the transaction may be that of several calls, which
+ * goes on. */
 static int label_change(struct meta_tx *tx, const struct label *l, struct err *e)
 {
     struct meta_args a = of_session(l->session);
-    unsigned labels = 0;
+    struct others others = {l->name, 0};
     int64_t changed = 0;
     const struct meta_args of = a;
-    const struct meta_reader count = {count_label, &labels};
+    const struct meta_reader count = {count_other, &others};
     meta_arg_text(&a, l->name);
     if (!l->value) {
         int rc = meta_run(tx, META_S_label_remove, &a, NULL, &changed, e);
         return rc || changed ? rc : err_set(e, GPUFL_E_NOENT, "no such label");
     }
+    int rc = meta_run(tx, META_S_label_list, &of, &count, NULL, e);
+    if (rc)
+        return rc;
+    if (others.count >= META_LABELS_MAX)
+        return err_set(e, GPUFL_E_STATE, "a session has at most %d labels", META_LABELS_MAX);
     meta_arg_text(&a, l->value);
-    int rc = meta_run(tx, META_S_label_add, &a, NULL, NULL, e);
-    if (rc == 0)
-        rc = meta_run(tx, META_S_label_list, &of, &count, NULL, e);
-    if (rc == 0 && labels > META_LABELS_MAX)
-        rc = err_set(e, GPUFL_E_STATE, "a session has at most %d labels", META_LABELS_MAX);
-    return rc;
+    return meta_run(tx, META_S_label_add, &a, NULL, NULL, e);
 }
 
 static int session_label(struct meta_tx *tx, void *arg, struct err *e)

@@ -408,6 +408,38 @@ static void test_together(void **state)
     assert_string_equal(got.state, "ended");
 }
 
+/* Gives s1 one label too many, which is no reason to give up, and s2 one. */
+static int label_both(void *arg, struct err *e)
+{
+    struct fixture *f = arg;
+    int rc = meta_session_label(f->m, "w1", "s1", "one more", "x", e);
+    if (rc != GPUFL_E_STATE)
+        return rc ? rc : err_set(e, GPUFL_E_INVAL, "the label was taken");
+    return meta_session_label(f->m, "w1", "s2", "run", "x", e);
+}
+
+/* A label that was refused is not there, also where the transaction of several calls goes on. */
+static void test_refused_together(void **state)
+{
+    struct fixture *f = *state;
+    struct meta_session got;
+    people_make(f);
+    session_make(f, "w1", "s1", "train", "a", 1);
+    session_make(f, "w1", "s2", "train", "a", 1);
+    for (int i = 0; i < META_LABELS_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "l%d", i);
+        OK(meta_session_label(f->m, "w1", "s1", name, "x", &f->e));
+    }
+    OK(meta_together(f->m, label_both, f, &f->e));
+    OK(meta_session_label(f->m, "w1", "s1", "l0", "y", &f->e)); /* its row has all that is there */
+    OK(meta_session_get(ASK(f, "w1"), "s1", &got));
+    assert_null(strstr(got.labels, "one more"));
+    assert_non_null(strstr(got.labels, "\"l0\":\"y\""));
+    OK(meta_session_get(ASK(f, "w1"), "s2", &got));
+    assert_string_equal(got.labels, "{\"run\":\"x\"}");
+}
+
 int meta_session_cases(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +454,7 @@ int meta_session_cases(void)
         CASE(test_uploads),
         CASE(test_labels),
         CASE(test_together),
+        CASE(test_refused_together),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
 }
