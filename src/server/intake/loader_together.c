@@ -20,6 +20,7 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
 struct committing {
     struct row_writer *g;
     bool entry; /* of the session is new */
+    struct registry_written before;
     struct store_commit commit;
     int rc;
     struct err why;
@@ -38,10 +39,11 @@ static int put_entries(void *arg, struct err *e)
     const struct together *all = arg;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < all->count; i++) {
-        struct row_writer *g = all->items[i].g;
-        if (!all->items[i].entry)
+        const struct committing *c = &all->items[i];
+        struct row_writer *g = c->g;
+        if (!c->entry)
             continue;
-        registry_again(&g->registry);
+        registry_take_back(&g->registry, &c->before);
         rc = registry_put(&g->registry, all->meta, g->s->workspace, g->s->session, e);
     }
     return rc;
@@ -56,6 +58,7 @@ static void enter_together(struct together *all)
     for (size_t i = 0; i < all->count; i++) {
         struct committing *c = &all->items[i];
         c->entry = !c->rc && loading_has_entry(c->g);
+        c->before = registry_written(&c->g->registry);
         new += c->entry;
     }
     if (new < 2 || !all->meta || !meta_one_writer(all->meta) ||
@@ -63,7 +66,7 @@ static void enter_together(struct together *all)
         return;
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].entry)
-            registry_again(&all->items[i].g->registry);
+            registry_take_back(&all->items[i].g->registry, &all->items[i].before);
 }
 
 static void commit_to_store(struct together *all)

@@ -307,9 +307,18 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
     return rc;
 }
 
-void registry_again(struct registry *r)
+struct registry_written registry_written(const struct registry *r)
 {
-    r->put = r->labelled = r->passed = r->configured = false;
+    return (struct registry_written){r->changed, r->put, r->labelled, r->passed, r->configured};
+}
+
+void registry_take_back(struct registry *r, const struct registry_written *before)
+{
+    r->changed = before->changed;
+    r->put = before->put;
+    r->labelled = before->labelled;
+    r->passed = before->passed;
+    r->configured = before->configured;
 }
 
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,

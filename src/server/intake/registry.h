@@ -85,8 +85,14 @@ static inline bool registry_is_due(const struct registry *r)
     return !r->put || r->changed;
 }
 
-/* What was put may not be there: registry_put writes all of it again. */
-void registry_again(struct registry *r);
+/* What registry_put notes as written; taken back where its transaction was undone. What had been
+ * written before stays so: a label that was deleted since does not come back. */
+struct registry_written {
+    bool changed, put, labelled, passed, configured;
+};
+
+struct registry_written registry_written(const struct registry *r);
+void registry_take_back(struct registry *r, const struct registry_written *before);
 
 /* Totals; bytes: that the columns take. */
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,

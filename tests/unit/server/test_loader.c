@@ -1,5 +1,6 @@
 /* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
- * and ends of every kind. test_loader_failures.c has failures of a session's store. */
+ * and ends of every kind. test_loader_failures.c has failures of a session's store,
+ * test_loader_together.c sessions that end at one time. */
 #include "base/clock.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
@@ -193,28 +194,6 @@ TEST(test_pyramid)
 
 /* ---- registering, ending --------------------------------------------------------------------- */
 
-static struct meta_session entry(const char *session, struct region *mem)
-{
-    struct meta_session row = {.state = "none"};
-    region_init(mem, 1 << 20);
-    meta_session_get(&(struct meta_ask){fix.meta, "w", mem, NULL}, session, &row);
-    return row;
-}
-
-/* Waits for a session's state, as a reader of the registry sees it. */
-static bool reaches(const char *session, const char *want)
-{
-    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
-        struct region mem;
-        bool there = strcmp(entry(session, &mem).state, want) == 0;
-        region_fini(&mem);
-        if (there)
-            return true;
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    return false;
-}
-
 static void test_registered(void **state)
 {
     struct region mem;
@@ -224,7 +203,7 @@ static void test_registered(void **state)
     fixture_up(&fix, tmpdir);
     fixture_send_rows("s", 0, 10, &offset);
     fixture_drain(&fix);
-    struct meta_session row = entry("s", &mem);
+    struct meta_session row = fixture_entry("s", &mem);
     assert_string_equal(row.app, "app");
     assert_string_equal(row.host, "host");
     assert_string_equal(row.state, "live");
@@ -236,8 +215,8 @@ static void test_registered(void **state)
     ingest_complete(fix.intake.ingest, "w", "s", &a);
     assert_int_equal(a.status, 200);
     fixture_drain(&fix);
-    assert_true(reaches("s", "ended"));
-    row = entry("s", &mem);
+    assert_true(fixture_reaches("s", "ended"));
+    row = fixture_entry("s", &mem);
     assert_int_equal(row.kernels, 100);
     assert_int_equal(row.records, 100);
     assert_true(row.bytes > 0);
@@ -291,13 +270,13 @@ TEST(test_gpus_one_by_one)
     send_gpu(1, header, (const uint32_t[]){2, 144, 400}, (const char *const[]){"H", "other", "U-1"},
              3, &offset);
     send_gpu(2, "", (const uint32_t[]){401}, (const char *const[]){"U-2"}, 1, &offset);
-    struct meta_session row = entry("g", &mem);
+    struct meta_session row = fixture_entry("g", &mem);
     assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "]");
     region_fini(&mem);
     fixture_down(&fix);
     fixture_up(&fix, tmpdir);
     send_gpu(3, "", (const uint32_t[]){402}, (const char *const[]){"U-3"}, 1, &offset);
-    row = entry("g", &mem);
+    row = fixture_entry("g", &mem);
     assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "," GPU("U-3") "]");
     region_fini(&mem);
     fixture_down(&fix);
@@ -320,11 +299,11 @@ TEST(test_ends)
     fixture_send(&fix, &r, done, sizeof done - 1, 0, &a);
     assert_int_equal(a.status, 200);
     fixture_send_rows("silent", 0, 5, &other);
-    assert_true(reaches("ending", "ended"));
-    struct meta_session row = entry("ending", &mem);
+    assert_true(fixture_reaches("ending", "ended"));
+    struct meta_session row = fixture_entry("ending", &mem);
     assert_int_equal(row.ended, 1770000000000000000 + 98000);
     region_fini(&mem);
-    assert_true(reaches("silent", "aborted"));
+    assert_true(fixture_reaches("silent", "aborted"));
     fixture_down(&fix);
     fixture_up(&fix, tmpdir);
     fixture_send_rows("ending", 50, 5, &offset);
@@ -332,9 +311,9 @@ TEST(test_ends)
     fixture_drain(&fix);
     assert_int_equal(fixture_kernels(&fix, "ending").correlation, 100 * 99 / 2);
     assert_int_equal(fixture_kernels(&fix, "silent").correlation, 100 * 99 / 2);
-    assert_true(reaches("ending", "ended"));
-    assert_true(reaches("silent", "aborted"));
-    row = entry("ending", &mem);
+    assert_true(fixture_reaches("ending", "ended"));
+    assert_true(fixture_reaches("silent", "aborted"));
+    row = fixture_entry("ending", &mem);
     assert_int_equal(row.kernels, 100);
     region_fini(&mem);
     fixture_down(&fix);
@@ -389,7 +368,7 @@ TEST(test_ends_over_kills)
         snprintf(session, sizeof session, "ends-%d", i);
         complete_and_kill(session, (int64_t)i * WITHIN_NS / ROUNDS);
         fixture_up(&fix, tmpdir);
-        assert_true(reaches(session, "ended"));
+        assert_true(fixture_reaches(session, "ended"));
         fixture_down(&fix);
     }
 }
@@ -413,7 +392,7 @@ TEST(test_ends_when_stopped)
         while (stats.waiting);
         fixture_down(&fix);
         fixture_up(&fix, tmpdir);
-        assert_true(reaches(session, "ended"));
+        assert_true(fixture_reaches(session, "ended"));
         fixture_down(&fix);
     }
 }
@@ -436,102 +415,8 @@ TEST(test_no_backlog_is_loaded)
         do
             loader_stats(fix.intake.loader, &stats);
         while (stats.backlog_sessions);
-        struct meta_session row = entry(session, &mem);
+        struct meta_session row = fixture_entry(session, &mem);
         assert_string_equal(row.state, "ended");
-        assert_int_equal(row.kernels, 50);
-        region_fini(&mem);
-    }
-    fixture_down(&fix);
-}
-
-enum { TOGETHER = 12, DELETED = 5 };
-
-static atomic_uint ends_told;
-
-/* Deletes one session from the small tables between its rows and its end. [the loader's thread] */
-static void drop_one(void *arg, const struct loader_news *n)
-{
-    (void)arg;
-    struct err e = {0};
-    atomic_fetch_add(&ends_told, n->ended);
-    if (!n->ended && n->rows && strcmp(n->session, "t05") == 0 &&
-        meta_session_drop(fix.meta, "w", "t05", 1, &e))
-        fprintf(stderr, "%s\n", e.text);
-}
-
-/* Sessions that end at one time are written together; one of them that was deleted meanwhile keeps
- * no other one live. */
-TEST(test_ends_together)
-{
-    char session[8];
-    struct ingest_answer a;
-    atomic_store(&ends_told, 0);
-    fix.config.threads = 1;
-    fix.config.news = drop_one;
-    fixture_up(&fix, tmpdir);
-    for (int i = 0; i < TOGETHER; i++) {
-        int64_t offset = 0;
-        snprintf(session, sizeof session, "t%02d", i);
-        fixture_send_rows(session, 0, 5, &offset);
-        ingest_complete(fix.intake.ingest, "w", session, &a);
-        assert_int_equal(a.status, 200);
-    }
-    fixture_drain(&fix);
-    for (int i = 0; i < TOGETHER; i++) {
-        struct region mem;
-        snprintf(session, sizeof session, "t%02d", i);
-        if (i == DELETED)
-            continue;
-        assert_true(reaches(session, "ended"));
-        struct meta_session row = entry(session, &mem);
-        assert_int_equal(row.kernels, 50);
-        region_fini(&mem);
-    }
-    bool dropped = false;
-    assert_int_equal(meta_session_is_dropped(fix.meta, "w", "t05", &dropped, NULL), 0);
-    assert_true(dropped);
-    assert_int_equal(atomic_load(&ends_told), TOGETHER);
-    fixture_down(&fix);
-}
-
-/* Sessions that end at one time get their entries in one transaction; where one of them was deleted
- * before it had an entry, the others get theirs. */
-TEST(test_entries_together)
-{
-    char session[8];
-    struct ingest_answer a;
-    struct err e = {0};
-    fix.config.threads = 1;
-    fix.config.commit_ns = 60000000000; /* none before it ends */
-    fixture_up(&fix, tmpdir);
-    for (int i = 0; i < TOGETHER; i++) {
-        int64_t offset = 0;
-        snprintf(session, sizeof session, "e%02d", i);
-        fixture_send_rows(session, 0, 5, &offset);
-    }
-    if (meta_session_put(fix.meta, "w",
-                         &(struct meta_session){.id = "e05",
-                                                .app = "",
-                                                .host = "",
-                                                .account = "",
-                                                .engine = "",
-                                                .format = "gpufl",
-                                                .client = ""},
-                         &(struct meta_pairs){NULL, 0}, NULL, &e) ||
-        meta_session_drop(fix.meta, "w", "e05", 1, &e))
-        fail_msg("%s", e.text);
-    for (int i = 0; i < TOGETHER; i++) {
-        snprintf(session, sizeof session, "e%02d", i);
-        ingest_complete(fix.intake.ingest, "w", session, &a);
-        assert_int_equal(a.status, 200);
-    }
-    for (int i = 0; i < TOGETHER; i++) {
-        struct region mem;
-        snprintf(session, sizeof session, "e%02d", i);
-        if (i == DELETED)
-            continue;
-        assert_true(reaches(session, "ended"));
-        struct meta_session row = entry(session, &mem);
         assert_int_equal(row.kernels, 50);
         region_fini(&mem);
     }
@@ -550,8 +435,6 @@ int main(int argc, char **argv)
         T(test_gpus_one_by_one),
         T(test_ends),
         T(test_ends_over_kills),
-        T(test_ends_together),
-        T(test_entries_together),
         T(test_ends_when_stopped),
         T(test_no_backlog_is_loaded),
     };

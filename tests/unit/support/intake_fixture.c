@@ -1,6 +1,7 @@
 /* intake_fixture.c - see intake_fixture.h. */
 #include "tests/unit/support/intake_fixture.h"
 
+#include "base/clock.h"
 #include "tests/test.h"
 #include "tests/unit/support/tmpdir.h"
 #include "wire/encode.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -147,6 +149,29 @@ int64_t fixture_unknown(struct fixture *f, const char *session, const char *chan
         fail_msg("%s", e.text);
     store_duckdb.put(ss);
     return s.n;
+}
+
+/* ---- what the small tables say --------------------------------------------------------------- */
+
+struct meta_session fixture_entry(const char *session, struct region *mem)
+{
+    struct meta_session row = {.state = "none"};
+    region_init(mem, 1 << 20);
+    meta_session_get(&(struct meta_ask){fix.meta, WORKSPACE, mem, NULL}, session, &row);
+    return row;
+}
+
+bool fixture_reaches(const char *session, const char *state)
+{
+    for (int64_t until = clock_mono() + PATIENCE_NS; clock_mono() < until;) {
+        struct region mem;
+        bool there = strcmp(fixture_entry(session, &mem).state, state) == 0;
+        region_fini(&mem);
+        if (there)
+            return true;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return false;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

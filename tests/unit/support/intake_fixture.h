@@ -36,6 +36,13 @@ struct fixture_kernels {
 };
 struct fixture_kernels fixture_kernels(struct fixture *f, const char *session);
 
+/* The session's row in the small tables, in *mem, which is made; its state is "none" where it has
+ * none. */
+struct meta_session fixture_entry(const char *session, struct region *mem);
+
+/* Waits until the row has that state; false: it did not within PATIENCE_NS. */
+bool fixture_reaches(const char *session, const char *state);
+
 /* Drains, and checks that the session has kernels of correlation 0 to count - 1, each once. */
 void fixture_check_kernels(const char *session, int64_t count);
 
