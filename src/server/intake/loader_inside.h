@@ -67,6 +67,9 @@ int64_t loader_thread_lag(struct loader_thread *t);
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s);
 void loader_session_free(struct loader_thread *t, struct row_writer *g);
 
+/* Says whether the session was deleted: nothing of it is wanted, and loader_look_at releases it. */
+bool loader_is_dropped(const struct row_writer *g);
+
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
 void loader_commit(struct loader_thread *t, struct row_writer *g);
 
@@ -80,7 +83,7 @@ void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc,
 
 bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 
-/* Commits the sessions that are due together. */
+/* Commits the sessions that are due together, but none that was deleted. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
 
 /* A session has ended: it is committed at the next look at all sessions, or with as many others as

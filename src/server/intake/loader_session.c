@@ -52,7 +52,7 @@ void loader_session_free(struct loader_thread *t, struct row_writer *g)
     atomic_fetch_sub_explicit(&t->open, 1, memory_order_relaxed);
 }
 
-static bool is_dropped(const struct row_writer *g)
+bool loader_is_dropped(const struct row_writer *g)
 {
     pthread_mutex_lock(&g->s->lock);
     bool dropped = g->s->dropped;
@@ -222,7 +222,7 @@ static int64_t wait_after(const struct loader_thread *t, const struct row_writer
 
 void loader_note_failure(struct loader_thread *t, struct row_writer *g, int rc, const struct err *e)
 {
-    if (rc == GPUFL_E_NOENT) {
+    if (rc == GPUFL_E_NOENT || loader_is_dropped(g)) {
         discard(g);
         return;
     }
@@ -363,7 +363,7 @@ void loader_end_all(struct loader_thread *t)
     struct ending some[ENDS_AT_ONCE];
     size_t count = 0;
     for (struct row_writer *g = t->list; g; g = g->next) {
-        if (!can_end(g) || is_dropped(g))
+        if (!can_end(g) || loader_is_dropped(g))
             continue;
         some[count++] = ending_of(t, g);
         if (count == ENDS_AT_ONCE) {
@@ -483,7 +483,7 @@ void loader_hold(const struct row_writer *g, struct loader_queue_load *sum)
 bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
 {
     const struct loader_config *c = &t->loader->config;
-    if (is_dropped(g)) {
+    if (loader_is_dropped(g)) {
         let_go(t, g);
         return true;
     }

@@ -122,7 +122,7 @@ void loader_commit_due(struct loader_thread *t, int64_t now)
     size_t n = 0;
     t->due = 0;
     for (struct row_writer *g = t->list; g; g = g->next) {
-        if (loader_is_due(t, g, now))
+        if (loader_is_due(t, g, now) && !loader_is_dropped(g))
             some[n++] = (struct committing){.g = g};
         if (n && (n == STORE_COMMITS_MAX || !g->next)) {
             commit_together(t, some, n);

@@ -19,7 +19,7 @@ enum { TOGETHER = 12, DELETED = 5 };
 
 /* ---- transactions of the small tables -------------------------------------------------------- */
 
-/* Of entries of sessions. */
+/* What became of entries of sessions. */
 static struct {
     atomic_uint together; /* written with others, in a transaction that succeeded */
     atomic_uint undone;   /* transactions of several that failed by themselves */
@@ -305,6 +305,34 @@ TEST(test_deleted_elsewhere)
     fixture_down(&fix);
 }
 
+/* This server deleted it: the others are written together without it, and no try of it is counted
+ * as a failure. */
+TEST(test_deleted_here)
+{
+    char session[8];
+    struct loader_stats st;
+    struct err e = {0};
+    fixture_up(&fix, tmpdir);
+    send_all("device", "", 0);
+    do
+        loader_stats(fix.intake.loader, &st);
+    while (st.waiting); /* else its rows are refused when they are read */
+    close_gate();
+    complete_all();
+    name_of(DELETED, session);
+    delete_entry(session);
+    if (sessions_drop(fix.intake.sessions, "w", session, &e))
+        fail_msg("%s", e.text);
+    open_gate();
+    check_ended(DELETED, 10, "{\"run\":\"" RUN "\"}");
+    fixture_drain(&fix);
+    loader_stats(fix.intake.loader, &st);
+    assert_true(atomic_load(&counted.together) > 1);
+    assert_int_equal(atomic_load(&counted.undone), 0);
+    assert_int_equal(st.retries, 0);
+    fixture_down(&fix);
+}
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 static atomic_uint ends_told;
@@ -344,7 +372,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_entries_together),  T(test_entries_run_again),
         T(test_label_stays_away),  T(test_label_stays_away_when_run_again),
-        T(test_deleted_elsewhere), T(test_ends_together),
+        T(test_deleted_elsewhere), T(test_deleted_here),
+        T(test_ends_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
