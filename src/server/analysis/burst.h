@@ -1,8 +1,8 @@
 /* burst.h - when the analysis leaves the processors to loading. Pure.
  *
  * Many sessions that end within seconds are loaded first: then they are listed and searched sooner,
- * and their reports come when no more sessions end, or after BURST_MOST_NS. Reports of a steady
- * stream, which the analysis keeps up with, do not wait. */
+ * and their reports come when no more sessions end, or after BURST_MOST_NS. Reports of sessions
+ * that run, and of a steady stream, which the analysis keeps up with, do not wait. */
 #ifndef GPUFL_SERVER_ANALYSIS_BURST_H
 #define GPUFL_SERVER_ANALYSIS_BURST_H
 

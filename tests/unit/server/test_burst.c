@@ -7,7 +7,9 @@
 #include "tests/unit/support/tmpdir.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { MANY = BURST_SESSIONS, PATIENCE_S = 60 };
@@ -98,7 +100,7 @@ static void check(bool prompt)
     assert_int_equal(stats_of(a).resting, !prompt);
     if (!prompt)
         assert_true(stats_of(a).waiting >= MANY);
-    assert_true(analysis_wait(a, INT64_C(60000000000)));
+    assert_true(analysis_wait(a, PATIENCE_NS));
     assert_false(stats_of(a).resting);
     analysis_close(a);
 }
@@ -106,6 +108,48 @@ static void check(bool prompt)
 TEST(test_rests_and_makes_up_for_it)
 {
     check(false);
+}
+
+/* Whether the running session had a report while the analysis rested. */
+static atomic_bool live_in_rest;
+
+/* [the analysis's thread] */
+static void note_live(void *arg, const char *workspace, const char *session, bool final)
+{
+    struct analysis *const *a = arg;
+    (void)workspace;
+    if (!final && strcmp(session, "live") == 0 && stats_of(*a).resting)
+        atomic_store(&live_in_rest, true);
+}
+
+/* Reports of sessions that run are made while the others rest. */
+TEST(test_running_ones_do_not_rest)
+{
+    struct err e = {0};
+    static struct analysis *a;
+    int64_t offset = 0;
+    const struct analysis_config c = {.ops = &store_duckdb,
+                                      .store = fix.store,
+                                      .meta = fix.meta,
+                                      .first_ns = 1,
+                                      .every_ns = 1000000,
+                                      .made = note_live,
+                                      .arg = &a};
+    const time_t over = time(NULL) + PATIENCE_S;
+    atomic_store(&live_in_rest, false);
+    fixture_send_rows("live", 0, 5, &offset);
+    fixture_drain(&fix);
+    if (analysis_open(&a, &c, &e))
+        fail_msg("%s", e.text);
+    for (int number = 0; !atomic_load(&live_in_rest) && time(NULL) < over; number++) {
+        end_one(a, number % (4 * MANY));
+        if (stats_of(a).resting)
+            analysis_news(a, &(struct loader_news){.workspace = "w", .session = "live", .rows = 1});
+        sched_yield();
+    }
+    assert_true(atomic_load(&live_in_rest));
+    assert_true(analysis_wait(a, PATIENCE_NS));
+    analysis_close(a);
 }
 
 TEST(test_prompt_does_not_rest)
@@ -117,8 +161,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest cases[] = {
-        cmocka_unit_test(test_few_do_not_wait), cmocka_unit_test(test_quiet_ends_it),
+        cmocka_unit_test(test_few_do_not_wait),  cmocka_unit_test(test_quiet_ends_it),
         cmocka_unit_test(test_a_minute_ends_it), CASE(test_rests_and_makes_up_for_it),
-        CASE(test_prompt_does_not_rest)};
+        CASE(test_running_ones_do_not_rest),     CASE(test_prompt_does_not_rest)};
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
