@@ -77,7 +77,8 @@ struct analysis {
     pthread_cond_t some, idle;
     struct candidate *candidates[BUCKETS]; /* owned */
     struct candidate *first_ended, **last_ended;
-    unsigned queued; /* from first_ended on */
+    unsigned queued;  /* from first_ended on */
+    unsigned waiting; /* candidates that are due or busy */
     struct burst burst;
     int64_t live_at;   /* CLOCK_MONOTONIC ns from which a session that runs may be, in a rest */
     int64_t scanned;   /* CLOCK_MONOTONIC ns of the last look through all */
@@ -105,6 +106,15 @@ static struct candidate *find_candidate(struct analysis *a, const char *workspac
     s->next = *at;
     *at = s;
     return s;
+}
+
+/* [lock held] */
+static void set_state(struct analysis *a, struct candidate *s, bool due, bool busy)
+{
+    a->waiting -= s->due || s->busy;
+    s->due = due;
+    s->busy = busy;
+    a->waiting += s->due || s->busy;
 }
 
 /* [lock held] */
@@ -154,7 +164,7 @@ static void take_news(struct analysis *a, const struct loader_news *n)
     struct candidate *s = find_candidate(a, n->workspace, n->session);
     if (s) {
         int64_t before = s->due ? s->at : INT64_MAX;
-        s->due = true;
+        set_state(a, s, true, s->busy);
         s->ended = n->ended || (s->ended && !n->rows);
         s->rows += n->rows;
         s->used = clock_mono();
@@ -311,7 +321,7 @@ static void end_turn(struct analysis *a, const struct turn *t)
     const struct analysis_config *c = &a->config;
     struct candidate *s = t->s;
     int64_t wait = (c->prompt ? PROMPT_SHARE : COST_SHARE) * t->cpu;
-    s->busy = false;
+    set_state(a, s, s->due, false);
     if (!s->ended || t->final)
         s->at = clock_mono() + (wait > c->every_ns ? wait : c->every_ns);
     s->used = clock_mono();
@@ -340,8 +350,7 @@ static void analyse(struct analysis *a, struct candidate *s)
         more = waits(s);
         t->s = s;
         t->final = s->ended;
-        s->due = false;
-        s->busy = true;
+        set_state(a, s, false, true);
         pthread_mutex_unlock(&a->lock);
         make_turn(a, t);
         memory += t->outcome.memory.used;
@@ -464,23 +473,13 @@ void analysis_close(struct analysis *a)
     mem_free(a);
 }
 
-/* [lock held] */
-static unsigned count_due(const struct analysis *a)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (const struct candidate *s = a->candidates[i]; s; s = s->next)
-            n += s->due || s->busy;
-    return n;
-}
-
 bool analysis_wait(struct analysis *a, int64_t timeout_ns)
 {
     int64_t until = clock_mono() + timeout_ns;
     struct timespec at = {until / 1000000000, until % 1000000000};
     bool done = true;
     pthread_mutex_lock(&a->lock);
-    while (count_due(a) && done)
+    while (a->waiting && done)
         done = pthread_cond_timedwait(&a->idle, &a->lock, &at) != ETIMEDOUT;
     pthread_mutex_unlock(&a->lock);
     return done;
@@ -490,6 +489,6 @@ void analysis_stats(struct analysis *a, struct analysis_stats *out)
 {
     pthread_mutex_lock(&a->lock);
     *out = a->stats;
-    out->waiting = count_due(a);
+    out->waiting = a->waiting;
     pthread_mutex_unlock(&a->lock);
 }

@@ -152,6 +152,36 @@ TEST(test_running_ones_do_not_rest)
     analysis_close(a);
 }
 
+static void news_of(struct analysis *a, const char *session, bool ended)
+{
+    analysis_news(
+        a, &(struct loader_news){.workspace = "w", .session = session, .rows = 1, .ended = ended});
+}
+
+/* A session waits once, however often it is reported, until its report was made. */
+TEST(test_waiting_are_counted)
+{
+    struct err e = {0};
+    struct analysis *a;
+    const struct analysis_config c = {.ops = &store_duckdb,
+                                      .store = fix.store,
+                                      .meta = fix.meta,
+                                      .first_ns = INT64_C(3600000000000)};
+    if (analysis_open(&a, &c, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(stats_of(a).waiting, 0);
+    for (int i = 0; i < 4; i++)
+        news_of(a, i % 2 ? "one" : "two", false);
+    assert_int_equal(stats_of(a).waiting, 2);
+    news_of(a, "one", true);
+    news_of(a, "two", true);
+    assert_true(analysis_wait(a, PATIENCE_NS));
+    assert_int_equal(stats_of(a).waiting, 0);
+    news_of(a, "three", false);
+    assert_int_equal(stats_of(a).waiting, 1);
+    analysis_close(a);
+}
+
 TEST(test_prompt_does_not_rest)
 {
     check(true);
@@ -163,6 +193,7 @@ int main(void)
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(test_few_do_not_wait),  cmocka_unit_test(test_quiet_ends_it),
         cmocka_unit_test(test_a_minute_ends_it), CASE(test_rests_and_makes_up_for_it),
-        CASE(test_running_ones_do_not_rest),     CASE(test_prompt_does_not_rest)};
+        CASE(test_running_ones_do_not_rest),     CASE(test_waiting_are_counted),
+        CASE(test_prompt_does_not_rest)};
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
