@@ -289,12 +289,12 @@ static int show(struct err *e)
 
 int tool_force(const struct trace_config *c, struct err *e)
 {
-    me.forced = c;
     int rc = rocp_open(&me.sdk, NULL, e);
     if (rc || (rc = show(e)))
         return rc;
+    me.forced = c; /* while the caller's config is there */
     int status = me.sdk.rocprofiler_force_configure(configure);
-    me.forced = NULL; /* the caller's */
+    me.forced = NULL;
     if (status == ROCP_OK)
         return tool_ready(e);
     return err_set(e, GPUFL_E_BUSY,
