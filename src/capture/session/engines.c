@@ -118,11 +118,18 @@ static const char *kernel_counters(enum gpufl_engine engine, const struct backen
     return b->trace && in_place ? b->trace->kernel_counters : NULL;
 }
 
+static bool counts_kernels(const struct options *o)
+{
+    return strcasecmp(o->range_mode, "kernels") == 0;
+}
+
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
 {
     enum gpufl_engine e = o->profiling_engine;
     why[0] = '\0';
     const char *instead = kernel_counters(e, b);
+    if (instead && e == GPUFL_ENGINE_RANGE_PROFILER && counts_kernels(o))
+        return e; /* which is what was asked for */
     if (instead) {
         if (e == GPUFL_ENGINE_RANGE_PROFILER)
             why_set("engine RangeProfiler counts no scopes on this GPU");
@@ -234,7 +241,7 @@ int engines_open(const struct options *o, const struct backend *b, enum gpufl_en
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
         .deep_sample_ns = o->deep_sample_ms * 1000000,
         .counter_metrics = o->counter_metrics,
-        .range_kernels = strcasecmp(o->range_mode, "kernels") == 0,
+        .range_kernels = counts_kernels(o),
         .range_launches = (unsigned)o->range_kernel_launches,
         .pm_interval_us = o->pm_sampling_interval_us,
         .pm_hardware_bytes = o->pm_hardware_buffer_bytes,

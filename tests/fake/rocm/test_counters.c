@@ -99,6 +99,18 @@ TEST(other_engines_fall_back)
     }
 }
 
+/* Who asks for counters of kernels is not warned that they are recorded. */
+TEST(kernels_asked_for)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", LIST("-e", "RangeProfiler", "--ranges", "kernels"), LIST("20"));
+    check_counts(&r, "complete", 20, 0);
+    assert_int_equal(count_messages(&r, "engine_unavailable"), 0);
+    assert_string_equal(setting(&r, "RangeProfiler", "ran_as"), "RangeProfiler");
+    check_value(&r, "SQ_WAVES", GEMM, LAUNCHES, WAVES);
+    run_free(&r);
+}
+
 /* PmSampling is not one of them. */
 TEST(sampling_over_time_is_not_there)
 {
@@ -265,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_engines_fall_back),
+        cmocka_unit_test(kernels_asked_for),
         cmocka_unit_test(sampling_over_time_is_not_there),
         cmocka_unit_test(values_come_in_any_order),
         cmocka_unit_test(what_is_left_out_is_said),
