@@ -8,6 +8,9 @@
  *   drop=N       one record in N is dropped, and counted
  *   notime=N     one record in N has no start
  *   alien=N      behind one record in N comes one of an unknown kind
+ *   apart=N      what N kernels count comes together, and of each of them one piece after the other
+ *   empty=N      one counted kernel in N has no values
+ *   nameless=K   the library does not tell of kernel K
  *   codefile     a code object is a file from its second page on, and not memory
  *   crossed      the GPUs are those of the fake AMD SMI, in the other order
  *   fail=F:N     call N of function F fails; F:0: every call */

@@ -15,6 +15,7 @@ enum {
     EXCEEDS = 38,
     CONFIGS = 1024,
     IDS = 16,
+    INSTANCES_MOST = 8,
     SQ_MOST = 4,
     OTHER_MOST = 2
 };
@@ -208,27 +209,66 @@ static double part(double all, int instance, int instances)
     return instance ? each : all - each * (instances - 1);
 }
 
+/* What kernels have counted and is kept back: `pieces` of each. */
+static struct {
+    pthread_mutex_t lock;
+    struct item *items;
+    size_t kernels, pieces;
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The first piece of all, the second of all, and so on. */
+static void hand_over(void)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < held.kernels * held.pieces; i++)
+        last = held.items[i].ready > last ? held.items[i].ready : last;
+    for (size_t piece = 0; piece < held.pieces; piece++)
+        for (size_t k = 0; k < held.kernels; k++) {
+            struct item *one = &held.items[k * held.pieces + piece];
+            one->ready = last;
+            item_put(one, RECORD_WORDS - 1);
+        }
+    held.kernels = 0;
+}
+
+static void hold(const struct item *pieces, size_t count, size_t most)
+{
+    pthread_mutex_lock(&held.lock);
+    held.pieces = count;
+    held.items = realloc(held.items, (held.kernels + 1) * count * sizeof *pieces);
+    memcpy(held.items + held.kernels++ * count, pieces, count * sizeof *pieces);
+    if (held.kernels >= most)
+        hand_over();
+    pthread_mutex_unlock(&held.lock);
+}
+
 void counters_put(uint64_t config, const uint64_t *dispatch, const struct fake_dispatch *d)
 {
+    static _Atomic int64_t kernels;
     const struct config *c = &configs[config];
-    struct item head = {.category = 3, .kind = 1, .ready = d->end};
-    uint64_t values = 0;
+    struct item pieces[1 + IDS * INSTANCES_MOST];
+    size_t count = 1;
     unsigned info = has_times() ? 6 : 4;
-    for (size_t i = 0; i < c->count; i++)
-        values += (uint64_t)counters[index_of(c->agent, c->ids[i])].instances;
-    uint64_t words[] = {has_times() ? 176 : 160, values, dispatch[2], 0, dispatch[5], dispatch[6]};
-    memcpy(head.words, words, info * sizeof *words);
-    put_info(head.words, info, dispatch);
-    item_put(&head, RECORD_WORDS - 1);
-    for (size_t i = 0; i < c->count; i++) {
+    bool empty = script("empty") > 0 && ++kernels % script("empty") == 0;
+    for (size_t i = 0; i < c->count && !empty; i++) {
         int at = index_of(c->agent, c->ids[i]);
         for (int k = 0; k < counters[at].instances; k++) {
             double v = part(total(at, d), k, counters[at].instances);
-            struct item one = {.category = 3, .kind = 2, .ready = d->end};
-            one.words[0] = c->ids[i] | (uint64_t)k << 16;
-            memcpy(&one.words[1], &v, sizeof v);
-            one.words[2] = dispatch[11];
-            item_put(&one, RECORD_WORDS - 1);
+            struct item *one = &pieces[count++];
+            *one = (struct item){.category = 3, .kind = 2, .ready = d->end};
+            one->words[0] = c->ids[i] | (uint64_t)k << 16;
+            memcpy(&one->words[1], &v, sizeof v);
+            one->words[2] = dispatch[11];
         }
     }
+    uint64_t words[] = {
+        has_times() ? 176 : 160, count - 1, dispatch[2], 0, dispatch[5], dispatch[6]};
+    pieces[0] = (struct item){.category = 3, .kind = 1, .ready = d->end};
+    memcpy(pieces[0].words, words, info * sizeof *words);
+    put_info(pieces[0].words, info, dispatch);
+    if (script("apart") > 0)
+        hold(pieces, count, (size_t)script("apart"));
+    else
+        for (size_t i = 0; i < count; i++)
+            item_put(&pieces[i], RECORD_WORDS - 1);
 }

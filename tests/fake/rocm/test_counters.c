@@ -185,8 +185,46 @@ TEST(lost_values_are_counted)
                          WAVES); /* no part of a sum */
     }
     assert_true(whole > 0);
-    assert_true(whole + int_at(r.report, "ledger.samples_lost") <= 20);
+    assert_int_equal(whole + int_at(r.report, "ledger.samples_lost"), 20);
     run_free(&r);
+}
+
+/* Pieces of more kernels at once than there is room for: the oldest are lost, once each, and the
+ * others are whole. */
+TEST(pieces_of_too_many_kernels)
+{
+    enum { KERNELS = 600, ROOM = 512 };
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=apart=600",
+             LIST("-e", "RangeProfiler", "--option", "range_kernel_launches=1000"), LIST("600"));
+    check_counts(&r, "incomplete", KERNELS, 0);
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), KERNELS - ROOM);
+    check_value(&r, "SQ_WAVES", GEMM, ROOM / 2, WAVES);
+    check_value(&r, "SQ_WAVES", RELU, ROOM / 2, WAVES);
+    run_free(&r);
+}
+
+/* Kernels that were picked and have no counts are counted, except the runtime's own. */
+TEST(kernels_without_counts_are_counted)
+{
+    static const struct {
+        const char *script;
+        int64_t lost, gemm, relu;
+    } cases[] = {
+        {"FAKE_ROCP=empty=2", 3, 3, 0}, /* the eighth is a fill */
+        {"FAKE_ROCP=nameless=2", 3, 3, 0},
+        {"FAKE_ROCP=fail=query_record_counter_id:3", 1, 2, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        run_rocm(&r, NEW, cases[i].script, LIST("-e", "RangeProfiler"), LIST("20", "fills=2"));
+        check_counts(&r, "incomplete", 20, 2);
+        assert_int_equal(int_at(r.report, "ledger.samples_lost"), cases[i].lost);
+        assert_string_equal(capability_of(&r, "range_counters", "status"), "partial");
+        check_value(&r, "SQ_WAVES", GEMM, cases[i].gemm, WAVES);
+        check_value(&r, "SQ_WAVES", RELU, cases[i].relu, WAVES);
+        run_free(&r);
+    }
 }
 
 /* A library, or a call of it, that does not count: one sentence, and all else is as in Trace. */
@@ -282,6 +320,8 @@ int main(void)
         cmocka_unit_test(values_come_in_any_order),
         cmocka_unit_test(what_is_left_out_is_said),
         cmocka_unit_test(lost_values_are_counted),
+        cmocka_unit_test(pieces_of_too_many_kernels),
+        cmocka_unit_test(kernels_without_counts_are_counted),
         cmocka_unit_test(a_library_that_does_not_count),
         cmocka_unit_test(windows),
         cmocka_unit_test(linked),

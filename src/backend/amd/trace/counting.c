@@ -36,7 +36,9 @@ struct picked {
 /* A kernel whose values come. [collector] */
 struct pending {
     uint64_t dispatch;
-    uint64_t wanted, got; /* values; wanted is 0 until the header has come */
+    bool headed;          /* the header has come; wanted and what follows are its */
+    bool broken;          /* a value came that is of no known counter */
+    uint64_t wanted, got; /* values */
     uint64_t kernel, internal, start, end;
     int agent;
     size_t count;
@@ -52,10 +54,11 @@ static struct {
     struct counter_list wanted;
     _Atomic(struct sink *) sink;           /* NULL: nothing is counted. Release, acquire */
     _Atomic uint32_t most;                 /* launches of each kernel; relaxed */
-    _Atomic uint64_t began, ended, passed; /* kernels: picked, complete, without room; relaxed */
+    _Atomic uint64_t began, ended, passed; /* kernels: picked, complete or given up, without room;
+                                              relaxed */
     struct picked picked[KERNELS];
-    _Atomic bool windows; /* kernels of calls that calls.h does not remember are not of the session;
-                             relaxed */
+    _Atomic bool windows; /* as enqueued, kernels of calls that calls.h does not remember are not of
+                             the session; relaxed */
 
     /* [collector] */
     struct sink *to;
@@ -66,6 +69,7 @@ static struct {
     size_t known_count;
     struct pending pending[PENDING];
     size_t pending_count;
+    uint64_t given_up; /* the highest dispatch that has given its place up */
     uint64_t written, lost;
     bool told[AGENTS_MOST], passed_told;
 } me;
@@ -180,12 +184,30 @@ size_t counting_bytes(const struct rocp_header *h)
     return h->kind == ROCP_COUNTED_DISPATCH && *size >= least ? least : 0;
 }
 
-static void drop(size_t at)
+/* Kernels of the runtime, which fill and copy, are no kernels of the program. */
+static bool is_runtimes(uint64_t kernel)
 {
+    static const char begins[] = "__amd_rocclr_";
+    struct symbol s;
+    return symbols_find(kernel, &s) && s.name && strncmp(s.name, begins, strlen(begins)) == 0;
+}
+
+/* Nobody waits for the kernel any more. */
+static void end_kernel(size_t at)
+{
+    atomic_fetch_add_explicit(&me.ended, 1, memory_order_relaxed);
     me.pending[at] = me.pending[--me.pending_count];
 }
 
-/* The kernel's place; the oldest gives its own up where there is none. */
+static void lose_kernel(size_t at)
+{
+    const struct pending *p = &me.pending[at];
+    me.lost += !p->headed || !is_runtimes(p->kernel);
+    end_kernel(at);
+}
+
+/* The kernel's place; the oldest gives its own up where there is none. NULL: the kernel has given
+ * its place up, or comes after younger ones that have. */
 static struct pending *pending_of(uint64_t dispatch)
 {
     size_t oldest = 0;
@@ -195,10 +217,11 @@ static struct pending *pending_of(uint64_t dispatch)
         if (me.pending[i].dispatch < me.pending[oldest].dispatch)
             oldest = i;
     }
+    if (dispatch <= me.given_up)
+        return NULL;
     if (me.pending_count == PENDING) {
-        me.lost++;
-        atomic_fetch_add_explicit(&me.ended, 1, memory_order_relaxed); /* nobody waits for it */
-        drop(oldest);
+        me.given_up = me.pending[oldest].dispatch;
+        lose_kernel(oldest);
     }
     struct pending *p = &me.pending[me.pending_count++];
     *p = (struct pending){.dispatch = dispatch, .agent = AGENT_UNKNOWN};
@@ -231,8 +254,10 @@ static void add_value(struct pending *p, const struct rocp_value *v)
     p->got++;
     while (at < p->count && p->values[at].known != known)
         at++;
-    if (known == KNOWN || at == COUNTERS_MOST)
+    if (known == KNOWN || at == COUNTERS_MOST) {
+        p->broken = true;
         return;
+    }
     if (at == p->count) {
         p->values[p->count].known = (uint16_t)known;
         p->values[p->count++].sum = 0;
@@ -252,6 +277,7 @@ static void take_header(struct pending *p, const void *record)
         h.internal = old.internal;
         h.info = old.info;
     }
+    p->headed = true;
     p->wanted = h.values;
     p->internal = h.internal;
     p->start = h.start;
@@ -272,21 +298,10 @@ static uint64_t dispatch_of(uint32_t kind, const void *record)
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* Kernels of the runtime, which fill and copy, are no kernels of the program. */
-static bool is_wanted(const struct pending *p, struct symbol *s)
-{
-    if (p->agent < 0 || is_outside(p->internal) || !symbols_find(p->kernel, s) || !s->name)
-        return false;
-    return strncmp(s->name, "__amd_rocclr_", strlen("__amd_rocclr_")) != 0;
-}
-
-static void write_kernel(const struct pending *p, int64_t shift, uint32_t device)
+static void write_kernel(const struct pending *p, const char *name, int64_t shift, uint32_t device)
 {
     struct sink *s = me.to;
-    struct symbol symbol;
     bool timed = p->start && p->end >= p->start;
-    if (!is_wanted(p, &symbol))
-        return;
     for (size_t i = 0; i < p->count; i++) {
         struct decimal value;
         if (!decimal_of(p->values[i].sum, DIGITS, &value))
@@ -300,7 +315,7 @@ static void write_kernel(const struct pending *p, int64_t shift, uint32_t device
                                   .value = value.mantissa,
                                   .exponent = value.exponent,
                                   .scope = CELL_NULL,
-                                  .kernel = s->ops->name(s, symbol.name),
+                                  .kernel = s->ops->name(s, name),
                                   .ordinal = (int64_t)me.written,
                                   .correlation = (uint32_t)p->internal};
         s->ops->row(s, RECORD_counter, &row);
@@ -308,23 +323,45 @@ static void write_kernel(const struct pending *p, int64_t shift, uint32_t device
     me.written++;
 }
 
+/* A kernel is written whole or not at all. */
+static void finish_kernel(size_t at, int64_t shift, uint32_t (*device)(int agent))
+{
+    const struct pending *p = &me.pending[at];
+    struct symbol s;
+    bool named = symbols_find(p->kernel, &s) && s.name;
+    if (!named || p->agent < 0 || p->broken || !p->wanted) {
+        lose_kernel(at);
+        return;
+    }
+    if (!is_runtimes(p->kernel))
+        write_kernel(p, s.name, shift, device(p->agent));
+    end_kernel(at);
+}
+
 void counting_read(uint32_t kind, const void *record, int64_t shift, uint32_t (*device)(int agent))
 {
     struct rocp_value value;
-    if (!me.to)
+    struct pending *p = me.to ? pending_of(dispatch_of(kind, record)) : NULL;
+    if (!p)
         return;
-    struct pending *p = pending_of(dispatch_of(kind, record));
     if (kind == ROCP_COUNTED_VALUE) {
         memcpy(&value, record, sizeof value);
         add_value(p, &value);
     } else {
         take_header(p, record);
     }
-    if (!p->wanted || p->got < p->wanted)
-        return;
-    write_kernel(p, shift, p->agent >= 0 ? device(p->agent) : 0);
-    atomic_fetch_add_explicit(&me.ended, 1, memory_order_relaxed);
-    drop((size_t)(p - me.pending));
+    if (p->headed && p->got >= p->wanted)
+        finish_kernel((size_t)(p - me.pending), shift, device);
+}
+
+/* Kernels that were picked, and of which too little has come. */
+static void lose_rest(void)
+{
+    while (me.pending_count)
+        lose_kernel(me.pending_count - 1);
+    uint64_t began = atomic_load_explicit(&me.began, memory_order_relaxed);
+    uint64_t ended = atomic_exchange_explicit(&me.ended, began, memory_order_relaxed);
+    me.lost += began > ended ? began - ended : 0;
 }
 
 bool counting_waits(void)
@@ -347,7 +384,7 @@ void counting_report(struct sink *s, const struct trace_config *c)
         atomic_store_explicit(&me.windows, c->windows, memory_order_relaxed);
         me.to = s;
         me.pending_count = 0;
-        me.written = me.lost = 0;
+        me.written = me.lost = me.given_up = 0;
         me.passed_told = false;
         memset(me.told, 0, sizeof me.told);
     }
@@ -394,10 +431,8 @@ void counting_tell(uint32_t (*device)(int agent), bool all)
             tell_choice(i, device(i));
         me.told[i] = true;
     }
-    if (all) {
-        me.lost += me.pending_count;
-        me.pending_count = 0;
-    }
+    if (all)
+        lose_rest();
     if (me.lost)
         me.to->ops->lost(me.to, LOSS_SAMPLES, me.lost);
     me.lost = 0;
