@@ -30,6 +30,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/region.h"
+#include "meta/session_lists.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -258,21 +259,13 @@ int meta_expire(struct meta *m, int64_t before, struct err *e);
 
 /* ---- the registry of sessions ------------------------------------------------------------- */
 
-struct meta_pair {
-    const char *key, *value; /* a label; or a GPU: UUID and product name */
-};
-
-struct meta_pairs {
-    const struct meta_pair *at;
-    unsigned count;
-};
-
 /* Writes what a session's header says; meta_session_grow writes what the session grows to. *s's
- * counts, gpus and labels are not read: they come from the pairs (NULL: none). A second call for
+ * counts, gpus and labels are not read: they come from the lists (NULL: none). A second call for
  * the same session fills in what is new, and the session is live again. STATE: the id belongs to
  * another session (of another host or process), or the session was deleted. */
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
-                     const struct meta_pairs *gpus, const struct meta_pairs *labels, struct err *e);
+                     const struct meta_session_gpus *gpus, const struct meta_pairs *labels,
+                     struct err *e);
 
 /* Sets a label of a session, or (value NULL) takes it away. NOENT: no such session, or no such
  * label to take away. STATE: it has META_LABELS_MAX others. INVAL: an empty name. */

@@ -18,44 +18,69 @@ static struct meta_args of_session(const char *session)
 
 /* ---- what is searched, and shown ---------------------------------------------------------- */
 
-/* The outputs of a statement's pairs: JSON, and the words for the search. */
-struct pairs {
+/* What rows become: JSON, and the words for the search. */
+struct shown {
     struct buf *json, *search;
-    bool labels; /* {"key":"value"}, else [{"uuid":…,"name":…}] */
     unsigned count;
 };
 
-static int pair_row(void *arg, const struct meta_value *cells, unsigned n)
+static int gpu_row(void *arg, const struct meta_value *cells, unsigned n)
 {
-    struct pairs *p = arg;
+    struct shown *p = arg;
+    if (n != 3)
+        return GPUFL_E_CORRUPT;
+    buf_str(p->json, p->count++ ? ",{\"uuid\":" : "{\"uuid\":");
+    buf_json(p->json, cells[0].at, cells[0].len);
+    buf_str(p->json, ",\"name\":");
+    buf_json(p->json, cells[1].at, cells[1].len);
+    if (cells[2].len) {
+        buf_str(p->json, ",\"vendor\":");
+        buf_json(p->json, cells[2].at, cells[2].len);
+    }
+    buf_char(p->json, '}');
+    for (unsigned i = 0; i < 2; i++) {
+        buf_char(p->search, '\n');
+        buf_put(p->search, cells[i].at, cells[i].len);
+    }
+    return 0;
+}
+
+static int label_row(void *arg, const struct meta_value *cells, unsigned n)
+{
+    struct shown *p = arg;
     if (n != 2)
         return GPUFL_E_CORRUPT;
     if (p->count++)
         buf_char(p->json, ',');
-    if (!p->labels)
-        buf_str(p->json, "{\"uuid\":");
     buf_json(p->json, cells[0].at, cells[0].len);
-    buf_str(p->json, p->labels ? ":" : ",\"name\":");
+    buf_char(p->json, ':');
     buf_json(p->json, cells[1].at, cells[1].len);
-    if (!p->labels)
-        buf_char(p->json, '}');
     buf_char(p->search, '\n');
     buf_put(p->search, cells[0].at, cells[0].len);
-    buf_char(p->search, p->labels ? '=' : '\n');
+    buf_char(p->search, '=');
     buf_put(p->search, cells[1].at, cells[1].len);
     return 0;
 }
 
-static int pairs_read(struct meta_tx *tx, const char *session, bool labels, struct buf *json,
-                      struct buf *search, struct err *e)
+static int labels_read(struct meta_tx *tx, const char *session, struct buf *json,
+                       struct buf *search, struct err *e)
 {
-    struct pairs p = {json, search, labels, 0};
-    const struct meta_reader reader = {pair_row, &p};
+    struct shown p = {json, search, 0};
     const struct meta_args a = of_session(session);
-    buf_char(json, labels ? '{' : '[');
-    int rc =
-        meta_run(tx, labels ? META_S_label_list : META_S_session_gpu_list, &a, &reader, NULL, e);
-    buf_char(json, labels ? '}' : ']');
+    buf_char(json, '{');
+    int rc = meta_run(tx, META_S_label_list, &a, &(struct meta_reader){label_row, &p}, NULL, e);
+    buf_char(json, '}');
+    return rc;
+}
+
+static int gpus_read(struct meta_tx *tx, const char *session, struct buf *json, struct buf *search,
+                     struct err *e)
+{
+    struct shown p = {json, search, 0};
+    const struct meta_args a = of_session(session);
+    buf_char(json, '[');
+    int rc = meta_run(tx, META_S_session_gpu_list, &a, &(struct meta_reader){gpu_row, &p}, NULL, e);
+    buf_char(json, ']');
     return rc;
 }
 
@@ -78,9 +103,9 @@ static int session_index(struct meta_tx *tx, const struct meta_session *s, struc
         buf_str(&search, words[i] ? words[i] : "");
         buf_char(&search, '\n');
     }
-    int rc = pairs_read(tx, s->id, false, &gpus, &search, e);
+    int rc = gpus_read(tx, s->id, &gpus, &search, e);
     if (rc == 0)
-        rc = pairs_read(tx, s->id, true, &labels, &search, e);
+        rc = labels_read(tx, s->id, &labels, &search, e);
     if (rc == 0 && (buf_error(&gpus) || buf_error(&labels) || buf_error(&search)))
         rc = err_set(e, GPUFL_E_FULL, "the session's labels and GPUs take too much room");
     if (rc == 0) {
@@ -97,21 +122,39 @@ static int session_index(struct meta_tx *tx, const struct meta_session *s, struc
     return rc;
 }
 
-static int pairs_put(struct meta_tx *tx, const char *session, bool labels,
-                     const struct meta_pairs *pairs, struct err *e)
+static const char *text_or_none(const char *text)
 {
-    unsigned count = pairs ? pairs->count : 0;
+    return text ? text : "";
+}
+
+static int labels_put(struct meta_tx *tx, const char *session, const struct meta_pairs *labels,
+                      struct err *e)
+{
+    unsigned count = labels ? labels->count : 0;
     const struct meta_args clear = of_session(session);
-    int rc = count ? meta_run(tx, labels ? META_S_label_clear : META_S_session_gpu_clear, &clear,
-                              NULL, NULL, e)
-                   : 0;
+    int rc = count ? meta_run(tx, META_S_label_clear, &clear, NULL, NULL, e) : 0;
     for (unsigned i = 0; i < count && rc == 0; i++) {
         struct meta_args a = of_session(session);
-        if (!labels)
-            meta_arg_int(&a, i);
-        meta_arg_text(&a, pairs->at[i].key ? pairs->at[i].key : "");
-        meta_arg_text(&a, pairs->at[i].value ? pairs->at[i].value : "");
-        rc = meta_run(tx, labels ? META_S_label_add : META_S_session_gpu_add, &a, NULL, NULL, e);
+        meta_arg_text(&a, text_or_none(labels->at[i].key));
+        meta_arg_text(&a, text_or_none(labels->at[i].value));
+        rc = meta_run(tx, META_S_label_add, &a, NULL, NULL, e);
+    }
+    return rc;
+}
+
+static int gpus_put(struct meta_tx *tx, const char *session, const struct meta_session_gpus *gpus,
+                    struct err *e)
+{
+    unsigned count = gpus ? gpus->count : 0;
+    const struct meta_args clear = of_session(session);
+    int rc = count ? meta_run(tx, META_S_session_gpu_clear, &clear, NULL, NULL, e) : 0;
+    for (unsigned i = 0; i < count && rc == 0; i++) {
+        struct meta_args a = of_session(session);
+        meta_arg_int(&a, i);
+        meta_arg_text(&a, text_or_none(gpus->at[i].uuid));
+        meta_arg_text(&a, text_or_none(gpus->at[i].name));
+        meta_arg_text(&a, text_or_none(gpus->at[i].vendor));
+        rc = meta_run(tx, META_S_session_gpu_add, &a, NULL, NULL, e);
     }
     return rc;
 }
@@ -120,8 +163,9 @@ static int pairs_put(struct meta_tx *tx, const char *session, bool labels,
 
 struct put {
     const struct meta_session *s;
-    const struct meta_pairs *gpus, *labels; /* NULL: none */
-    struct region mem;                      /* of the row that was there */
+    const struct meta_session_gpus *gpus; /* NULL: none */
+    const struct meta_pairs *labels;      /* NULL: none */
+    struct region mem;                    /* of the row that was there */
 };
 
 static void keep_text(const char **at, const char *was)
@@ -197,14 +241,14 @@ static int session_put(struct meta_tx *tx, void *arg, struct err *e)
         rc = session_add(tx, &s, e);
     else if (rc == 0 && (rc = session_same(&s, &was, e)) == 0)
         rc = session_about(tx, &s, e);
-    if (rc || (rc = pairs_put(tx, s.id, false, p->gpus, e)) ||
-        (rc = pairs_put(tx, s.id, true, p->labels, e)))
+    if (rc || (rc = gpus_put(tx, s.id, p->gpus, e)) || (rc = labels_put(tx, s.id, p->labels, e)))
         return rc;
     return session_index(tx, &s, e);
 }
 
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
-                     const struct meta_pairs *gpus, const struct meta_pairs *labels, struct err *e)
+                     const struct meta_session_gpus *gpus, const struct meta_pairs *labels,
+                     struct err *e)
 {
     if (!meta_id_ok(s->id))
         return err_set(e, GPUFL_E_INVAL,

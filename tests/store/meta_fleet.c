@@ -166,7 +166,7 @@ static void test_a_fleet(void **state)
 static void test_running(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_pair gpus[] = {{"GPU-1", "H200"}, {"GPU-2", "H200"}};
+    const struct meta_session_gpu gpus[] = {{"GPU-1", "H200", NULL}, {"GPU-2", "H200", NULL}};
     struct meta_session s = {.id = "s1", .app = "train", .host = "a", .pid = 1, .started = 5};
     struct meta_running *rows = NULL;
     struct meta_host_now host;
@@ -176,10 +176,10 @@ static void test_running(void **state)
     OK(meta_host_put(f->m, "w1", &(struct meta_host){.name = "a", .seen = 5}, &f->e));
     OK(meta_gpu_put(f->m, "w1", &(struct meta_gpu){.uuid = "GPU-1", .host = "a", .seen = 5},
                     &f->e));
-    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 2}, NULL, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_session_gpus){gpus, 2}, NULL, &f->e));
     s.id = "s2";
     s.app = "infer";
-    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 1}, NULL, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_session_gpus){gpus, 1}, NULL, &f->e));
     s.id = "s3"; /* knows no GPU yet */
     s.host = "b";
     OK(meta_session_put(f->m, "w1", &s, NULL, NULL, &f->e));

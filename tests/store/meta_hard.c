@@ -48,7 +48,8 @@ static void test_hostile_texts(void **state)
         snprintf(id, sizeof id, "h%zu", i);
         const struct meta_session put = {
             .id = id, .app = x, .host = x, .pid = 1, .account = x, .engine = x, .client = x};
-        OK(meta_session_put(f->m, "w1", &put, &(struct meta_pairs){&(struct meta_pair){x, x}, 1},
+        OK(meta_session_put(f->m, "w1", &put,
+                            &(struct meta_session_gpus){&(struct meta_session_gpu){x, x, x}, 1},
                             &(struct meta_pairs){&(struct meta_pair){x, x}, 1}, &f->e));
         OK(meta_session_get(ASK(f, "w1"), id, &s));
         assert_string_equal(s.app, x);

@@ -20,8 +20,8 @@ static void sessions_fill(struct fixture *f)
         char id[16], run[16];
         snprintf(id, sizeof id, "s%02d", i);
         snprintf(run, sizeof run, "%d", i % 4);
-        const struct meta_pair gpus[] = {{i % 2 ? "GPU-1" : "GPU-2", i % 2 ? "H200" : "A100"},
-                                         {"GPU-3", "L4"}};
+        const struct meta_session_gpu gpus[] = {
+            {i % 2 ? "GPU-1" : "GPU-2", i % 2 ? "H200" : "A100", NULL}, {"GPU-3", "L4", NULL}};
         const struct meta_pair labels[] = {{"run", run}, {"team", "Vision Ärzte"}};
         const struct meta_session s = {.id = id,
                                        .app = APPS[i % 3],
@@ -32,7 +32,7 @@ static void sessions_fill(struct fixture *f)
                                        .started = 1000 + i / 3 * 10,
                                        .received = 2000 + i,
                                        .created = 1};
-        OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, i % 10 ? 1 : 2},
+        OK(meta_session_put(f->m, "w1", &s, &(struct meta_session_gpus){gpus, i % 10 ? 1 : 2},
                             &(struct meta_pairs){labels, i % 6 ? 1 : 2}, &f->e));
         OK(meta_session_grow(f->m, "w1", id,
                              &(struct meta_growth){.records = i * 37 % 50,

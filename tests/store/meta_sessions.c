@@ -11,7 +11,9 @@
 static void test_put_and_get(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_pair gpus[] = {{"GPU-b", "NVIDIA H200"}, {"GPU-a", "NVIDIA A100"}};
+    const struct meta_session_gpu gpus[] = {{"GPU-b", "NVIDIA H200", "nvidia"},
+                                            {"GPU-a", "Instinct \"A\"", "a\"m\"d"},
+                                            {"GPU-c", "L4", ""}};
     const struct meta_pair labels[] = {{"run", "7\"x"}, {"branch", "main"}};
     const struct meta_session s = {.id = "5f0c-AB_9",
                                    .app = "train.py",
@@ -27,7 +29,7 @@ static void test_put_and_get(void **state)
                                    .created = 1700000000000000003};
     struct meta_session got;
     people_make(f);
-    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 2},
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_session_gpus){gpus, 3},
                         &(struct meta_pairs){labels, 2}, &f->e));
     OK(meta_session_get(ASK(f, "w1"), s.id, &got));
     assert_string_equal(got.app, "train.py");
@@ -39,8 +41,10 @@ static void test_put_and_get(void **state)
     assert_string_equal(got.state, "live");
     assert_true(isnan(got.busy));
     assert_int_equal(got.kernels, META_NONE); /* nobody knows yet */
-    assert_string_equal(got.gpus, "[{\"uuid\":\"GPU-b\",\"name\":\"NVIDIA H200\"},"
-                                  "{\"uuid\":\"GPU-a\",\"name\":\"NVIDIA A100\"}]");
+    assert_string_equal(
+        got.gpus, "[{\"uuid\":\"GPU-b\",\"name\":\"NVIDIA H200\",\"vendor\":\"nvidia\"},"
+                  "{\"uuid\":\"GPU-a\",\"name\":\"Instinct \\\"A\\\"\",\"vendor\":\"a\\\"m\\\"d\"},"
+                  "{\"uuid\":\"GPU-c\",\"name\":\"L4\"}]");
     assert_string_equal(got.labels, "{\"branch\":\"main\",\"run\":\"7\\\"x\"}");
     FAILS(NOENT, meta_session_get(ASK(f, "w1"), "other", &got));
 }
@@ -49,10 +53,10 @@ static void test_put_and_get(void **state)
 static void test_put_again(void **state)
 {
     struct fixture *f = *state;
-    const struct meta_pair gpus[] = {{"GPU-a", "H200"}};
+    const struct meta_session_gpu gpus[] = {{"GPU-a", "H200", NULL}};
     struct meta_session s = {.id = "s1", .app = "a", .pid = META_NONE, .started = 100}, got;
     people_make(f);
-    OK(meta_session_put(f->m, "w1", &s, &(struct meta_pairs){gpus, 1}, NULL, &f->e));
+    OK(meta_session_put(f->m, "w1", &s, &(struct meta_session_gpus){gpus, 1}, NULL, &f->e));
     s.app = "";
     s.host = "node-2";
     s.pid = 5;

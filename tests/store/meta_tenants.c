@@ -63,7 +63,8 @@ static const struct meta_rollup_query any_rollup = {.kind = "kernel", .name = "g
 
 static void everything_make(struct fixture *f, const char *w)
 {
-    const struct meta_pair gpu = {"GPU-1", "H200"}, label = {"run", "1"};
+    const struct meta_session_gpu gpu = {"GPU-1", "H200", "nvidia"};
+    const struct meta_pair label = {"run", "1"};
     const struct meta_session s = {
         .id = "s1", .app = "train", .host = "a", .pid = 1, .started = 100};
     const struct meta_session gone = {.id = "gone", .app = "train", .started = 100};
@@ -75,8 +76,8 @@ static void everything_make(struct fixture *f, const char *w)
     const struct meta_firing firing = {
         .id = "f1", .alert = "a1", .subject = "a", .started = 1, .fired = 2};
     struct meta_firing out;
-    OK(meta_session_put(f->m, w, &s, &(struct meta_pairs){&gpu, 1}, &(struct meta_pairs){&label, 1},
-                        &f->e));
+    OK(meta_session_put(f->m, w, &s, &(struct meta_session_gpus){&gpu, 1},
+                        &(struct meta_pairs){&label, 1}, &f->e));
     OK(meta_session_grow(
         f->m, w, "s1",
         &(struct meta_growth){

@@ -278,7 +278,7 @@ static int put_labels(struct registry *r, struct meta *m, const char *workspace,
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
                  struct err *e)
 {
-    struct meta_pair gpus[REGISTRY_GPUS];
+    struct meta_session_gpu gpus[REGISTRY_GPUS];
     int64_t first = r->first == INT64_MAX ? META_NONE : r->first;
     registry_forget(r); /* names of devices come right before their rows, or are kept */
     if (!m || !registry_is_due(r))
@@ -296,8 +296,9 @@ int registry_put(struct registry *r, struct meta *m, const char *workspace, cons
                              .received = now(),
                              .created = now()};
     for (unsigned i = 0; i < r->gpu_count; i++)
-        gpus[i] = (struct meta_pair){r->gpus[i].uuid, r->gpus[i].name};
-    int rc = meta_session_put(m, workspace, &s, &(struct meta_pairs){gpus, r->gpu_count}, NULL, e);
+        gpus[i] = (struct meta_session_gpu){r->gpus[i].uuid, r->gpus[i].name, r->gpus[i].vendor};
+    const struct meta_session_gpus all = {gpus, r->gpu_count};
+    int rc = meta_session_put(m, workspace, &s, &all, NULL, e);
     if (rc == 0)
         rc = put_labels(r, m, workspace, session, e);
     if (!rc) {

@@ -210,8 +210,10 @@ TEST(test_filters)
         .id = "by-host", .subject = "gpu.temperature", .above = 1, .threshold = 10, .host = "a"});
     rule((struct meta_alert){
         .id = "by-app", .subject = "gpu.temperature", .above = 1, .threshold = 10, .app = "train"});
-    OK(meta_session_put(f.m, "w", &s, &(struct meta_pairs){&(struct meta_pair){"GPU-2", "H"}, 1},
-                        NULL, &f.e));
+    OK(meta_session_put(
+        f.m, "w", &s,
+        &(struct meta_session_gpus){&(struct meta_session_gpu){"GPU-2", "H", NULL}, 1}, NULL,
+        &f.e));
     gpu("GPU-1", "a", 0, 40, S(0));
     gpu("GPU-2", "b", 0, 40, S(0));
     gpu("GPU-3", "b", 1, 40, S(0));

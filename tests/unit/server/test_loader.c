@@ -228,7 +228,7 @@ static void test_registered(void **state)
     fixture_down(&fix);
 }
 
-/* Sends one GPU, whose model others share and whose UUID has a separate name. */
+/* Sends one GPU, whose model and vendor others share and whose UUID has a separate name. */
 static void send_gpu(int64_t id, const char *header, const uint32_t *names,
                      const char *const *texts, size_t n, int64_t *offset)
 {
@@ -246,6 +246,7 @@ static void send_gpu(int64_t id, const char *header, const uint32_t *names,
     d.id = id;
     d.index = id - 1;
     d.name = 2;
+    d.vendor = 3;
     d.uuid = names[n - 1];
     encode_rows(&b, RECORD_device, (const int64_t *)&d, 1);
     struct ingest_request r = fixture_request("g", "device", *offset);
@@ -260,15 +261,15 @@ static void send_gpu(int64_t id, const char *header, const uint32_t *names,
  * a restart, and after more names than are remembered for later rows. */
 TEST(test_gpus_one_by_one)
 {
-#define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\"}"
+#define GPU(uuid) "{\"uuid\":\"" uuid "\",\"name\":\"H\",\"vendor\":\"amd\"}"
     struct region mem;
     int64_t offset = 0;
     size_t n;
     char *header = fixture_lines("g", 0, 1, true, &n);
     header[strcspn(header, "\n") + 1] = '\0';
     fixture_up(&fix, tmpdir);
-    send_gpu(1, header, (const uint32_t[]){2, 144, 400}, (const char *const[]){"H", "other", "U-1"},
-             3, &offset);
+    send_gpu(1, header, (const uint32_t[]){2, 3, 144, 400},
+             (const char *const[]){"H", "amd", "other", "U-1"}, 4, &offset);
     send_gpu(2, "", (const uint32_t[]){401}, (const char *const[]){"U-2"}, 1, &offset);
     struct meta_session row = fixture_entry("g", &mem);
     assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "]");
