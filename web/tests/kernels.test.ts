@@ -2,8 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
 import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";
+import { resourceOf, vendorOf } from "../src/pages/kernels/deep";
 import { kernelsOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
+import { kernel as text, wordsOf } from "../src/text/kernel";
 
 const kernel = (name: string, total: number | null, more: Partial<Named> = {}): Named => ({ ...together([]), id: 0, name, total, calls: 1, ...more });
 
@@ -79,5 +81,24 @@ describe("beside the times", () => {
     const shown = kernelsOf(answer).map(({ short }) => short);
     expect(shown.slice(2)).toEqual(short_names.slice(2));
     expect([shown[0]!.endsWith("BinaryFunctor]"), shown[1]!.endsWith("AUnaryFunctor]"), shown[0]!.length <= 40]).toEqual([true, true, true]);
+  });
+});
+
+describe("words of the GPU's vendor", () => {
+  it("the session's GPUs tell it; what is odd or not told is unknown", () => {
+    expect(vendorOf({ gpus: [{ uuid: "a", name: "H" }, { uuid: "b", name: "MI210", vendor: "amd" }] })).toBe("amd");
+    for (const gpus of [[], [{ uuid: "a", name: "AMD" }], null, "amd", [7]]) expect(vendorOf({ gpus })).toBe("");
+    expect(vendorOf(undefined)).toBe("");
+  });
+  it("AMD's are AMD's", () => {
+    const { facts, spills, ...plain } = wordsOf("amd");
+    const all = JSON.stringify([plain, facts("1", "2", spills("3"))]);
+    for (const other of [/\bwarps?\b/i, /SASS/, /\bSMs?\b/, /\bthreads?\b/, /\bblocks?\b/, /shared memory/]) expect(all.replace(/"[a-z_A-Z]+":/g, "")).not.toMatch(other);
+    expect([plain.columns.sass, plain.columns.offset]).toEqual(["ISA", "Offset"]);
+    expect([wordsOf("").columns.sass, wordsOf("nvidia").stalls]).toEqual(["SASS", "Why warps wait"]);
+  });
+  it("what limits is one of the four resources, with a text of its own", () => {
+    expect(["wavefronts", "vgprs", "sgprs", "lds", "workgroups", "registers"].map(resourceOf)).toEqual(["warps", "registers", "registers", "shared_mem", "blocks", "registers"]);
+    for (const limiter of ["wavefronts", "vgprs", "sgprs", "lds", "workgroups"]) expect([text.limits[limiter], text.limitsShort[limiter]]).not.toContain(undefined);
   });
 });

@@ -1,29 +1,70 @@
 // kernel.ts - texts of a kernel's page: occupancy, stalls, code.
-export const kernel = {
-  occupancy: "Occupancy",
+
+/** What is called by the words of the GPU's vendor (docs/GLOSSARY.md). */
+export interface Words {
+  occupancyText: string;
+  resources: Record<string, string>; // that limit occupancy
+  registersText: string;
+  spillsText: string;
+  allows: string;
+  occupancyUnknown: string;
+  facts: (registers: string, shared: string, local: string) => string;
+  spills: (bytes: string) => string;
+  stalls: string;
+  stallsNone: string;
+  codeNone: string;
+  columns: Record<"offset" | "sass" | "samples" | "reason" | "executed" | "threads" | "coalescing" | "conflicts", string>;
+}
+
+const nvidia: Words = {
   occupancyText: "Theoretical: resident warps of an SM, of the slots it has.",
-  occupancyLeast: (shapes: string) => `Theoretical; the least of its ${shapes} launch shapes.`,
-  limits: { warps: "warp slots", registers: "registers", shared_mem: "shared memory", blocks: "block slots" } as Record<string, string>,
-  limitsShort: { warps: "warps", registers: "regs", shared_mem: "shared", blocks: "blocks" } as Record<string, string>,
+  resources: { warps: "warp slots", registers: "registers", shared_mem: "shared memory", blocks: "block slots" },
   registersText: "of a thread, the most of its shapes",
   spillsText: "Local memory of a thread: spilled registers or arrays that are indexed.",
-  stallShare: (part: string, reason: string) => `${part} of its samples: ${reason}`,
   allows: "Blocks of an SM that each resource allows; the least decides",
-  unlimited: "no limit",
   occupancyUnknown: "Not recorded: it takes the registers and shared memory of the launch, and the limits of the GPU.",
+  facts: (registers, shared, local) => `${registers} registers a thread, ${shared} shared memory a block${local}`,
+  spills: (bytes) => `, ${bytes} local memory a thread (spills or stack)`,
+  stalls: "Why warps wait",
+  stallsNone: "No samples of this kernel. Engines PcSampling and Deep take them.",
+  codeNone: "No instructions of this kernel. Engines PcSampling, SassMetrics and Deep bring them.",
+  columns: { offset: "Offset", sass: "SASS", samples: "Samples", reason: "Most of them", executed: "Executed", threads: "Threads of a warp", coalescing: "Needed of the traffic", conflicts: "Bank conflicts" },
+};
+
+const amd: Words = {
+  occupancyText: "Theoretical: resident wavefronts of a compute unit, of the slots it has.",
+  resources: { warps: "wavefront slots", registers: "registers", shared_mem: "LDS", blocks: "workgroup slots" },
+  registersText: "of a work-item, the most of its shapes",
+  spillsText: "Scratch memory of a work-item: spilled registers or arrays that are indexed.",
+  allows: "Workgroups of a compute unit that each resource allows; the least decides",
+  occupancyUnknown: "Not known: it takes the registers and LDS of the launch, and the limits of the GPU.",
+  facts: (registers, shared, local) => `${registers} registers a work-item, ${shared} LDS a workgroup${local}`,
+  spills: (bytes) => `, ${bytes} scratch memory a work-item (spills or stack)`,
+  stalls: "Why wavefronts wait",
+  stallsNone: "No samples of this kernel: none are taken on GPUs of AMD.",
+  codeNone: "No instructions of this kernel: its code was loaded before the session, or could not be taken apart.",
+  columns: { ...nvidia.columns, sass: "ISA", threads: "Work-items of a wavefront" },
+};
+
+/** vendor: of the session's GPUs; "": not known. */
+export const wordsOf = (vendor: string): Words => (vendor === "amd" ? amd : nvidia);
+
+export const kernel = {
+  occupancy: "Occupancy",
+  occupancyLeast: (shapes: string) => `Theoretical; the least of its ${shapes} launch shapes.`,
+  /** By the names in occ_limiter (docs/format.md), which differ between the vendors. */
+  limits: { ...nvidia.resources, wavefronts: "wavefront slots", vgprs: "vector registers", sgprs: "scalar registers", lds: "LDS", workgroups: "workgroup slots" } as Record<string, string>,
+  limitsShort: { warps: "warps", registers: "regs", shared_mem: "shared", blocks: "blocks", wavefronts: "waves", vgprs: "VGPRs", sgprs: "SGPRs", lds: "LDS", workgroups: "groups" } as Record<string, string>,
+  stallShare: (part: string, reason: string) => `${part} of its samples: ${reason}`,
+  unlimited: "no limit",
   configsNone: "No launch of this kernel says how it was configured.",
   limiter: "limits",
   shape: (grid: string, block: string) => `grid ${grid}, block ${block}`,
-  facts: (registers: string, shared: string, local: string) => `${registers} registers a thread, ${shared} shared memory a block${local}`,
-  spills: (bytes: string) => `, ${bytes} local memory a thread (spills or stack)`,
   waves: (waves: string) => `${waves} waves`,
   calls: (n: string, time: string) => `${n} ${n === "1" ? "launch" : "launches"}, ${time}`,
-  stalls: "Why warps wait",
   stallsText: "Samples by reason; the dark part in cycles in which the scheduler issued nothing.",
-  stallsNone: "No samples of this kernel. Engines PcSampling and Deep take them.",
   samples: (n: string, part: string) => `${n} samples, ${part}`,
   code: "Code",
-  codeNone: "No instructions of this kernel. Engines PcSampling, SassMetrics and Deep bring them.",
   codeCut: "Instructions are kept of the functions with most samples; this one is beyond them. gpufl report --kernel shows it.",
   order: "Ways to show the code",
   ways: { hot: "Hot lines first", file: "In the file's order", ptx: "PTX" } as Record<string, string>,
@@ -34,7 +75,6 @@ export const kernel = {
   atLine: (place: string) => `Source line ${place}`,
   withoutLine: "Without the line",
   launchedHere: (time: string) => `Launched from this line: ${time} on the GPU, by the stacks of launches that have one.`,
-  columns: { offset: "Offset", sass: "SASS", samples: "Samples", reason: "Most of them", executed: "Executed", threads: "Threads of a warp", coalescing: "Needed of the traffic", conflicts: "Bank conflicts" },
   lineHead: (part: string, n: string) => `${part} of the samples, ${n} ${n === "1" ? "instruction" : "instructions"}`,
   threads: (n: string) => `${n} of 32`,
   wavefronts: (n: string) => `${n} times what is needed`,

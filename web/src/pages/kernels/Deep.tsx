@@ -6,7 +6,7 @@ import { onSession, useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { kernel as text } from "../../text/kernel";
+import { kernel as text, wordsOf, type Words } from "../../text/kernel";
 import type { SourcePlace } from "../../format/place";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
@@ -20,7 +20,7 @@ import { timesOf, together, toldOf } from "../run/run";
 import { useProfiles } from "../run/usePasses";
 import { passOf } from "../session/facts";
 import { AtLine } from "./AtLine";
-import { codeOf, configsOf, heat, hotFirst, leftOut, lineAt, ptxPath, stallsOf, type Config, type Line, type Stall } from "./deep";
+import { codeOf, configsOf, heat, hotFirst, leftOut, lineAt, ptxPath, resourceOf, stallsOf, vendorOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
 import { ProfileOfKernel } from "./Profile";
 import "./deep.css";
@@ -29,7 +29,18 @@ const SHOWN_CONFIGS = 4;
 const CONFIGS = 1000;
 const fixed = (value: number | null, digits = 1): string => (value === null ? UNKNOWN : value.toFixed(digits));
 
-function Occupancy({ config: c }: { config: Config }) {
+/** The words of the session's GPUs. */
+function useWords(session: string): Words {
+  const asked = useApi("session", { session });
+  return wordsOf(vendorOf(asked.data));
+}
+
+interface OfConfig {
+  config: Config;
+  words: Words;
+}
+
+function Occupancy({ config: c, words }: OfConfig) {
   const unknown = c.occupancy === null && c.limits.every((limit) => limit.blocks === null);
   return (
     <div className="occupancy">
@@ -38,29 +49,30 @@ function Occupancy({ config: c }: { config: Config }) {
         <Meter part={c.occupancy} warm={(c.occupancy ?? 1) < 0.5} />
         <p className="small">{text.shape(c.grid, c.block)}</p>
         <p className="small quiet">
-          {text.facts(count(c.registers), bytes(c.shared), c.local ? text.spills(bytes(c.local)) : "")}
+          {words.facts(count(c.registers), bytes(c.shared), c.local ? words.spills(bytes(c.local)) : "")}
           {c.waves !== null && `, ${text.waves(fixed(c.waves))}`}
         </p>
         <p className="small quiet" title={exact(c.total, "ns")}>
           {text.calls(count(c.calls), duration(c.total))}
         </p>
       </div>
-      {unknown ? <p className="small quiet">{text.occupancyUnknown}</p> : <Limits config={c} />}
+      {unknown ? <p className="small quiet">{words.occupancyUnknown}</p> : <Limits config={c} words={words} />}
     </div>
   );
 }
 
-function Limits({ config: c }: { config: Config }) {
+function Limits({ config: c, words }: OfConfig) {
+  const limiter = resourceOf(c.limiter);
   const top = Math.max(...c.limits.map((limit) => limit.blocks ?? 0), 1);
   return (
-    <dl className="limits small" aria-label={text.allows}>
+    <dl className="limits small" aria-label={words.allows}>
       {c.limits.map(({ resource, blocks }) => (
-        <div key={resource} className={resource === c.limiter ? "limit limit-here" : "limit"}>
-          <dt>{text.limits[resource] ?? resource}</dt>
+        <div key={resource} className={resource === limiter ? "limit limit-here" : "limit"}>
+          <dt>{(resource === limiter ? text.limits[c.limiter] : words.resources[resource]) ?? resource}</dt>
           <dd>
-            <Meter part={blocks === null ? 1 : blocks / top} warm={resource === c.limiter} />
+            <Meter part={blocks === null ? 1 : blocks / top} warm={resource === limiter} />
             <span className="number">{blocks === null ? text.unlimited : blocks}</span>
-            {resource === c.limiter && <span className="chip chip-warn">{text.limiter}</span>}
+            {resource === limiter && <span className="chip chip-warn">{text.limiter}</span>}
           </dd>
         </div>
       ))}
@@ -91,7 +103,7 @@ function Stalls({ stalls }: { stalls: Stall[] }) {
 const hot = (part: number): CSSProperties => ({ "--heat": `${Math.round(heat(part) * 55)}%` }) as CSSProperties;
 
 const WIDE = ["offset", "sass", "reason"]; // texts; the other columns are numbers
-const COLUMNS = Object.entries(text.columns);
+const COLUMNS = Object.keys(wordsOf("").columns) as (keyof Words["columns"])[];
 
 /** A line of source, and its instructions below it. */
 function LineOfCode({ line, source, all, here }: { line: Line; source: string | null; all: number; here: boolean }) {
@@ -153,7 +165,7 @@ function Ptx({ ptx }: { ptx: string }) {
 }
 
 /** What there is of the kernel's code, in one of the ways to show it. */
-function Code({ session, lines, ptx, place }: { session: string; lines: Line[] | null; ptx: string | null; place: SourcePlace | null }) {
+function Code({ session, lines, ptx, place, words }: { session: string; lines: Line[] | null; ptx: string | null; place: SourcePlace | null; words: Words }) {
   const [wanted, setWay] = useQuery("code", "hot");
   const ways = [...(lines ? ["hot", "file"] : []), ...(ptx ? ["ptx"] : [])];
   const way = ways.find((one) => one === wanted) ?? ways[0]!;
@@ -163,13 +175,13 @@ function Code({ session, lines, ptx, place }: { session: string; lines: Line[] |
         <Choices label={text.order} value={way} options={ways.map((value) => ({ value, label: text.ways[value]! }))} onChange={setWay} />
         {way === "ptx" && <span className="small quiet">{text.ptxText}</span>}
       </div>
-      {way === "ptx" ? <Ptx ptx={ptx!} /> : <Sass session={session} lines={lines!} inOrder={way === "file"} place={place} />}
+      {way === "ptx" ? <Ptx ptx={ptx!} /> : <Sass session={session} lines={lines!} inOrder={way === "file"} place={place} words={words} />}
     </>
   );
 }
 
 /** place: the line that is marked, and scrolled to where the kernel has instructions at it. */
-function Sass({ session, lines, inOrder, place }: { session: string; lines: Line[]; inOrder: boolean; place: SourcePlace | null }) {
+function Sass({ session, lines, inOrder, place, words }: { session: string; lines: Line[]; inOrder: boolean; place: SourcePlace | null; words: Words }) {
   const box = useRef<HTMLDivElement>(null);
   const here = useMemo(() => lineAt(lines, place), [lines, place]);
   const file = here?.file ?? hotFirst(lines).find((line) => line.file)?.file;
@@ -188,9 +200,9 @@ function Sass({ session, lines, inOrder, place }: { session: string; lines: Line
         <table className="sass">
           <thead>
             <tr>
-              {COLUMNS.map(([key, label]) => (
+              {COLUMNS.map((key) => (
                 <th scope="col" key={key} className={WIDE.includes(key) ? "" : "right"}>
-                  {label}
+                  {words.columns[key]}
                 </th>
               ))}
             </tr>
@@ -230,9 +242,10 @@ function useConfigs({ session, name }: OfKernel) {
 
 /** A kernel's lines and instructions alone, as where it has no records. part: the report's part `profile`. */
 export function CodeAlone({ session, part, symbol, place }: { session: string; part: unknown; symbol: string; place: SourcePlace | null }) {
+  const words = useWords(session);
   const ptx = usePtx(session, symbol);
   const lines = useMemo(() => codeOf(part, symbol), [part, symbol]);
-  return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} place={place} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}</Panel>;
+  return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} place={place} words={words} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : words.codeNone}</p>}</Panel>;
 }
 
 /** What the session's own pass counted, and what the other passes of its run did, as one. */
@@ -280,20 +293,21 @@ interface DeepProps extends OfKernel {
 }
 
 export function Deep({ session, name, symbol, short, passes, place, at }: DeepProps) {
+  const words = useWords(session);
   const { configs, failed } = useConfigs({ session, name });
   const { part, parts, owner, analysed } = useTogether(session, passes, symbol);
   const ptx = usePtx(owner, symbol);
   const stalls = useMemo(() => (part ? stallsOf(part, symbol) : []), [part, symbol]);
   const lines = useMemo(() => (part ? codeOf(part, symbol) : null), [part, symbol]);
   const why = analysed && (
-    <Panel title={text.stalls} aside={text.stallsText}>
-      <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{text.stallsNone}</p>}</div>
+    <Panel title={words.stalls} aside={text.stallsText}>
+      <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{words.stallsNone}</p>}</div>
     </Panel>
   );
   const counts = part !== undefined && <ProfileOfKernel part={part} symbol={symbol} />;
   const code = (analysed || ptx) && (
     <Panel title={text.code}>
-      {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} place={place} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : text.codeNone}</p>}
+      {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} place={place} words={words} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : words.codeNone}</p>}
     </Panel>
   );
   return (
@@ -313,11 +327,11 @@ export function Deep({ session, name, symbol, short, passes, place, at }: DeepPr
         </div>
       )}
       <div className="ways">
-        <Panel title={text.occupancy} aside={text.occupancyText}>
+        <Panel title={text.occupancy} aside={words.occupancyText}>
           <div className="panel-body stack">
             {!configs && !failed && <div className="skeleton skeleton-block" />}
             {configs?.length === 0 && <p className="quiet">{text.configsNone}</p>}
-            {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} />)}
+            {configs?.slice(0, SHOWN_CONFIGS).map((config) => <Occupancy key={config.id} config={config} words={words} />)}
           </div>
         </Panel>
         {!place && why}

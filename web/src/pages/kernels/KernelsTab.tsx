@@ -10,7 +10,7 @@ import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
-import { kernel as deep } from "../../text/kernel";
+import { kernel as deep, wordsOf, type Words } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
 import { CopyName, Name } from "../../ui/Name";
 import { Empty, Meter, ProblemView, Search, Skeleton } from "../../ui/parts";
@@ -21,6 +21,7 @@ import type { TabProps } from "../session/tabs";
 import "./deep.css";
 import { LINE } from "./AtLine";
 import { CodeAlone } from "./Deep";
+import { vendorOf } from "./deep";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, LISTED, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
@@ -67,7 +68,7 @@ const share: Col = {
 };
 
 /** What the report adds, where it is there. */
-const REPORTED: readonly Col[] = [
+const reportedColumns = (words: Words): readonly Col[] => [
   {
     id: "occupancy",
     accessorFn: (line) => figuresOf(line).occupancy,
@@ -77,7 +78,7 @@ const REPORTED: readonly Col[] = [
       const { occupancy, configs } = figuresOf(line);
       const limiter = line.kernel?.limiter ?? "";
       return (
-        <span title={[(configs ?? 0) > 1 ? deep.occupancyLeast(grouped(configs!)) : deep.occupancyText, limiter && `${deep.limits[limiter] ?? limiter} ${deep.limiter}`].filter(Boolean).join(" ")}>
+        <span title={[(configs ?? 0) > 1 ? deep.occupancyLeast(grouped(configs!)) : words.occupancyText, limiter && `${deep.limits[limiter] ?? limiter} ${deep.limiter}`].filter(Boolean).join(" ")}>
           {limiter && <span className="quiet small">{deep.limitsShort[limiter] ?? limiter}</span>} {percent(occupancy)}
           <span className="part part-short">
             <Meter part={occupancy} warm={(occupancy ?? 1) < 0.5} />
@@ -86,7 +87,7 @@ const REPORTED: readonly Col[] = [
       );
     },
   },
-  amount("registers", "90px", deep.registersText),
+  amount("registers", "90px", words.registersText),
   {
     id: "local",
     accessorFn: (line) => figuresOf(line).local,
@@ -95,7 +96,7 @@ const REPORTED: readonly Col[] = [
     cell: ({ row: { original: line } }) => {
       const { local } = figuresOf(line);
       return (
-        <span className={local ? "wrong" : undefined} title={`${exact(local, "bytes")}. ${deep.spillsText}`}>
+        <span className={local ? "wrong" : undefined} title={`${exact(local, "bytes")}. ${words.spillsText}`}>
           {local === null ? UNKNOWN : bytes(local)}
         </span>
       );
@@ -118,6 +119,7 @@ const stall: Col = {
 
 interface Doing {
   session: string;
+  words: Words;
   place: string; // the source line at which kernels are opened
   search: string;
   peek: string;
@@ -160,7 +162,7 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
   time("p90"),
   time("p99"),
   time("longest"),
-  ...(reported ? REPORTED : []),
+  ...(reported ? reportedColumns(doing.words) : []),
   ...(stalls ? [stall] : []),
   amount("configs", "124px"),
   amount("streams", "84px"),
@@ -220,10 +222,11 @@ export function KernelsTab({ session }: TabProps) {
   // A part of the kernels says nothing of the whole.
   const whole = !search && kernels.length < LISTED;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
+  const words = wordsOf(vendorOf(session));
   const columns = useMemo(
-    () => columnsFor({ session: session.id, place, search, peek, onPeek: setPeek, onToggle: toggle }, has),
+    () => columnsFor({ session: session.id, words, place, search, peek, onPeek: setPeek, onToggle: toggle }, has),
     // eslint-disable-next-line react-hooks/exhaustive-deps
-    [session.id, place, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
+    [session.id, words, place, search, peek, setPeek, toggle, has.whole, has.reported, has.stalls],
   );
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   const sorting: SortingState = [{ id: order.by, desc: order.descending }];
