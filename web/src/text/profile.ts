@@ -1,7 +1,7 @@
 // profile.ts - texts of what engines beside Trace counted: hardware counters, instructions, samples by kernel and scope.
 export const profile = {
   counters: "Hardware counters",
-  countersText: "By scope or kernel, as the engine was asked; the driver's names of the columns are below.",
+  countersText: "By scope or kernel, as the engine was asked; the vendor's names of the columns are below.",
   ofKernel: "Of this kernel's launches, one by one.",
   figure: "Which figure of each metric",
   figures: { mean: "Mean", least: "Least", most: "Most" } as Record<string, string>,
