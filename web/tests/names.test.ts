@@ -1,8 +1,7 @@
 // Names with what was searched for, where a part of the GPU's time leads, and the longest gap of a cause.
 import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
-import { lineKey } from "../src/pages/insights/causes";
-import { findingOf } from "../src/pages/insights/causes";
+import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
 import { cutMiddle } from "../src/timeline/names";
 import { piecesOf, type Piece } from "../src/ui/found";
@@ -33,12 +32,15 @@ describe("titles of rows that have little room", () => {
 
 describe("parts of the GPU's time", () => {
   const lines = idleLinesOf({ idle: { lines: [{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 9 }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, idle_ns: 4, ended_by: true }, { cause: "late_launch", place: null, file: null, line: null, idle_ns: 5 }] } });
-  const finding = (rule: string, line: number) => ({ rule, file: "/a.py", line });
+  const finding = (line: number, ...parts: string[]) => ({ file: "/a.py", line, parts });
+  const found = (part: string, ...findings: ReturnType<typeof finding>[]) => findingOf(part, lines, findings, ({ parts }) => parts);
   it("lines without a place are left out", () => expect(lines).toEqual([{ cause: "late_launch", place: "a.py:2", file: "/a.py", line: 2, ns: 9, ended: false }, { cause: "copy", place: "a.py:2", file: "/a.py", line: 2, ns: 4, ended: true }]));
   it("one line with time of several causes has an address for each", () => expect(lines.map(lineKey)).toEqual(["at:late_launch:/a.py:2", "at:copy.ended:/a.py:2"]));
-  it("lead to the finding at their first line", () => expect(findingOf("late_launch", lines, [finding("late_launch", 1), finding("late_launch", 2)])?.line).toBe(2));
-  it("lead to no finding of another cause", () => expect(findingOf("late_launch", lines, [finding("sync_line", 2)])).toBeUndefined());
-  it("of waits in a loop the loop is told", () => expect(findingOf("host_sync", [], [finding("sync_line", 1), finding("sync_loop", 1)])?.rule).toBe("sync_loop"));
+  it("lead to the finding at their first line", () => expect(found("late_launch", finding(1, "late_launch"), finding(2, "copy", "late_launch"))?.line).toBe(2));
+  it("lead to no finding of another part", () => expect(found("late_launch", finding(2, "host_sync"), finding(2))).toBeUndefined());
+  it("without their line lead to the finding that is about them most, and of several to the first", () => expect([found("code", finding(1, "copy", "code"), finding(3, "code"), finding(4, "code"))?.line, found("code", finding(5, "code", "copy"), finding(6, "code"))?.line]).toEqual([3, 5]));
+  it("loading code, other work and other processes are parts as all others", () => expect(["code", "queued", "other_process", "back_to_back"].map((part) => found(part, finding(1, "nothing_submitted"), finding(2, part))?.line)).toEqual([2, 2, 2, 2]));
+  it("of a finding without a card belong to the one that has its time", () => expect(partsOf([{ parts: ["copy"], part_of: null }, { parts: ["copy", "host_sync"], part_of: 0 }, {}])).toEqual([["copy", "host_sync"], ["copy", "host_sync"], []]));
 });
 
 describe("the longest gap", () => {

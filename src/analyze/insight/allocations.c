@@ -63,6 +63,7 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     i->place = l->place;
     i->gives_back = wait_cost_gives_back(m, w.lead, w.ns);
     i->severity = insight_by_share(m, i->gives_back);
+    insight_of(i, IDLE_MEMORY, w.idle);
     wait_cost_put_facts(m, l, &w, i);
     if (empties_cache(m, l))
         i->next = model_words(m)->vendor == WORDS_AMD

@@ -38,6 +38,7 @@ static int add_small(const struct model *m, uint32_t place, const struct small_s
     i->place = place;
     i->gives_back = cells_whole((double)ns * sum_steps_copy_part(m));
     i->severity = insight_by_share(m, i->gives_back);
+    insight_of(i, INSIGHT_OF_COPIES, ns);
     insight_fact(i, "copies", (int64_t)count);
     insight_fact(i, host ? "host_ns" : "gpu_ns", ns);
     insight_fact_longest(m, i, s->start, s->end);
@@ -135,6 +136,7 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     i->gives_back = gain;
     insight_own(i, &where);
     i->severity = insight_by_share(m, i->gives_back);
+    insight_of(i, INSIGHT_OF_COPIES, t->time);
     insight_fact(i, "copies", (int64_t)t->count);
     insight_fact(i, "bytes", t->bytes);
     insight_fact(i, "gpu_ns", t->time);

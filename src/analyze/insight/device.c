@@ -62,6 +62,7 @@ static int add(const struct model *m, const struct held_words *w, uint32_t devic
     i->device = device;
     i->gives_back = lost(m, device, cells_share((double)count, (double)d->throttle_known));
     i->severity = hot ? INSIGHT_HIGH : insight_by_share(m, i->gives_back);
+    insight_of(i, INSIGHT_OF_KERNELS, i->gives_back);
     insight_fact(i, "device", m->devices.items[device].row.index);
     insight_fact(i, "samples", (int64_t)d->throttle_known);
     insight_fact(i, "throttled_samples", (int64_t)count);

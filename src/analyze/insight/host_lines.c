@@ -52,6 +52,7 @@ static bool is_stuck(uint32_t doing)
 static void add_did(struct host_did *d, const struct idle_line *r)
 {
     d->ns = cells_sum(d->ns, r->estimated);
+    d->by_cause[r->cause] = cells_sum(d->by_cause[r->cause], r->estimated);
     d->looks += r->looks;
     idle_longest_put(&d->longest, &r->longest, 0);
 }
@@ -133,6 +134,8 @@ static void add_spread(struct host_lines *l, const struct host_line *line, bool 
         if (!d->ns || (kept && line->activity == (enum idle_activity)a))
             continue;
         s->did.ns = cells_sum(s->did.ns, d->ns);
+        for (int c = 0; c < IDLE_CAUSES; c++)
+            s->did.by_cause[c] = cells_sum(s->did.by_cause[c], d->by_cause[c]);
         s->did.looks += d->looks;
         s->did.variance += d->variance;
         s->did.calls = cells_sum(s->did.calls, d->calls);

@@ -10,7 +10,7 @@
 
 /* Time that an activity (activity.h) has. */
 struct host_did {
-    int64_t ns;
+    int64_t ns, by_cause[IDLE_CAUSES];
     uint64_t looks;
     double variance; /* ns² at 95 % */
     int64_t calls;   /* ns of idle time in calls that were made for it, in no ns */

@@ -167,6 +167,7 @@ static int add_lines(const struct model *m, const struct host_lines *l, const ch
         i->place = line->place;
         i->gives_back = sum_idle_of_run(m, line->ns);
         i->half_width = sum_idle_of_run(m, cells_whole(sqrt(line->variance)));
+        insight_of_causes(i, line->by_cause);
         insight_fact(i, "gpu_idle_ns", line->ns);
         insight_fact(i, "samples", (int64_t)line->looks);
         insight_fact(i, "half_width_ns", cells_whole(sqrt(line->variance)));
@@ -197,6 +198,7 @@ static int add_everywhere(const struct model *m, const struct host_lines *l, enu
         return rc;
     buf_init(&text, TEXT_MAX);
     i->place = s->place;
+    insight_of_causes(i, s->did.by_cause);
     insight_fact(i, "gpu_idle_ns", s->did.ns);
     insight_fact(i, "lines", (int64_t)s->lines);
     insight_fact_longest(m, i, s->did.longest.start, s->did.longest.end);
@@ -286,6 +288,7 @@ static int add_rest(const struct model *m, const struct host_lines *l, const cha
     i->place = l->ended[c].place;
     i->ended_by = i->place != 0;
     i->gives_back = idle.time;
+    insight_of(i, (int)c, idle.all);
     insight_fact(i, "gpu_idle_ns", idle.all);
     insight_fact(i, "gaps", (int64_t)idle.gaps);
     insight_fact(i, "devices", idle.devices);

@@ -85,6 +85,17 @@ void insight_fact(struct insight *i, const char *key, int64_t value)
         i->facts[i->fact_count++] = (struct insight_fact){key, value};
 }
 
+void insight_of(struct insight *i, int part, int64_t ns)
+{
+    i->of[part] = cells_sum(i->of[part], ns);
+}
+
+void insight_of_causes(struct insight *i, const int64_t ns[IDLE_CAUSES])
+{
+    for (int c = 0; c < IDLE_CAUSES; c++)
+        insight_of(i, c, ns[c]);
+}
+
 struct insight_idle insight_idle_of(const struct model *m, enum idle_cause c)
 {
     struct idle_sum sums[IDLE_CAUSES];

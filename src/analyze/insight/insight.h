@@ -29,6 +29,14 @@ enum insight_severity {
 
 enum insight_bound { INSIGHT_MEASURED, INSIGHT_ESTIMATED };
 
+/* Parts of the GPUs' time that a finding is about: idle time by enum idle_cause, and these. */
+enum {
+    INSIGHT_OF_KERNELS = IDLE_CAUSES,
+    INSIGHT_OF_COPIES,
+    INSIGHT_OF_RANKS, /* kernels that only waited for another rank */
+    INSIGHT_PARTS
+};
+
 enum { INSIGHT_EVIDENCE = 12, INSIGHT_RULE_MOST = 64 /* findings of one rule */ };
 
 enum {
@@ -79,8 +87,9 @@ struct insight {
     bool of_rule;       /* it has the time of all findings of its rule */
     bool once;          /* its time is of the start, which a program pays once (start.h) */
     bool of_host;       /* it has the host's own time at its line */
-    unsigned band;      /* of gives_back: 0 is nothing */
-    size_t part_of;     /* index + 1 of the finding that has its time; 0: none */
+    int64_t of[INSIGHT_PARTS]; /* ns of each part of the time that it is about, of all devices */
+    unsigned band;             /* of gives_back: 0 is nothing */
+    size_t part_of;            /* index + 1 of the finding that has its time; 0: none */
     struct insight_fact facts[INSIGHT_EVIDENCE];
     unsigned fact_count;
 };
@@ -119,6 +128,11 @@ const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
 int insight_add(struct insights *to, const char *id, struct insight **at);
 int insight_say(char **to, struct buf *text); /* takes the text and empties it; frees *to */
 void insight_fact(struct insight *i, const char *key, int64_t value);
+
+/* Adds ns of a part of the time (an enum idle_cause, INSIGHT_OF_KERNELS, …) that it is about. */
+void insight_of(struct insight *i, int part, int64_t ns);
+/* … of idle time by cause. */
+void insight_of_causes(struct insight *i, const int64_t ns[IDLE_CAUSES]);
 
 /* Appends what idle time of these causes (as in idle_fork_find) is below the finding's line, and
  * takes the largest part for the first screen where that is known well enough. Nothing where the

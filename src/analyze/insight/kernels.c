@@ -129,6 +129,7 @@ static int add_occupancy(const struct model *m, const struct kernel_name *k, con
     i->gives_back = insight_of_kernel(m, k, l->waste);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "calls", (int64_t)l->calls);
+    insight_of(i, INSIGHT_OF_KERNELS, l->time);
     insight_fact(i, "gpu_ns", l->time);
     insight_fact(i, "warps", c->occ_warps);
     insight_fact(i, "max_warps", c->occ_max_warps);
@@ -205,6 +206,7 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     i->gives_back = insight_of_kernel(m, k, s->waste);
     i->severity = insight_by_share(m, i->gives_back);
     insight_fact(i, "calls", (int64_t)s->calls);
+    insight_of(i, INSIGHT_OF_KERNELS, s->time);
     insight_fact(i, "gpu_ns", s->time);
     insight_fact(i, "local_per_thread", c->local_per_thread);
     insight_fact(i, "registers", c->registers);

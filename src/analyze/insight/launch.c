@@ -126,6 +126,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     i->gives_back = cells_sum(idle, s.floor);
     bool by_lines = own(m, i, &launcher, &lines, cells_sum(slow.all, between.all));
     i->severity = insight_by_share(m, i->gives_back);
+    insight_of(i, IDLE_SLOW, slow.all);
+    insight_of(i, IDLE_BETWEEN, between.all);
     insight_fact(i, "launches", (int64_t)s.tiny);
     insight_fact(i, "all_launches", (int64_t)s.all);
     insight_fact(i, "launch_configurations", (int64_t)s.kernels);

@@ -122,6 +122,7 @@ static int add(const struct model *m, const struct library_words *w, uint32_t ki
     i->place = line.place;
     i->gives_back = ns;
     i->severity = insight_by_share(m, ns);
+    insight_of(i, INSIGHT_OF_KERNELS, f->time);
     insight_fact(i, "launches", (int64_t)f->launches);
     insight_fact(i, "gpu_ns", f->time);
     insight_fact(i, "kernels", f->names);
@@ -312,6 +313,7 @@ int insight_broken_graphs(const struct model *m, struct insights *to)
     buf_init(&text, TEXT_MAX);
     i->gives_back = slow.time;
     i->severity = insight_by_share(m, slow.time);
+    insight_of(i, IDLE_SLOW, slow.all);
     insight_fact(i, "graph_launches", (int64_t)o->graphs);
     insight_fact(i, "single_kernels", (int64_t)o->singles);
     insight_fact(i, "gpu_idle_ns", slow.all);

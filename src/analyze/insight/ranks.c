@@ -62,6 +62,7 @@ static int begin(const struct model *m, const struct lateness *l, struct buf *te
     (*i)->gives_back = l->ns;
     (*i)->severity = insight_by_share(m, l->ns);
     insight_fact(*i, "rank", m->ranks.items[l->rank->rank].number);
+    insight_of(*i, INSIGHT_OF_RANKS, l->ns);
     insight_fact(*i, "waited_ns", l->ns);
     insight_fact(*i, "collectives", (int64_t)l->rank->collectives);
     return rc;

@@ -131,6 +131,7 @@ static int begin_finding(const struct model *m, const char *rule, const struct p
     i->next = i->rule->next;
     i->gives_back = cells_whole((double)time * share);
     i->severity = time ? insight_by_share(m, i->gives_back) : severity_of_waste(share);
+    insight_of(i, INSIGHT_OF_KERNELS, time);
     insight_fact(i, "gpu_ns", time ? time : CELL_NULL);
     insight_fact(i, "time_estimated", estimated);
     return 0;

@@ -28,6 +28,12 @@ static int64_t late(const struct model *m)
     return cells_sum(insight_idle_of(m, IDLE_LATE).time, insight_idle_of(m, IDLE_NOTHING).time);
 }
 
+static void put_late(const struct model *m, struct insight *i)
+{
+    insight_of(i, IDLE_LATE, insight_idle_of(m, IDLE_LATE).all);
+    insight_of(i, IDLE_NOTHING, insight_idle_of(m, IDLE_NOTHING).all);
+}
+
 static int64_t at_most(double ns, int64_t most)
 {
     return ns < (double)most ? cells_whole(ns) : most;
@@ -114,6 +120,7 @@ int insight_cpu_limit(const struct model *m, struct insights *to)
     buf_init(&text, TEXT_MAX);
     i->gives_back = ns;
     i->severity = insight_by_share(m, ns);
+    put_late(m, i);
     insight_fact(i, "cpu_periods", cells_whole(sum_of(m, COL_host_metric_cpu_periods)));
     insight_fact(i, "cpu_throttled", cells_whole(sum_of(m, COL_host_metric_cpu_throttled)));
     insight_fact(i, "cpu_throttled_ns", cells_whole(sum_of(m, COL_host_metric_cpu_throttled_time)));
@@ -161,6 +168,7 @@ int insight_paging(const struct model *m, struct insights *to)
     buf_init(&text, TEXT_MAX);
     i->gives_back = ns;
     i->severity = insight_by_share(m, ns);
+    put_late(m, i);
     insight_fact(i, "faults_major", cells_whole(sum_of(m, COL_host_metric_faults_major)));
     insight_fact(i, "swap_in_bytes", cells_whole(sum_of(m, COL_host_metric_swap_in)));
     insight_fact(i, "swap_out_bytes", cells_whole(sum_of(m, COL_host_metric_swap_out)));

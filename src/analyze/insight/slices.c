@@ -118,6 +118,8 @@ int insight_slices(const struct model *m, struct insights *to, bool *found)
         return rc;
     buf_init(&text, TEXT_MAX);
     i->kernel = s.kernel;
+    insight_of(i, INSIGHT_OF_KERNELS, s.ns);
+    insight_of(i, IDLE_OTHER, idle.all);
     i->next = model_kernel_words(m, s.kernel)->alone;
     i->gives_back = cells_sum(of_run, idle.time);
     i->severity = insight_by_share(m, i->gives_back);

@@ -33,6 +33,7 @@ struct staged {
     uint64_t copies, looks;
     int64_t bytes, time; /* of the copies, ns on the GPU */
     int64_t idle;        /* ns that GPUs were idle while the host was at the line */
+    int64_t late;        /* … of them in late launches */
     double variance;     /* ns² of it at 95 % */
     struct idle_longest longest;
 };
@@ -79,6 +80,8 @@ static int add_idle(const struct model *m, struct staged *all)
             continue;
         all[r->place].looks += r->looks;
         all[r->place].idle = cells_sum(all[r->place].idle, r->ns);
+        if (r->cause == IDLE_LATE)
+            all[r->place].late = cells_sum(all[r->place].late, r->ns);
         idle_longest_put(&all[r->place].longest, &r->longest, 0);
         if (r->half_width != CELL_NULL)
             all[r->place].variance += (double)r->half_width * (double)r->half_width;
@@ -112,6 +115,9 @@ static int add(const struct model *m, uint32_t place, const struct staged *s, do
     buf_init(&text, TEXT_MAX);
     i->place = place;
     i->of_host = true;
+    insight_of(i, IDLE_LATE, s->late);
+    insight_of(i, IDLE_NOTHING, s->idle - s->late);
+    insight_of(i, INSIGHT_OF_COPIES, s->time);
     i->gives_back = cells_sum(sum_idle_of_run(m, s->idle), copies);
     i->half_width = sum_idle_of_run(m, cells_whole(sqrt(s->variance)));
     i->severity = insight_by_share(m, i->gives_back);

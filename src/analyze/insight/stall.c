@@ -213,6 +213,7 @@ static int add_finding(const struct model *m, const struct owner *o, const struc
     profile_place(m, i, o->entries->function, line);
     i->scope = o->entries->function ? 0 : o->entries->owner;
     int64_t time = time_of(m, o, &estimated);
+    insight_of(i, INSIGHT_OF_KERNELS, time);
     i->next = s->next;
     i->gives_back = cells_whole((double)time * cells_share(lost, (double)o->all));
     i->severity = insight_by_share(m, i->gives_back);

@@ -24,6 +24,7 @@ struct state {
 struct sum {
     uint64_t samples;
     int64_t ns, all; /* all: of the idle time, by samples or not */
+    int64_t by_cause[IDLE_CAUSES];
     struct idle_longest longest;
 };
 
@@ -38,6 +39,7 @@ static struct sum sum_up(const struct model *m, const struct state *s)
         if (!s->is(l->doing))
             continue;
         sum.ns = cells_sum(sum.ns, l->estimated);
+        sum.by_cause[l->cause] = cells_sum(sum.by_cause[l->cause], l->estimated);
         sum.samples += l->looks;
         idle_longest_put(&sum.longest, &l->longest, 0);
     }
@@ -151,6 +153,7 @@ static int add(const struct model *m, const struct state *state, struct insights
     i->gives_back = of_run;
     i->severity = insight_by_share(m, of_run);
     i->next = state->next;
+    insight_of_causes(i, s.by_cause);
     insight_fact(i, "gpu_idle_ns", s.ns);
     insight_fact(i, "samples", (int64_t)s.samples);
     insight_fact_longest(m, i, s.longest.start, s.longest.end);

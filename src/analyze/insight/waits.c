@@ -51,10 +51,12 @@ static bool slow_waited(const struct wait_line *l)
     return calls >= INSIGHT_slow_calls || longest;
 }
 
+/* Calls that wait for the GPU. */
+static const enum wait_call waits[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT, WAIT_COPY,
+                                       WAIT_FILL,  WAIT_FREE,   WAIT_OTHER};
+
 static struct wait_cost waiting(const struct model *m, const struct wait_line *l)
 {
-    static const enum wait_call waits[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT, WAIT_COPY,
-                                           WAIT_FILL,  WAIT_FREE,   WAIT_OTHER};
     struct wait_cost w = {.most = waits[0]};
     int64_t blocked = sum_wait_lines_blocked(m, l), most = -1;
     bool slow = slow_waited(l);
@@ -132,6 +134,15 @@ int64_t insight_reads(const struct model *m, const struct wait_line *l)
     return worth ? ns : 0;
 }
 
+/* Adds the idle time because of a line's waits: the cause is the call's. */
+static void put_parts(const struct wait_line *l, struct insight *i)
+{
+    static const enum idle_cause causes[WAIT_CALLS] = {
+        [WAIT_COPY] = IDLE_COPY, [WAIT_FILL] = IDLE_COPY, [WAIT_FREE] = IDLE_MEMORY};
+    for (size_t w = 0; w < sizeof waits / sizeof *waits; w++)
+        insight_of(i, (int)causes[waits[w]], l->idle_in[waits[w]]);
+}
+
 /* What dropping the waits gives back, from a careful replay to a hopeful one. Values that are read
  * one by one are read in one copy then, which takes next to no time. */
 static void put_gain(const struct model *m, const struct wait_line *l, const struct wait_cost *w,
@@ -139,6 +150,7 @@ static void put_gain(const struct model *m, const struct wait_line *l, const str
 {
     i->gives_back = cells_sum(wait_cost_gives_back(m, w->lead, w->ns), insight_reads(m, l));
     i->least = w->least == CELL_NULL ? CELL_NULL : wait_cost_gives_back(m, w->least, w->ns);
+    put_parts(l, i);
 }
 
 /* "The small copies that it waits for took 26 ms of the GPU's time: one copy …" */

@@ -2,6 +2,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/insight/insight.h"
 #include "analyze/report/json.h"
+#include "analyze/report/time.h"
 
 #include <string.h>
 
@@ -37,6 +38,27 @@ void json_code_place(const struct model *m, struct json_out *j, const struct ins
     buf_fini(&text);
 }
 
+/* The parts of the time that a finding is about, most first. */
+static void put_parts(struct json_out *j, const struct insight *i)
+{
+    static const int others[] = {TIME_KERNELS, TIME_COPIES, TIME_RANKS};
+    bool done[INSIGHT_PARTS] = {false};
+    json_out_array(j, "parts");
+    for (;;) {
+        int most = -1;
+        for (int p = 0; p < INSIGHT_PARTS; p++)
+            if (!done[p] && i->of[p] > 0 && (most < 0 || i->of[p] > i->of[most]))
+                most = p;
+        if (most < 0)
+            break;
+        done[most] = true;
+        json_out_text(
+            j, NULL,
+            time_part_key(most < IDLE_CAUSES ? TIME_IDLE + most : others[most - IDLE_CAUSES]));
+    }
+    json_out_close_array(j);
+}
+
 static void put_insight(const struct report *r, struct json_out *j, const struct insight *i)
 {
     const struct model *m = &r->model;
@@ -56,6 +78,7 @@ static void put_insight(const struct report *r, struct json_out *j, const struct
     json_out_int(j, "half_width_ns", i->half_width);
     json_out_int(j, "part_of", i->part_of ? (int64_t)i->part_of - 1 : CELL_NULL);
     json_out_bool(j, "ended_by", i->ended_by);
+    put_parts(j, i);
     if (i->file)
         json_code_place(m, j, i);
     else

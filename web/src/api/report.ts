@@ -56,6 +56,7 @@ export interface Case {
   next: string;
   evidence: Record<string, number | null>;
   part_of?: number | null; // the finding that has this one's line and time; null: a card of its own
+  parts?: string[]; // of the GPUs' time (TimePart.part) that it is about, most first; an older report does not tell
 }
 
 /** What to change first, or that there is nothing to win. */

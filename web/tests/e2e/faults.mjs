@@ -1,5 +1,5 @@
 // faults.mjs - small things that a day with the page showed to be wrong: each has its check here.
-//   node tests/e2e/faults.mjs BIN DATA OUT TRAINED
+//   node tests/e2e/faults.mjs BIN DATA OUT TRAINED SHARED
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { lettersIn, sheetsOf } from "./pdf.mjs";
-import { bar, folded, lines, names, shares, small } from "./steps_answer.mjs";
+import { bar, folded, lines, names, opened, shares, small } from "./steps_answer.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, complete, header, lineOf, REAL, send, session, simulate } from "./sessions.mjs";
 
-const [bin, data, out, trained] = process.argv.slice(2);
+const [bin, data, out, trained, sharing] = process.argv.slice(2);
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const { check } = t;
@@ -349,7 +349,7 @@ async function local() {
   }
 }
 
-const answer = Object.fromEntries(Object.entries({ bar, shares, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
+const answer = Object.fromEntries(Object.entries({ bar, opened, shares, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
 const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
@@ -360,10 +360,11 @@ try {
   simulate(bin, ["--kernels", "20000", "--engine", "Deep", "--plant", "stall,divergence", "--name", "deep"], (folder) => server.upload(key, folder));
   server.upload(key, data);
   server.upload(key, trained);
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 9);
+  server.upload(key, sharing);
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 10);
   const { rows } = await ask(page, "sessions");
-  const [deep, hf, id] = ["deep", "hf_train", "train_loop"].map((app) => rows.find((row) => row.app === app).id);
-  await t.walk(page, steps, deep, { hf, id });
+  const [deep, hf, id, shared] = ["deep", "hf_train", "train_loop", "shared_gpu"].map((app) => rows.find((row) => row.app === app).id);
+  await t.walk(page, steps, deep, { hf, id, shared });
 } finally {
   await browser.close();
   await server.stop();

@@ -54,6 +54,32 @@ export async function bar({ page, t, origin, hf }) {
   await t.shots(page, "answer-gap");
 }
 
+/** Each part of the bar leads to the card that is about it, and to none where no finding is. */
+export async function opened({ page, t, origin, hf, shared }) {
+  let buttons = 0;
+  for (const session of [hf, shared]) {
+    const { time } = await ask(page, `sessions/${session}/summary`);
+    const { insights } = await ask(page, `sessions/${session}/insights`);
+    const cardOf = (at) => insights[at].part_of ?? at;
+    for (const { part, permille } of time.parts) {
+      if (permille === 0) continue; // has no place in the bar
+      const cards = new Set(insights.flatMap(({ parts }, at) => (parts.includes(part) ? [insights[cardOf(at)].title] : [])));
+      await page.goto(`${origin}/sessions/${session}/insights?part=${part}`);
+      await page.locator(".time-part").waitFor();
+      const button = page.locator(".time-part").getByRole("button", { name: "Its finding" });
+      t.check((await button.count()) === (cards.size > 0 ? 1 : 0), `parts: ${part} has ${await button.count()} buttons, and the findings ${[...cards]}`);
+      if (cards.size === 0) continue;
+      await button.click();
+      const title = () => document.activeElement.querySelector("h3")?.innerText ?? "";
+      await until(page, () => document.activeElement.matches(".finding"));
+      const shown = (await page.evaluate(title)).replaceAll("\u202f", " ");
+      t.check([...cards].some((wanted) => wanted === shown), `parts: ${part} leads to "${shown}", not to one of ${[...cards]}`);
+      buttons++;
+    }
+  }
+  t.check(buttons > 6, `parts: ${buttons} lead to a finding`);
+}
+
 /** No line is told of more idle time than is its own: beside each line of a part stands the line's own time of that cause, and
  * the line's window says the same. Where a finding names a line, its window says no more than all idle time at that line. */
 export async function shares({ page, t, origin, hf }) {

@@ -427,6 +427,7 @@ TEST(test_shared)
         assert_null(finder_find("late_launch", ""));
         const struct insight *i = finder_find("idle_cause", "");
         assert_string_equal(i->title, "Another process on the GPU");
+        assert_int_equal(i->of[IDLE_OTHER], finder_fact(i, "gpu_idle_ns"));
         assert_int_equal(!strstr(i->text, "probably another process"), timed);
         assert_non_null(strstr(i->next, timed ? "(CUDA_" : "(HIP_"));
         finder_only("idle_cause", "");
@@ -478,6 +479,7 @@ TEST(test_slices)
     assert_non_null(i);
     assert_string_equal(i->title, "Another process on the GPU");
     assert_int_equal(finder_fact(i, "interrupted_launches"), 40);
+    assert_true(i->of[INSIGHT_OF_KERNELS] > i->of[IDLE_OTHER]);
     int64_t truth = 40 * (2730000ll - 193000);
     assert_in_range(i->gives_back, truth - truth / 50, truth + truth / 50);
     assert_in_range(finder_fact(i, "interrupted_ns"), truth - truth / 50, truth + truth / 50);

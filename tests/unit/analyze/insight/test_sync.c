@@ -32,6 +32,8 @@ TEST(test_sync_loop)
     assert_int_equal(finder_fact(i, "launches_between_median"), 4);
     assert_int_equal(finder_fact(i, "calls"), 50);
     assert_int_equal(i->gives_back, 49 * 310000);
+    assert_int_equal(i->of[IDLE_SYNC], finder_fact(i, "gpu_idle_ns"));
+    assert_int_equal(i->of[IDLE_COPY] + i->of[IDLE_MEMORY], 0);
     finder_only("sync_loop", "sync_line");
     finder_end();
 }

@@ -379,6 +379,8 @@ TEST(test_loads)
     const struct insight *i = finder_find("idle_cause", "");
     assert_non_null(i);
     assert_string_equal(i->title, "Loading code");
+    assert_int_equal(i->of[IDLE_CODE], finder_fact(i, "gpu_idle_ns"));
+    assert_int_equal(i->of[IDLE_NOTHING] + i->of[IDLE_LATE], 0);
     assert_non_null(strstr(i->text, "Code was loaded or unloaded 10 times, 9 of them after the "
                                     "first 10 % of the run"));
     assert_non_null(strstr(i->next, "CUDA_MODULE_LOADING=EAGER"));

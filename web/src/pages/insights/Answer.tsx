@@ -20,13 +20,14 @@ interface Told {
   startUp: number; // ns before the steady part
   lines: readonly IdleLine[];
   findings: readonly RowFinding[];
+  about: (finding: RowFinding) => readonly string[]; // the parts that a finding is about
   onLine: (line: string) => void;
   onFinding: (finding: RowFinding) => void;
 }
 
 /** Where one part of the time leads. */
-function Part({ part, told: { session, lines, findings, startUp, onLine, onFinding } }: { part: TimePart; told: Told }) {
-  const finding = findingOf(part.part, lines, findings);
+function Part({ part, told: { session, lines, findings, about, startUp, onLine, onFinding } }: { part: TimePart; told: Told }) {
+  const finding = findingOf(part.part, lines, findings, about);
   const whole = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
   return (
     <p className="time-part row" role="status">

@@ -14,7 +14,7 @@ import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { First } from "./Answer";
-import { lineKey } from "./causes";
+import { lineKey, partsOf } from "./causes";
 import { boundOf, inOrder, onTimeline } from "./source";
 
 /** Comes when a line is first opened. */
@@ -116,6 +116,7 @@ export function InsightsTab({ session }: TabProps) {
   const about = useApi("section_summary", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   const lines = useMemo(() => idleLinesOf(about.data), [about.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
+  const partsAt = useMemo(() => partsOf(cases), [cases]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
   // The analysis came between the two questions: what is shown is older than the session's row.
   const { again } = asked;
@@ -151,7 +152,7 @@ export function InsightsTab({ session }: TabProps) {
   };
   const idle = lines.find((one) => lineKey(one) === line);
   const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
-  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} onLine={setAt} onFinding={toFinding} />;
+  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   const card = (f: RowFinding) => {

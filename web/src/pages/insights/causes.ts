@@ -1,21 +1,7 @@
 // causes.ts - which finding and which lines a part of the GPU's time leads to.
-import type { IdleLine } from "../../api/report";
-
-/** Rules whose findings are about that cause of idle time, the better one first. */
-const RULES_OF: Record<string, readonly string[]> = {
-  host_sync: ["sync_loop", "sync_line"],
-  copy: ["pageable_copies", "sync_loop", "sync_line"],
-  copies: ["pageable_copies", "small_copies"],
-  memory: ["memory_alloc_loop", "sync_line"],
-  slow_launches: ["launch_storm"],
-  back_to_back: ["launch_storm"],
-  late_launch: ["late_launch", "cpu_limit", "paging"],
-  nothing_submitted: ["idle_cause", "cpu_limit", "paging"],
-  rank_wait: ["rank_wait"],
-};
+import type { Case, IdleLine } from "../../api/report";
 
 interface About {
-  rule: string;
   file: string;
   line: number | null;
 }
@@ -25,10 +11,21 @@ export const lineKey = ({ cause, ended, file, line }: Pick<IdleLine, "cause" | "
 
 export const linesOf = (part: string, lines: readonly IdleLine[], most: number): IdleLine[] => lines.filter(({ cause }) => cause === part).slice(0, most);
 
-/** The finding at the cause's first line, else the first one of a rule about the cause. */
-export function findingOf<T extends About>(part: string, lines: readonly IdleLine[], findings: readonly T[]): T | undefined {
-  const rules = RULES_OF[part] ?? [];
-  const mine = findings.filter(({ rule }) => rules.includes(rule)).sort((a, b) => rules.indexOf(a.rule) - rules.indexOf(b.rule));
+/** The parts of the time that each finding is about, most first; a finding with a card has those of the findings that are part of
+ * it, too. */
+export function partsOf(cases: readonly Pick<Case, "parts" | "part_of">[]): string[][] {
+  const all = cases.map(({ parts }) => [...(parts ?? [])]);
+  cases.forEach(({ part_of: whole }, at) => {
+    if (typeof whole === "number") all[whole]?.push(...all[at]!.filter((part) => !all[whole]!.includes(part)));
+  });
+  return all;
+}
+
+/** The finding that is about the part of the time: at the part's first line before others, then the one that is about the part
+ * most, then the first. about: the parts that a finding is about. */
+export function findingOf<T extends About>(part: string, lines: readonly IdleLine[], findings: readonly T[], about: (finding: T) => readonly string[]): T | undefined {
   const first = lines.find(({ cause }) => cause === part);
-  return mine.find((f) => first && f.file === first.file && f.line === first.line) ?? mine[0];
+  const elsewhere = (f: T): number => Number(!first || f.file !== first.file || f.line !== first.line);
+  const mine = findings.filter((f) => about(f).includes(part));
+  return mine.sort((a, b) => elsewhere(a) - elsewhere(b) || about(a).indexOf(part) - about(b).indexOf(part))[0];
 }
