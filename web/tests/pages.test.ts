@@ -19,7 +19,8 @@ describe("the bar", () => {
 });
 
 describe("the keys after g", () => {
-  it("go to one page each", () => expect(["f", "s", "c", "t", "a", "u", ",", "x"].map(pageOfKey)).toEqual(["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings", undefined]));
+  it("go to one page each", () => expect(["f", "s", "c", "t", "a", "u", ",", "x"].map((key) => pageOfKey(key, menu(false)))).toEqual(["fleet", "sessions", "compare", "trends", "alerts", "upload", "settings", undefined]));
+  it("of `gpufl view` go to its own pages alone", () => expect(["f", "s", "c", "t", "a", "u", ","].map((key) => pageOfKey(key, menu(true)))).toEqual([undefined, "sessions", "compare", "trends", undefined, undefined, undefined]));
   it("are no two pages' own", () => {
     const keys = ids.flatMap((id) => PAGES[id].key ?? []);
     expect(new Set(keys).size).toBe(keys.length);

@@ -2,10 +2,11 @@
 import { useEffect, useLayoutEffect, useState } from "react";
 import { useConnection } from "../api/live";
 import { MeContext } from "../api/may";
+import type { Me } from "../api/schema";
 import { useApi } from "../api/use";
 import { who } from "../api/who";
 import { Link } from "../router/Link";
-import { menu, PAGES, pageOfKey } from "../router/pages";
+import { PAGES, pageOfKey, type Entry } from "../router/pages";
 import { go, href, usePlace, type Place } from "../router/router";
 import { en } from "../text/en";
 import { Boundary } from "../ui/Boundary";
@@ -15,7 +16,7 @@ import { Empty, KeySheet, Skeleton } from "../ui/parts";
 import { toggle, useTheme } from "../ui/theme";
 import { Account } from "./account/Account";
 import { Expired } from "./account/Expired";
-import { Crumbs, MainNav } from "./Nav";
+import { Crumbs, MainNav, pagesFor } from "./Nav";
 import { Palette } from "./palette/Palette";
 import { viewFrom } from "./session/left";
 import { TABS } from "./session/tabs";
@@ -44,13 +45,13 @@ type Open = "palette" | "shortcuts" | null;
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
 
 /** The sheet of keys. */
-const keys = (): [string, string][] => {
+const keys = (pages: readonly Entry[]): [string, string][] => {
   const { before, after } = en.shortcuts;
-  return [...before, ...menu(false).flatMap(({ name, key }): [string, string][] => (key ? [[`g ${key}`, `${en.palette.go} ${name}`]] : [])), ...after];
+  return [...before, ...pages.flatMap(({ name, key }): [string, string][] => (key ? [[`g ${key}`, `${en.palette.go} ${name}`]] : [])), ...after];
 };
 
 /** Keys that work everywhere; a page's own keys are its own matter. */
-function useKeys(place: Place, open: (what: Open) => void): void {
+function useKeys(place: Place, me: Me | undefined, open: (what: Open) => void): void {
   useEffect(() => {
     let before = "";
     function press(event: KeyboardEvent) {
@@ -61,7 +62,7 @@ function useKeys(place: Place, open: (what: Open) => void): void {
       }
       if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
       const tab = TABS[Number(event.key) - 1];
-      const page = before === "g" ? pageOfKey(event.key) : undefined;
+      const page = before === "g" ? pageOfKey(event.key, pagesFor(me)) : undefined;
       if (page) go(href(page));
       else if (event.key === "?") open("shortcuts");
       else if (event.key === "t") toggle();
@@ -73,7 +74,7 @@ function useKeys(place: Place, open: (what: Open) => void): void {
     }
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
-  }, [place, open]);
+  }, [place, me, open]);
 }
 
 export function App() {
@@ -84,7 +85,7 @@ export function App() {
   const outside = place.page !== null && PAGES[place.page].outside === true;
   const me = useApi("me", outside ? null : {});
   const stranger = me.problem?.status === 401 && !me.data && !who.link;
-  useKeys(place, setOpen);
+  useKeys(place, me.data, setOpen);
   useLayoutEffect(() => begin(place), [place]);
   useEffect(keepFocus, []);
   useEffect(copyWholeNames, []);
@@ -124,7 +125,7 @@ export function App() {
       <footer className="footer">{version.data?.version ? en.footer(version.data.version) : ""}</footer>
       <Expired />
       {open === "palette" && <Palette place={place} me={me.data} onClose={() => setOpen(null)} onShortcuts={() => setOpen("shortcuts")} />}
-      {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={keys()} onClose={() => setOpen(null)} />}
+      {open === "shortcuts" && <KeySheet title={en.shortcuts.title} rows={keys(pagesFor(me.data))} onClose={() => setOpen(null)} />}
     </MeContext.Provider>
   );
 }

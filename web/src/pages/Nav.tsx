@@ -7,7 +7,7 @@ import { href, type Place } from "../router/router";
 import { en } from "../text/en";
 import { useCurrent } from "../ui/current";
 
-/** The pages in the bar, and among the commands. */
+/** The pages in the bar, among the commands, and those that keys go to. */
 export const pagesFor = (me: Me | undefined): readonly Entry[] => menu(me?.view ?? false);
 
 /** me: undefined as long as nobody has answered; what is likely stands then already. */

@@ -50,8 +50,8 @@ export const menu = (view: boolean): Entry[] =>
     return row.menu && (!view || row.view) ? [{ page, name: row.menu, key: row.key }] : [];
   });
 
-/** The page that a letter after "g" goes to. */
-export const pageOfKey = (key: string): PageId | undefined => IDS.find((page) => PAGES[page].key === key);
+/** The page that a letter after "g" goes to, of those that there are. */
+export const pageOfKey = (key: string, pages: readonly Entry[]): PageId | undefined => pages.find((entry) => entry.key === key)?.page;
 
 const segments = (path: string): string[] => path.split("/").filter(Boolean);
 

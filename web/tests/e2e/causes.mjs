@@ -208,6 +208,21 @@ async function wire(session) {
   }
 }
 
+/** Neither the sheet of keys nor a key leads to a page that `gpufl view` has not. */
+async function onlyItsPages(page) {
+  await page.keyboard.press("?");
+  const sheet = await page.getByRole("dialog").innerText();
+  check(/Compare/.test(sheet) && !/Alerts|Settings|Fleet|Upload/.test(sheet), `view: the sheet of keys: ${sheet.replaceAll("\n", " ")}`);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  const before = page.url();
+  for (const key of ["a", "u", ",", "f"]) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+  }
+  check(page.url() === before, `view: keys lead to ${page.url()}`);
+}
+
 /** `gpufl view`: one session is opened, several are listed; nothing else is there. */
 async function view(folder, then) {
   const cache = mkdtempSync(path.join(tmpdir(), "gpufl-cache-"));
@@ -219,6 +234,7 @@ async function view(folder, then) {
     const page = await visitor(own);
     await page.goto(link);
     await then(page);
+    await onlyItsPages(page);
     const pages = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts();
     check(pages.join() === "Sessions,Compare,Trends,SQL", `view: pages ${pages}`);
     await own.close();
@@ -242,6 +258,9 @@ async function views(session) {
     await view(folder, async (page) => {
       await page.waitForURL("**/sessions");
       await page.getByRole("link", { name: "second" }).waitFor();
+      const started = (await ask(page, "sessions")).rows.map((row) => [row.app, Number(row.started)]).sort(([, a], [, b]) => b - a);
+      const listed = await page.locator("main tbody tr a").evaluateAll((all, apps) => all.map((a) => a.innerText.trim()).filter((name) => apps.includes(name)), started.map(([app]) => app));
+      check(listed.join() === started.map(([app]) => app).join() && listed.length === 2, `view: the newest comes first: ${listed}, started ${JSON.stringify(started)}`);
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
