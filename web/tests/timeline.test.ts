@@ -13,7 +13,7 @@ import { wheelPx } from "../src/timeline/input";
 import { extent, inOrder, KIND, laneOf, tracksOf, type Lane, type Track } from "../src/timeline/lanes";
 import { Lines } from "../src/timeline/lines";
 import { looksOf, stateOf, type SampleRow } from "../src/timeline/looks";
-import { byLine, stacksOfWaits } from "../src/timeline/rangeRows";
+import { byLine, csvOf, stacksOfWaits, type RangeRow } from "../src/timeline/rangeRows";
 import { layOut, rowAt, rowsWithin } from "../src/timeline/layout";
 import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShift, sums, topFor } from "../src/timeline/lod";
 import { MetricPieces } from "../src/timeline/metricPieces";
@@ -523,4 +523,11 @@ describe("metrics of a short view", () => {
     expect([metrics.changes({ from: 0, to: 99 }), metrics.hides(source("power")), metrics.hides(source("x", 3))]).toEqual([true, true, false]);
     expect([metrics.changes({ from: 0, to: 50 }), metrics.changes({ from: 0, to: 100 }), metrics.hides(source("power"))]).toEqual([false, true, false]);
   });
+});
+
+describe("rows of a range as CSV", () => {
+  const row = (full: string): RangeRow => ({ key: full, name: "x", full, page: null, calls: 2, total: 10, longest: null });
+  it("have a head, whole names, and nothing for what is not told", () => expect(csvOf([row("a"), { ...row("b"), calls: 0, longest: 7 }])).toBe("name,calls,total_ns,mean_ns,longest_ns\na,2,10,5,\nb,0,10,,7\n"));
+  it("keep quotes and commas within a cell", () => expect(csvOf([row('f<"a", 2>')]).split("\n")[1]).toBe('"f<""a"", 2>",2,10,5,'));
+  it("are no formulas", () => expect(["=1+1", "+1", "-1", "@x", "\t=1", '=a,"b"'].map((name) => csvOf([row(name)]).split("\n")[1])).toEqual(["'=1+1,2,10,5,", "'+1,2,10,5,", "'-1,2,10,5,", "'@x,2,10,5,", "'\t=1,2,10,5,", `"'=a,""b""",2,10,5,`]));
 });

@@ -81,6 +81,8 @@ export const timelineText = {
   rangeColumns: { name: "Name", total: "Time", share: "Share", calls: "Calls", mean: "Mean", longest: "Longest" },
   copyOf: (kind: string, from: string, to: string) => `${kind}, ${from} to ${to}`,
   copyCsv: "Copy as CSV",
+  only: "These kernels only",
+  onlyText: "Draws all others pale; the search goes from one launch of this kernel to the next",
   nothing: "Click an event for its exact values; drag over the time axis, or with Shift over the lanes, for a range's statistics.",
   close: "Close",
   start: "Start",

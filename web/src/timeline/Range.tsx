@@ -86,6 +86,21 @@ const number = (id: "calls" | "total" | "longest", show: (value: number | null) 
   cell: ({ row: { original } }) => <span title={exact(original[id], unit)}>{show(original[id])}</span>,
 });
 
+const FIND_MOST = 256; // letters that the server searches for
+
+/** Marks the launches of a kernel by the search; again, and it goes. */
+function Only({ row }: { row: RangeRow }) {
+  const [find, setFind] = useQuery("find");
+  const wanted = row.full.slice(0, FIND_MOST);
+  return (
+    <button type="button" className="button small" title={text.onlyText} aria-label={`${text.only}: ${row.name}`} aria-pressed={find === wanted} onClick={() => setFind(find === wanted ? "" : wanted)}>
+      {text.only}
+    </button>
+  );
+}
+
+const only: ColumnDef<RangeRow> = { id: "only", header: text.search, enableSorting: false, meta: { width: "140px" }, cell: ({ row }) => <Only row={row.original} /> };
+
 const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
   {
     id: "name",
@@ -128,7 +143,7 @@ const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
 
 function Rows({ session, rows, caption }: { session: string; rows: RangeRow[]; caption: string }) {
   const [sorting, setSorting] = useState<SortingState>([{ id: "total", desc: true }]);
-  const columns = useMemo(() => columnsFor(session, sum(rows.map((row) => row.total))), [session, rows]);
+  const columns = useMemo(() => [...columnsFor(session, sum(rows.map((row) => row.total))), ...(rows.some((row) => row.page !== null) ? [only] : [])], [session, rows]);
   return <Table caption={caption} rows={rows} columns={columns} sorting={sorting} onSort={setSorting} sortHere />;
 }
 
