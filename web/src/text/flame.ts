@@ -21,7 +21,7 @@ export const flameText = {
   scopes: "Icicle of scopes. Arrow keys go from scope to scope, Enter zooms in, Escape out.",
   hint: "Click a frame to zoom in; Escape goes back out.",
   node: (name: string, total: string, part: string) => `${name}: ${total}, ${part} of all`,
-  own: (time: string) => `${time} of its own`,
+  own: (time: string) => `${time} itself`,
   frame: "Frame",
   self: "Self",
   total: "In all",

@@ -19,7 +19,7 @@ export interface Words {
 const nvidia: Words = {
   occupancyText: "Theoretical: resident warps of an SM, of the slots it has.",
   resources: { warps: "warp slots", registers: "registers", shared_mem: "shared memory", blocks: "block slots" },
-  registersText: "of a thread, the most of its shapes",
+  registersText: "of a thread, the most of its launch configurations",
   spillsText: "Local memory of a thread: spilled registers or arrays that are indexed.",
   allows: "Blocks of an SM that each resource allows; the least decides",
   occupancyUnknown: "Not recorded: it takes the registers and shared memory of the launch, and the limits of the GPU.",
@@ -34,7 +34,7 @@ const nvidia: Words = {
 const amd: Words = {
   occupancyText: "Theoretical: resident wavefronts of a compute unit, of the slots it has.",
   resources: { warps: "wavefront slots", registers: "registers", shared_mem: "LDS", blocks: "workgroup slots" },
-  registersText: "of a work-item, the most of its shapes",
+  registersText: "of a work-item, the most of its launch configurations",
   spillsText: "Scratch memory of a work-item: spilled registers or arrays that are indexed.",
   allows: "Workgroups of a compute unit that each resource allows; the least decides",
   occupancyUnknown: "Not known: it takes the registers and LDS of the launch, and the limits of the GPU.",
@@ -51,7 +51,7 @@ export const wordsOf = (vendor: string): Words => (vendor === "amd" ? amd : nvid
 
 export const kernel = {
   occupancy: "Occupancy",
-  occupancyLeast: (shapes: string) => `Theoretical; the least of its ${shapes} launch shapes.`,
+  occupancyLeast: (configs: string) => `Theoretical; the least of its ${configs} launch configurations.`,
   /** By the names in occ_limiter (docs/format.md), which differ between the vendors. */
   limits: { ...nvidia.resources, wavefronts: "wavefront slots", vgprs: "vector registers", sgprs: "scalar registers", lds: "LDS", workgroups: "workgroup slots" } as Record<string, string>,
   limitsShort: { warps: "warps", registers: "regs", shared_mem: "shared", blocks: "blocks", wavefronts: "waves", vgprs: "VGPRs", sgprs: "SGPRs", lds: "LDS", workgroups: "groups" } as Record<string, string>,
