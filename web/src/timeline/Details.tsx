@@ -5,6 +5,7 @@ import { Link } from "../router/Link";
 import { href } from "../router/router";
 import { client } from "../api/client";
 import { count, duration, exact, grouped, percent } from "../format/format";
+import { syncs as waitText } from "../text/syncs";
 import { timelineText as text } from "../text/timeline";
 import { placeText } from "../format/place";
 import { CopyName } from "../ui/Name";
@@ -19,6 +20,7 @@ import type { Place } from "./lines";
 import type { Picked } from "./scene";
 import { LineButton, StackList } from "./Stack";
 import { useAsked } from "./use";
+import { useWaitLine, Verdict } from "./waitLine";
 
 function Fact({ label, children, title }: { label: string; children: React.ReactNode; title?: string | undefined }) {
   return (
@@ -106,6 +108,16 @@ function Away({ engine, lane, hit }: { engine: Engine; lane: Lane; hit: HitEvent
   );
 }
 
+/** Whether a loop waits at the line of a wait; nothing where the report has no such line. */
+function WaitVerdict({ session, place }: { session: string; place: Place | null }) {
+  const line = useWaitLine(session, place?.file && place.line !== null ? { file: place.file, line: place.line } : null);
+  return line ? (
+    <Fact label={waitText.columns.verdict}>
+      <Verdict line={line} />
+    </Fact>
+  ) : null;
+}
+
 const hasStack = (kind: number): boolean => kind === KIND.wait || kind === KIND.sync || kind === KIND.kernel || kind === KIND.sample || kind === KIND.launch || kind === KIND.gap || kind === KIND.state;
 const REFS: Record<number, string> = { [KIND.scope]: text.instance, [KIND.sample]: text.samples, [KIND.state]: text.samples };
 
@@ -129,6 +141,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
       <div className="tl-event">
       <dl className="tl-facts">
         {hasStack(lane.kind) && <Fact label={lane.kind === KIND.gap && ref === 1 ? text.endedBy : text.line}>{stack.data === undefined && !stack.problem ? "…" : <LineButton place={scene.lines.line(stack.data ?? 0)} />}</Fact>}
+        {lane.kind === KIND.wait && <WaitVerdict session={session} place={scene.lines.line(stack.data ?? 0)} />}
         <Times hit={hit} />
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
         {lane.kind === KIND.launch && <Away engine={engine} lane={lane} hit={hit} />}

@@ -6,6 +6,7 @@ import { timelineText as text } from "../text/timeline";
 import type { Engine } from "./engine";
 import type { Place } from "./lines";
 import { OutsideContext } from "./outside";
+import { evidenceOf, useWaitLine } from "./waitLine";
 
 export const LINE = "line"; // of the address
 
@@ -44,11 +45,12 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
   );
 }
 
-/** The source window, where the address names a line. */
+/** The source window, where the address names a line; above the text the numbers of the waits there. */
 export function SourceWindow({ engine }: { engine: Engine }) {
   const { Source } = useContext(OutsideContext);
   const [opened, setOpened] = useQuery(LINE);
   const place = placeOf(opened);
+  const waits = useWaitLine(engine.session, place);
   if (!Source || !place) return null;
-  return <Source session={engine.session} file={place.file} line={place.line} evidence={{}} onClose={() => setOpened("")} />;
+  return <Source session={engine.session} file={place.file} line={place.line} evidence={waits ? evidenceOf(waits) : {}} onClose={() => setOpened("")} />;
 }

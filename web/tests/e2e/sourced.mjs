@@ -94,9 +94,29 @@ try {
     return scene.lines.line(hit?.hit.stack ?? 0)?.place;
   }, [wait.lane, wait.start + wait.duration / 2]);
   check(labels === lineOf(wait.stack), `wait: it is labelled ${labels}, not ${lineOf(wait.stack)}`);
+  const [x, y] = await page.evaluate(([lane, at]) => {
+    const { scene, shown } = window.gpuflTimeline;
+    const index = scene.lanes.findIndex((one) => one.id === lane);
+    const row = scene.layout.rows.find((one) => scene.tracks[one.track]?.lane === index);
+    const box = document.querySelector(".tl-canvas").getBoundingClientRect();
+    const along = scene.side + ((at - scene.view.from) / (scene.view.to - scene.view.from)) * (scene.width - scene.side);
+    return [box.left + along * scene.unit, box.top + (shown.height - scene.layout.height + row.y - scene.scroll + row.height / 2) * scene.unit];
+  }, [wait.lane, wait.start + wait.duration / 2]);
+  await page.mouse.move(x, y);
+  await page.locator(".tl-tip").getByText(lineOf(wait.stack)).waitFor();
+  await page.mouse.move(0, 0);
   await shots("sourced-wait");
+  // Whether a loop waits there, as the report has it, and in the line's window the numbers of its waits.
+  const waited = (await answer("sync")).synchronization_lines.lines.find(({ place }) => place === lineOf(wait.stack));
+  const between = waited.launches_between.synchronizations.median;
+  const verdict = !waited.blocks_host ? "streams wait, not the host" : waited.calls >= 3 && between >= 3 ? `in a loop: ${between} launches between` : "no loop seen";
+  const fact = details.locator(".tl-fact", { hasText: "Verdict" });
+  await fact.waitFor();
+  check((await fact.locator("dd").innerText()) === verdict, `wait: its verdict is ${await fact.innerText()}, not ${verdict}`);
   await line.click();
-  await page.getByRole("dialog").waitFor();
+  await page.getByRole("dialog").locator(".stat").first().waitFor();
+  const stats = await page.getByRole("dialog").locator(".stat dd").evaluateAll((all) => all.map((cell) => Number(cell.title.replace(/\D/g, ""))));
+  for (const key of ["calls", "blocked_ns", "gpu_idle_ns", "longest_ns"]) check(stats.includes(waited[key]), `wait: ${key} ${waited[key]} of its line stands in the window: ${stats}`);
   check(query("line")?.endsWith(lineOf(wait.stack).replace("hf_train.py", "hf_train.py")) === true, `wait: the opened line is in the address: ${query("line")}`);
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => !new URLSearchParams(location.search).has("line"));
@@ -172,11 +192,14 @@ try {
     return new Uint32Array(px.buffer).reduce((sum, value) => Math.imul(sum, 31) + value, 7);
   });
   await open("");
-  const plain = await colours();
-  await page.getByLabel("Colour by").selectOption("line");
-  await page.waitForFunction(() => window.gpuflTimeline.scene.tint === "line" && new URLSearchParams(location.search).get("colour") === "line");
-  await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
-  check((await colours()) !== plain, "colour by line: the picture changes");
+  const pictures = new Map([["name", await colours()]]);
+  for (const tint of ["scope", "stream", "line"]) {
+    await page.getByLabel("Colour by").selectOption(tint);
+    await page.waitForFunction((wanted) => window.gpuflTimeline.scene.tint === wanted && new URLSearchParams(location.search).get("colour") === wanted, tint);
+    await until(page, () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true)))));
+    pictures.set(tint, await colours());
+  }
+  check(new Set(pictures.values()).size === 4, `colours: each choice has a picture of its own: ${JSON.stringify([...pictures])}`);
   await shots("sourced-lines");
 
   // A range: lines that wait as the server has them, and their flame.
@@ -190,6 +213,28 @@ try {
   await details.locator(".tbody .tr, tbody tr, [role=row]").nth(1).waitFor();
   check((await details.innerText()).includes(most[0]), `range: the line that waits longest is ${most[0]}`);
   await shots("sourced-range-lines");
+
+  // The range's kernels: told apart, copied as they stand, and one of them picked out.
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
+  await details.getByRole("button", { name: /^Kernels \d/ }).click();
+  await details.locator("tbody tr").nth(1).waitFor();
+  await t.legible(page, "range: kernels");
+  const kernels = await answer(`kernels?from=${from}&to=${to}&limit=10000`);
+  await details.getByRole("button", { name: "Copy as CSV" }).click();
+  await details.getByRole("button", { name: "Copied" }).waitFor();
+  const csv = (await page.evaluate(() => navigator.clipboard.readText())).trimEnd().split("\n");
+  const total = kernels.data.total.reduce((a, b) => a + b, 0);
+  const cells = csv.slice(1).map((row) => row.match(/,(\d+),(\d+),(\d*),(\d*)$/).slice(1).map(Number));
+  check(csv[0] === "name,calls,total_ns,mean_ns,longest_ns" && cells.length === kernels.rows && cells.reduce((sum, row) => sum + row[1], 0) === total, `range: what is copied: ${csv.slice(0, 3).join(" | ")}, ${cells.length} of ${kernels.rows} rows`);
+  const one = details.locator("tbody tr").first();
+  const whole = await one.locator("[data-name]").getAttribute("data-name");
+  await one.getByRole("button", { name: /^These kernels only/ }).click();
+  await page.waitForFunction((name) => new URLSearchParams(location.search).get("find") === name, whole.slice(0, 256));
+  await page.waitForFunction(() => window.gpuflTimeline.scene.searching);
+  check((await page.getByRole("searchbox", { name: "Search events" }).inputValue()) === whole.slice(0, 256), "range: the kernel stands in the search");
+  await one.getByRole("button", { name: /^These kernels only/, pressed: true }).click();
+  await page.waitForFunction(() => !new URLSearchParams(location.search).has("find") && !window.gpuflTimeline.scene.searching);
+
   await details.getByRole("button", { name: "Flame", exact: true }).click();
   await details.locator("canvas").waitFor();
   check(query("of") === "flame", "range: the tab is in the address");

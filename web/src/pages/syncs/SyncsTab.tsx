@@ -1,11 +1,12 @@
 // SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
-import { loopLaunches, syncLines, type SyncLine } from "../../api/report";
+import { syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
-import { count, duration, exact, percent } from "../../format/format";
+import { duration, exact, percent } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { syncs as text } from "../../text/syncs";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
+import { evidenceOf, Verdict } from "../../timeline/waitLine";
 import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { longestOf } from "../insights/evidence";
@@ -16,12 +17,6 @@ import type { TabProps } from "../session/tabs";
 const SourceLine = part(() => import("../insights/SourceLine"), (m) => m.SourceLine);
 
 const head = text.columns;
-
-function Verdict({ line }: { line: SyncLine }) {
-  const launches = loopLaunches(line);
-  if (!line.blocks_host) return <span className="chip">{text.stream}</span>;
-  return launches === null ? <span className="quiet">{text.once}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
-}
 
 /** The longest one, and where it is. */
 const longest = (session: string): Column<SyncLine> => ({
@@ -42,8 +37,6 @@ const longest = (session: string): Column<SyncLine> => ({
 
 /** A line in the address. */
 const keyOf = (line: SyncLine): string => `${line.file}:${line.line}`;
-/** The numbers above the line's text, as a finding has them. */
-const evidenceOf = (line: SyncLine): Record<string, number | null> => ({ calls: line.calls, blocked_ns: line.blocked_ns, gpu_idle_ns: line.gpu_idle_ns, longest_ns: line.longest_ns, longest_start_ns: line.longest_start_ns });
 
 const columnsFor = (session: string, onLine: (line: string) => void): Column<SyncLine>[] => [
   {

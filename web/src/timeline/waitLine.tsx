@@ -1,0 +1,21 @@
+// waitLine.tsx - what the report says of the waits at a source line: whether a loop waits there, and its numbers.
+import { loopLaunches, syncLines, type SyncLine } from "../api/report";
+import { useApi } from "../api/use";
+import { count } from "../format/format";
+import type { SourcePlace } from "../format/place";
+import { syncs as text } from "../text/syncs";
+
+export function Verdict({ line }: { line: SyncLine }) {
+  const launches = loopLaunches(line);
+  if (!line.blocks_host) return <span className="chip">{text.stream}</span>;
+  return launches === null ? <span className="quiet">{text.once}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
+}
+
+/** The numbers above the line's text, as a finding has them. */
+export const evidenceOf = (line: SyncLine): Record<string, number | null> => ({ calls: line.calls, blocked_ns: line.blocked_ns, gpu_idle_ns: line.gpu_idle_ns, longest_ns: line.longest_ns, longest_start_ns: line.longest_start_ns });
+
+/** The waits at a line; undefined: no line is asked for, there are none, or nobody knows yet. */
+export function useWaitLine(session: string, place: SourcePlace | null): SyncLine | undefined {
+  const { data } = useApi("section_sync", place ? { session } : null);
+  return place && data ? syncLines(data).find(({ file, line }) => file === place.file && line === place.line) : undefined;
+}
