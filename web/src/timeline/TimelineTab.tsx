@@ -90,7 +90,7 @@ function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
 }
 
 function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
-  const show = track.source!.metric.show;
+  const { show, text: name } = track.source!.metric;
   return (
     <>
       <strong>
@@ -98,6 +98,7 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
       </strong>
       {sample.least !== sample.most && <span>{text.band(show(sample.least), show(sample.most))}</span>}
       <span className="quiet">{exactTime(sample.at)}</span>
+      {system.notes[name] && <span className="quiet">{system.notes[name]}</span>}
     </>
   );
 }

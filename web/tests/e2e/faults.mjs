@@ -275,6 +275,23 @@ async function system(page) {
   await shots(page, "system");
 }
 
+/** What NVML's number means stands at the row of the timeline, too. */
+async function sampleTip(page) {
+  await page.goto(`${origin}/sessions/faults-stacks/timeline`);
+  await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
+  const [x, y] = await page.evaluate(() => {
+    const { scene, shown } = window.gpuflTimeline;
+    const row = scene.layout.rows.find(({ track }) => scene.tracks[track]?.source?.metric.name === "gpu_util");
+    const box = document.querySelector(".tl-canvas").getBoundingClientRect();
+    return [box.left + (scene.width - 20) * scene.unit, box.top + (shown.height - scene.layout.height + row.y - scene.scroll + row.height / 2) * scene.unit];
+  });
+  await page.mouse.move(x, y);
+  const tip = page.locator(".tl-tip");
+  await tip.getByText("By NVML: the part of each sample's time").waitFor();
+  check(/\d+ %/.test(await tip.innerText()), `timeline: a sample's value: ${await tip.innerText()}`);
+  await page.mouse.move(0, 0);
+}
+
 /** By what the page tells three GPUs of one number apart: as much of the UUID as it takes. */
 const SHORT = ["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb"];
 
@@ -294,6 +311,8 @@ async function fleet(page) {
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
+  const used = page.locator("main .stat", { hasText: "by NVML: any program's kernels" });
+  check((await used.count()) === 1, "host: what NVML's number is");
   // Nobody has asked for a capture: there is the button that asks, and no panel without content.
   check((await page.getByRole("button", { name: "Record now" }).count()) === 1, "host: one button asks for a capture");
   const panels = await page.locator("main .panel").evaluateAll((all) => all.map((panel) => [panel.querySelector("h2")?.innerText ?? "", panel.querySelector("td, dd, svg, canvas") !== null]));
@@ -350,7 +369,7 @@ async function local() {
 }
 
 const answer = Object.fromEntries(Object.entries({ bar, opened, shares, folded, names, lines, small }).map(([name, step]) => [name, (page, deep, world) => step({ page, t, origin, deep, ...world })]));
-const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, fleet, kernels, local };
+const steps = { ...answer, lossy, launched, ownCode, flame, selves, strip, secret, evidence, trends, system, sampleTip, fleet, kernels, local };
 try {
   const page = await visitor(context, origin);
   await firstAccount(page, server);
