@@ -67,8 +67,10 @@ export class LanePieces {
       for (const need of needed(this.get, block, lod, inView)) then.push(this.wantOf(block, need.lod, need.index));
       if (block.rank) continue; // what the view of the whole run had stands in
       const top = sums(this.topOf(block));
+      const whole = inView.from <= bounds.from && inView.to >= bounds.to;
       const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
-      for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
+      // What shows all of it says no less than the coarsest pieces.
+      if (!whole || lod.raw || lod.m > top.m) for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
       // What comes into view next, as far as there is a session.
       const width = inView.to - inView.from;
       const wider = { from: Math.max(bounds.from, inView.from - width / 2), to: Math.min(bounds.to, inView.to + width / 2) };

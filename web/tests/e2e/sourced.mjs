@@ -68,7 +68,14 @@ try {
   const lineOf = (stack) => placeOf(told.stacks[stack]);
 
   // The whole session: what the host did beside what the GPU did.
+  const tiles = [];
+  const asked = (request) => new URL(request.url()).pathname.endsWith("/tiles") && tiles.push(new URL(request.url()).searchParams);
+  page.on("request", asked);
   await open("");
+  page.off("request", asked);
+  const spans = tiles.map((words) => ["from", "to", "lanes"].map((name) => words.get(name)).join(" "));
+  const twice = spans.filter((span, at) => spans.indexOf(span) !== at);
+  check(spans.length > 0 && twice.length === 0, `overview: of ${spans.length} requests for columns these have one range: ${twice.join(" | ")}`);
   const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.map(({ id, kind, events }) => ({ id, kind, events })));
   for (const kind of [SAMPLE, STATE, LAUNCH, GAP]) check(lanes.some((lane) => BigInt(lane.kind) === kind && lane.events > 0), `lanes of kind ${kind}`);
   const metrics = await page.evaluate(() => window.gpuflTimeline.scene.layout.rows.flatMap(({ track }) => window.gpuflTimeline.scene.tracks[track]?.source?.metric.name ?? []));
