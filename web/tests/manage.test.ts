@@ -281,6 +281,7 @@ describe("a kernel's report", () => {
     const [ldg] = hotFirst(lines)[0]!.items;
     expect([ldg!.threads, ldg!.coalescing, ldg!.conflicts]).toEqual([8, 0.25, null]);
     expect(codeOf(part, "none")).toBeNull();
+    expect(codeOf({ code: [{ symbol: "k", instructions: [] }] }, "k")).toBeNull();
   });
   it("occupancy per resource, and waves", () => {
     const columns = { config: [4, 5], name: [0, 0], device: [1, 1], grid_x: [66, 1], grid_y: [2, 1], grid_z: [1, 1], block_x: [128, 32], block_y: [1, 1], block_z: [1, 1], registers: [255, 8], shared_static: [null, 1], shared_dynamic: [null, 2], local: [0, 0], blocks: [2, null], limit_warps: [16, 1], limit_regs: [2, 1], limit_shared: [null, 1], limit_blocks: [32, 1], limiter: [1, 1], warps: [8, null], max_warps: [64, null] };

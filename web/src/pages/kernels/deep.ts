@@ -148,6 +148,7 @@ export function codeOf(part: unknown, symbol: string): Line[] | null {
     all += item.samples;
     lines.set(key, line);
   }
+  if (lines.size === 0) return null; // the function is known by name alone
   return [...lines.values()]
     .map((line) => ({ ...line, part: all ? line.samples / all : 0 }))
     .sort((a, b) => a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0));
