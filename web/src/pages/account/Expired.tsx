@@ -1,45 +1,15 @@
 // Expired.tsx - a login ended while somebody works: log in here, over the page, which stays as it is.
 import { useSyncExternalStore } from "react";
-import { client } from "../../api/client";
-import { useAct } from "../../api/use";
 import { who } from "../../api/who";
-import { en } from "../../text/en";
-import { Field } from "../../ui/forms";
-import { Dialog } from "../../ui/parts";
+import { Boundary, part } from "../../ui/Boundary";
 
-function Again() {
-  const login = useAct(async (email: string, password: string) => {
-    await client.post("login", {}, { email, password });
-    who.renewed();
-  });
-  return (
-    <Dialog title={en.expired.title} onClose={() => who.forgotten()}>
-      <form
-        className="panel-body stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const fields = new FormData(event.currentTarget);
-          void login.run(String(fields.get("email")), String(fields.get("password")));
-        }}
-      >
-        <h2>{en.expired.title}</h2>
-        <p className="quiet">{en.expired.text}</p>
-        <Field name="email" label={en.login.email} type="email" complete="username" />
-        <Field name="password" label={en.login.password} type="password" complete="current-password" />
-        {login.problem && (
-          <p className="wrong" role="alert">
-            {login.problem.message}
-          </p>
-        )}
-        <button type="submit" className="button button-main" disabled={login.busy}>
-          {en.login.submit}
-        </button>
-      </form>
-    </Dialog>
-  );
-}
+const Again = part(() => import("./Again"), (m) => m.Again);
 
 export function Expired() {
   const expired = useSyncExternalStore(who.subscribe, () => who.expired);
-  return expired ? <Again /> : null;
+  return expired ? (
+    <Boundary>
+      <Again />
+    </Boundary>
+  ) : null;
 }
