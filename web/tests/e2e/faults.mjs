@@ -177,6 +177,9 @@ async function flame(page) {
   await shots(page, "flame");
   await open(page, "/sessions/faults-stacks/kernels/10");
   const heads = await page.getByRole("region", { name: "Launches" }).locator("th").allInnerTexts();
+  const at = heads.findIndex((head) => head.startsWith("Stream"));
+  const stream = await page.getByRole("region", { name: "Launches" }).locator("tbody tr").first().locator("td").nth(at).innerText();
+  check(stream === "7", `launches: the stream goes by the driver's number: ${stream}`);
   check(heads.some((head) => head.startsWith("Stream")) && !heads.some((head) => /Graph|Thread/.test(head)), `launches: columns ${heads}`);
 }
 
@@ -302,6 +305,8 @@ async function fleet(page) {
   check(SHORT.every((short) => cards.filter((card) => card.includes(short)).length === 1), `fleet: cards ${cards.join(" | ")}`);
   check(await page.locator(".gpu-card .mono").evaluateAll((ids) => ids.every((id) => id.parentElement.scrollWidth <= id.parentElement.clientWidth)), "fleet: no UUID of a card is cut off");
   check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
+  const faded = await page.locator(".gpu-silent .meter rect.front").evaluateAll((bars) => bars.map((bar) => Number(getComputedStyle(bar).fillOpacity)));
+  check(faded.length > 0 && faded.every((opacity) => opacity < 0.6), `fleet: bars of old values are faded: ${faded}`);
   const told = await page.locator(".stats").first().innerText();
   check(!told.includes("all is well") && /not heard of/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
