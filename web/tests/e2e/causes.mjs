@@ -186,6 +186,17 @@ async function once(session) {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   const twice = asked.filter((url, at) => asked.indexOf(url) !== at);
   check(twice.length === 0 && failed.length === 0, `load: asked twice: ${twice.join(", ")}; called off: ${failed.join(", ")}`);
+  // Each other page of the session, opened by its address; but for the log's, where two panels ask for the same counts.
+  const tabs = await page.locator("nav.tabs a").evaluateAll((all) => all.map((a) => a.href).filter((href) => !href.endsWith("/raw")));
+  check(tabs.length > 6, `load: pages of the session: ${tabs}`);
+  for (const tab of tabs) {
+    await page.goto("about:blank");
+    asked.length = 0;
+    await page.goto(tab);
+    await rest(page);
+    const again = asked.filter((url, at) => asked.indexOf(url) !== at);
+    check(asked.length > 0 && again.length === 0, `load of ${tab.split("/").at(-1)}: asked twice: ${again.join(", ")}`);
+  }
   await page.close();
 }
 
