@@ -50,7 +50,8 @@ static void session_put(int i)
     snprintf(run, sizeof run, "%d", i);
     for (int g = 0; g < 2; g++)
         snprintf(uuid[g], sizeof uuid[g], "GPU-%08x-1111-2222-3333-%012x", i % 200 * 8 + g, g);
-    const struct meta_pair gpus[] = {{uuid[0], "NVIDIA H200"}, {uuid[1], "NVIDIA H200"}};
+    const struct meta_session_gpu gpus[] = {{uuid[0], "NVIDIA H200", "nvidia"},
+                                            {uuid[1], "NVIDIA H200", "nvidia"}};
     const struct meta_pair labels[] = {
         {"run", run}, {"branch", i % 2 ? "main" : "next"}, {"team", "vision"}};
     const struct meta_session s = {.id = id,
@@ -64,7 +65,7 @@ static void session_put(int i)
                                    .started = 1700000000000000000 + i * 60000000000LL,
                                    .received = 1700000000000000000 + i * 60000000000LL,
                                    .created = 1};
-    must(meta_session_put(m, "w", &s, &(struct meta_pairs){gpus, 2},
+    must(meta_session_put(m, "w", &s, &(struct meta_session_gpus){gpus, 2},
                           &(struct meta_pairs){labels, 3}, &e),
          &e);
     must(meta_session_grow(m, "w", id,
