@@ -20,7 +20,7 @@ import { timesOf, together, toldOf } from "../run/run";
 import { useProfiles } from "../run/usePasses";
 import { passOf } from "../session/facts";
 import { AtLine } from "./AtLine";
-import { codeOf, configsOf, heat, hotFirst, leftOut, lineAt, ptxPath, resourceOf, stallsOf, vendorOf, type Config, type Line, type Stall } from "./deep";
+import { codeOf, configsOf, heat, hotFirst, leftOut, lineAt, ptxPath, resourceOf, stallsOf, type Config, type Line, type Stall } from "./deep";
 import type { OfKernel } from "./Launches";
 import { ProfileOfKernel } from "./Profile";
 import "./deep.css";
@@ -28,12 +28,6 @@ import "./deep.css";
 const SHOWN_CONFIGS = 4;
 const CONFIGS = 1000;
 const fixed = (value: number | null, digits = 1): string => (value === null ? UNKNOWN : value.toFixed(digits));
-
-/** The words of the session's GPUs. */
-function useWords(session: string): Words {
-  const asked = useApi("session", { session });
-  return wordsOf(vendorOf(asked.data));
-}
 
 interface OfConfig {
   config: Config;
@@ -241,8 +235,7 @@ function useConfigs({ session, name }: OfKernel) {
 }
 
 /** A kernel's lines and instructions alone, as where it has no records. part: the report's part `profile`. */
-export function CodeAlone({ session, part, symbol, place }: { session: string; part: unknown; symbol: string; place: SourcePlace | null }) {
-  const words = useWords(session);
+export function CodeAlone({ session, part, symbol, place, words }: { session: string; part: unknown; symbol: string; place: SourcePlace | null; words: Words }) {
   const ptx = usePtx(session, symbol);
   const lines = useMemo(() => codeOf(part, symbol), [part, symbol]);
   return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} place={place} words={words} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : words.codeNone}</p>}</Panel>;
@@ -290,10 +283,10 @@ interface DeepProps extends OfKernel {
   passes: readonly RowSession[]; // of the session's run, where the command ran once each engine
   place: SourcePlace | null; // the source line that the page is opened at
   at: string; // the session that has the line
+  words: Words; // of the session's GPUs
 }
 
-export function Deep({ session, name, symbol, short, passes, place, at }: DeepProps) {
-  const words = useWords(session);
+export function Deep({ session, name, symbol, short, passes, place, at, words }: DeepProps) {
   const { configs, failed } = useConfigs({ session, name });
   const { part, parts, owner, analysed } = useTogether(session, passes, symbol);
   const ptx = usePtx(owner, symbol);

@@ -8,12 +8,14 @@ import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { wordsOf } from "../../text/kernel";
 import { CopyName, Name } from "../../ui/Name";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
 import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
 import { LINE } from "./AtLine";
 import { Deep } from "./Deep";
+import { vendorOf } from "./deep";
 import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 
@@ -83,7 +85,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
     <>
       {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}
       {!place && <Distribution {...at} />}
-      {kernel ? <Deep {...at} symbol={kernel.mangled} short={kernel.short} passes={passes.rows} place={place} at={session} /> : <Skeleton rows={8} />}
+      {kernel ? <Deep {...at} symbol={kernel.mangled} short={kernel.short} passes={passes.rows} place={place} at={session} words={wordsOf(vendorOf(passes.own))} /> : <Skeleton rows={8} />}
       {place && <Distribution {...at} />}
       <Launches {...at} />
     </>

@@ -269,7 +269,7 @@ export function KernelsTab({ session }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
-      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} />} />}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
     </div>
   );
 }

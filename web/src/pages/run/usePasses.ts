@@ -7,6 +7,7 @@ import { runOf } from "../session/facts";
 import { giftsOf, passesOf, timesOf } from "./run";
 
 export interface Passes {
+  own: RowSession | undefined; // the session itself, once known
   rows: RowSession[]; // in order; none: the command ran once
   times: RowSession | undefined; // the pass with the times
   settled: boolean;
@@ -20,7 +21,7 @@ export function usePasses(session: string): Passes {
   const asked = useApi("sessions", run ? { label: "run", label_value: run, limit: 200 } : null);
   const rows = useMemo(() => (asked.data ? passesOf(asked.data.rows, session) : NONE), [asked.data, session]);
   const settled = own.data !== undefined || own.problem !== undefined ? !run || asked.data !== undefined || asked.problem !== undefined : false;
-  return { rows, times: timesOf(rows), settled };
+  return { own: own.data, rows, times: timesOf(rows), settled };
 }
 
 /** The parts `profile` of all passes but the session's own, by session; those that failed are left out. */
