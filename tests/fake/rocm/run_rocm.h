@@ -11,7 +11,7 @@ enum { OLD = 6, NEW = 7, OLDEST = 62, PLAIN = 64 };
 void run_with(struct run *r, int rocm, const char *const variables[3], const char *const *options,
               const char *const *program);
 
-/* As run_with, with one variable. */
+/* Does what run_with does, with one variable. */
 void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
               const char *const *program);
 

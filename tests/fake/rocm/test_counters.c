@@ -31,7 +31,7 @@ static bool has_value(const struct run *r, const char *metric, const char *kerne
     return false;
 }
 
-/* So many launches on all GPUs have the value. */
+/* The value stands at this number of launches, on all GPUs together. */
 static void check_value(const struct run *r, const char *metric, const char *kernel,
                         int64_t launches, double value)
 {
@@ -99,7 +99,7 @@ TEST(other_engines_fall_back)
     }
 }
 
-/* Who asks for counters of kernels is not warned that they are recorded. */
+/* A user who asks for counters of kernels gets no warning that they are recorded. */
 TEST(kernels_asked_for)
 {
     struct run r;

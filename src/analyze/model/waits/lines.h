@@ -129,12 +129,12 @@ size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t c
 
 /* ns in which a thread was in one of the line's calls; never more than the run is long. */
 int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l);
-/* As sum_wait_lines_blocked, of all lines together. */
+/* Says of all lines together what sum_wait_lines_blocked says of one. */
 int64_t sum_wait_lines_blocked_all(const struct model *m);
 /* ns from the session's start to the first of the line's calls that are known one by one;
  * CELL_NULL: there are none. */
 int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);
-/* As sum_wait_lines_first, for the line's longest call. */
+/* Says of the line's longest call what sum_wait_lines_first says of its first. */
 int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l);
 
 /* The call most of a line's time is spent in. */
