@@ -10,7 +10,7 @@
 
 enum {
     TEXT = 256,    /* of a file, with NUL: 9 numbers */
-    UNCOUNTED = 50 /* one part in so many of a time may be time that no CPU clock counts */
+    UNCOUNTED = 50 /* one part in so many of a thread's run may be on top, not counted by a clock */
 };
 
 static bool text_copy(char out[TEXT], const char *text, size_t length)
@@ -67,10 +67,10 @@ static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 }
 
 /* A wait up to this length began as the round did. Interrupts, and a hypervisor that takes the
- * machine's core, are time on a core that no CPU clock counts. */
+ * machine's core, are time on a core that no CPU clock counts: the more, the longer the thread ran. */
 static int64_t waits_none(const struct run_track *t, const struct run_look *l)
 {
-    return l->at - l->woke + SWITCH_NS + (l->at - t->at) / UNCOUNTED;
+    return l->at - l->woke + SWITCH_NS + (l->first.run - t->run) / UNCOUNTED;
 }
 
 enum host_state state_run(struct run_track *t, const struct run_look *l)

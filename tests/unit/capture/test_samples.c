@@ -233,12 +233,26 @@ TEST(test_time_that_no_clock_counts)
 
 TEST(test_border_of_a_wait)
 {
-    enum { LONGEST = 20000 + 50000 + 5 * MS / 50 }; /* the round, waking up, 2 % uncounted */
+    enum { LONGEST = 20000 + 50000 + 96666 }; /* the round, waking up, 2 % of the run uncounted */
     struct run_track t = {.known = true, .times = 3};
     struct run_look l = look(5 * MS, 5 * MS - LONGEST, false, 0);
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     t = (struct run_track){.known = true, .times = 3};
     l = look(5 * MS, 5 * MS - LONGEST - 1, false, 0);
+    assert_int_equal(state_run(&t, &l), HOST_READY);
+}
+
+/* Of a thread that had a core half of the time, half as much can be uncounted. */
+TEST(test_border_of_a_wait_after_a_short_run)
+{
+    enum { LONGEST = 20000 + 50000 + 47647 };
+    struct run_track t = {.known = true, .times = 3};
+    struct run_look l = look(5 * MS, 5 * MS / 2 - LONGEST, false, 5 * MS / 2);
+    l.first.times = l.last.times = 4;
+    assert_int_equal(state_run(&t, &l), HOST_RUNS);
+    t = (struct run_track){.known = true, .times = 3};
+    l = look(5 * MS, 5 * MS / 2 - LONGEST - 1, false, 5 * MS / 2);
+    l.first.times = l.last.times = 4;
     assert_int_equal(state_run(&t, &l), HOST_READY);
 }
 
@@ -276,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_core_taken_by_another),
         cmocka_unit_test(test_time_that_no_clock_counts),
         cmocka_unit_test(test_border_of_a_wait),
+        cmocka_unit_test(test_border_of_a_wait_after_a_short_run),
         cmocka_unit_test(test_nothing_known_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
