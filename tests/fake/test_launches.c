@@ -1,5 +1,6 @@
 /* test_launches.c - launches captured for the line behind idle time: rows against the clock of the
  * program that launched. Whatever the machine does to the program, the bounds hold. */
+#include "capture/threads/launch_rule.h"
 #include "tests/fake/launch_log.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"
@@ -11,8 +12,9 @@ enum {
     BURST = 2000,
     AWAY_NS = 100000,
     WINDOW_NS = 500000,
-    GUARD_NS = 10000000, /* of captures in a second, from which on the limits may double */
-    SLACK_NS = 3000,     /* between a tick and the clock: knots of the curve, its mean slope */
+    GUARD_NS =
+        1000000000 / LAUNCH_MOST, /* of captures in a second: beyond, the limits may double */
+    SLACK_NS = 3000, /* between a tick and the clock: knots of the curve, its mean slope */
 };
 
 /* A call of the program, as the program saw it. */
