@@ -17,6 +17,7 @@ import unittest
 import together
 from monitored import Monitor, Session
 from patience import PATIENCE, started, until
+from programs import copied
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 FINE, FAILED, USAGE, NO_DRIVER, BUSY = range(5)
@@ -310,7 +311,7 @@ class BadInput(unittest.TestCase):
             self.assertIn("libgpufl-metrics.so", maps(m))
             self.assertEqual(m.get("/metrics")[0], 200)
         with tempfile.TemporaryDirectory() as alone:
-            m = Monitor(shutil.copy(PROGRAM, alone), FAKES)
+            m = Monitor(copied(PROGRAM, alone), FAKES)
             got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
                                  cwd=alone)
         self.assertEqual((got.returncode, got.stdout), (FAILED, ""))

@@ -15,6 +15,7 @@ import unittest
 import together
 from monitored import Monitor, Session
 from patience import PATIENCE, started, until
+from programs import copied
 
 PROGRAM, GPUFL, FAKES, SOURCE = sys.argv[1:5]
 PROMPT = "ready> "
@@ -58,7 +59,12 @@ class Terminal:
         return until(lambda: (lambda s: s if re.search(pattern, s, re.M) else None)(self.text()),
                      lambda: f"never on the screen: {pattern}\n{self.text()}")
 
+    def programs(self):
+        return children(int(self.tmux("display-message", "-p", "#{pane_pid}")))
+
     def close(self):
+        """The terminal goes last: a program that loses it while a sanitizer looks for leaks stands in that for ever."""
+        until(lambda: not [os.kill(x, signal.SIGKILL) for x in self.programs()], "a program goes on")
         self.tmux("kill-server")
 
 
@@ -184,7 +190,7 @@ class InATerminal(World):
 
     def in_terminal(self, t):
         """The gpufl that the shell of a terminal runs."""
-        (pid,) = children(int(t.tmux("display-message", "-p", "#{pane_pid}")))
+        (pid,) = t.programs()
         return pid
 
     def test_stopped_and_in_front_again(self):
@@ -341,8 +347,7 @@ class WithoutAMonitor(World):
 
     def test_no_program(self):
         with tempfile.TemporaryDirectory() as folder:
-            alone = shutil.copy(GPUFL, folder)
-            got = subprocess.run([alone, "monitor", "--once"], env=dict(self.environment, PATH=folder), capture_output=True,
+            got = subprocess.run([copied(GPUFL, folder), "monitor", "--once"], env=dict(self.environment, PATH=folder), capture_output=True,
                                  text=True, timeout=PATIENCE, check=False)
         self.assertEqual(got.returncode, 1)
         self.assertIn("gpufl-monitor is neither next to gpufl nor in PATH", got.stderr)

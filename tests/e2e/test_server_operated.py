@@ -18,6 +18,7 @@ import unittest
 
 import postgres
 from patience import PATIENCE, until
+from programs import written
 from served import Server
 
 PROGRAM, GPUFL, SOURCE = sys.argv[1:4]
@@ -252,10 +253,8 @@ class Full(unittest.TestCase):
                 break
         else:
             self.skipTest("no mount namespace here")
-        with open(program, "w", encoding="utf-8") as script:
-            script.write(f"#!/bin/sh\nexec unshare {spaces} sh -c 'mount -t tmpfs -o size={size}m none {data} && "
+        written(program, f"#!/bin/sh\nexec unshare {spaces} sh -c 'mount -t tmpfs -o size={size}m none {data} && "
                          f"exec {os.path.abspath(PROGRAM)} \"$@\"' sh \"$@\"\n")
-        os.chmod(program, 0o700)
         return program, data
 
     def test_it_says_so(self):
