@@ -202,7 +202,7 @@ async function record(page) {
   check(refused.reason.length > 10 && (await line.innerText()).includes(refused.reason), `record: why it was refused: ${await line.innerText()}`);
   await page.goto(`${origin}/hosts/${HOST}`);
   const list = page.getByRole("region", { name: "Captures that were asked for" });
-  await list.waitFor();
+  await list.locator("tbody tr").nth(1).waitFor();
   check((await list.locator("tbody tr").count()) === 2 && (await list.innerText()).includes(refused.reason), `record: the host's page: ${await list.innerText()}`);
   await picture(page, "control-host");
 
@@ -260,6 +260,7 @@ async function remove(page) {
   await holds(page, () => cached("@host") === null && cached("prod") === null, "the agent has removed it");
   await settingsPage(page, "?config=prod");
   await page.getByRole("region", { name: "Versions" }).getByText("deleted").waitFor();
+  await page.getByText("deleted since").waitFor();
   check((await page.getByText("deleted since").count()) === 1, "remove: a session that still runs with it says so");
 }
 
