@@ -9,12 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-enum {
-    BORDER_NS = 150000,
-    LOOK_NS = 20000,
-    LEAST = 20,
-    SIGMAS = 4
-};
+enum { BORDER_NS = 150000, LOOK_NS = 20000, LEAST = 20, SIGMAS = 4 };
 
 /* Points: a thread that lost its core since the sampler woke up is seen on it; a sanitizer makes
  * that time longer. */
