@@ -114,9 +114,9 @@ static int64_t distance(int64_t a, int64_t b)
 }
 
 /* Samples must say how much of the time a thread had no core: of two on one core, half. They fall
- * at random times, so that their share of a half is off by 50 / sqrt(samples) points, one sigma; and
- * each must say what was so at its time. Late ones are biased, since the sampler gets a core when
- * the program loses one: many of them prove nothing, and the session says so. */
+ * at random times, so that their share of a half is off by 50 / sqrt(samples) points (one sigma),
+ * and each must say what was so at its time. Late ones are biased, since the sampler gets a core
+ * when the program loses one: many of them prove nothing, and the session says so. */
 static void check_share(const struct run *r, json_t *role, const struct tally *t)
 {
     size_t i;

@@ -67,7 +67,7 @@ static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 }
 
 /* A wait up to this length began as the round did. Interrupts, and a hypervisor that takes the
- * machine's core, are time on a core that no CPU clock counts: the more, the longer the thread ran. */
+ * machine's core, are time on a core that no CPU clock counts: a part of the thread's run. */
 static int64_t waits_none(const struct run_track *t, const struct run_look *l)
 {
     return l->at - l->woke + SWITCH_NS + (l->first.run - t->run) / UNCOUNTED;

@@ -242,7 +242,7 @@ TEST(test_border_of_a_wait)
     assert_int_equal(state_run(&t, &l), HOST_READY);
 }
 
-/* Of a thread that had a core half of the time, half as much can be uncounted. */
+/* Half as much can be uncounted of a thread that had a core half of the time. */
 TEST(test_border_of_a_wait_after_a_short_run)
 {
     enum { LONGEST = 20000 + 50000 + 47647 };
