@@ -31,6 +31,7 @@ static int open_sessions(struct intake *in, const struct intake_config *c, struc
         .open_most = c->open_most && c->open_most < most ? c->open_most : most,
         .aside = aside,
         .commit_ns = c->commit_ns,
+        .gather_ns = c->gather_ns,
         .commit_rows = c->commit_rows,
         .quiet_ns = c->quiet_ns,
         .silence_ns = c->silence_ns,

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #define COMMIT_NS  400000000
+#define GATHER_NS  100000000
 #define QUIET_NS   3000000000
 #define SILENCE_NS 600000000000
 #define RETRY_NS   500000000
@@ -272,13 +273,6 @@ static void answer_drain(struct loader_thread *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Whether sessions that have ended gather while the store works at the ones before; else they do
- * so between two looks. */
-static bool gains_together(const struct loader_thread *t)
-{
-    return sessions_config(t->loader->config.sessions)->ops->commit_all != NULL;
-}
-
 static void *loader_main(void *arg)
 {
     struct loader_thread *t = arg;
@@ -287,8 +281,6 @@ static void *loader_main(void *arg)
     while (!stop) {
         if (queue_pop(t, t->looked + TICK_NS, &i, &stop))
             handle(t, &i);
-        if (t->due && !t->behind && gains_together(t))
-            loader_commit_due(t, clock_mono());
         if (clock_mono() - t->looked >= TICK_NS)
             look_at_all(t);
         if (t == t->loader->threads)
@@ -337,6 +329,7 @@ int loader_open(struct loader **out, const struct loader_config *c, struct err *
     unsigned threads = sessions_config(c->sessions)->threads;
     l->config = *c;
     l->config.commit_ns = c->commit_ns > 0 ? c->commit_ns : COMMIT_NS;
+    l->config.gather_ns = c->gather_ns > 0 ? c->gather_ns : GATHER_NS;
     l->config.commit_rows = c->commit_rows ? c->commit_rows : COMMIT_ROWS;
     l->config.quiet_ns = c->quiet_ns > 0 ? c->quiet_ns : QUIET_NS;
     l->config.silence_ns = c->silence_ns > 0 ? c->silence_ns : SILENCE_NS;

@@ -51,6 +51,7 @@ struct loader_config {
     struct sessions *sessions; /* its threads say how many loader threads there are */
     const char *aside;         /* folder for frames that cannot be loaded */
     int64_t commit_ns;         /* a commit at the latest; 0: 400 ms */
+    int64_t gather_ns;         /* ended sessions wait for others, see commit_all; 0: 100 ms */
     uint64_t commit_rows;      /* at most; 0: 1 million */
     int64_t quiet_ns;          /* after an `end` row; 0: 3 s */
     int64_t silence_ns;        /* of a session without an end; 0: 10 min */

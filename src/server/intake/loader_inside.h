@@ -39,7 +39,8 @@ struct loader_thread {
     bool behind;             /* frames are waiting */
     unsigned open_most;      /* sessions with columns; less after memory was short */
     bool shedding;           /* sessions are being closed because memory was short */
-    unsigned due;            /* sessions that have ended and wait to be committed together */
+    unsigned due;            /* sessions that have ended and wait to be committed together ... */
+    int64_t due_since;       /* ... the first of them since then, CLOCK_MONOTONIC ns */
     unsigned retried;        /* sessions, in this look at all */
     struct loader_held held;
     struct row_writer_totals totals;
@@ -86,8 +87,8 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
 /* Commits the sessions that are due together, but none that was deleted. */
 void loader_commit_due(struct loader_thread *t, int64_t now);
 
-/* A session has ended: it is committed at the next look at all sessions, or with as many others as
- * go together. */
+/* A session has ended: it is committed with as many others as go together, or at a look at all
+ * sessions: the next one, or where sessions gather the next after a tenth of a second. */
 void loader_commit_ended(struct loader_thread *t);
 
 /* ---- loader_session.c ------------------------------------------------------------------------ */

@@ -8,12 +8,27 @@
 
 enum { BEHIND = 5 /* times the usual time of a transaction */ };
 
+static bool are_enough(const struct loader_thread *t)
+{
+    return t->due >= STORE_COMMITS_MAX || t->due >= t->open_most;
+}
+
+/* Sessions that have ended gather for a while where the store gains by it: each insert of
+ * ClickHouse makes a part of many files, and parts are merged. Else they do so between looks. */
+static bool gathers(const struct loader_thread *t, int64_t now)
+{
+    const struct store_ops *ops = sessions_config(t->loader->config.sessions)->ops;
+    return ops->commit_all && t->due && !are_enough(t) &&
+           now - t->due_since < t->loader->config.gather_ns;
+}
+
 /* A transaction ends after a while; where more is waiting to be loaded, later: large ones go to the
  * disk once, small ones twice. */
 bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, int64_t now)
 {
     int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
-    return g->begun && (g->complete || age >= (t->behind ? BEHIND * after : after));
+    bool ended = g->complete && !gathers(t, now);
+    return g->begun && (ended || age >= (t->behind ? BEHIND * after : after));
 }
 
 /* A session's transaction under way, and what came of it. */
@@ -120,7 +135,6 @@ void loader_commit_due(struct loader_thread *t, int64_t now)
 {
     struct committing some[STORE_COMMITS_MAX];
     size_t n = 0;
-    t->due = 0;
     for (struct row_writer *g = t->list; g; g = g->next) {
         if (loader_is_due(t, g, now) && !loader_is_dropped(g))
             some[n++] = (struct committing){.g = g};
@@ -129,10 +143,14 @@ void loader_commit_due(struct loader_thread *t, int64_t now)
             n = 0;
         }
     }
+    t->due = gathers(t, now) ? t->due : 0;
 }
 
 void loader_commit_ended(struct loader_thread *t)
 {
-    if (++t->due == STORE_COMMITS_MAX)
-        loader_commit_due(t, clock_mono());
+    int64_t now = clock_mono();
+    t->due_since = t->due ? t->due_since : now;
+    t->due++;
+    if (are_enough(t))
+        loader_commit_due(t, now);
 }

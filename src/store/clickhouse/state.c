@@ -242,7 +242,7 @@ int state_read_before(const struct store_session *ss, int64_t before, struct sta
     buf_str(&text, "SELECT kind, commit, name, counts, positions, ranges FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(TABLE_position));
     buf_printf(&text,
-               " WHERE session = %" PRIu64 " AND commit < %" PRId64
+               " PREWHERE session = %" PRIu64 " WHERE commit < %" PRId64
                " ORDER BY commit DESC LIMIT 1 FORMAT Native",
                ss->key, before);
     int rc = link_ask(&ss->store->links, ss->host,

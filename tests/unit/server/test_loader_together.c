@@ -366,14 +366,66 @@ TEST(test_ends_together)
     fixture_down(&fix);
 }
 
+/* ---- stores that gain by many ---------------------------------------------------------------- */
+
+static struct {
+    atomic_uint calls, sessions;
+} stored;
+
+static void commit_all(struct store_commit *of, size_t n)
+{
+    atomic_fetch_add(&stored.calls, 1);
+    atomic_fetch_add(&stored.sessions, (unsigned)n);
+    for (size_t i = 0; i < n; i++)
+        of[i].rc = store_duckdb.commit(of[i].session, of[i].positions, of[i].count, &of[i].err);
+}
+
+static void up_with_commit_all(int64_t gather_ns)
+{
+    static struct store_ops ops;
+    ops = store_duckdb;
+    ops.commit_all = commit_all;
+    fix.config.ops = &ops;
+    fix.config.gather_ns = gather_ns;
+    fix.config.open_most = TOGETHER;
+    fix.config.news = NULL;
+    atomic_store(&stored.calls, 0);
+    atomic_store(&stored.sessions, 0);
+    fixture_up(&fix, tmpdir);
+}
+
+/* Sessions that end one by one wait for the others, until as many have ended as may be open. */
+TEST(test_ended_ones_gather)
+{
+    up_with_commit_all(WITHIN);
+    send_all("device", "", 0);
+    complete_all();
+    check_ended(-1, 10, "{\"run\":\"" RUN "\"}");
+    assert_int_equal(atomic_load(&stored.calls), 1);
+    assert_int_equal(atomic_load(&stored.sessions), TOGETHER);
+    fixture_down(&fix);
+}
+
+/* One that stays alone does not wait for ever. */
+TEST(test_one_that_stays_alone)
+{
+    up_with_commit_all(1);
+    send_part("alone", "device", "", 0);
+    complete("alone");
+    assert_true(fixture_reaches("alone", "ended"));
+    assert_int_equal(atomic_load(&stored.sessions), 1);
+    fixture_down(&fix);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_entries_together),  T(test_entries_run_again),
-        T(test_label_stays_away),  T(test_label_stays_away_when_run_again),
-        T(test_deleted_elsewhere), T(test_deleted_here),
-        T(test_ends_together),
+        T(test_entries_together),     T(test_entries_run_again),
+        T(test_label_stays_away),     T(test_label_stays_away_when_run_again),
+        T(test_deleted_elsewhere),    T(test_deleted_here),
+        T(test_ends_together),        T(test_ended_ones_gather),
+        T(test_one_that_stays_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
