@@ -49,6 +49,16 @@ def pattern_of(says):
     return re.compile(".*?".join(re.escape(" ".join(part.split())) for part in says.split("…")))
 
 
+# A /dev that has a GPU's device node as well: an empty file, which nobody opens.
+DEVICES = """
+mount -t tmpfs none "$1" && touch "$1/nvidiactl" && mkdir "$1/shm" && mount --bind /dev/shm "$1/shm" && ln -s /proc/self/fd "$1/fd" &&
+for name in full null random urandom zero; do touch "$1/$name" && mount --bind "/dev/$name" "$1/$name" || exit 77; done &&
+mount --rbind "$1" /dev || exit 77
+shift
+exec "$@"
+"""
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-line-"))
@@ -87,6 +97,24 @@ class CommandLine(unittest.TestCase):
                 shutil.rmtree(self.dir / "run2", ignore_errors=True)
         left = {path.name for path in self.dir.iterdir()}
         self.assertEqual({name for name in left if name.startswith("gpufl-") and name != "gpufl-sim"}, set())
+
+    def test_never_used_the_gpu_is_said_where_that_is_known(self):
+        """The GPU is there and its driver, which nobody opens; or somebody reads the driver's file and does no more."""
+        (self.dir / "dev").mkdir()
+        space = "--map-root-user --mount" if os.getuid() else "--mount"
+        for program, code, says in (("sh -c 'exit 3'", 3, "the program never used the GPU: no process opened the CUDA driver "
+                                     f"({BUILD}/fake/libcuda.so.1) before it ended with exit code 3"),
+                                    (f"cat {BUILD}/fake/libcuda.so.1 >/dev/null", 0, "the CUDA driver was opened, by the program or by "
+                                     "another one of this host, and the capture library was not")):
+            command = f"unshare {space} sh -c '{DEVICES}' sh {self.dir}/dev gpufl trace -o never -- {program}"
+            done = subprocess.run(["bash", "-c", command], cwd=self.dir, env={**self.env, **FAKE}, capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+            if done.returncode in (1, 77) and "gpufl" not in done.stderr:
+                self.skipTest(f"no mount namespace here: {done.stderr}")
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertEqual("never used the GPU" in done.stderr, code == 3)
+            self.assertFalse((self.dir / "never").exists())
 
     def test_a_socket_that_was_left_behind(self):
         """The process it is named after runs, and is another one: nobody listens."""
