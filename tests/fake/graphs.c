@@ -130,3 +130,27 @@ EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
     tell_op(&whole);
     return call_exit(&c, CUDA_OK);
 }
+
+/* Between these two the stream's launches would be a graph's: no program here makes one so. */
+EXPORT int cuStreamBeginCapture_v2(cuda_stream stream, int mode)
+{
+    const struct {
+        cuda_stream stream;
+        int mode;
+    } p = {stream, mode};
+    struct call c;
+    call_enter(&c, 539, "cuStreamBeginCapture_v2", &p, NULL);
+    return call_exit(&c, CUDA_OK);
+}
+
+EXPORT int cuStreamEndCapture(cuda_stream stream, cuda_graph *graph)
+{
+    const struct {
+        cuda_stream stream;
+        cuda_graph *graph;
+    } p = {stream, graph};
+    struct call c;
+    *graph = NULL;
+    call_enter(&c, 497, "cuStreamEndCapture", &p, NULL);
+    return call_exit(&c, CUDA_OK);
+}

@@ -1,0 +1,146 @@
+/* uncounted.c - a "CUDA program" with libgpufl and engine RangeProfiler: its scope "here" is one
+ * that cannot be counted, its scopes "counted" are such that can.
+ *
+ *   fake_uncounted no-context  no context is current on the thread
+ *   fake_uncounted beside      another thread's scope is open
+ *   fake_uncounted capturing   a stream is captured into a graph
+ *   fake_uncounted inside      inside "counted", where it opens a window (GPUFL_WINDOW_SCOPE=here)
+ *   fake_uncounted no-window   outside of windows (GPUFL_WINDOWS=1)
+ *   fake_uncounted window      its window closes meanwhile (GPUFL_WINDOWS=1)
+ *   fake_uncounted alone       nothing is in its way: the library may be */
+#include "hooks.h"
+
+#include <gpufl/gpufl.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cuInit(unsigned flags);
+int cuCtxSetCurrent(cuda_context context);
+int cuCtxSynchronize(void);
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, cuda_stream stream, void **arguments,
+                   void **extra);
+int cuStreamCreate(cuda_stream *stream, unsigned flags);
+int cuStreamBeginCapture_v2(cuda_stream stream, int mode);
+int cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
+
+enum { BROKEN_EXIT = 99 };
+
+static void expect(bool is, const char *what)
+{
+    if (is)
+        return;
+    fprintf(stderr, "fake_uncounted: %s\n", what);
+    exit(BROKEN_EXIT);
+}
+
+static void launch(void)
+{
+    static char kernel[] = "_Z9fake_reluPfi";
+    expect(!cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL), "a launch fails");
+    cuCtxSynchronize();
+}
+
+static void counted(void)
+{
+    uint64_t scope = gpufl_scope_begin("counted", "");
+    launch();
+    gpufl_scope_end(scope);
+}
+
+static void here(void)
+{
+    uint64_t scope = gpufl_scope_begin("here", "");
+    gpufl_scope_end(scope);
+}
+
+static void *here_of_a_thread(void *unused)
+{
+    here();
+    return unused;
+}
+
+static void no_context(void)
+{
+    counted();
+    cuCtxSetCurrent(NULL);
+    here();
+}
+
+static void beside(void)
+{
+    pthread_t thread;
+    uint64_t scope = gpufl_scope_begin("counted", "");
+    launch();
+    pthread_create(&thread, NULL, here_of_a_thread, NULL);
+    pthread_join(thread, NULL);
+    gpufl_scope_end(scope);
+}
+
+static void capturing(void)
+{
+    cuda_stream stream;
+    cuda_graph graph;
+    counted();
+    cuStreamCreate(&stream, 0);
+    expect(!cuStreamBeginCapture_v2(stream, 0), "a capture does not begin");
+    here();
+    expect(!cuStreamEndCapture(stream, &graph), "a capture does not end");
+    counted();
+}
+
+static void inside(void)
+{
+    expect(!gpufl_window_open("w"), "a window does not open");
+    uint64_t scope = gpufl_scope_begin("counted", "");
+    launch();
+    here();
+    gpufl_scope_end(scope);
+    expect(!gpufl_window_close("w"), "a window does not close");
+}
+
+static void no_window(void)
+{
+    expect(!gpufl_window_open("w"), "a window does not open");
+    counted();
+    expect(!gpufl_window_close("w"), "a window does not close");
+    here();
+}
+
+static void window(void)
+{
+    expect(!gpufl_window_open("w"), "a window does not open");
+    counted();
+    uint64_t scope = gpufl_scope_begin("here", "");
+    launch();
+    expect(!gpufl_window_close("w"), "a window does not close");
+    gpufl_scope_end(scope);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} ways[] = {
+    {"no-context", no_context}, {"beside", beside}, {"capturing", capturing}, {"inside", inside},
+    {"no-window", no_window},   {"window", window}, {"alone", here},
+};
+
+int main(int argc, char **argv)
+{
+    struct gpufl_options o;
+    gpufl_options_init(&o, sizeof o);
+    o.app_name = "uncounted";
+    o.profiling_engine = GPUFL_ENGINE_RANGE_PROFILER;
+    expect(!gpufl_init(&o), "gpufl_init fails");
+    expect(!cuInit(0), "cuInit fails");
+    launch();
+    for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
+        if (!strcmp(argv[1], ways[i].name))
+            ways[i].run();
+    gpufl_shutdown();
+    printf("{}\n");
+    return 0;
+}
