@@ -34,6 +34,7 @@ struct process {
     int64_t sm_count, scopes_open;
     int64_t status, reason; /* of kernels */
     bool python;
+    int64_t waits; /* with a native stack */
 };
 
 static void put_names(struct make_log *l)
@@ -98,6 +99,15 @@ static void put_scopes(struct make_log *l, const struct process *p)
 {
     make_log_header(l, "scope", 1);
     put_names(l);
+    if (p->waits) {
+        make_log_rows(l, RECORD_frame, &(struct frame_row){.id = 1, .kind = 1, .offset = 0x40}, 1);
+        make_log_rows(l, RECORD_stack, &(struct stack_row){1, 0, 1, 1}, 1);
+    }
+    for (int64_t i = 0; i < p->waits; i++)
+        make_log_rows(
+            l, RECORD_wait,
+            &(struct wait_row){.start = (2 + i) * MS, .duration = MS / 2, .call = 3, .stack = 1},
+            1);
     for (int64_t i = 0; i < 10 - p->scopes_open; i++) {
         struct scope_row row;
         MAKE_UNKNOWN(row);
@@ -196,11 +206,11 @@ static void check_percents(const char *text)
 
 #define LAUNCHER                                                                                   \
     {                                                                                              \
-        "a-launcher", "torchrun", 0, 500, 0, 0, 0, CELL_NULL, 0, NO_DATA, 0, false                 \
+        "a-launcher", "torchrun", 0, 500, 0, 0, 0, CELL_NULL, 0, NO_DATA, 0, false, 0              \
     }
 #define RANK(id, start, length, kernels)                                                           \
     {                                                                                              \
-        id, "train", start, length, kernels, 30, 5, 132, 0, COLLECTED, 0, true                     \
+        id, "train", start, length, kernels, 30, 5, 132, 0, COLLECTED, 0, true, 0                  \
     }
 
 /* The launcher ran before and after them: in no time, share or cause, and listed apart. */
@@ -231,7 +241,7 @@ TEST(test_apart)
 TEST(test_none_worked)
 {
     const struct process run[] = {LAUNCHER,
-                                  {"b", "loader", 0, 100, 0, 0, 0, 132, 0, NO_DATA, 0, false}};
+                                  {"b", "loader", 0, 100, 0, 0, 0, 132, 0, NO_DATA, 0, false, 0}};
     make("idle", run, 2);
     json_t *root = json("idle");
     assert_int_equal(json_integer_value(at(root, "run", "sessions_without_gpu_work")), 0);
@@ -250,7 +260,7 @@ TEST(test_asked)
     const struct process run[] = {
         LAUNCHER,
         RANK("b-rank0", 100, 200, 6),
-        {"c-rank1", "train", 100, 200, 0, 0, 0, 132, 0, UNAVAILABLE, NO_RIGHTS, true}};
+        {"c-rank1", "train", 100, 200, 0, 0, 0, 132, 0, UNAVAILABLE, NO_RIGHTS, true, 0}};
     make("asked", run, 3);
     char *text = words("asked");
     has(text, "collected kernels (1 of 3 sessions), stacks (2 of 3 sessions)");
@@ -270,6 +280,24 @@ TEST(test_asked)
     assert_int_equal(json_integer_value(at(root, "ledger", "launches")), 6);
     assert_string_equal(json_string_value(at(root, "ledger", "verdict")), "complete");
     json_decref(root);
+}
+
+/* No line says that there was none of what a table below shows. */
+TEST(test_says_none_and_has_some)
+{
+    struct process alone = RANK("a", 0, 100, 6);
+    alone.python = false;
+    make("no-stacks", &alone, 1);
+    char *text = words("no-stacks");
+    has(text, "asked for stacks: on, but there was none: no Python in this process");
+    free(text);
+    alone.waits = 3;
+    make("stacks", &alone, 1);
+    text = words("stacks");
+    has_not(text, "there was none");
+    has_not(text, "no Python");
+    has(text, "collected kernels, stacks");
+    free(text);
 }
 
 /* A known value wins over an unknown one, whoever comes first. */
@@ -348,8 +376,9 @@ TEST(test_open_scopes)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(test_apart),      CASE(test_none_worked), CASE(test_asked),      CASE(test_known_wins),
-        CASE(test_one_number), CASE(test_cost),        CASE(test_open_scopes)};
+    const struct CMUnitTest tests[] = {CASE(test_apart),       CASE(test_none_worked),
+                                       CASE(test_asked),       CASE(test_known_wins),
+                                       CASE(test_one_number),  CASE(test_cost),
+                                       CASE(test_open_scopes), CASE(test_says_none_and_has_some)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
