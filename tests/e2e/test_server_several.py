@@ -47,6 +47,21 @@ def simulate(folder, seed, slower=()):
     return os.path.join(folder, session)
 
 
+def session_of_waits(server, key, start):
+    """Sends a session of engine Sync, which records no kernels: how long GPUs were busy is not known."""
+    session = "00000000-0000-4000-8000-999999999999"
+    lines = [{"type": "header", "format": 1, "session": session, "part": 1, "offset": 0, "app": "waits", "pid": 1, "host": "host0",
+              "engine": "Sync", "backend": "sim", "start": 1000, "clock_monotonic": 1000, "clock_real": start,
+              "clock_uncertainty": 0, "channel": "system"},
+             {"type": "ledger", "rows": 1, "time": 500000, "final": 1, "launches": 5},
+             {"type": "end", "rows": 1, "time": 501000, "reason": 0}]
+    body = "".join(json.dumps(x) + "\n" for x in lines)
+    answer = server.ask("POST", "/api/v1/events/stream", body.encode(), Authorization=key, X_GpuFlight_Session_Id=session)
+    assert answer.status == 200 and answer.json()["rejected"] == 0, answer
+    server.complete(key, session)
+    return session
+
+
 def tiny_session(server, key, number, start, host, gpu, duration, count=20):
     """Sends a session of one kernel and one scope, which take so long, and its end."""
     session = f"00000000-0000-4000-8000-{number:012d}"
@@ -175,11 +190,12 @@ class History(unittest.TestCase):
             for i in range(40):
                 duration = 10000 + (i * 37 % 11) * 10 + (1200 if i >= 25 else 0) + (9000 if i == 12 else 0)
                 cls.ids.append(tiny_session(cls.server, cls.key, i, cls.FIRST + i * cls.DAY, f"host{i % 3}", f"GPU-{i % 3}", duration))
+            cls.unknown = session_of_waits(cls.server, cls.key, cls.FIRST)
             final = set()
             for event, data in events:
                 if event == "report" and data["final"]:
                     final.add(data["session"])
-                if len(final) == 40:
+                if len(final) == 41:
                     break
 
     def ask(self, status=200, **query):
@@ -228,6 +244,10 @@ class History(unittest.TestCase):
         self.assertEqual([s["session"] for s in app["steps"]], [self.ids[25]])
         self.assertEqual(app["sessions"][0]["total_ns"], 1000 + 2 * 10000 * 20)
         self.assertAlmostEqual(app["sessions"][0]["share"], 20 * 10000 / 401000, 5)
+        waits = self.ask(kind="app", name="waits")
+        point, = waits["sessions"]
+        self.assertEqual((point["session"], point["total_ns"], point["share"]), (self.unknown, 500000, None))
+        self.assertEqual([(d["day"], d["share"]) for d in waits["days"]], [(20000, None)])
         rows = self.server.ask("GET", "/api/v1/kernels/history?kind=scope&limit=3", Authorization=self.key).json()
         self.assertEqual((rows["rows"], rows["names"]), (3, ["step"]))
 
