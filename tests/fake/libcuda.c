@@ -180,15 +180,8 @@ static void pause_inside_init(void)
     nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }
 
-EXPORT int cuInit(unsigned flags)
+static void start_injection(void)
 {
-    if (flags)
-        return 1;
-    const char *count = getenv("FAKE_CUDA_DEVICES");
-    if (count && atoi(count) == 0)
-        return CUDA_E_NO_DEVICE;
-    if (atomic_exchange(&initialized, true))
-        return CUDA_OK;
     const char *injection = getenv("CUDA_INJECTION64_PATH");
     void *handle = injection && *injection ? dlopen(injection, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (injection && *injection && !handle)
@@ -196,16 +189,35 @@ EXPORT int cuInit(unsigned flags)
     int (*start)(void) = NULL;
     if (handle)
         *(void **)&start = dlsym(handle, "InitializeInjection");
-    atomic_store(&initializing, (int)gettid());
     if (start)
         start();
-    pause_inside_init();
-    atomic_store(&initializing, 0);
+}
+
+/* Until it returns, other calls say that the driver is not initialized, as those of the real one
+ * do; a second caller waits for the first. */
+EXPORT int cuInit(unsigned flags)
+{
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    if (flags)
+        return 1;
+    const char *count = getenv("FAKE_CUDA_DEVICES");
+    if (count && atoi(count) == 0)
+        return CUDA_E_NO_DEVICE;
+    pthread_mutex_lock(&once);
+    bool first = !atomic_load(&initialized);
+    if (first) {
+        atomic_store(&initializing, (int)gettid());
+        start_injection();
+        pause_inside_init();
+        atomic_store(&initializing, 0);
+        atomic_store(&initialized, true);
+    }
+    pthread_mutex_unlock(&once);
     const struct fake_hooks *h = driver_hooks();
-    if (h->context)
+    if (first && h->context) {
         h->context(CUPTI_RESOURCE_INIT_FINISHED, 0);
-    if (h->context)
         h->context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
+    }
     return CUDA_OK;
 }
 

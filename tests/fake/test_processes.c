@@ -3,6 +3,8 @@
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
+#include <gpufl/gpufl.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -399,6 +401,29 @@ TEST(nothing_of_ours_races_with_init)
     run_free(&r);
 }
 
+/* A program that calls gpufl_init on one thread while another is inside cuInit has its kernels. */
+TEST(begun_beside_init)
+{
+    static const int engines[] = {GPUFL_ENGINE_MONITOR,        GPUFL_ENGINE_SYNC,
+                                  GPUFL_ENGINE_TRACE,          GPUFL_ENGINE_PC_SAMPLING,
+                                  GPUFL_ENGINE_SASS_METRICS,   GPUFL_ENGINE_PM_SAMPLING,
+                                  GPUFL_ENGINE_RANGE_PROFILER, GPUFL_ENGINE_DEEP};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
+        struct run r;
+        char engine[16];
+        snprintf(engine, sizeof engine, "%d", engines[i]);
+        run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUDA_INIT_MS=200", "GPUFL_LOG_PATH=logs"),
+                                        .alone = true,
+                                        .program = LIST(engine),
+                                        .binary = "fake/fake_init_beside"});
+        check_program(&r, 0);
+        if (engines[i] == GPUFL_ENGINE_TRACE)
+            assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
+        assert_true(json_is_true(at(r.report, "session.clean_end")));
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +436,7 @@ int main(void)
         cmocka_unit_test(many_sessions_share_one_pool),
         cmocka_unit_test(injected_is_in_time),
         cmocka_unit_test(nothing_of_ours_races_with_init),
+        cmocka_unit_test(begun_beside_init),
         cmocka_unit_test(fork_before_init),
         cmocka_unit_test(fork_after_init),
         cmocka_unit_test(killed),
