@@ -26,6 +26,9 @@ struct fake_kernel {
     int64_t ns;                        /* on the GPU; 0: the first argument says */
 };
 
+/* cuInit has returned. [any] */
+bool driver_initialized(void);
+
 /* A driver call, with the callbacks around it. */
 struct call {
     uint32_t cbid, correlation;

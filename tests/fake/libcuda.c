@@ -1,10 +1,9 @@
 /* libcuda.c - a driver without a GPU, at the real soname libcuda.so.1.
  *
- * It has what the capture library and test programs need: initialization that loads
- * CUDA_INJECTION64_PATH as the real cuInit does, one device, streams that run
- * their work one after the other in real time, and waits that last until it is
- * done. Memory is in memory.c, kernels of modules in modules.c, graphs in graphs.c.
- * Every call is reported to the fake profiling library. Threads: any, by one lock a
+ * It has what the capture library and test programs need: one device, streams that run their work
+ * one after the other in real time, and waits that last until it is done. cuInit is in
+ * initialize.c, memory in memory.c, kernels of modules in modules.c, graphs in graphs.c. Every call
+ * is reported to the fake profiling library. Threads: any, by one lock a
  * file. */
 #include "driver.h"
 
@@ -25,7 +24,6 @@ EXPORT fake_hooks_slot fake_cuda_hooks; /* release by its writer, acquire here *
 enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool initialized;
 static _Atomic uint32_t last_correlation;
 /* Streams by number, from 1 on. The number of a destroyed stream is used again, as handles are. */
 static atomic_bool contexts[FAKE_CONTEXTS] = {[FAKE_CONTEXT_NUMBER] = true};
@@ -164,63 +162,6 @@ __attribute__((constructor)) static void watch_fork(void)
 
 /* ---- device ------------------------------------------------------------------------------- */
 
-static _Atomic int initializing; /* the thread inside cuInit; 0: none */
-
-/* The thread that is inside cuInit, or 0. The real library has no such function. */
-EXPORT int fake_cuda_initializing(void)
-{
-    return atomic_load(&initializing);
-}
-
-/* Keeps cuInit going after the injected library has returned, for FAKE_CUDA_INIT_MS. */
-static void pause_inside_init(void)
-{
-    const char *ms = getenv("FAKE_CUDA_INIT_MS");
-    long ns = ms ? atol(ms) * 1000000 : 0;
-    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
-}
-
-static void start_injection(void)
-{
-    const char *injection = getenv("CUDA_INJECTION64_PATH");
-    void *handle = injection && *injection ? dlopen(injection, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (injection && *injection && !handle)
-        fprintf(stderr, "fake driver: %s\n", dlerror());
-    int (*start)(void) = NULL;
-    if (handle)
-        *(void **)&start = dlsym(handle, "InitializeInjection");
-    if (start)
-        start();
-}
-
-/* Until it returns, other calls say that the driver is not initialized, as those of the real one
- * do; a second caller waits for the first. */
-EXPORT int cuInit(unsigned flags)
-{
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-    if (flags)
-        return 1;
-    const char *count = getenv("FAKE_CUDA_DEVICES");
-    if (count && atoi(count) == 0)
-        return CUDA_E_NO_DEVICE;
-    pthread_mutex_lock(&once);
-    bool first = !atomic_load(&initialized);
-    if (first) {
-        atomic_store(&initializing, (int)gettid());
-        start_injection();
-        pause_inside_init();
-        atomic_store(&initializing, 0);
-        atomic_store(&initialized, true);
-    }
-    pthread_mutex_unlock(&once);
-    const struct fake_hooks *h = driver_hooks();
-    if (first && h->context) {
-        h->context(CUPTI_RESOURCE_INIT_FINISHED, 0);
-        h->context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
-    }
-    return CUDA_OK;
-}
-
 EXPORT int cuDriverGetVersion(int *version)
 {
     const char *v = getenv("FAKE_CUDA_VERSION");
@@ -230,8 +171,8 @@ EXPORT int cuDriverGetVersion(int *version)
 
 EXPORT int cuCtxGetCurrent(cuda_context *context)
 {
-    *context = atomic_load(&initialized) && current ? FAKE_CONTEXT_OF(current) : NULL;
-    return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
+    *context = driver_initialized() && current ? FAKE_CONTEXT_OF(current) : NULL;
+    return driver_initialized() ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
 EXPORT bool fake_cuda_context_lives(cuda_context context)
@@ -252,7 +193,7 @@ EXPORT int cuDeviceGetCount(int *count)
     struct call c;
     *count = 1;
     call_enter(&c, CUPTI_HARMLESS_CALL, "cuDeviceGetCount", NULL, NULL);
-    return call_exit(&c, atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED);
+    return call_exit(&c, driver_initialized() ? CUDA_OK : CUDA_E_NOT_INITIALIZED);
 }
 
 EXPORT int cuDeviceGet(int *device, int ordinal)
@@ -348,8 +289,8 @@ EXPORT int cuDevicePrimaryCtxRetain(cuda_context *context, int device)
 EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 {
     *flags = 0;
-    *active = device == 0 && atomic_load(&initialized);
-    return atomic_load(&initialized) ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
+    *active = device == 0 && driver_initialized();
+    return driver_initialized() ? CUDA_OK : CUDA_E_NOT_INITIALIZED;
 }
 
 /* Makes a context current; NULL: the thread has none from here on. */
