@@ -174,3 +174,32 @@ def sigkill_loses_half_a_second_at_most(lab):
     written = report["kernels"]["count"]
     expect(written >= completed, f"{written} kernels on disk, {completed} had completed 500 ms before the kill")
     expect(report["ledger"]["launches"] >= completed, "the heartbeat did not persist the launches")
+
+
+# cuInit on a thread, gpufl_init on another while it is under way: engine and delay (ms) are the arguments.
+INIT_BESIDE = """
+import ctypes, os, sys, threading, time
+os.environ["GPUFL_PROFILING_ENGINE"] = sys.argv[1]
+cuda, gpufl = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(sys.argv[3])
+other = threading.Thread(target=cuda.cuInit, args=(0,))
+other.start()
+time.sleep(float(sys.argv[2]) / 1000)
+began = gpufl.gpufl_init(None)
+was_inside = other.is_alive()
+other.join()
+gpufl.gpufl_shutdown()
+print(began, int(was_inside), flush=True)
+"""
+
+
+@case
+def gpufl_init_while_another_thread_is_inside_cuinit(lab):
+    """Nothing stands still, at any moment of cuInit; how often gpufl_init returned first is printed."""
+    library, inside = lab.bin.parent / "lib" / "libgpufl.so", 0
+    for engine in ("Monitor", "Sync", "Trace", "PmSampling"):
+        for delay in (0, 1, 2, 5, 10, 20, 50, 100):
+            done = subprocess.run(["python3", "-c", INIT_BESIDE, engine, str(delay), library], cwd=lab.work, text=True,
+                                  capture_output=True, timeout=60, env={**os.environ, "GPUFL_LOG_PATH": str(lab.work / "logs")})
+            expect(done.returncode == 0 and done.stdout.split()[:1] == ["0"], f"{engine}, {delay} ms: {done.stdout} {done.stderr[-600:]}")
+            inside += int(done.stdout.split()[1])
+    print(f"      32 runs, gpufl_init returned before cuInit in {inside}", flush=True)
