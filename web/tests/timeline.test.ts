@@ -10,7 +10,7 @@ import { factsOfConfig } from "../src/timeline/config";
 import { compare, nextOf } from "../src/timeline/events";
 import { hitAt, neighbour, sampleAt } from "../src/timeline/hit";
 import { wheelPx } from "../src/timeline/input";
-import { extent, inOrder, KIND, laneOf, tracksOf, type Lane, type Track } from "../src/timeline/lanes";
+import { extent, inOrder, KIND, laneOf, listOf, tracksOf, type Lane, type Track } from "../src/timeline/lanes";
 import { Lines } from "../src/timeline/lines";
 import { looksOf, stateOf, type SampleRow } from "../src/timeline/looks";
 import { byLine, csvOf, stacksOfWaits, type RangeRow } from "../src/timeline/rangeRows";
@@ -34,6 +34,14 @@ describe("lanes", () => {
   it("what is no lane, or of a kind of tomorrow, is left out", () => {
     const row = { events: 1, busy: 1, first: 0, last: 1 };
     expect([null, "", "x", "-5", laneId(9, 0, 1)].map((id) => laneOf({ lane: id, ...row }))).toEqual([null, null, null, null, null]);
+  });
+  it("are listed in addresses as runs, whatever their order", () => {
+    expect(listOf([])).toBe("");
+    expect(listOf(["7"])).toBe("7");
+    expect(listOf(["9", "7", "3", "8", "8"])).toBe("3,7*3");
+    const streams = Array.from({ length: 24 }, (_, at) => laneId(KIND.kernel, 0, at + 1));
+    expect(listOf(streams)).toBe("72057594037927937*24");
+    expect(listOf([laneId(KIND.copy, 0, 1), ...streams].reverse())).toBe("72057594037927937*24,144115188075855873");
   });
   it("threads first, scopes from the outside in, then waits; streams with kernels before copies", () => {
     const mixed = [lane(KIND.copy, 1), lane(KIND.kernel, 2), lane(KIND.wait, 9), lane(KIND.scope, 9, 1), lane(KIND.kernel, 1), lane(KIND.scope, 9, 0), lane(KIND.graph, 9), lane(KIND.sync, 9)];

@@ -96,7 +96,7 @@ static void put_param_schema(struct json_out *j, const struct param *p)
         break;
     case PARAM_LIST:
         json_out_text(j, "type", "string");
-        json_out_text(j, "pattern", "^-?[0-9]+(,-?[0-9]+)*$");
+        json_out_text(j, "pattern", "^-?[0-9]+(\\*[0-9]+)?(,-?[0-9]+(\\*[0-9]+)?)*$");
         break;
     }
     if ((p->type == PARAM_INT || p->type == PARAM_REAL) && p->limits) {

@@ -93,30 +93,62 @@ static bool parse_choice(const struct param *p, const char *text, struct value *
     return false;
 }
 
+/* One part of a list: a number, or a run: "7*3" is 7, 8, 9. */
+struct run {
+    int64_t first, count;
+};
+
+static bool parse_run(char *text, int64_t room, struct run *out)
+{
+    char *star = strchr(text, '*');
+    int64_t last;
+    if (star)
+        *star = '\0';
+    out->count = 1;
+    if (opt_int(text, &out->first) || (star && opt_int(star + 1, &out->count)))
+        return false;
+    return out->count >= 1 && out->count <= room &&
+           !__builtin_add_overflow(out->first, out->count - 1, &last);
+}
+
+/* The runs of a list. Their number; 0: malformed, or more than `most` numbers. */
+static size_t parse_runs(char *text, int64_t most, struct run *runs, int64_t *numbers)
+{
+    size_t n = 0;
+    *numbers = 0;
+    for (char *s = text, *comma; s; s = comma ? comma + 1 : NULL, n++) {
+        comma = strchr(s, ',');
+        if (comma)
+            *comma = '\0';
+        if (!parse_run(s, most - *numbers, &runs[n]))
+            return 0;
+        *numbers += runs[n].count;
+    }
+    return n;
+}
+
 static bool parse_list(const struct param *p, const char *text, struct region *mem,
                        struct value *out, struct err *why)
 {
-    int64_t least, most;
+    int64_t least, most, numbers = 0;
     param_range(p, &least, &most);
-    size_t n = 1;
+    size_t parts = 1;
     for (const char *s = text; *s; s++)
-        n += *s == ',';
+        parts += *s == ',';
     char *copy = region_strdup(mem, text);
-    int64_t *list = n <= (size_t)most ? region_array(mem, n, sizeof *list) : NULL;
+    struct run *runs = parts <= (size_t)most ? region_array(mem, parts, sizeof *runs) : NULL;
+    size_t n = copy && runs ? parse_runs(copy, most, runs, &numbers) : 0;
+    int64_t *list = n ? region_array(mem, (size_t)numbers, sizeof *list) : NULL;
     out->count = 0;
-    for (char *s = copy; s && list;) {
-        char *comma = strchr(s, ',');
-        if (comma)
-            *comma = '\0';
-        if (opt_int(s, &list[out->count++]))
-            break;
-        if (!comma) {
-            out->list = list;
-            return true;
-        }
-        s = comma + 1;
-    }
-    err_set(why, GPUFL_E_INVAL, "at most %lld whole numbers with commas between", (long long)most);
+    for (size_t i = 0; i < n && list; i++)
+        for (int64_t k = 0; k < runs[i].count; k++)
+            list[out->count++] = runs[i].first + k;
+    out->list = list;
+    if (list)
+        return true;
+    err_set(why, GPUFL_E_INVAL,
+            "at most %lld whole numbers with commas between; 7*3 stands for 7,8,9",
+            (long long)most);
     return false;
 }
 

@@ -74,6 +74,25 @@ TEST(test_values)
     end();
 }
 
+/* A run of numbers is named by its first one and its length. */
+TEST(test_runs)
+{
+    assert_true(take("/s/a/x?lanes=72057594037927937*3"));
+    assert_int_equal(values[LANES].count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(values[LANES].list[i], INT64_C(72057594037927937) + i);
+    end();
+    assert_true(take("/s/a/x?lanes=-1*2,7*1"));
+    assert_int_equal(values[LANES].count, 3);
+    assert_int_equal(values[LANES].list[0], -1);
+    assert_int_equal(values[LANES].list[1], 0);
+    assert_int_equal(values[LANES].list[2], 7);
+    end();
+    assert_true(take("/s/a/x?lanes=9223372036854775806*2"));
+    assert_int_equal(values[LANES].list[1], INT64_MAX);
+    end();
+}
+
 TEST(test_standards)
 {
     assert_true(take("/s/a/x"));
@@ -119,6 +138,14 @@ TEST(test_problems)
     refuse("/s/a/x?order=tot", "order");
     refuse("/s/a/x?order=", "order");
     refuse("/s/a/x?lanes=1,2,3,4", "lanes");
+    refuse("/s/a/x?lanes=1*4", "lanes");
+    refuse("/s/a/x?lanes=1,2*3", "lanes");
+    refuse("/s/a/x?lanes=1*0", "lanes");
+    refuse("/s/a/x?lanes=1*-1", "lanes");
+    refuse("/s/a/x?lanes=1*", "lanes");
+    refuse("/s/a/x?lanes=*2", "lanes");
+    refuse("/s/a/x?lanes=1*2*2", "lanes");
+    refuse("/s/a/x?lanes=9223372036854775806*3", "lanes"); /* the last one would have 64 bits */
     refuse("/s/a/x?lanes=", "lanes");
     refuse("/s/a/x?lanes=1,,2", "lanes");
     refuse("/s/a/x?lanes=1,x", "lanes");
@@ -241,9 +268,13 @@ TEST(test_bad_bodies)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_standards),
-        cmocka_unit_test(test_problems),     cmocka_unit_test(test_workspace_is_known_everywhere),
-        cmocka_unit_test(test_body),         cmocka_unit_test(test_bad_bodies),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_standards),
+        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_workspace_is_known_everywhere),
+        cmocka_unit_test(test_body),
+        cmocka_unit_test(test_bad_bodies),
         cmocka_unit_test(test_header_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

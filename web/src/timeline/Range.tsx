@@ -16,7 +16,7 @@ import { exactTime } from "./axis";
 import { MakeBookmark } from "./BookmarkList";
 import type { Engine } from "./engine";
 import { foundOf, waitsOf, type Found } from "./events";
-import { KIND, type Lane } from "./lanes";
+import { KIND, listOf, type Lane } from "./lanes";
 import { OutsideContext } from "./outside";
 import { byLine, byName, csvOf, stacksOfWaits, type RangeRow } from "./rangeRows";
 import { LineButton } from "./Stack";
@@ -35,7 +35,7 @@ const sum = (values: readonly (number | null)[]): number => values.reduce<number
 async function eventsOf(session: string, lanes: readonly Lane[], range: View, signal: AbortSignal): Promise<Found[]> {
   if (lanes.length === 0) return [];
   const ids = lanes.slice(0, LANES).map((lane) => lane.id);
-  return foundOf(await client.get("events", { session, lanes: ids.join(), from: range.from, to: range.to, limit: EVENTS }, signal));
+  return foundOf(await client.get("events", { session, lanes: listOf(ids), from: range.from, to: range.to, limit: EVENTS }, signal));
 }
 
 async function numbersOf(engine: Engine, range: View, signal: AbortSignal) {

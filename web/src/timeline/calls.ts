@@ -4,7 +4,7 @@ import { client } from "../api/client";
 import { rowsOf } from "../api/columns";
 import type { RowConfig } from "./config";
 import type { HitEvent } from "./hit";
-import { KIND, type Lane } from "./lanes";
+import { KIND, listOf, type Lane } from "./lanes";
 import type { Launch } from "./flows";
 
 const FAR = 30e9; // ns from a launch to its kernel, at most
@@ -21,7 +21,7 @@ export interface Captured {
 /** Captured launches with that correlation id, by time. */
 export async function capturedOf(session: string, threads: readonly number[], correlation: number, from: number, to: number, signal: AbortSignal): Promise<Captured[]> {
   if (threads.length === 0 || !Number.isFinite(correlation)) return [];
-  const answer = await client.get("captured", { session, threads: threads.slice(0, 1024).join(), correlation, from: Math.floor(from), to: Math.ceil(to), step: 1, limit: 100 }, signal);
+  const answer = await client.get("captured", { session, threads: listOf(threads.slice(0, 1024).map(String)), correlation, from: Math.floor(from), to: Math.ceil(to), step: 1, limit: 100 }, signal);
   return rowsOf(answer)
     .map((row) => ({ thread: row.thread ?? 0, at: row.at ?? 0, own: row.own, correlation: row.correlation, stack: row.stack ?? 0 }))
     .sort((a, b) => a.at - b.at);

@@ -2,7 +2,7 @@
 // event that an address names, and the longest one of some lanes.
 import { client } from "../api/client";
 import { nameOf, shortOf } from "../api/columns";
-import { KIND, type Lane } from "./lanes";
+import { KIND, listOf, type Lane } from "./lanes";
 
 export interface Found {
   lane: string;
@@ -80,7 +80,7 @@ export async function neighbourOf(session: string, lane: Lane, start: number, fo
 export async function longestOf(session: string, lanes: readonly Lane[], to: number, signal?: AbortSignal): Promise<Found | null> {
   if (lanes.length === 0) return null;
   const ids = lanes.slice(0, 256).map((lane) => lane.id);
-  return foundOf(await client.get("spans", { session, level: 0, lanes: ids.join(), from: 0, to: Math.ceil(to) + 1, limit: 1 }, signal))[0] ?? null;
+  return foundOf(await client.get("spans", { session, level: 0, lanes: listOf(ids), from: 0, to: Math.ceil(to) + 1, limit: 1 }, signal))[0] ?? null;
 }
 
 export const waitsOf = (lanes: readonly Lane[]): Lane[] => lanes.filter((lane) => lane.kind === KIND.wait || lane.kind === KIND.sync);

@@ -5,7 +5,7 @@ import { client } from "../api/client";
 import { launchCallOf } from "./calls";
 import { rowsOf } from "../api/columns";
 import { foundOf, type Found } from "./events";
-import { KIND, laneIdOf, type Lane } from "./lanes";
+import { KIND, laneIdOf, listOf, type Lane } from "./lanes";
 import type { End, Flow } from "./scene";
 
 const NEAR = [20e6, 1e9, 30e9]; // ns between the host's event and the GPU's, at most
@@ -16,7 +16,7 @@ const endOf = (f: Found): End => ({ lane: f.lane, start: f.start, duration: f.du
 async function find(session: string, lanes: readonly Lane[], from: number, to: number, fits: (f: Found) => boolean, signal: AbortSignal): Promise<Found[]> {
   if (lanes.length === 0 || to <= from) return [];
   const ids = lanes.slice(0, 256).map((lane) => lane.id);
-  return foundOf(await client.get("events", { session, lanes: ids.join(), from: Math.max(0, Math.floor(from)), to: Math.ceil(to), limit: 20_000 }, signal)).filter(fits);
+  return foundOf(await client.get("events", { session, lanes: listOf(ids), from: Math.max(0, Math.floor(from)), to: Math.ceil(to), limit: 20_000 }, signal)).filter(fits);
 }
 
 /** Looks further and further back from `until`. */

@@ -31,6 +31,19 @@ export interface RankOf {
 /** The lane's number as the server has it. */
 export const askedId = (lane: Lane): string => (lane.rank ? lane.id.slice(0, lane.id.indexOf("@")) : lane.id);
 
+/** Numbers as an address lists them: a run of them as its first one and their count (docs/server.md), since the numbers of lanes
+ * are long and mostly follow one another. */
+export function listOf(numbers: readonly string[]): string {
+  const sorted = numbers.map(BigInt).sort((a, b) => (a < b ? -1 : Number(a > b)));
+  const runs: [first: bigint, last: bigint][] = [];
+  for (const number of sorted) {
+    const run = runs.at(-1);
+    if (run && number <= run[1] + 1n) run[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? String(first) : `${first}*${last - first + 1n}`)).join();
+}
+
 /** What is added to the lane's own times to be on the clock that is shown. */
 export const offsetOf = (lane: Lane): number => lane.rank?.offset ?? 0;
 

@@ -3,7 +3,7 @@
 import { client } from "../api/client";
 import { rowsOf } from "../api/columns";
 import { compare, type Found } from "./events";
-import { KIND, laneIdOf } from "./lanes";
+import { KIND, laneIdOf, listOf } from "./lanes";
 import { NODE, type Lines } from "./lines";
 
 const MOST = 100_000; // waits, and launches, that one answer tells
@@ -41,7 +41,7 @@ async function waitsOf({ session, lines, to }: Where, signal: AbortSignal): Prom
 
 async function launchesOf({ session, lines, looked, to }: Where, signal: AbortSignal): Promise<LineHits> {
   if (looked.length === 0) return { found: [], cut: false };
-  const answer = await client.get("captured", { session, threads: looked.slice(0, 1024).join(), from: 0, to, step: 1, limit: MOST }, signal);
+  const answer = await client.get("captured", { session, threads: listOf(looked.slice(0, 1024).map(String)), from: 0, to, step: 1, limit: MOST }, signal);
   const rows = rowsOf(answer);
   const found = rows
     .filter((row) => lines.found(row.stack ?? 0))

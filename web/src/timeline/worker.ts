@@ -6,7 +6,7 @@ import { allocationRows, heldOf } from "../format/held";
 import { ALLOCATED } from "../format/metrics";
 import { levelOf, RAW_LIMIT } from "./lod";
 import type { Name } from "./names";
-import { isLook, KIND } from "./lanes";
+import { isLook, KIND, listOf } from "./lanes";
 import { looksOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
 import { buffersOf, eventsOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
 import type { Ask, Asked, AskLanes, AskSeries, Reply } from "./protocol";
@@ -51,7 +51,7 @@ async function lookPiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
   const { session, lod, from, to } = ask;
   const step = lod.raw ? 1 : levelOf(lod.m).column;
   const lanes = ask.lanes.map((lane) => ({ kind: kindOf(lane), ref: refOf(lane) }));
-  const threads = (launches: boolean): string => [...new Set(lanes.filter(({ kind }) => (kind === KIND.launch) === launches).map(({ ref }) => ref))].join();
+  const threads = (launches: boolean): string => listOf(lanes.filter(({ kind }) => (kind === KIND.launch) === launches).map(({ ref }) => String(ref)));
   const [samples, launches] = await Promise.all([
     threads(false) ? client.get("samples", { session, threads: threads(false), from, to, step, limit: ROWS_LIMIT }, signal) : null,
     threads(true) ? client.get("captured", { session, threads: threads(true), from, to, step, limit: ROWS_LIMIT }, signal) : null,
@@ -80,7 +80,7 @@ async function addStacks(ask: AskLanes, events: Events, signal: AbortSignal): Pr
   const kernels = lod.raw && threads.length > 0 && kinds.includes(KIND.kernel);
   const [told, captured] = await Promise.all([
     waits ? client.get("waits", { session, from, to, limit: ROWS_LIMIT }, signal) : null,
-    kernels ? client.get("captured", { session, threads: threads.join(), from: from - BEFORE, to, step: 1, limit: ROWS_LIMIT }, signal) : null,
+    kernels ? client.get("captured", { session, threads: listOf(threads.map(String)), from: from - BEFORE, to, step: 1, limit: ROWS_LIMIT }, signal) : null,
   ]);
   if (told) putStacks(events, ask.lanes, told.data);
   if (!captured) return;
@@ -91,7 +91,7 @@ async function addStacks(ask: AskLanes, events: Events, signal: AbortSignal): Pr
 async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
   if (ask.lanes[0] !== undefined && isLook(kindOf(ask.lanes[0]))) return lookPiece(ask, signal);
   const { session, lod, from, to } = ask;
-  const lanes = ask.lanes.join(",");
+  const lanes = listOf(ask.lanes);
   const piece: Piece = { from, to, column: 0, sums: null, events: null, points: null, halved: false };
   if (lod.raw) {
     const answer = await client.get("events", { session, lanes, from, to, limit: RAW_LIMIT }, signal);

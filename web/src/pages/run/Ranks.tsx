@@ -6,6 +6,7 @@ import { duration, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href } from "../../router/router";
 import { run as text } from "../../text/run";
+import { listOf } from "../../timeline/lanes";
 import { rangeText } from "../../timeline/view";
 import { Panel } from "../../ui/parts";
 import { askOf, busyOf, groupsOf, lanesOf, onOneClock, outline, PX, type Rank } from "./ranks";
@@ -22,7 +23,7 @@ function useStrips({ session: { id: session }, length }: Rank): { work: string; 
   const lanes = useMemo(() => (told.data ? lanesOf(told.data) : undefined), [told.data]);
   const all = lanes ? [...lanes.work, ...lanes.copies] : [];
   const { level, step, column, from, to } = askOf(length);
-  const asked = all.length > 0 ? { session, level, lanes: all.join(), from, to } : null;
+  const asked = all.length > 0 ? { session, level, lanes: listOf(all), from, to } : null;
   const tiles = useApi("tiles", asked && { ...asked, step });
   const spans = useApi("spans", asked && { ...asked, limit: SPANS });
   return useMemo(() => {
