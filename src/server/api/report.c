@@ -29,7 +29,7 @@ static const struct {
     {"sync", "synchronization_lines synchronizations"},
     {"scopes", "scope_paths scopes outside_scopes"},
     {"steps", "steps"},
-    {"insights", "answer caveats time insights insights_left_out"},
+    {"insights", "answer caveats time summary idle insights insights_left_out"},
     {"kernels", "kernels devices"},
     {"profile", "samples instructions counters code code_left_out external_correlation"},
 };

@@ -26,7 +26,7 @@ export const evidence = {
     read_copies_ns: "Copies of single values on the GPU",
     interrupted_launches: "Launches with another process in their middle",
     interrupted_ns: "They took longer together",
-    usual_ns: "The kernel, mostly",
+    usual_ns: "The kernel, usually",
     typical_interrupted_ns: "The kernel, with another process in its middle",
     launches_between_median: "Launches between, median",
     bytes: "Bytes",

@@ -1,13 +1,13 @@
 // flame.ts - every text of the flame graph and of the icicle of scopes. Loaded with them.
 export const flameText = {
   none: "No stacks",
-  noneText: "The session has no stacks of waits or of launches. gpufl trace captures those of waits; with --stacks=launch those of launches as well, and the GPU's time stands by stack, too.",
+  noneText: "The session has no stacks of waits or of launches. gpufl trace records the stacks of waits. With --stacks=launch it records those of launches as well, and the GPU's time is shown by stack.",
   pending: "Not analysed yet",
   pendingText: "Stacks appear here when the server has analysed the session.",
   heading: "Time by stack",
   tree: "Which time",
   /** What share of the GPU's kernel time the stacks of GPU time stand for. */
-  without: (kernels: string, shown: string) => `No kernel of this session has a stack: of ${kernels} of kernel time nothing is shown. Shown: copies and graphs, ${shown}. gpufl trace --stacks=launch captures the stacks of launches.`,
+  without: (kernels: string, shown: string) => `No kernel of this session has a stack, so that its ${kernels} of kernel time are not shown. Shown are copies and graphs, ${shown}. gpufl trace --stacks=launch records the stacks of launches.`,
   partly: (part: string, kernels: string) => `Shown are the stacks of ${part} of the ${kernels} of kernel time; the other launches have no stack.`,
   trees: { "host blocked": "Host blocked", GPU: "GPU time" } as Record<string, string>,
   search: "Search frames",

@@ -79,7 +79,7 @@ export const fleet = {
   day: (day: string, hours: string, busy: string) => `${day}: ${hours} GPU hours, GPU busy ${busy}`,
   sumColumns: { name: "Name", hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels", worst: "Worst finding" },
   sumNone: "Nothing ran on these days.",
-  counted: (known: string, all: string) => `of ${known} of ${all} sessions: the others do not know theirs`,
+  counted: (known: string, all: string) => `known of ${known} of ${all} sessions`,
   ago: (time: string) => `${time} ago`,
   days: (count: string) => `${count} days`,
   sessionsOf: (n: number) => `${n} ${n === 1 ? "session" : "sessions"}`,

@@ -17,7 +17,7 @@ export const run = {
   rankNone: "no work of a GPU is recorded",
   pending: "not analysed yet",
   unknown: "unknown",
-  notHere: "not told by this pass",
+  notHere: "not recorded by this pass",
   cut: (n: string) => `The first ${n} sessions are shown.`,
   missing: "This run is not here",
   missingText: "Its sessions may have been deleted, or belong to another workspace.",
@@ -25,5 +25,5 @@ export const run = {
   from: "Passes of this run",
   fromText: (pass: string, engine: string) => `pass ${pass}, ${engine}`,
   parts: { times: "Times", stalls: "Stalls", counts: "Counts", counters: "Counters" } as Record<string, string>,
-  none: "unknown: no pass tells",
+  none: "unknown: no pass recorded it",
 } as const;

@@ -96,7 +96,7 @@ export const settings = {
   },
   account: {
     address: "E-mail",
-    old: "Password so far",
+    old: "Current password",
     new: "New password",
     change: "Change the password",
     text: "Your other logins end.",

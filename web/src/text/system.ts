@@ -4,7 +4,7 @@ export const system = {
   host: "Host",
   none: "No samples",
   noneText: "The session has no samples of GPUs or of the host.",
-  shared: "Taken in part by another session of the same host, which sampled for this one, too:",
+  shared: "Another session on this host took a part of these samples, for both:",
   band: "Band: least to greatest; line: mean.",
   drag: "Drag over a plot to see a part of the time.",
   window: "Part of the time that is shown",

@@ -8,7 +8,7 @@ export const trends = {
   search: { kernel: "Part of the kernel's name", scope: "Part of the scope's path", app: "Part of the application's name" } as Record<string, string>,
   searchLabel: "Search what to follow",
   none: "No session has ended yet",
-  noneText: "What a session says of its kernels and scopes is kept when it has ended, and stays when the session is deleted.",
+  noneText: "When a session ends, the times of its kernels and scopes are kept here. They stay when the session is deleted.",
   noneFound: "Nothing of that name in the sessions that have ended.",
   cut: (rows: string) => `Of the first ${rows} rows that the server has; search to see more.`,
   choose: { name: "Name", sessions: "Sessions", calls: "Calls", total: "Time" },
@@ -45,7 +45,7 @@ export const trends = {
   columns: { started: "Started", app: "Application", host: "Host", gpu: "GPU", calls: "Calls", mean: "Mean", p50: "P50", p99: "P99", total: "Time", share: "Share", ratio: "Against its level" },
   shares: { kernel: "of the session's kernel time", scope: "of the session's duration", app: "of the time, a GPU worked" } as Record<string, string>,
   outlier: "outlying",
-  gone: "The session may have been deleted; what it said stays.",
+  gone: "The session may have been deleted; its times stay here.",
   missing: "No session has this",
-  missingText: "Sessions say it when they have ended. Take out a filter, or follow something else.",
+  missingText: "Sessions are counted here when they have ended. Remove a filter, or follow something else.",
 } as const;

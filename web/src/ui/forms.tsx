@@ -86,12 +86,12 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton({ text, label = en.firstRun.copy, className = "button" }: { text: string; label?: string; className?: string }) {
+export function CopyButton({ text, label = en.forms.copy, className = "button" }: { text: string; label?: string; className?: string }) {
   const [state, setState] = useState<"" | "done" | "failed">("");
   useEffect(() => setState(""), [text]);
   return (
     <button type="button" className={className} onClick={() => void copyText(text).then((done) => setState(done ? "done" : "failed"))}>
-      <span aria-live="polite">{state === "done" ? en.firstRun.copied : state === "failed" ? en.forms.copyFailed : label}</span>
+      <span aria-live="polite">{state === "done" ? en.forms.copied : state === "failed" ? en.forms.copyFailed : label}</span>
     </button>
   );
 }

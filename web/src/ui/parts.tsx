@@ -89,7 +89,7 @@ export function ProblemView({ problem, again }: { problem: Wrong; again?: () => 
       {problem.request && <p className="quiet small">{en.states.problemId(problem.request)}</p>}
       {problem.status === 401 && (
         <a className="button button-main" href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>
-          {en.login.submit}
+          {en.states.logIn}
         </a>
       )}
       {again && (

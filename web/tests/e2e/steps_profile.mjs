@@ -143,7 +143,7 @@ export async function asked({ page, server, see, check, picture }) {
   check((await page.locator(".captured").innerText()).includes("1 error, 1 warning"), `captured: ${await page.locator(".captured").innerText()}`);
   await picture(page, "asked-windows");
   await page.locator(".captured").click();
-  await see(page, "Deep was asked for, PcSampling ran in its stead");
+  await see(page, "Deep was asked for, PcSampling ran instead");
   const said = plain(await page.locator("main").innerText());
   for (const words of ["ERROR: Counters cannot be had.", "WARNING: The log's limit is near. (2 times)", "another tool holds the counters", "period_cycles 4096", "kernel_sample_rate 250 environment", "1 option at its default"]) check(said.includes(words), `raw: ${words}`);
   check(!(await page.getByText("Sampling began late.").isVisible()), "raw: notes are folded");

@@ -134,11 +134,11 @@ export async function settings({ page, visitor, server, see, check, picture, exp
 
   // One's own password; then the login ends in the middle of work, and the page stays as it is.
   await page.getByRole("link", { name: "Your account" }).click();
-  await page.getByLabel("Password so far").fill("wrong wrong wrong");
+  await page.getByLabel("Current password").fill("wrong wrong wrong");
   await page.getByLabel("New password").fill("a fourth long phrase");
   await page.getByRole("button", { name: "Change the password" }).click();
   await page.getByRole("alert").waitFor();
-  await page.getByLabel("Password so far").fill("a long pass phrase");
+  await page.getByLabel("Current password").fill("a long pass phrase");
   await page.getByRole("button", { name: "Change the password" }).click();
   await see(page, "Changed.");
   await picture(page, "settings-account");

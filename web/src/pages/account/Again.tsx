@@ -3,6 +3,7 @@ import { client } from "../../api/client";
 import { useAct } from "../../api/use";
 import { who } from "../../api/who";
 import { en } from "../../text/en";
+import { login as words } from "../../text/login";
 import { Field } from "../../ui/forms";
 import { Dialog } from "../../ui/parts";
 
@@ -23,15 +24,15 @@ export function Again() {
       >
         <h2>{en.expired.title}</h2>
         <p className="quiet">{en.expired.text}</p>
-        <Field name="email" label={en.login.email} type="email" complete="username" />
-        <Field name="password" label={en.login.password} type="password" complete="current-password" />
+        <Field name="email" label={words.email} type="email" complete="username" />
+        <Field name="password" label={words.password} type="password" complete="current-password" />
         {login.problem && (
           <p className="wrong" role="alert">
             {login.problem.message}
           </p>
         )}
         <button type="submit" className="button button-main" disabled={login.busy}>
-          {en.login.submit}
+          {words.submit}
         </button>
       </form>
     </Dialog>

@@ -6,12 +6,10 @@ import { may, useMe } from "../../api/may";
 import { useAct } from "../../api/use";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
-import { en } from "../../text/en";
+import { firstRun as text } from "../../text/firstrun";
 import { Command, Panel, ProblemView } from "../../ui/parts";
 import { endAfter } from "../settings/links";
 import { keyFile, waysIn } from "./ways";
-
-const text = en.firstRun;
 
 /** A key that may send, shown once, as the command that keeps it. */
 function Key() {

@@ -7,10 +7,10 @@ import { duration, exact, percent, sentence } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { insights as text } from "../../text/insights";
 import { Panel } from "../../ui/parts";
 import { findingOf, lineKey, linesOf } from "./causes";
 
-const text = en.insights;
 const LINES = 3; // of a part
 const TONES = 12;
 

@@ -9,6 +9,7 @@ import { baseName, count, duration, exact, percent, sentence } from "../../forma
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { insights as text } from "../../text/insights";
 import { part } from "../../ui/Boundary";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useGraphRuns } from "../session/graphs";
@@ -20,7 +21,6 @@ import { boundOf, inOrder, onTimeline } from "./source";
 /** Comes when a line is first opened. */
 const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
 
-const text = en.insights;
 const SHOWN = 5; // findings; the others are folded
 const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
@@ -99,7 +99,7 @@ function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps)
 }
 
 /** No finding: why, as far as what was recorded tells. */
-function Nothing({ session }: TabProps) {
+function Nothing({ session }: Pick<TabProps, "session">) {
   const runs = useGraphRuns(session, true);
   if (runs === undefined) return <Skeleton rows={3} />;
   return <Empty title={text.none} text={runs ? text.noneGraphs(count(runs)) : session.kernels ? text.noneText : text.noneWithout} />;
@@ -113,8 +113,7 @@ export function InsightsTab({ session }: TabProps) {
   const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   const answer = useMemo(() => answerOf(report.data), [report.data]);
   const parts = useMemo(() => timeOf(report.data), [report.data]);
-  const about = useApi("section_summary", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
-  const lines = useMemo(() => idleLinesOf(about.data), [about.data]);
+  const lines = useMemo(() => idleLinesOf(report.data), [report.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const partsAt = useMemo(() => partsOf(cases), [cases]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
@@ -142,7 +141,7 @@ export function InsightsTab({ session }: TabProps) {
   });
   const [, setRound] = useState(0);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
-  if (!asked.data || (!pending && ((!report.data && !report.problem) || (!about.data && !about.problem)))) return <Skeleton rows={9} />;
+  if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   // One card a line and cause: what is part of another finding has none.
   const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
   const toFinding = (f: RowFinding): void => {
@@ -152,7 +151,7 @@ export function InsightsTab({ session }: TabProps) {
   };
   const idle = lines.find((one) => lineKey(one) === line);
   const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
-  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(about.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
+  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(report.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   const card = (f: RowFinding) => {

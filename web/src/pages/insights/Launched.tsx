@@ -8,14 +8,13 @@ import { placeText, type SourcePlace } from "../../format/place";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { useAsked } from "../../timeline/use";
-import { en } from "../../text/en";
+import { insights as text } from "../../text/insights";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Name } from "../../ui/Name";
 import { stacksOf } from "../flame/tree";
 import { kernelsOf, LISTED, type Kernel } from "../kernels/kernel";
 import { kernelsAt, kernelsWithCode, type KernelWithCode, type LaunchedKernel } from "./launched";
 
-const text = en.insights;
 const SHOWN = 8;
 const SEARCHED_MOST = 256; // letters
 

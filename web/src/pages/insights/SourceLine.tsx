@@ -5,14 +5,13 @@ import { baseName } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
+import { insights as text } from "../../text/insights";
 import { Dialog, ProblemView, Stats } from "../../ui/parts";
 import { longestOf } from "./evidence";
 import { factsOf } from "./facts";
 import { Launched } from "./Launched";
 import { SourceText } from "./SourceText";
 import { useKept } from "./useKept";
-
-const text = en.insights;
 
 /** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
 function Evidence({ session, evidence }: { session: string; evidence: Case["evidence"] }) {

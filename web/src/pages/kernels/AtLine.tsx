@@ -5,7 +5,7 @@ import { client } from "../../api/client";
 import { baseName, duration, exact } from "../../format/format";
 import type { SourcePlace } from "../../format/place";
 import { useQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { insights } from "../../text/insights";
 import { kernel as text } from "../../text/kernel";
 import { useAsked } from "../../timeline/use";
 import { Panel, ProblemView } from "../../ui/parts";
@@ -38,7 +38,7 @@ export function AtLine({ session, place, short }: { session: string; place: Sour
       )}
       {kept.problem && <ProblemView problem={kept.problem} />}
       {kept.missing && <p className="panel-body quiet">{text.notKept}</p>}
-      {kept.text !== null && <SourceText label={en.insights.inFile(name)} text={kept.text} line={place.line} around={AROUND} />}
+      {kept.text !== null && <SourceText label={insights.inFile(name)} text={kept.text} line={place.line} around={AROUND} />}
     </Panel>
   );
 }

@@ -5,7 +5,7 @@ import { rowsOf } from "../../api/columns";
 import { onSession, useApi } from "../../api/use";
 import { baseName, bytes, count, duration, exact, percent, UNKNOWN } from "../../format/format";
 import { href, useQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 import { kernel as text, wordsOf, type Words } from "../../text/kernel";
 import type { SourcePlace } from "../../format/place";
 import { Choices } from "../../ui/forms";
@@ -210,7 +210,7 @@ function Sass({ session, lines, inOrder, place, words }: { session: string; line
   );
 }
 
-const head = en.kernels.configColumns;
+const head = kernelTexts.configColumns;
 const configColumns: Column<Config>[] = [
   { label: head.grid, className: "mono", show: (c) => c.grid },
   { label: head.block, className: "mono", show: (c) => c.block },
@@ -331,8 +331,8 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
       </div>
       {!place && counts}
       {configs && configs.length > 0 && (
-        <Panel title={en.kernels.configs}>
-          <Listing label={en.kernels.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
+        <Panel title={kernelTexts.configs}>
+          <Listing label={kernelTexts.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
         </Panel>
       )}
       {!place && code}

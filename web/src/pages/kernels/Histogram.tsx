@@ -1,7 +1,7 @@
 // Histogram.tsx - launches by duration, on a logarithmic axis as the server's bins are. Bins without
 // launches are not in the answer; their room stays empty.
 import { count, duration } from "../../format/format";
-import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 
 export interface Bin {
   least: number | null;
@@ -28,7 +28,7 @@ export function barsOf(bins: readonly Bin[]): Bar[] {
     x: (log(bin.least) - low) / (high - low),
     width: (log(bin.most + 1) - log(bin.least)) / (high - low),
     height: bin.calls / top,
-    label: en.kernels.bar(count(bin.calls), duration(bin.least), duration(bin.most)),
+    label: kernelTexts.bar(count(bin.calls), duration(bin.least), duration(bin.most)),
   }));
 }
 

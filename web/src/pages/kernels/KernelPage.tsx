@@ -8,6 +8,7 @@ import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 import { wordsOf } from "../../text/kernel";
 import { CopyName, Name } from "../../ui/Name";
 import { Empty, ProblemView, Skeleton, Stats } from "../../ui/parts";
@@ -20,7 +21,7 @@ import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel"
 import { Distribution, Launches } from "./Launches";
 
 function summary(k: Kernel) {
-  const of = en.kernels.columns;
+  const of = kernelTexts.columns;
   const time = (label: string, value: number | null) => ({ label, value: duration(value), exact: exact(value, "ns") });
   return [
     time(of.total, k.total),
@@ -43,7 +44,7 @@ function Head({ session, kernel }: { session: string; kernel: Kernel }) {
           <Name short={kernel.short} full={kernel.name} /> <CopyName full={kernel.name} />
         </h1>
         <Link className="button end" href={asLeft(session, "kernels")}>
-          {en.kernels.all}
+          {kernelTexts.all}
         </Link>
         {!who.link && (
           <Link className="button" href={href("trends", {}, { name: kernel.mangled })}>
@@ -53,7 +54,7 @@ function Head({ session, kernel }: { session: string; kernel: Kernel }) {
       </div>
       <Stats items={summary(kernel)} />
       <details className="small" open={full === "1"} onToggle={(event) => setFull(event.currentTarget.open ? "1" : "")}>
-        <summary>{en.kernels.name}</summary>
+        <summary>{kernelTexts.name}</summary>
         <p className="mono wrap">{kernel.name}</p>
         <p className="mono wrap quiet">{kernel.mangled}</p>
       </details>
@@ -80,7 +81,7 @@ export function KernelPage({ session, name }: { session: string; name: number })
   }, [kernel]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!placed && Number.isInteger(name)) return <Skeleton rows={8} />;
-  if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty title={en.kernels.missing} text={en.states.lostPageText} />;
+  if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty title={kernelTexts.missing} text={en.states.lostPageText} />;
   return (
     <>
       {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}

@@ -10,6 +10,7 @@ import { placeOf } from "../../format/place";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 import { kernel as deep, wordsOf, type Words } from "../../text/kernel";
 import { Choices } from "../../ui/forms";
 import { CopyName, Name } from "../../ui/Name";
@@ -30,7 +31,7 @@ import { sampledKernelsOf } from "./profile";
 import { profiled, reportedBySymbol } from "./report";
 
 const LIVE_MS = 5000;
-const text = en.kernels.columns;
+const text = kernelTexts.columns;
 type Row = Line<Kernel>;
 type Col = ColumnDef<Row>;
 
@@ -58,7 +59,7 @@ const share: Col = {
   header: text.share,
   meta: { width: "132px", right: true },
   cell: ({ row: { original: line } }) => (
-    <span title={en.kernels.shareText}>
+    <span title={kernelTexts.shareText}>
       {percent(figuresOf(line).share)}
       <span className="part part-short">
         <Meter part={figuresOf(line).share} />
@@ -132,14 +133,14 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
   if (group)
     return (
       <button type="button" className="group-name" aria-expanded={group.open} onClick={() => onToggle(group)}>
-        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || en.kernels.others}</span> <span className="chip">{count(group.ids.length)}</span>
+        <span aria-hidden="true">{group.open ? "▾" : "▸"}</span> <span className="mono">{group.name || kernelTexts.others}</span> <span className="chip">{count(group.ids.length)}</span>
       </button>
     );
   const { short } = kernel!;
   const here = peek === String(kernel!.id);
   return (
     <span className={line.inner ? "kernel-cell kernel-inner" : "kernel-cell"}>
-      <button type="button" className="peek" aria-pressed={here} aria-label={en.kernels.peek(short)} title={en.kernels.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
+      <button type="button" className="peek" aria-pressed={here} aria-label={kernelTexts.peek(short)} title={kernelTexts.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
         <svg viewBox="0 0 12 12" aria-hidden="true">
           <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
         </svg>
@@ -182,13 +183,13 @@ function useReported(session: RowSession) {
 function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) => void; patterns: string; onPatterns: (text: string) => void }) {
   return (
     <>
-      <Choices label={en.kernels.group} value={by} options={BYS.map((value) => ({ value, label: en.kernels.groups[value]! }))} onChange={onBy} />
-      {by === "pattern" && <Search label={en.kernels.patterns} hint={en.kernels.patternsHint} value={patterns} onChange={onPatterns} />}
+      <Choices label={kernelTexts.group} value={by} options={BYS.map((value) => ({ value, label: kernelTexts.groups[value]! }))} onChange={onBy} />
+      {by === "pattern" && <Search label={kernelTexts.patterns} hint={kernelTexts.patternsHint} value={patterns} onChange={onPatterns} />}
     </>
   );
 }
 
-export function KernelsTab({ session }: TabProps) {
+export function KernelsTab({ session, ledger }: TabProps) {
   const { query } = usePlace();
   const [search, setSearch] = useQuery("search");
   const [wanted, setBy] = useQuery("group");
@@ -202,8 +203,7 @@ export function KernelsTab({ session }: TabProps) {
   // What engines counted is of all kernels, whatever is searched for.
   const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LISTED } : null);
   const named = search ? everything.data : asked.data;
-  const ledger = useApi("section_ledger", session.analyzed && session.kernels === null ? { session: session.id } : null);
-  const unknown = unknownOf(ledger.data, "kernels");
+  const unknown = session.kernels === null ? unknownOf(ledger.data, "kernels") : null;
   const runs = useGraphRuns(session, asked.data !== undefined && kernels.length === 0);
   const known = useMemo(() => new Map((named ? kernelsOf(named) : []).map((kernel) => [kernel.mangled, kernel])), [named]);
   const nameOf = useMemo(() => (by ? groupNamer(by, patterns) : null), [by, patterns]);
@@ -236,30 +236,30 @@ export function KernelsTab({ session }: TabProps) {
   return (
     <div className="stack">
       <div className="row">
-        <Search label={en.kernels.search} hint={en.kernels.searchHint} value={search} onChange={setSearch} />
+        <Search label={kernelTexts.search} hint={kernelTexts.searchHint} value={search} onChange={setSearch} />
         <Grouping by={by} onBy={setBy} patterns={patterns} onPatterns={setPatterns} />
-        <span className="quiet small">{en.kernels.approximated}</span>
-        {kernels.length >= LISTED && <span className="quiet small">{en.kernels.cut(count(LISTED))}</span>}
+        <span className="quiet small">{kernelTexts.approximated}</span>
+        {kernels.length >= LISTED && <span className="quiet small">{kernelTexts.cut(count(LISTED))}</span>}
       </div>
       {!asked.data || !settled ? (
         <Skeleton rows={10} />
       ) : kernels.length === 0 && sampled && !runs ? (
-        <p className="quiet">{en.kernels.noneSampled}</p>
+        <p className="quiet">{kernelTexts.noneSampled}</p>
       ) : kernels.length === 0 && unknown && !search && !runs ? (
-        <Empty title={en.kernels.unknown} text={sentence(unknown.replace(/^unknown: /, ""))} />
+        <Empty title={kernelTexts.unknown} text={sentence(unknown.replace(/^unknown: /, ""))} />
       ) : kernels.length === 0 ? (
-        <Empty title={en.kernels.none} text={runs ? en.kernels.noneGraphs(count(runs)) : en.kernels.noneText} />
+        <Empty title={kernelTexts.none} text={runs ? kernelTexts.noneGraphs(count(runs)) : kernelTexts.noneText} />
       ) : (
-        <Table caption={en.kernels.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
+        <Table caption={kernelTexts.caption} rows={lines} columns={columns} sorting={sorting} onSort={sort} />
       )}
       {peeked && (
-        <section className="stack" aria-label={en.kernels.peek(peeked.short)}>
+        <section className="stack" aria-label={kernelTexts.peek(peeked.short)}>
           <div className="row">
             <h2 className="mono ellipsis">
               <Name short={peeked.short} full={peeked.name} />
             </h2>
             <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
-              {en.kernels.toPage}
+              {kernelTexts.toPage}
             </Link>
             <button type="button" className="button" onClick={() => setPeek("")}>
               {en.forms.close}

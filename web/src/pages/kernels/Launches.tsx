@@ -7,7 +7,7 @@ import { useApi } from "../../api/use";
 import { duration, exact } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 import { system } from "../../text/system";
 import { rangeText } from "../../timeline/view";
 import { Choices } from "../../ui/forms";
@@ -19,7 +19,7 @@ import { Histogram } from "./Histogram";
 const FIRST = 300;
 const MORE = 6;
 const LAUNCHES = 10000;
-const text = en.kernels.launchColumns;
+const text = kernelTexts.launchColumns;
 type Launch = Row<AnswerLaunches["data"]>;
 
 const identity = (id: "thread" | "correlation" | "graph"): ColumnDef<Launch, never> => ({
@@ -83,13 +83,13 @@ export function Launches({ session, name }: OfKernel) {
   return (
     <section className="stack">
       <div className="row">
-        <h2>{en.kernels.launches}</h2>
+        <h2>{kernelTexts.launches}</h2>
         <span className="end" />
-        <Choices label={en.kernels.launches} value={by} options={[{ value: "longest", label: en.kernels.longest }, { value: "start", label: en.kernels.byStart }]} onChange={setOrder} />
+        <Choices label={kernelTexts.launches} value={by} options={[{ value: "longest", label: kernelTexts.longest }, { value: "start", label: kernelTexts.byStart }]} onChange={setOrder} />
       </div>
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
-      {asked.data && rows.length === 0 && <p className="quiet">{en.kernels.launchesNone}</p>}
-      {asked.data ? rows.length > 0 && <Table caption={en.kernels.launches} rows={rows} columns={columns} sorting={[]} onEnd={onEnd} /> : <Skeleton />}
+      {asked.data && rows.length === 0 && <p className="quiet">{kernelTexts.launchesNone}</p>}
+      {asked.data ? rows.length > 0 && <Table caption={kernelTexts.launches} rows={rows} columns={columns} sorting={[]} onEnd={onEnd} /> : <Skeleton />}
     </section>
   );
 }
@@ -97,7 +97,7 @@ export function Launches({ session, name }: OfKernel) {
 export function Distribution({ session, name }: OfKernel) {
   const asked = useApi("kernel_histogram", { session, name });
   return (
-    <Panel title={en.kernels.distribution} aside={en.kernels.distributionText}>
+    <Panel title={kernelTexts.distribution} aside={kernelTexts.distributionText}>
       <div className="panel-body">
         {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
         {asked.data ? <Histogram bins={rowsOf(asked.data)} /> : <div className="skeleton skeleton-block" />}

@@ -1,7 +1,7 @@
 // kernel.ts - kernels as the server answers them, with what the report says of each.
 import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
-import { en } from "../../text/en";
+import { kernels as kernelTexts } from "../../text/kernels";
 import { cutMiddle } from "../../timeline/names";
 import { SEEN } from "../../ui/found";
 import type { Named } from "./groups";
@@ -43,9 +43,9 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
       ...(reported?.get(mangled) ?? UNREPORTED),
       ...row,
       id: row.name_id ?? 0,
-      name: nameOf(answer, row.name) || en.kernels.unnamed,
+      name: nameOf(answer, row.name) || kernelTexts.unnamed,
       mangled,
-      short: shortOf(answer, row.name) || en.kernels.unnamed,
+      short: shortOf(answer, row.name) || kernelTexts.unnamed,
       share: whole > 0 && row.total !== null ? row.total / whole : null,
     };
   }));

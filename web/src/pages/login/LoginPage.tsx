@@ -4,7 +4,7 @@ import { useState, type FormEvent, type ReactNode } from "react";
 import { client, Problem } from "../../api/client";
 import { who } from "../../api/who";
 import { go, usePlace } from "../../router/router";
-import { en } from "../../text/en";
+import { join, login } from "../../text/login";
 import { Field } from "../../ui/forms";
 import { Panel, ProblemView } from "../../ui/parts";
 import { hashToken, safeNext } from "./next";
@@ -30,7 +30,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
       },
       (cause: unknown) => {
         setBusy(false);
-        setProblem(cause instanceof Problem ? cause : new Problem(0, en.login.failed, String(cause)));
+        setProblem(cause instanceof Problem ? cause : new Problem(0, login.failed, String(cause)));
       },
     );
   }
@@ -45,7 +45,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
           </button>
         </form>
       </Panel>
-      {problem && <ProblemView problem={{ status: 0, title: en.login.failed, message: problem.message, request: problem.request }} />}
+      {problem && <ProblemView problem={{ status: 0, title: login.failed, message: problem.message, request: problem.request }} />}
     </div>
   );
 }
@@ -54,49 +54,49 @@ const Incomplete = ({ title, text }: { title: string; text: string }) => <Proble
 
 export function LoginPage() {
   return (
-    <Form title={en.login.title} submit={en.login.submit} send={({ email = "", password = "" }) => client.post("login", {}, { email, password })}>
-      <Field name="email" label={en.login.email} type="email" complete="username" />
-      <Field name="password" label={en.login.password} type="password" complete="current-password" />
+    <Form title={login.title} submit={login.submit} send={({ email = "", password = "" }) => client.post("login", {}, { email, password })}>
+      <Field name="email" label={login.email} type="email" complete="username" />
+      <Field name="password" label={login.password} type="password" complete="current-password" />
     </Form>
   );
 }
 
 export function SetupPage() {
   const token = hashToken(location.hash);
-  if (!token) return <Incomplete title={en.login.setup} text={en.login.noToken} />;
+  if (!token) return <Incomplete title={login.setup} text={login.noToken} />;
   const send = ({ email = "", password = "", name = "", workspace_name = "" }: Fields) =>
     client.post("setup", {}, { token, email, password, name, workspace_name });
   return (
-    <Form title={en.login.setup} submit={en.login.make} send={send}>
-      <p className="quiet">{en.login.setupText}</p>
-      <Field name="name" label={en.login.name} complete="name" />
-      <Field name="email" label={en.login.email} type="email" complete="username" />
-      <Field name="password" label={en.login.password} type="password" complete="new-password" hint={en.join.passwordHint} />
-      <Field name="workspace_name" label={en.login.workspace} complete="organization" />
+    <Form title={login.setup} submit={login.make} send={send}>
+      <p className="quiet">{login.setupText}</p>
+      <Field name="name" label={login.name} complete="name" />
+      <Field name="email" label={login.email} type="email" complete="username" />
+      <Field name="password" label={login.password} type="password" complete="new-password" hint={join.passwordHint} />
+      <Field name="workspace_name" label={login.workspace} complete="organization" />
     </Form>
   );
 }
 
 export function InvitePage() {
   const token = hashToken(location.hash);
-  if (!token) return <Incomplete title={en.join.inviteTitle} text={en.join.noToken} />;
+  if (!token) return <Incomplete title={join.inviteTitle} text={join.noToken} />;
   return (
-    <Form title={en.join.inviteTitle} submit={en.join.join} send={({ email = "", password = "", name = "" }) => client.post("accept", {}, { token, email, password, name })}>
-      <p className="quiet">{en.join.inviteText}</p>
-      <Field name="email" label={en.login.email} type="email" complete="username" />
-      <Field name="password" label={en.login.password} type="password" complete="current-password" hint={en.join.passwordHint} />
-      <Field name="name" label={en.join.newName} complete="name" optional />
+    <Form title={join.inviteTitle} submit={join.join} send={({ email = "", password = "", name = "" }) => client.post("accept", {}, { token, email, password, name })}>
+      <p className="quiet">{join.inviteText}</p>
+      <Field name="email" label={login.email} type="email" complete="username" />
+      <Field name="password" label={login.password} type="password" complete="current-password" hint={join.passwordHint} />
+      <Field name="name" label={join.newName} complete="name" optional />
     </Form>
   );
 }
 
 export function ResetPage() {
   const token = hashToken(location.hash);
-  if (!token) return <Incomplete title={en.join.resetTitle} text={en.join.noToken} />;
+  if (!token) return <Incomplete title={join.resetTitle} text={join.noToken} />;
   return (
-    <Form title={en.join.resetTitle} submit={en.join.set} send={({ password = "" }) => client.post("reset", {}, { token, password })}>
-      <p className="quiet">{en.join.resetText}</p>
-      <Field name="password" label={en.login.password} type="password" complete="new-password" hint={en.join.passwordHint} />
+    <Form title={join.resetTitle} submit={join.set} send={({ password = "" }) => client.post("reset", {}, { token, password })}>
+      <p className="quiet">{join.resetText}</p>
+      <Field name="password" label={login.password} type="password" complete="new-password" hint={join.passwordHint} />
     </Form>
   );
 }

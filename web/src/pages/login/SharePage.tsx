@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { who } from "../../api/who";
 import { go, href } from "../../router/router";
-import { en } from "../../text/en";
+import { join } from "../../text/login";
 import { ProblemView, Skeleton } from "../../ui/parts";
 import { hashToken, sharedView } from "./next";
 
@@ -19,7 +19,7 @@ export function SharePage() {
   useEffect(() => {
     const token = hashToken(location.hash);
     if (!token) {
-      setProblem(new Problem(-1, en.join.shareTitle, en.join.noToken));
+      setProblem(new Problem(-1, join.shareTitle, join.noToken));
       return;
     }
     const to = new URLSearchParams(location.search).get("to") ?? "";
@@ -29,7 +29,7 @@ export function SharePage() {
       (me) => go(viewOf(to, me.session ?? ""), true),
       (cause: unknown) => {
         who.opened("");
-        setProblem(cause instanceof Problem && cause.status === 401 ? new Problem(-1, en.join.shareTitle, en.join.shareGone) : (cause as Problem));
+        setProblem(cause instanceof Problem && cause.status === 401 ? new Problem(-1, join.shareTitle, join.shareGone) : (cause as Problem));
       },
     );
   }, []);

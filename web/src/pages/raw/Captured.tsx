@@ -2,7 +2,7 @@
 // asked for, what ran instead and why; and what a person should know besides.
 import type { ReactNode } from "react";
 import { capabilitiesOf, enginesOf, isSet, ledgerOf, messagesOf, optionsOf, type Engine, type Message, type Option } from "../../api/report";
-import { useApi } from "../../api/use";
+import type { Asked } from "../../api/use";
 import { count } from "../../format/format";
 import { useQuery } from "../../router/router";
 import { captured as told } from "../../text/captured";
@@ -106,9 +106,8 @@ function Options({ options }: { options: Option[] }) {
   );
 }
 
-/** children: what stands below, and waits, so that it is not pushed away. */
-export function Captured({ session, children }: { session: string; children: ReactNode }) {
-  const asked = useApi("section_ledger", { session });
+/** asked: the ledger; children: what stands below, and waits, so that it is not pushed away. */
+export function Captured({ asked, children }: { asked: Asked<unknown>; children: ReactNode }) {
   if (asked.problem && !asked.data)
     return (
       <>

@@ -1,13 +1,13 @@
 // Exports.tsx - the session as files for other programs. Plain links where the browser can send what
 // is needed itself; with a link's token, which no link carries, the file is fetched first.
-import { client, type Parameters, type RouteId } from "../../api/client";
+import { client, type Answer, type Parameters, type RouteId } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
-import { useAct, useApi } from "../../api/use";
+import { useAct } from "../../api/use";
 import { who } from "../../api/who";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
-import { sessions as text } from "../../text/sessions";
+import { exports as text } from "../../text/exports";
 import { sql } from "../../text/sql";
 import { Pick } from "../../ui/forms";
 import { Panel } from "../../ui/parts";
@@ -47,13 +47,13 @@ function Download<R extends RouteId>({ label, route, parameters, name }: FilePro
   );
 }
 
-export function Exports({ session: s }: { session: RowSession }) {
-  const counts = useApi("counts", { session: s.id });
-  const records = (counts.data ? rowsOf(counts.data) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
+/** counts: of the session's records; undefined: not there yet. */
+export function Exports({ session: s, counts }: { session: RowSession; counts: Answer<"counts"> | undefined }) {
+  const records = (counts ? rowsOf(counts) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
   const [chosen, setChosen] = useQuery("record");
   const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
   const hasStacks = records.includes("stack");
-  const unknown = counts.data === undefined; // what the session has: its rows stand there from the start, so that nothing moves
+  const unknown = counts === undefined; // what the session has: its rows stand there from the start, so that nothing moves
   const session = s.id;
   const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;
   const row = (label: string, about: string, button: React.ReactNode) => (

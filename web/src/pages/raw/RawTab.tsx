@@ -1,9 +1,9 @@
 // RawTab.tsx - what was asked for and what came of it, and what was received, as it is: counts by record, the session's own row, the source files
 // that came along, and the addresses where programs get the same.
-import { client } from "../../api/client";
+import { client, type Answer } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
-import { useApi } from "../../api/use";
+import { useApi, type Asked } from "../../api/use";
 import { bytes, exact, exactDate, grouped } from "../../format/format";
 import { raw as text } from "../../text/raw";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -29,8 +29,7 @@ function facts(s: RowSession): [string, string][] {
   ];
 }
 
-function Counts({ session }: { session: string }) {
-  const asked = useApi("counts", { session });
+function Counts({ asked }: { asked: Asked<Answer<"counts">> }) {
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton />;
   return (
@@ -79,18 +78,20 @@ function Sources({ session }: { session: string }) {
   );
 }
 
-export function RawTab({ session }: TabProps) {
+export function RawTab({ session, ledger }: TabProps) {
   const id = { session: session.id };
+  const counts = useApi("counts", id);
+  const early = useApi("section_ledger", session.analyzed ? null : id); // a live session may have a report already
   const links = [client.urlOf("session", id), client.urlOf("session_findings", id), client.urlOf("kernels", { ...id, limit: 10000 }), client.urlOf("counts", id), client.urlOf("lanes", id)];
   return (
     <div className="ways">
       <div className="stack">
-        <Captured session={session.id}>
-          <Counts session={session.id} />
+        <Captured asked={session.analyzed ? ledger : early}>
+          <Counts asked={counts} />
         </Captured>
       </div>
       <div className="stack">
-        <Exports session={session} />
+        <Exports session={session} counts={counts.data} />
         <Panel title={text.identity}>
           <table className="simple">
             <tbody>

@@ -6,7 +6,7 @@ import { exact, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { captured as told } from "../../text/captured";
-import { sessions as text } from "../../text/sessions";
+import { en } from "../../text/en";
 
 /** ledger: the report's part; undefined: not there yet. */
 export function Captured({ session: s, ledger }: { session: RowSession; ledger: unknown }) {
@@ -14,7 +14,7 @@ export function Captured({ session: s, ledger }: { session: RowSession; ledger: 
     return (
       <>
         {UNKNOWN}
-        <small>{text.ledgerPending}</small>
+        <small>{en.session.ledgerPending}</small>
       </>
     );
   const { verdict, missing } = ledgerOf(ledger);
@@ -24,9 +24,9 @@ export function Captured({ session: s, ledger }: { session: RowSession; ledger: 
   const whole = verdict === "complete" || verdict === "uncounted";
   const part = launched && written !== null ? Math.min(1, written / launched) : null;
   return (
-    <Link className="captured" href={href("session", { session: s.id, tab: "raw" })} title={[text.ledgerMore, ...missing].join("\n")}>
-      <span className={whole ? "captured-good" : "captured-lost"}>{text.ledgers[verdict] ?? verdict}</span>
-      {part !== null && part < 1 && <small title={`${exact(written)} / ${exact(launched)}`}>{text.ledgerSome(percent(part))}</small>}
+    <Link className="captured" href={href("session", { session: s.id, tab: "raw" })} title={[en.session.ledgerMore, ...missing].join("\n")}>
+      <span className={whole ? "captured-good" : "captured-lost"}>{en.session.ledgers[verdict] ?? verdict}</span>
+      {part !== null && part < 1 && <small title={`${exact(written)} / ${exact(launched)}`}>{en.session.ledgerSome(percent(part))}</small>}
       {!whole && missing[0] && <small>{missing[0]}</small>}
       {worse && <small className="captured-lost">{worse}</small>}
     </Link>

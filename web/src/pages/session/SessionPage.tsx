@@ -9,7 +9,6 @@ import { between, count, date, duration, exact, exactDate, percent, UNKNOWN } fr
 import { Link } from "../../router/Link";
 import { go, href, usePlace } from "../../router/router";
 import { en } from "../../text/en";
-import { sessions as texts } from "../../text/sessions";
 import { Boundary, part } from "../../ui/Boundary";
 import { useCurrent } from "../../ui/current";
 import { Empty, Meter, ProblemView, Skeleton, Stats } from "../../ui/parts";
@@ -37,11 +36,11 @@ function Actions({ session: s }: { session: RowSession }) {
     <span className="row">
       {!me?.local && (
         <button type="button" className="button" onClick={() => setOpen("share")}>
-          {texts.share}
+          {en.session.share}
         </button>
       )}
       <button type="button" className="button" onClick={() => setOpen("delete")}>
-        {texts.remove}
+        {en.session.remove}
       </button>
       {open === "share" && <Share session={s.id} onClose={close} />}
       {open === "delete" && <Delete sessions={[s]} onClose={close} onDone={() => go(href("sessions"))} />}
@@ -59,18 +58,21 @@ function RunLink({ run }: { run: string }) {
 /** Views that need the screen: the header is one line there. */
 const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
 
-function Header({ session: s, tab }: { session: RowSession; tab: string }) {
+function Header({ session: s, tab, ledger }: { session: RowSession; tab: string; ledger: unknown }) {
   const ran = between(s.started, s.ended ?? s.received);
   const me = useMe();
-  const ledger = useApi("section_ledger", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id), settled: isOver(s) });
-  const unknown = s.analyzed ? (unknownOf(ledger.data, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
+  const unknown = s.analyzed ? (unknownOf(ledger, "kernels") ?? en.session.unknown) : en.session.busyUnknown;
   const narrow = WIDE.has(tab);
   return (
     <header className={narrow ? "stack session-line" : "stack"}>
       <div className="row">
         <h1 title={s.app}>{s.app || s.id}</h1>
         <StateChips session={s} />
-        {labelsOf(s) && <span className="chip">{labelsOf(s)}</span>}
+        {labelsOf(s) && (
+          <span className="chip session-labels" title={labelsOf(s)}>
+            {labelsOf(s)}
+          </span>
+        )}
         {!who.link && runOf(s) && <RunLink run={runOf(s)} />}
         {narrow ? (
           <>
@@ -84,8 +86,8 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
               {en.session.kernels} {s.kernels === null ? en.session.unknown : count(s.kernels)}
             </span>
             <span className="small session-captured row">
-              {texts.ledger}
-              <Captured session={s} ledger={ledger.data} />
+              {en.session.ledger}
+              <Captured session={s} ledger={ledger} />
             </span>
           </>
         ) : (
@@ -113,7 +115,7 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
               note: s.busy === null ? unknown : <Meter part={s.busy} />,
             },
             { label: en.session.kernels, value: count(s.kernels), exact: exact(s.kernels), note: s.kernels === null ? unknown : undefined },
-            { label: texts.ledger, value: <Captured session={s} ledger={ledger.data} /> },
+            { label: en.session.ledger, value: <Captured session={s} ledger={ledger} /> },
             { label: en.session.gpus, value: gpuNames(s) || UNKNOWN },
             { label: en.session.engine, value: s.engine || UNKNOWN },
           ]}
@@ -124,7 +126,7 @@ function Header({ session: s, tab }: { session: RowSession; tab: string }) {
           <SessionCaptures session={s} />
         </Boundary>
       )}
-      <Windows session={s} part={ledger.data} />
+      <Windows session={s} part={ledger} />
       {s.simulated && <p className="quiet">{en.session.simulated}</p>}
       {s.state === "aborted" && <p className="quiet">{en.session.aborted}</p>}
     </header>
@@ -137,6 +139,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   const place = usePlace();
   const { query } = place;
   const s = asked.data;
+  const ledger = useApi("section_ledger", s?.analyzed ? { session: id } : null, { every: 0, on: onSession(id), settled: s !== undefined && isOver(s) });
   const isSettled = s !== undefined && isOver(s);
   if (isSettled !== over) setOver(isSettled);
   const shown = TABS.find((known) => known.id === tab);
@@ -151,7 +154,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   if (!s) return <Skeleton rows={8} />;
   return (
     <>
-      <Header session={s} tab={tab} />
+      <Header session={s} tab={tab} ledger={ledger.data} />
       <nav className="tabs" ref={bar} aria-label={en.session.tabsLabel}>
         {TABS.map((known) => (
           <Link key={known.id} href={viewFrom(place, known.id)} aria-current={known === shown ? "page" : undefined}>
@@ -160,7 +163,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
         ))}
       </nav>
       <Boundary key={tab}>
-        {shown ? <shown.view session={s} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}
+        {shown ? <shown.view session={s} ledger={ledger} /> : <Empty title={en.states.lostPage} text={en.states.lostPageText} />}
       </Boundary>
     </>
   );

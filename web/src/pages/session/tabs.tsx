@@ -1,12 +1,14 @@
 // tabs.tsx - the views of a session, in order. A row is all that it takes to add one; a view gets the
-// session's row and asks for the rest itself. A view comes when it is first opened.
+// session's row, and what the header asks for, and asks for the rest itself. A view comes when it is first opened.
 import type { ComponentType } from "react";
 import type { RowSession } from "../../api/schema";
+import type { Asked } from "../../api/use";
 import { part, type Part } from "../../ui/Boundary";
 import { Skeleton } from "../../ui/parts";
 
 export interface TabProps {
   session: RowSession;
+  ledger: Asked<unknown>; // the header asks for this part of the report, once the session is analysed
 }
 
 const tab = <M,>(load: () => Promise<M>, view: (module: M) => ComponentType<TabProps>): Part<TabProps> => part(load, view, <Skeleton rows={8} />);

@@ -28,7 +28,7 @@ function Filter({ by, value }: { by: (typeof FILTERS)[number]; value: string }) 
   const names = useApi("session_names", { by });
   const choices = (names.data?.rows ?? []).map((row) => ({ value: row.name, label: `${row.name} (${count(row.sessions)})` }));
   const set = (next: string) => go(withQuery(location.pathname, new URLSearchParams(location.search), { [by]: next }), true);
-  return <Select label={en.sessions.filter[by]} value={value} all={en.sessions.all[by]} choices={choices} onChange={set} />;
+  return <Select label={text.filter[by]} value={value} all={text.all[by]} choices={choices} onChange={set} />;
 }
 
 /** The pages behind the first; forgotten when the question changes. */
@@ -70,7 +70,7 @@ function ColumnMenu({ ids, onChange }: { ids: string[]; onChange: (ids: string[]
       <div className="menu-body">
         {COLUMNS.filter((column) => column.id !== "app").map((column) => (
           <div key={column.id}>
-            <Check label={en.sessions.columns[column.id as keyof typeof en.sessions.columns]} checked={ids.includes(column.id!)} onChange={(on) => onChange(on ? [...ids, column.id!] : ids.filter((id) => id !== column.id))} />
+            <Check label={text.columns[column.id as keyof typeof text.columns]} checked={ids.includes(column.id!)} onChange={(on) => onChange(on ? [...ids, column.id!] : ids.filter((id) => id !== column.id))} />
           </div>
         ))}
       </div>
@@ -101,15 +101,15 @@ function Filters({ query }: { query: URLSearchParams }) {
   const [since, setSince] = useQuery("since");
   return (
     <div className="row">
-      <Search label={en.sessions.search} hint={en.sessions.searchHint} value={search} onChange={setSearch} />
+      <Search label={text.search} hint={text.searchHint} value={search} onChange={setSearch} />
       {FILTERS.map((by) => (
         <Filter key={by} by={by} value={query.get(by) ?? ""} />
       ))}
       <Select
-        label={en.sessions.filter.state}
+        label={text.filter.state}
         value={query.get("state") ?? ""}
-        all={en.sessions.all.state}
-        choices={STATES.map((state) => ({ value: state, label: en.sessions.states[state]! }))}
+        all={text.all.state}
+        choices={STATES.map((state) => ({ value: state, label: en.session.states[state]! }))}
         onChange={(state) => go(withQuery(location.pathname, query, { state }), true)}
       />
       <Select
@@ -188,7 +188,7 @@ export function SessionsPage() {
   const [leaving, setLeaving] = useState(false);
   const [follow, setFollow] = useQuery("follow");
   useEffect(() => {
-    document.title = `${en.sessions.title} · ${en.product}`;
+    document.title = `${text.title} · ${en.product}`;
   }, []);
 
   const rows = useMemo(() => {
@@ -208,9 +208,9 @@ export function SessionsPage() {
   return (
     <div className="stack">
       <div className="row">
-        <h1>{en.sessions.title}</h1>
+        <h1>{text.title}</h1>
         <span className="quiet" role="status">
-          {found.data ? en.sessions.found(count(found.data.count)) : ""}
+          {found.data ? text.found(count(found.data.count)) : ""}
         </span>
         <span className="end" />
         <Check label={text.follow} checked={follow === "1"} onChange={(on) => setFollow(on ? "1" : "")} />
@@ -220,13 +220,13 @@ export function SessionsPage() {
       {!first.data ? (
         <Skeleton rows={10} />
       ) : rows.length === 0 ? (
-        <Empty title={en.sessions.none} text={en.sessions.noneText}>
+        <Empty title={text.none} text={text.noneText}>
           <Link className="button" href={href("sessions")}>
-            {en.sessions.clear}
+            {text.clearFilters}
           </Link>
         </Empty>
       ) : (
-        <Table caption={en.sessions.title} rows={rows} columns={columns} sorting={sorting} onSort={sort} />
+        <Table caption={text.title} rows={rows} columns={columns} sorting={sorting} onSort={sort} />
       )}
       {chosen.length > 0 && (
         <div className="over-end">
@@ -236,7 +236,7 @@ export function SessionsPage() {
       {mine?.problem && <ProblemView problem={mine.problem} />}
       {next && (
         <button type="button" className="button" disabled={mine?.busy} onClick={() => load(next, mine?.rows ?? [])}>
-          {en.sessions.more}
+          {text.more}
         </button>
       )}
       {leaving && (

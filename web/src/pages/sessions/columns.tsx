@@ -6,14 +6,14 @@ import type { RowSession } from "../../api/schema";
 import { between, bytes, count, date, duration, exact, exactDate, percent } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { sessions } from "../../text/sessions";
 import { Name } from "../../ui/Name";
 import { Meter } from "../../ui/parts";
 import { gpuNames, labelsOf } from "../session/facts";
 import type { SORTS } from "./filters";
 import { StateChips } from "./StateChips";
 
-const text = en.sessions.columns;
+const text = sessions.columns;
 type Column = ColumnDef<RowSession, never>;
 
 const plain = (id: "account" | "client" | "format", width: string): Column => ({

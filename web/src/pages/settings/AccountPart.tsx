@@ -3,7 +3,7 @@ import { useState } from "react";
 import { client } from "../../api/client";
 import { useAct } from "../../api/use";
 import { who } from "../../api/who";
-import { en } from "../../text/en";
+import { join, login } from "../../text/login";
 import { settings } from "../../text/settings";
 import { Field } from "../../ui/forms";
 import { Empty, Panel, ProblemView } from "../../ui/parts";
@@ -37,10 +37,10 @@ export function AccountPart({ me }: PartProps) {
         <input className="hidden-label" type="email" autoComplete="username" value={me.name ?? ""} readOnly aria-label={text.address} tabIndex={-1} />
         <div className="form-line">
           <Field name="old" label={text.old} type="password" complete="current-password" value={fields.old} onChange={set("old")} />
-          <Field name="password" label={text.new} type="password" complete="new-password" hint={en.join.passwordHint} value={fields.password} onChange={set("password")} />
+          <Field name="password" label={text.new} type="password" complete="new-password" hint={join.passwordHint} value={fields.password} onChange={set("password")} />
         </div>
         <p className="small quiet">{text.text}</p>
-        {change.problem && <ProblemView problem={{ status: -1, title: en.login.failed, message: change.problem.message, request: change.problem.request }} />}
+        {change.problem && <ProblemView problem={{ status: -1, title: login.failed, message: change.problem.message, request: change.problem.request }} />}
         <div className="row">
           <button type="submit" className="button button-main" disabled={change.busy}>
             {text.change}

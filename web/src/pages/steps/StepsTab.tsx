@@ -6,7 +6,7 @@ import { onSession, useApi } from "../../api/use";
 import { count, duration, exact } from "../../format/format";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, withQuery } from "../../router/router";
-import { en } from "../../text/en";
+import { insights } from "../../text/insights";
 import { system } from "../../text/system";
 import { steps as text } from "../../text/steps";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -121,7 +121,7 @@ export function StepsTab({ session }: TabProps) {
   const pending = session.state === "live" || !session.analyzed;
   const asked = useApi("section_steps", { session: session.id }, { every: pending ? LIVE_MS : 0, on: onSession(session.id), settled: isOver(session) });
   const steps = useMemo(() => (asked.data ? stepsOf(asked.data) : null), [asked.data]);
-  if (asked.problem && !steps) return asked.problem.status === 404 && pending ? <Empty title={en.insights.pending} text={en.insights.pendingText} /> : <ProblemView problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !steps) return asked.problem.status === 404 && pending ? <Empty title={insights.pending} text={insights.pendingText} /> : <ProblemView problem={asked.problem} again={asked.again} />;
   if (!steps) return <Skeleton rows={8} />;
   if (!steps.by) return <Empty title={text.none} text={steps.older ? text.older : (text.why[steps.why] ?? text.why.nothing_repeats!)} />;
   return <Found session={session.id} steps={steps} />;
