@@ -75,6 +75,16 @@ describe("beside the times", () => {
     expect(kernelsOf(answer, reportedBySymbol(configs, profile))[0]).toMatchObject({ id: 7, name: "f()", share: 1, registers: 128, reason: "wait" });
     expect(kernelsOf(answer)[0]).toMatchObject({ occupancy: null, limiter: "" });
   });
+  it("names that end alike, too, have the letters from where they differ, however late and however many", () => {
+    const names = ["void a", "void b"].flatMap((kind) => ["float", "half"].map((type) => `train::pointwise::vectorized_kernel<${"x".repeat(60)}${kind}, ${"y".repeat(60)}${type}, train::Array<char*, 3> >`));
+    const answer = { rows: 5, names: [...names, names[0]], mangled: [...names, "again"], short_names: [...names, names[0]], data: { name: [0, 1, 2, 3, 4], name_id: [1, 2, 3, 4, 5], calls: [1, 1, 1, 1, 1], total: [1, 1, 1, 1, 1] } } as unknown as AnswerKernels;
+    const shown = kernelsOf(answer).map(({ short }) => short);
+    expect(new Set(shown.slice(0, 4)).size).toBe(4);
+    expect(shown[4]).toBe(shown[0]); // one name of two kernels
+    expect(shown.every((short) => short.length <= 40 && short.startsWith("train::poi…"))).toBe(true);
+    expect(shown[0]).toContain("float");
+    expect(shown[1]).toContain("half");
+  });
   it("names that begin alike for longer than a table shows have their ends; others stay", () => {
     const short_names = ["Mul float [vectorized_elementwise_kernel BinaryFunctor]", "Mul float [vectorized_elementwise_kernel AUnaryFunctor]", "Mul float [vectorized_unrolled_kernel with a name as long]", "Mul bf16"];
     const answer = { rows: 4, names: short_names, mangled: ["_a", "_b", "_c", "_d"], short_names, data: { name: [0, 1, 2, 3], name_id: [1, 2, 3, 4], total: [4, 3, 2, 1], calls: [1, 1, 1, 1] } } as unknown as AnswerKernels;
