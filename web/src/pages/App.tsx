@@ -31,7 +31,7 @@ interface PageProps {
 function Page({ place, stranger, unknown }: PageProps) {
   if (place.page === null)
     return (
-      <Empty title={en.states.lostPage} text={en.states.lostPageText}>
+      <Empty alone title={en.states.lostPage} text={en.states.lostPageText}>
         <Link href={href("sessions")}>{en.states.toSessions}</Link>
       </Empty>
     );

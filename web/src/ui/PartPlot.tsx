@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { token, useTheme } from "./theme";
+import { axisFont, grown, token, useTheme } from "./theme";
 
 interface Of {
   label: string;
@@ -33,18 +33,18 @@ function captionOf({ x, whole, part, marked, show, showX }: Props, index: number
 }
 
 function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props, tell: (index: number | null | undefined) => void): uPlot.Options {
-  const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+  const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
   const [line, area, dot] = [token("--series-1"), token("--series-3"), token("--medium")];
   const none = { show: false };
   return {
     width,
-    height: HEIGHT,
+    height: grown(HEIGHT),
     legend: { live: false }, // the keys of the colours alone
     hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, size: X_AXIS, incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
-      { ...axis, size: 84, values: (_, ticks) => ticks.map(show) },
+      { ...axis, size: grown(X_AXIS), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, size: grown(84), values: (_, ticks) => ticks.map(show) },
     ],
     series: [
       { label: x.label },
@@ -69,7 +69,7 @@ export function PartPlot(props: Props) {
       if (caption.current) caption.current.textContent = captionOf(newest.current, index);
     };
     const plot = new uPlot(optionsFor(host.clientWidth, newest.current, tell), [x.values, whole.values, part.values, marked.values], host);
-    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
+    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
     watch.observe(host);
     return () => {
       watch.disconnect();

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { token, useTheme } from "./theme";
+import { axisFont, grown, token, useTheme } from "./theme";
 
 interface Props {
   label: string;
@@ -23,7 +23,7 @@ export function Plot({ label, x, y, show, points }: Props) {
     const host = box.current;
     if (!host) return;
     const line = token("--series-1");
-    const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+    const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const values = (_: uPlot, ticks: number[]) => ticks.map(show);
     const tell = (index: number | null | undefined): void => {
       const at = index === null || index === undefined ? undefined : x.values[index];
@@ -32,13 +32,13 @@ export function Plot({ label, x, y, show, points }: Props) {
     };
     const options: uPlot.Options = {
       width: host.clientWidth,
-      height: HEIGHT,
+      height: grown(HEIGHT),
       legend: { show: false }, // the axes say what they are
       hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [
-        { ...axis, label: x.label, values },
-        { ...axis, label: y.label, size: 84, values },
+        { ...axis, labelFont: axis.font, size: grown(50), label: x.label, values },
+        { ...axis, labelFont: axis.font, label: y.label, size: grown(84), values },
       ],
       series: [
         { label: x.label },
@@ -46,7 +46,7 @@ export function Plot({ label, x, y, show, points }: Props) {
       ],
     };
     const plot = new uPlot(options, [x.values, y.values], host);
-    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
+    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
     watch.observe(host);
     return () => {
       watch.disconnect();

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { system } from "../text/system";
 import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
-import { token, useTheme } from "./theme";
+import { axisFont, grown, token, useTheme } from "./theme";
 
 export interface Points {
   at: number[]; // seconds
@@ -70,13 +70,13 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     const host = box.current;
     if (!host) return;
     const line = token(colour);
-    const axis = { stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
+    const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const tell = (index: number | null | undefined): void => {
       if (caption.current) caption.current.textContent = captionOf(points, index, [from, to], show, showTime);
     };
     const options: uPlot.Options = {
       width: host.clientWidth,
-      height: HEIGHT,
+      height: grown(HEIGHT),
       legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false } },
       hooks: {
@@ -92,8 +92,8 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       },
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
-        { ...axis, size: X_AXIS, values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
-        { ...axis, size: 74, ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
+        { ...axis, size: grown(X_AXIS), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
+        { ...axis, size: grown(74), ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [
         {},
@@ -105,7 +105,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     };
     const plot = new uPlot(options, [points.at, points.least, points.most, points.mean], host);
     tell(null);
-    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: HEIGHT }));
+    const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
     watch.observe(host);
     const leave = joined(plot, session);
     return () => {

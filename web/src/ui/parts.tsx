@@ -62,10 +62,13 @@ export function Skeleton({ rows = 6 }: { rows?: number }) {
   );
 }
 
-export function Empty({ title, text, children }: { title: string; text?: string; children?: ReactNode }) {
+/** alone: the page has nothing else, and this is its heading. */
+const StateTitle = ({ alone, children }: { alone: boolean | undefined; children: ReactNode }) => (alone ? <h1 className="state-title">{children}</h1> : <h2>{children}</h2>);
+
+export function Empty({ title, text, alone, children }: { title: string; text?: string; alone?: boolean; children?: ReactNode }) {
   return (
     <section className="panel state">
-      <h2>{title}</h2>
+      <StateTitle alone={alone}>{title}</StateTitle>
       {text && <p className="quiet">{text}</p>}
       {children}
     </section>
@@ -79,11 +82,11 @@ interface Wrong {
   request: string | null;
 }
 
-export function ProblemView({ problem, again }: { problem: Wrong; again?: () => void }) {
+export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?: boolean; again?: () => void }) {
   const advice = en.states.whatNow[problem.status];
   return (
     <section className="panel state state-problem" role="alert">
-      <h2>{problem.title || `Status ${problem.status}`}</h2>
+      <StateTitle alone={alone}>{problem.title || `Status ${problem.status}`}</StateTitle>
       <p>{problem.message}</p>
       {advice && <p className="quiet">{advice}</p>}
       {problem.request && <p className="quiet small">{en.states.problemId(problem.request)}</p>}

@@ -52,3 +52,9 @@ export function useTheme(): Theme {
 }
 
 export const token = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** px of a plot, which grow with the letters of a wide screen. */
+export const grown = (px: number): number => Math.round((px * (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16)) / 16);
+
+/** The letters of a plot's axes. */
+export const axisFont = (): string => `${grown(12)}px ${token("--font")}`;

@@ -183,13 +183,24 @@ async function flame(page) {
   check(heads.some((head) => head.startsWith("Stream")) && !heads.some((head) => /Graph|Thread/.test(head)), `launches: columns ${heads}`);
 }
 
-/** The table beside the graph has frames with time of their own alone, most first. */
+/** The table beside the graph has frames with time of their own alone, most first: the innermost ones of the stacks. */
 async function selves(page, _, { hf }) {
+  const told = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/flame`)).text(), hf);
+  const [times, all] = [new Map(), new Set()];
+  for (const [, stack, ns] of told.matchAll(/^host blocked;(.*) (\d+)$/gm)) {
+    const frames = stack.split(";");
+    frames.forEach((frame) => all.add(frame));
+    times.set(frames.at(-1), (times.get(frames.at(-1)) ?? 0) + Number(ns));
+  }
+  const wanted = [...times].sort(([, a], [, b]) => b - a).slice(0, 15);
+  check(wanted.length > 2 && all.size > times.size, `flame: ${times.size} of ${all.size} frames have time of their own`);
   await open(page, `/sessions/${hf}/flame?tree=${encodeURIComponent("host blocked")}`);
   const rows = page.getByRole("region", { name: "Frames that take most themselves" }).locator("tbody tr");
   await rows.first().waitFor();
   const own = await rows.evaluateAll((all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText)));
   check(own.length > 2 && own.every((cells) => !cells.some((cell) => /^0(\.0)?\s(ns|%)$/.test(cell))), `flame: frames without time of their own: ${JSON.stringify(own)}`);
+  const exact = await rows.evaluateAll((all) => all.map((row) => `${row.querySelector("[data-name]").dataset.name} ${row.querySelectorAll("td")[1].title.replace(/\D/g, "")}`));
+  check(exact.join(" | ") === wanted.map(([name, ns]) => `${name} ${ns}`).join(" | "), `flame: frames that take most themselves: ${exact.join(" | ")}, not ${wanted.map((one) => one.join(" ")).join(" | ")}`);
 }
 
 /** The strip with the whole session says what it shows, and is empty, and says so, where no GPU work was recorded. */
@@ -265,6 +276,8 @@ async function trends(page) {
   await shots(page, "trends");
 }
 
+const CARD = 250; // px: a plot of 150, its title and its values
+
 /** A plot says its values also while nothing points at it, and what NVML's number means. */
 async function system(page) {
   await open(page, "/sessions/faults-stacks/system");
@@ -272,6 +285,8 @@ async function system(page) {
   const values = page.locator(".plot-values").first();
   check(/^Shown: least 20 %, mean 30 %, most 39 %$/.test((await values.innerText()).replaceAll("\u202f", " ")), `system: values of the whole: ${await values.innerText()}`);
   check((await main(page)).includes("By NVML"), "system: what the utilisation is");
+  const cards = await page.locator("main .plots .panel").evaluateAll((all) => all.map((card) => Math.round(card.getBoundingClientRect().height)));
+  check(cards.length > 1 && cards.every((height) => height <= CARD), `system: cards of ${cards} px, with plots of 150`);
   await page.locator(".u-over").first().hover();
   await page.waitForFunction(() => document.querySelector(".plot-values").textContent.startsWith("at "));
   await page.mouse.move(0, 0);

@@ -79,9 +79,9 @@ export function KernelPage({ session, name }: { session: string; name: number })
   useEffect(() => {
     document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;
   }, [kernel]);
-  if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !asked.data) return <ProblemView alone problem={asked.problem} again={asked.again} />;
   if (!placed && Number.isInteger(name)) return <Skeleton rows={8} />;
-  if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty title={kernelTexts.missing} text={en.states.lostPageText} />;
+  if (!kernel && (asked.data || !Number.isInteger(name))) return <Empty alone title={kernelTexts.missing} text={en.states.lostPageText} />;
   return (
     <>
       {kernel ? <Head session={session} kernel={kernel} /> : <Skeleton rows={3} />}

@@ -50,7 +50,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
   );
 }
 
-const Incomplete = ({ title, text }: { title: string; text: string }) => <ProblemView problem={{ status: -1, title, message: text, request: null }} />;
+const Incomplete = ({ title, text }: { title: string; text: string }) => <ProblemView alone problem={{ status: -1, title, message: text, request: null }} />;
 
 export function LoginPage() {
   return (

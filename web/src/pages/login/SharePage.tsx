@@ -33,5 +33,5 @@ export function SharePage() {
       },
     );
   }, []);
-  return problem ? <ProblemView problem={problem} /> : <Skeleton rows={8} />;
+  return problem ? <ProblemView alone problem={problem} /> : <Skeleton rows={8} />;
 }

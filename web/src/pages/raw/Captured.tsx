@@ -143,7 +143,7 @@ export function Captured({ asked, children }: { asked: Asked<unknown>; children:
               {capabilities.map((row) => (
                 <tr key={row.feature}>
                   <td className="mono">{row.feature}</td>
-                  <td>
+                  <td className="wrap">
                     {row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
                   </td>
                 </tr>

@@ -61,9 +61,9 @@ export function RunPage({ run }: { run: string }) {
   useEffect(() => {
     document.title = `${text.title} ${app} · ${en.product}`;
   }, [app]);
-  if (asked.problem && !rows) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !rows) return <ProblemView alone problem={asked.problem} again={asked.again} />;
   if (!rows) return <Skeleton rows={8} />;
-  if (rows.length === 0) return <Empty title={text.missing} text={text.missingText} />;
+  if (rows.length === 0) return <Empty alone title={text.missing} text={text.missingText} />;
   const times = timesOf(rows);
   const hosts = new Set(rows.map((row) => row.host));
   return (

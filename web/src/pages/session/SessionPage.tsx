@@ -150,7 +150,7 @@ export function SessionPage({ id, tab }: { id: string; tab: string }) {
   useEffect(() => {
     leave(id, tab, query.toString());
   }, [id, tab, query]);
-  if (asked.problem && !s) return <ProblemView problem={asked.problem} again={asked.again} />;
+  if (asked.problem && !s) return <ProblemView alone problem={asked.problem} again={asked.again} />;
   if (!s) return <Skeleton rows={8} />;
   return (
     <>

@@ -11,7 +11,7 @@ import { system } from "../../text/system";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
-import { CounterPlot, DevicePlot, HostPlot, WindowBar } from "./plots";
+import { CounterPlot, DevicePlot, HostPlot, Utilisation, WindowBar } from "./plots";
 import { useWindow } from "./window";
 
 const OF_DEVICES = [...DEVICE, ...DEVICE_MORE];
@@ -50,6 +50,7 @@ export function SystemTab({ session }: TabProps) {
               {system.device} {device} <span className="quiet small">{name}</span>
             </h2>
           )}
+          {!empty && answers[`${device} gpu_util`] !== 0 && <Utilisation />}
           <div className="plots">
             {OF_DEVICES.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />

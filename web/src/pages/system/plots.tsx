@@ -37,12 +37,18 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   return (
     <Panel title={label}>
       <div className="panel-body">
-        {system.notes[metric.text] && <p className="quiet small">{system.notes[metric.text]}</p>}
         <Series label={label} points={points} show={metric.show} showTime={seconds} session={session} colour={metric.colour} top={metric.top} binary={metric.binary} range={range} onRange={onRange} />
       </div>
     </Panel>
   );
 }
+
+/** What NVML's number is: above the plots, not in one of them, so that all are of one height. */
+export const Utilisation = () => (
+  <p className="quiet small">
+    {system.metrics.gpu_util}: {system.notes.gpu_util}
+  </p>
+);
 
 const partOf = ({ from, to, step, part }: Window) => ({ step, ...(part ? { from: from - step, to: to + step } : {}) });
 
