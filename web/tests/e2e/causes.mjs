@@ -3,13 +3,13 @@
 // is said to be so; what the first screen costs over the wire; and `gpufl view`.
 //   node tests/e2e/causes.mjs BIN DATA OUT HF_TRAIN JAX_TRAIN
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
-import { simulate } from "./sessions.mjs";
+import { simulate, withoutKernels } from "./sessions.mjs";
 
 const [bin, data, out, ...trained] = process.argv.slice(2);
 const WIRE_MOST = 120_000; // bytes of the first screen of a session's insights
@@ -40,17 +40,6 @@ async function shots(page, name) {
       if (width === 1280 || theme === "dark") await t.accessible(page, `${name} ${theme} ${width}`, { colours: theme === "light" });
       await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`) });
     }
-  }
-}
-
-/** As counting instructions leaves a session on a real GPU: without records of kernels. */
-function withoutKernels(folder) {
-  for (const file of readdirSync(folder, { recursive: true }).filter((name) => /device.*\.log$/.test(name))) {
-    const at = path.join(folder, file);
-    const lines = readFileSync(at, "utf8").split("\n");
-    const kept = lines.filter((line) => !line.includes('"type":"kernel"'));
-    if (kept.length === lines.length) throw new Error(`${file}: no kernels to take out`);
-    writeFileSync(at, kept.join("\n"));
   }
 }
 

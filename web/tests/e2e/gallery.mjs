@@ -1,7 +1,8 @@
-// gallery.mjs - every page that links lead to as pictures for people to look at, in both themes at 1280, 1600 and 3840
-// px, with sessions of each kind. What a program can judge is judged: nothing is wider than the page, no number is cut off,
-// and no two names read alike.
-//   GPUFL_WEB_PICTURES=1 node tests/e2e/gallery.mjs BIN OUT SESSION...
+// gallery.mjs - every page that links lead to, in both themes at 1280, 1600 and 3840 px, with sessions of each kind. No table is
+// clipped, nothing but text of programs scrolls sideways, no number is cut off, no two names and no two rows read alike, axe
+// finds nothing by any of its rules, and nothing stands in the console. With GPUFL_WEB_PICTURES=1 there are pictures of all of
+// it for people to look at. Each view of each recorded session, and of a simulated one, fits a desk and a phone, too.
+//   node tests/e2e/gallery.mjs BIN OUT SESSION...
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
@@ -16,6 +17,37 @@ const SIMULATED = [
   ["--kernels", "20000", "--scopes", "--sample", "250", "--devices", "2", "--engine", "Deep", "--plant", "stall,divergence,uncoalesced,conflicts", "--name", "deep"],
   ["--kernels", "3000", "--engine", "SassMetrics", "--name", "counts"],
 ];
+
+const PHONE = { width: 390, height: 844 };
+const ONE_LINE = 44; // px: a line of buttons
+
+/** The views of a session, and the page of its first kernel, at the widths of a desk and of a phone. Views that need the screen have
+ * a header of one line. */
+async function fits(page, { id, app }) {
+  await page.goto(`${origin}/sessions/${id}/insights`);
+  await rest(page);
+  const tabs = await page.locator("nav.tabs a").evaluateAll((all) => all.map((a) => new URL(a.href).pathname.split("/").at(-1)));
+  t.check(tabs.length > 6, `${app}: views ${tabs}`);
+  for (const tab of tabs) {
+    const name = `${app}, ${tab}`;
+    await page.goto(`${origin}/sessions/${id}/${tab}`);
+    await rest(page);
+    await t.legible(page, name);
+    await t.whole(page, name);
+    if (tab === "kernels") tabs.push(await page.locator("tbody td.lead a").first().evaluate((link) => new URL(link.href).pathname.split("/").slice(3).join("/")));
+    if (tab.startsWith("kernels/")) await t.accessible(page, name, { every: true }); // the crawl sees one kernel's page
+    for (const width of [1280, 1600]) {
+      await page.setViewportSize({ width, height: 900 });
+      const tall = await page.locator(".session-line").evaluateAll((all) => all.map((line) => line.querySelector(".row").getBoundingClientRect().height));
+      t.check(tall.every((height) => height <= ONE_LINE) && tall.length === Number(["timeline", "kernels", "flame"].includes(tab)), `${name}: at ${width} px the header is ${tall} px high`);
+    }
+    await page.setViewportSize(PHONE);
+    const fit = () => document.documentElement.scrollWidth <= innerWidth;
+    await page.waitForFunction(fit).catch(() => undefined); // plots follow the width of their box
+    t.check(await page.evaluate(fit), `${name}: wider than a phone: ${await page.evaluate(() => document.documentElement.scrollWidth)} px`);
+    await page.setViewportSize({ width: 1280, height: 800 });
+  }
+}
 
 const nameOf = (path) => path.slice(1).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => id.slice(0, 4)).replace(/[^a-z0-9]+/gi, "-").slice(0, 60) || "fleet";
 
@@ -37,6 +69,10 @@ try {
     await rest(page);
     await t.shots(page, nameOf(path), { judged: true });
   });
+  t.check(paths.length >= 25, `pages: ${paths.join(" ")}`);
+  const whole = await page.evaluate(async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => !row.simulated || row.app === "deep").map(({ id, app }) => ({ id, app })));
+  t.check(whole.length === sessions.length + 1, `sessions: ${whole.map(({ app }) => app)}`);
+  for (const session of whole) await fits(page, session);
   console.log(paths.join("\n"));
 } catch (error) {
   t.wrong.push(String(error?.stack ?? error));

@@ -19,6 +19,11 @@ export const MARKUP = `<img src=x onerror="document.title='taken'">`;
 /** The rules of axe that read colours: the themes differ in nothing else. */
 const COLOURS = ["color-contrast", "link-in-text-block"];
 
+/** Rules of axe to which no page is held, each with its reason; there are no others. */
+const LEFT_OUT = {
+  "color-contrast-enhanced": "a contrast of 7, of level AAA: grey letters keep the 4.5 of level AA, so that they stand back",
+};
+
 /** How long a test waits for what must come: a machine may have much else to do. */
 export const PATIENCE_MS = 90_000;
 
@@ -74,19 +79,19 @@ export function makeHarness(out) {
     });
   }
 
-  /** axe finds nothing serious or critical. It is handed over as a function of the test's own world, once a document; the
-   * page's policy stays as it is. Of a view that was looked at in another theme, `colours` are all that can differ. */
-  async function accessible(page, name, { colours = false } = {}) {
+  /** axe finds nothing. It is handed over as a function of the test's own world, once a document; the page's policy stays as
+   * it is. Of a view that was looked at in another theme, `colours` are all that can differ. every: all rules, which one test
+   * asks of each page (gallery.mjs); else those that are serious or critical, which take two thirds of the time. */
+  async function accessible(page, name, { colours = false, every = false } = {}) {
     if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-    const { violations, rules } = await page.evaluate(async (only) => {
-      // What no rule of less weight finds is not asked for: those take a third of the time.
-      const runs = (rule) => rule.enabled && !rule.tags.some((tag) => tag === "experimental" || tag === "deprecated");
-      const weighty = axe._audit.rules.filter((rule) => runs(rule) && ["serious", "critical"].includes(rule.impact)).map((rule) => rule.id);
-      const values = only ? weighty.filter((id) => only.includes(id)) : weighty;
+    const { violations, rules } = await page.evaluate(async ({ only, every, leftOut }) => {
+      const usual = (rule) => rule.enabled && !rule.tags.includes("experimental") && ["serious", "critical"].includes(rule.impact);
+      const asked = axe._audit.rules.filter((rule) => !rule.tags.includes("deprecated") && !leftOut.includes(rule.id) && (every || usual(rule))).map((rule) => rule.id);
+      const values = only ? asked.filter((id) => only.includes(id)) : asked;
       const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly: { type: "rule", values } });
       return { violations, rules: values.length };
-    }, colours ? COLOURS : null);
-    check(rules >= (colours ? COLOURS.length : 50), `${name}: axe has ${rules} rules`);
+    }, { only: colours ? COLOURS : null, every, leftOut: Object.keys(LEFT_OUT) });
+    check(rules >= (colours ? COLOURS.length : every ? 90 : 50), `${name}: axe has ${rules} rules`);
     for (const found of violations)
       wrong.push(`${name}: ${found.id}: ${found.help}: ${found.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
   }
@@ -139,6 +144,34 @@ export function makeHarness(out) {
     check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
   }
 
+  /** Nothing is beside what one sees: no table goes on behind an edge without a hint, no part but text of programs scrolls
+   * sideways; and no two rows of a table read the same. */
+  async function whole(page, name) {
+    const { clipped, sideways, twins } = await page.evaluate(() => {
+      const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+      const named = (element) => `${element.tagName.toLowerCase()}.${element.className} ${element.getAttribute("aria-label") ?? ""} (${element.scrollWidth} of ${element.clientWidth} px)`;
+      const clips = (element) => ["hidden", "clip"].includes(getComputedStyle(element).overflowX);
+      const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
+      const hinted = (element) => element.parentElement.querySelector(":scope > .table-more") !== null;
+      const clipped = [...document.querySelectorAll("main table")].filter(seen).filter((table) => {
+        for (let box = table.parentElement; box && box !== document.body; box = box.parentElement) {
+          if (scrolls(box)) return false; // the next check's
+          if (clips(box) && table.getBoundingClientRect().right > box.getBoundingClientRect().right + 1) return true;
+        }
+        return table.getBoundingClientRect().right > innerWidth + 1;
+      });
+      const sideways = [...document.querySelectorAll("main, main *")].filter((element) => !element.matches("pre, textarea, input, select, canvas, .cm-scroller") && seen(element) && scrolls(element) && element.scrollWidth > element.clientWidth + 1 && !hinted(element));
+      const twins = [...document.querySelectorAll("main table")].filter(seen).flatMap((table) => {
+        const rows = [...table.querySelectorAll("tbody tr")].filter(seen).map((row) => row.innerText.replace(/\s+/g, " ").trim());
+        return rows.filter((row, at) => row && rows.indexOf(row) !== at).map((row) => `${table.closest("[aria-label]")?.getAttribute("aria-label") ?? ""}: ${row.slice(0, 120)}`);
+      });
+      return { clipped: clipped.map(named), sideways: sideways.map(named), twins };
+    });
+    check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
+    check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);
+    check(twins.length === 0, `${name}: rows that read the same: ${twins.slice(0, 4).join(" | ")}`);
+  }
+
   async function picture(page, name, { wide = true } = {}) {
     await page.setViewportSize(DESK);
     for (const wanted of ["dark", "light"]) {
@@ -165,11 +198,14 @@ export function makeHarness(out) {
       await page.setViewportSize(size);
       for (const wanted of ["dark", "light"]) {
         await theme(page, wanted);
-        if (size === DESK) await accessible(page, `${name} ${wanted}`, { colours: wanted === "light" });
+        if (size === DESK) await accessible(page, `${name} ${wanted}`, { colours: wanted === "light", every: judged });
         await shoot(page, { path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });
       }
       check(await narrow(page), `${name}: wider than the page at ${size.width}`);
-      if (judged) await legible(page, `${name} at ${size.width}`);
+      if (judged) {
+        await legible(page, `${name} at ${size.width}`);
+        await whole(page, `${name} at ${size.width}`);
+      }
     }
     await page.setViewportSize(DESK);
   }
@@ -195,5 +231,5 @@ export function makeHarness(out) {
     return wrong.length || !checks ? 1 : 0;
   }
 
-  return { check, watch, accessible, legible, picture, shots, theme, walk, finish, wrong, expected };
+  return { check, watch, accessible, legible, whole, picture, shots, theme, walk, finish, wrong, expected };
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { rest } from "./crawl.mjs";
 import { PATIENCE_MS, shoot, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
-import { BEGIN, complete, deltas, header, lineOf, REAL, send, session } from "./sessions.mjs";
+import { BEGIN, complete, deltas, header, lineOf, REAL, send, session, simulate, withoutKernels } from "./sessions.mjs";
 
 const LENGTH = 4e9;
 const lines = (made, channel, records) => [header(made.id, channel, made.app), ...records].map(lineOf).join("");
@@ -64,14 +64,34 @@ export async function metricsOnly(world) {
   await everyTab(world, made, { insights: "Kernels: unknown", kernels: /Kernels unknown|No kernels/, system: "GPU utilisation", scopes: "No scopes" });
 }
 
+/** Samples of program counters and no record of a kernel: the samples are shown, and what is unknown is no 0. */
 export async function samplesOnly(world) {
-  const made = session("odd-samples", "only samples");
-  await deliver(world, made, {
-    code: [named(["_Z4lonev", "long_scoreboard", "sm_90", "LDG.E R1, [R2]"]), { type: "code_object", rows: 1, id: 1, crc: "ab", module: 0, arch: 3, size: 100, file: 0 }, { type: "function", rows: 1, id: 1, object: 1, name: 1, index: 1, file: 0 }, { type: "stall_reason", rows: 1, id: 1, name: 2, driver_name: 2, index: 1, issued: null }, { type: "instruction", rows: 1, function: 1, offset: 16, level: 0, text: 4, file: 0, line: null, inlined: 0 }],
-    device: [named(["GPU-1"], 50), { ...device, name: 50, uuid: 50, vendor: 50, pci: 50, arch: 50 }, { type: "pc_sample", rows: 1, start: BEGIN, duration: LENGTH, device: 1, context: 1, function: 1, offset: 16, reason: 1, samples: 5000, scope: 0, correlation: null }],
-    system: [end],
+  const { t, page, origin, key, bin, server } = world;
+  const app = "only samples";
+  simulate(bin, ["--kernels", "2000", "--engine", "PcSampling", "--plant", "stall", "--name", app], (folder) => {
+    withoutKernels(folder);
+    server.upload(key, folder);
   });
-  await everyTab(world, made, { kernels: /Kernels unknown|No kernels/ });
+  const row = async () => page.evaluate(async (name) => (await (await fetch("/api/v1/sessions")).json()).rows.find((one) => one.app === name && one.analyzed), app);
+  await until(page, async (name) => (await (await fetch("/api/v1/sessions")).json()).rows.some((one) => one.app === name && one.analyzed), app);
+  const made = { id: (await row()).id, app };
+  await everyTab(world, made, { kernels: "Samples by kernel" });
+  await page.goto(`${origin}/sessions/${made.id}/insights`);
+  await rest(page);
+  const told = await page.locator("main").innerText();
+  t.check(/GPU busy\s+(–|unknown)/.test(told) && !/GPU busy\s+0|Kernels\s+0\b/.test(told), `only samples: what is unknown is no 0: ${told.slice(0, 200)}`);
+  const { samples } = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/profile`)).json(), made.id);
+  const sums = new Map();
+  for (const one of samples.kernels) sums.set(one.kernel, (sums.get(one.kernel) ?? 0) + one.samples);
+  const [name, most] = [...sums].sort(([, a], [, b]) => b - a)[0];
+  await page.goto(`${origin}/sessions/${made.id}/kernels`);
+  await rest(page);
+  const first = page.getByRole("region", { name: "Samples by kernel" }).locator("tbody tr").first();
+  const shown = await first.evaluate((line) => [line.querySelector("[data-name]")?.dataset.name, ...[...line.querySelectorAll("td [title]")].map((cell) => cell.title.replace(/\D/g, ""))]);
+  t.check(most > 1000 && shown[0] === name && shown.includes(String(most)), `only samples: the kernel with most: ${shown}, not ${name} with ${most}`);
+  await first.getByRole("link", { name: /^Lines/ }).or(first.getByRole("button", { name: /^Lines/ })).first().click();
+  await page.locator(".sass tbody tr").first().waitFor();
+  t.check(/\bLDG?\b/.test(await page.locator(".sass").first().innerText()), "only samples: the instructions stand by line");
 }
 
 /** The wall clock goes back by a day and forth by a year; kernels begin before the session and after its end. */
@@ -163,8 +183,18 @@ export async function hugeNames(world) {
     await page.goto(origin + path);
     await rest(page);
     await readable(t, page, `names of 16 kB, ${path}`);
+    t.check((await page.locator("main img").count()) === 0, `names of 16 kB, ${path}: they stay text`);
   }
-  t.check((await page.locator("main img").count()) === 0, "names of 16 kB stay text");
+  // The whole name is in the tooltip, and what is seen of two names differs where they differ: at their last letter.
+  await page.goto(`${origin}/sessions/${made.id}/kernels`);
+  await rest(page);
+  await t.legible(page, "names of 16 kB, kernels");
+  const kernels = await page.locator("main tbody [data-name]").evaluateAll((all) => all.map((name) => [name.dataset.name, name.title]));
+  for (const last of ["a", "b"]) t.check(kernels.some((texts) => texts.every((text) => text === huge(last))), `names of 16 kB: the whole name that ends with ${last}: ${kernels.map((texts) => texts.map((text) => `${text.length} letters, …${text.slice(-3)}`))}`);
+  await page.goto(`${origin}/sessions/${made.id}/scopes`);
+  await rest(page);
+  const scopes = await page.locator(".scope-name").allInnerTexts();
+  t.check(["c", "d"].every((last) => scopes.includes(huge(last))), `names of 16 kB: scopes: ${scopes.map((text) => `${text.length} letters, …${text.slice(-3)}`)}`);
 }
 
 /** Two thousand threads with a scope each. */
