@@ -64,8 +64,13 @@ async function streams(page, key) {
   await send(origin, key, made, "system", made.end(31e6));
   await complete(origin, key, made);
   await loaded(page, made, 30_000);
+  const lists = [];
+  const asked = (request) => /\/(tiles|spans|events)$/.test(new URL(request.url()).pathname) && lists.push(new URL(request.url()).searchParams.get("lanes"));
+  page.on("request", asked);
   await open(page, made);
   await drawn(page);
+  page.off("request", asked);
+  t.check(lists.length > 0 && lists.every((list) => /^\d+\*24$/.test(list)), `10 000 streams: a block of lanes is asked for by a run of numbers: ${lists.map((list) => list.slice(0, 60))}`);
   // Once the session is analysed there are lanes of idle gaps, too.
   const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.filter((lane) => lane.kind === 1).length);
   t.check(lanes === 10_000, `10 000 streams: ${lanes} lanes of kernels`);
