@@ -18,7 +18,7 @@ uint32_t profile_kernel(const struct model *m, uint32_t function)
 
 const struct stall *profile_stall(const struct model *m, uint32_t reason)
 {
-    return reason ? sum_samples_reason(&m->samples, reason)->stall : stall_find("");
+    return reason ? sum_samples_reason(&m->samples, reason)->stall : &stall_unknown;
 }
 
 void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stalls *out)
@@ -27,12 +27,12 @@ void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stall
     memset(out, 0, sizeof *out);
     for (size_t i = 1; i < s->functions.count; i++) {
         const struct sample_group *g = sum_samples_group(&s->functions, i);
-        enum stall_class class = profile_stall(m, g->reason)->class;
+        const struct stall *stall = profile_stall(m, g->reason);
         if (profile_kernel(m, g->owner) != kernel)
             continue;
         out->all += g->count.all;
-        out->stalled += class == STALL_RUNNING ? 0 : g->count.all;
-        sample_count_add(&out->class[class], &g -> count);
+        out->stalled += stall_waits(stall) ? g->count.all : 0;
+        sample_count_add(&out->class[stall->class], &g -> count);
     }
 }
 

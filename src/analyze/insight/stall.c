@@ -45,10 +45,10 @@ static struct owner sum_owner(const struct model *m, const struct entry *entries
 {
     struct owner o = {.entries = entries, .count = count};
     for (size_t i = 0; i < count; i++) {
-        enum stall_class class = profile_stall(m, entries[i].reason)->class;
+        const struct stall *stall = profile_stall(m, entries[i].reason);
         o.all += entries[i].count.all;
-        o.stalled += class == STALL_RUNNING ? 0 : entries[i].count.all;
-        sample_count_add(&o.class[class], &entries[i].count);
+        o.stalled += stall_waits(stall) ? entries[i].count.all : 0;
+        sample_count_add(&o.class[stall->class], &entries[i].count);
     }
     return o;
 }
@@ -119,7 +119,8 @@ static bool is_dominant(const struct judge *j, const struct owner *o, enum stall
 {
     uint64_t n = o->class[class].all;
     double share = cells_share((double)n, (double)o->stalled);
-    if (o->stalled < INSIGHT_stall_samples || class == STALL_READY || class == STALL_RUNNING)
+    if (o->stalled < INSIGHT_stall_samples || class == STALL_READY ||
+        !stall_waits(profile_stall(j->m, top->reason)))
         return false;
     if (share * 100 > (double)limit_of(class))
         return true;

@@ -2,9 +2,11 @@
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_STALL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Classes of reasons. Those of RUNNING are no stalls; warps of READY could go on. */
+/* Classes of reasons. Those of RUNNING are no stalls; warps of READY could go on; of UNKNOWN it is
+ * not known whether they waited. */
 enum stall_class {
     STALL_MEMORY,
     STALL_SHARED,
@@ -17,6 +19,7 @@ enum stall_class {
     STALL_OTHER,
     STALL_READY,
     STALL_RUNNING,
+    STALL_UNKNOWN,
     STALL_CLASSES
 };
 
@@ -26,6 +29,12 @@ struct stall {
     const char *waits, *cause, *next;
 };
 
+static inline bool stall_waits(const struct stall *s)
+{
+    return s->class != STALL_RUNNING && s->class != STALL_UNKNOWN;
+}
+
+extern const struct stall stall_unknown; /* of samples without a reason */
 extern const struct stall stalls[];
 extern const size_t stall_count;
 

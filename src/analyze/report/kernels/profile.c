@@ -3,6 +3,7 @@
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/report/cells.h"
 #include "analyze/report/page.h"
 #include "base/alloc.h"
@@ -26,8 +27,14 @@ struct sampled {
     uint32_t kernel, reason;
     uint64_t of_kernel;
     struct sample_count samples;
-    bool running;
+    enum stall_class class;
 };
+
+/* Samples that wait come first. */
+static bool is_waiting(const struct sampled *s)
+{
+    return s->class != STALL_RUNNING && s->class != STALL_UNKNOWN;
+}
 
 static int compare_rows(const void *a, const void *b)
 {
@@ -36,8 +43,8 @@ static int compare_rows(const void *a, const void *b)
         return x->of_kernel > y->of_kernel ? -1 : 1;
     if (x->kernel != y->kernel)
         return x->kernel < y->kernel ? -1 : 1;
-    if (x->running != y->running)
-        return x->running ? 1 : -1;
+    if (is_waiting(x) != is_waiting(y))
+        return is_waiting(x) ? -1 : 1;
     if (x->samples.all != y->samples.all)
         return x->samples.all > y->samples.all ? -1 : 1;
     return (x->reason > y->reason) - (x->reason < y->reason);
@@ -51,9 +58,8 @@ static struct sampled *list_rows(const struct model *m, size_t *count)
     for (size_t i = 1; list && i < k->count; i++) {
         const struct sample_group *g = sum_samples_group(k, i);
         const struct code_function *f = device_code_at(&m->code, g->owner);
-        list[(*count)++] =
-            (struct sampled){f ? f->shown : 0, g->reason, f ? f->samples : 0, g->count,
-                             profile_stall(m, g->reason)->class == STALL_RUNNING};
+        list[(*count)++] = (struct sampled){f ? f->shown : 0, g->reason, f ? f->samples : 0,
+                                            g->count, profile_stall(m, g->reason)->class};
     }
     if (list && *count)
         qsort(list, *count, sizeof *list, compare_rows);
@@ -66,13 +72,14 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
     char a[UNITS_TEXT], text[256] = "";
     size_t n = 1, at = 0, most = p->width < WIDTH_REASONS ? REASONS_NARROW : REASONS_SHOWN;
     struct sample_count all = {0};
-    uint64_t selected = 0;
+    uint64_t selected = 0, unknown = 0;
     while (n < count && rows[n].kernel == rows[0].kernel && rows[n].of_kernel == rows[0].of_kernel)
         n++;
     for (size_t i = 0; i < n; i++) {
         sample_count_add(&all, &rows[i].samples);
-        selected += rows[i].running ? rows[i].samples.all : 0;
-        if (i < most && !rows[i].running && at < sizeof text - 80)
+        selected += rows[i].class == STALL_RUNNING ? rows[i].samples.all : 0;
+        unknown += rows[i].class == STALL_UNKNOWN ? rows[i].samples.all : 0;
+        if (i < most && is_waiting(&rows[i]) && at < sizeof text - 80)
             at += (size_t)snprintf(
                 text + at, sizeof text - at, "%s%.32s %s", at ? ", " : "",
                 report_cells_reason(p->model, rows[i].reason),
@@ -82,7 +89,8 @@ static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *
              units_percent(a, (double)rows[0].of_kernel, (double)p->model->samples.total.all));
     grid_put(g, "%.1f", 100 * sum_samples_margin(p->model, rows[0].of_kernel));
     report_cells_put_count(g, (int64_t)rows[0].of_kernel);
-    grid_put(g, "%s", units_percent(a, (double)selected, (double)rows[0].of_kernel));
+    uint64_t known = all.all - unknown;
+    grid_put(g, "%s", known ? units_percent(a, (double)selected, (double)known) : "-");
     grid_put(g, "%s",
              all.issue_known ? units_percent(a, (double)all.idle, (double)all.issue_known) : "-");
     grid_put(g, "%s", text);
@@ -97,6 +105,8 @@ static void page_samples(struct page *p)
                                                  {"no issue", GRID_RIGHT}, {"stalled", GRID_LEFT},
                                                  {"kernel", GRID_NAME}};
     const struct sum_samples *s = &p->model->samples;
+    const struct words *w = model_words(p->model);
+    bool told = s->total.issue_known > 0;
     size_t count, shown = 0;
     struct sampled *rows = list_rows(p->model, &count);
     struct grid g;
@@ -111,13 +121,12 @@ static void page_samples(struct page *p)
     mem_free(rows);
     page_text(p,
               "%s samples in all; --kernel NAME shows the instructions of one. A kernel's share of "
-              "them estimates its share of the time in which multiprocessors had work, to so many "
-              "points at 95 %%.",
-              units_count(a, (int64_t)s->total.all));
-    page_text(
-        p,
-        "selected: the warp itself issued an instruction; no issue: its scheduler issued none in "
-        "that cycle, of any warp: only this time can be won back.");
+              "them estimates its share of the time in which %s had work, to so many points at "
+              "95 %%.",
+              units_count(a, (int64_t)s->total.all), w->sms);
+    page_text(p, "selected: the %s itself issued an instruction%s%s%s.", w->warp,
+              told ? "; no issue: its scheduler issued none in that cycle, of any " : "",
+              told ? w->warp : "", told ? ": only this time can be won back" : "");
     page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
         page_text(p, "%s of their rows are of instructions beyond those kept one by one.",

@@ -54,7 +54,7 @@ static void add_samples(const struct model *m, struct kernel_view *v)
         at = bsearch(&key, v->items, v->count, sizeof key, compare_offsets);
         at->samples += p->count.all;
         v->samples += p->count.all;
-        if (profile_stall(m, p->reason)->class != STALL_RUNNING && p->count.all > at->top) {
+        if (stall_waits(profile_stall(m, p->reason)) && p->count.all > at->top) {
             at->top = p->count.all;
             at->top_reason = p->reason;
         }
@@ -114,7 +114,7 @@ static int add_reasons(const struct model *m, struct kernel_view *v)
         const struct sample_place *p = sum_samples_place(&m->samples, i);
         struct kernel_instruction key = {.offset = p->offset};
         uint32_t index;
-        if (p->function != v->function || profile_stall(m, p->reason)->class == STALL_RUNNING)
+        if (p->function != v->function || !stall_waits(profile_stall(m, p->reason)))
             continue;
         const struct kernel_line *line =
             kernel_view_line(v, bsearch(&key, v->items, v->count, sizeof key, compare_offsets));

@@ -30,7 +30,7 @@ static int find(struct keyed *scopes, uint32_t scope, struct scope_samples **out
 static void add_reason(const struct model *m, struct scope_samples *s, uint32_t reason,
                        double samples)
 {
-    if (profile_stall(m, reason)->class == STALL_RUNNING || samples <= s->worst)
+    if (!stall_waits(profile_stall(m, reason)) || samples <= s->worst)
         return;
     s->worst = samples;
     s->reason = reason;
