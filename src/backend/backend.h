@@ -285,17 +285,22 @@ typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum rang
 #define TRACE_STOP_MOST INT64_C(6000000000)
 
 struct trace_ops {
-    unsigned engines; /* enum engine_bit: what open can be asked for */
-    unsigned alone;   /* the same: beside these there are no records of kernels and copies */
-    bool turns;       /* PC_COLLECT_WINDOWS can be had */
+    unsigned engines;  /* enum engine_bit: what open can be asked for */
+    unsigned alone;    /* the same: beside these there are no records of kernels and copies */
+    bool turns;        /* PC_COLLECT_WINDOWS can be had */
+    bool records_stay; /* beside PC samples kernels are always recorded, in windows, too */
     /* Not NULL: RangeProfiler counts single kernels and no scopes, each kernel in one pass as it
-     * runs, and stands in for PcSampling, SassMetrics and Deep. What is counted so, in words. */
+     * runs, and stands in for SassMetrics, and for PcSampling and Deep where PCs are not sampled.
+     * What is counted so, in words. */
     const char *kernel_counters;
     bool syncs_told; /* synchronizations come as waits (wait.sync), not as records */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
      * context: where the driver is not up yet it arranges to start when it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */
     int (*open)(struct trace **out, const struct trace_config *c, struct sink *sink, struct err *e);
+    /* [owner] Optional, with ENGINE_PC_SAMPLING and kernel_counters: before open, makes what
+     * sampling of PCs needs. Not 0: they are not sampled here, and a sentence says why. */
+    int (*sample)(const struct trace_config *c, struct err *e);
     int (*start)(struct trace *t, struct err *e); /* [owner] */
     int (*stop)(struct trace *t); /* [owner] no new records after it; see TRACE_STOP_MOST */
     /* [owner] Optional: the calling thread, the only one that works with the GPU, waits from here

@@ -89,9 +89,11 @@ struct vendor {
      * would end programs; injection_host is the variable that names this library. */
     bool (*injection_find)(char *path, size_t size);
     const char *injection_host;
-    const char *driver;         /* library that every program on the GPU opens; NULL: none */
-    const char *driver_folders; /* where it may lie, beyond where the loader looks; by ':' */
-    const char *no_driver;      /* what is said where the driver does not load */
+    const char *sampling_switch; /* variable without whose "1" the vendor's library samples no PCs;
+                                    NULL: it needs none */
+    const char *driver;          /* library that every program on the GPU opens; NULL: none */
+    const char *driver_folders;  /* where it may lie, beyond where the loader looks; by ':' */
+    const char *no_driver;       /* what is said where the driver does not load */
     const char *const
         *devices;          /* device files, of which a usable machine has one; NULL-terminated */
     const char *no_device; /* what is said where there is none of them */

@@ -86,17 +86,25 @@ static void probe_permission(struct probe *p)
                e.text);
 }
 
+/* Whether a GPU is sampled is known only to a tool of the library's, in a program. */
 static void probe_engine(struct probe *p, const struct engine_row *r)
 {
     char name[48];
     bool works = !(r->asks & ~amd_trace.engines);
-    bool counts = r->asks & (ENGINE_PC_SAMPLING | ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER);
-    const char *value = !works   ? "not built for AMD's GPUs"
-                        : counts ? "counts kernels one by one, and no scopes; " AMD_UNVERIFIED
-                                 : "works; " AMD_UNVERIFIED;
+    bool samples = r->asks & ENGINE_PC_SAMPLING;
+    bool counts = r->asks & (ENGINE_SASS_METRICS | ENGINE_RANGE_PROFILER);
+    const char *value =
+        !works    ? "not built for AMD's GPUs"
+        : samples ? "samples GPUs that offer it (MI200 and newer, with ROCm 6.4 or later; AMD "
+                    "calls it a beta), else counts kernels one by one; " AMD_UNVERIFIED
+        : counts  ? "counts kernels one by one, and no scopes; " AMD_UNVERIFIED
+                  : "works; " AMD_UNVERIFIED;
     snprintf(name, sizeof name, "engine %s", r->name);
     struct probe_fact *f = fact_add(p, name, works, "%s", value);
-    if (!works && counts)
+    if (!works && samples)
+        snprintf(f->advice, sizeof f->advice,
+                 "a session that asks for it does what PcSampling does here");
+    else if (!works && counts)
         snprintf(f->advice, sizeof f->advice,
                  "a session that asks for it counts kernels one by one: RangeProfiler with "
                  "range_mode=kernels");

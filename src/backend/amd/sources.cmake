@@ -18,10 +18,13 @@ list(APPEND sources
   amd/trace/counter_sets.c
   amd/trace/counting.c
   amd/trace/delivery.c
+  amd/trace/elf_functions.c
   amd/trace/hip_graphs.c
   amd/trace/markers.c
   amd/trace/objects.c
   amd/trace/records.c
+  amd/trace/sampling.c
+  amd/trace/sampling_choice.c
   amd/trace/sdk.c
   amd/trace/symbols.c
   amd/trace/tool.c

@@ -41,6 +41,7 @@ const struct vendor vendor_amd = {
     .injection_library = "libgpufl-rocprofiler.so",
     .injection_find = amd_find_sdk,
     .injection_host = "ROCPROFILER_REGISTER_LIBRARY",
+    .sampling_switch = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED",
     .devices = devices,
     .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",

@@ -47,9 +47,12 @@ enum pc_collect engines_collect(const struct options *o, const struct backend *b
 {
     unsigned bits = engines_bits(engine);
     bool none = strcasecmp(o->pc_kernel_collect, "none") == 0;
+    bool stay = (bits & ENGINE_PC_SAMPLING) && b->trace && b->trace->records_stay;
     bool alone = (bits & ENGINE_PC_SAMPLING) && has_windows(o, b, engine);
     bool turns =
         (bits & ENGINE_PC_SAMPLING) && !(bits & ENGINE_SASS_METRICS) && b->trace && b->trace->turns;
+    if (stay)
+        return PC_COLLECT_ALL;
     if (none || alone || (asks_for_turns(o) && !turns))
         return PC_COLLECT_NONE;
     return asks_for_turns(o) ? PC_COLLECT_WINDOWS : PC_COLLECT_ALL;
@@ -110,6 +113,50 @@ static void note_not_had(const struct backend *b, const struct engine_row *r)
     why_set("%s", reason);
 }
 
+static bool counts_kernels(const struct options *o)
+{
+    return strcasecmp(o->range_mode, "kernels") == 0;
+}
+
+static struct trace_config config_of(const struct options *o, const struct backend *b,
+                                     enum gpufl_engine engine, bool injected)
+{
+    bool sync = engine == GPUFL_ENGINE_SYNC;
+    bool windows = has_windows(o, b, engine);
+    return (struct trace_config){
+        .engines = engines_bits(engine),
+        .waits = o->enable_synchronization || sync,
+        .synchronization = o->enable_synchronization,
+        .external_correlation = o->enable_external_correlation,
+        .external_always = option_asked(o, OPT_enable_external_correlation),
+        .memory = o->enable_memory_tracking,
+        .graph_launches = o->enable_cuda_graphs_tracking,
+        .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
+        .peer_copies = o->peer_copies,
+        .managed = o->managed_memory,
+        .yield = o->yield_cupti,
+        .keep = o->keep_cupti,
+        .injected = injected,
+        .windows = windows,
+        .passed = windows && windows_counts_launches(o),
+        .pc_collect = engines_collect(o, b, engine),
+        .pc_window_every_ns = o->pc_window_every_ms * 1000000,
+        .pc_window_for_ns = o->pc_window_for_ms * 1000000,
+        .rest_ns = o->window_rest_ms * 1000000,
+        .let_go = o->window_let_go,
+        .pc_period = (unsigned)o->pc_sampling_period,
+        .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
+        .deep_sample_ns = o->deep_sample_ms * 1000000,
+        .counter_metrics = o->counter_metrics,
+        .range_kernels = counts_kernels(o),
+        .range_launches = (unsigned)o->range_kernel_launches,
+        .pm_interval_us = o->pm_sampling_interval_us,
+        .pm_hardware_bytes = o->pm_hardware_buffer_bytes,
+        .buffer_bytes = o->activity_buffer_bytes,
+        .pool_bytes = o->activity_pool_bytes,
+    };
+}
+
 /* Counters of single kernels that stand in for an engine, in words; NULL: none do. */
 static const char *kernel_counters(enum gpufl_engine engine, const struct backend *b)
 {
@@ -118,9 +165,38 @@ static const char *kernel_counters(enum gpufl_engine engine, const struct backen
     return b->trace && in_place ? b->trace->kernel_counters : NULL;
 }
 
-static bool counts_kernels(const struct options *o)
+/* One that this backend has, down the ladder. */
+static enum gpufl_engine next_had(enum gpufl_engine e, const struct backend *b)
 {
-    return strcasecmp(o->range_mode, "kernels") == 0;
+    while (!has_engine(e, b)) {
+        note_not_had(b, &engine_table[e]);
+        e = engine_table[e].next;
+    }
+    return e;
+}
+
+static enum gpufl_engine use_instead(const struct options *o, enum gpufl_engine e)
+{
+    if (e != o->profiling_engine)
+        message_say(SEVERITY_WARNING, "engine_unavailable",
+                    "%s: %s is used instead; profiling_engine (GPUFL_PROFILING_ENGINE) chooses "
+                    "another",
+                    why, engine_table[e].name);
+    return e;
+}
+
+/* False: where PCs are sampled on some machines alone, they are not on this one, which is noted. */
+static bool samples(const struct options *o, const struct backend *b, enum gpufl_engine e)
+{
+    struct err lack = {0};
+    if (!(engines_bits(e) & ENGINE_PC_SAMPLING) || !b->trace || !b->trace->sample)
+        return false;
+    struct trace_config c = config_of(o, b, GPUFL_ENGINE_PC_SAMPLING, false);
+    if (b->trace->sample(&c, &lack) == 0)
+        return true;
+    feature_set(engine_table[GPUFL_ENGINE_PC_SAMPLING].feature, true, "unavailable", lack.text);
+    why_set("%s", lack.text);
+    return false;
 }
 
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b)
@@ -128,29 +204,19 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
     enum gpufl_engine e = o->profiling_engine;
     why[0] = '\0';
     const char *instead = kernel_counters(e, b);
-    if (instead && e == GPUFL_ENGINE_RANGE_PROFILER && counts_kernels(o))
+    if (!instead || samples(o, b, e))
+        return use_instead(o, next_had(e, b));
+    if (e == GPUFL_ENGINE_RANGE_PROFILER && counts_kernels(o))
         return e; /* which is what was asked for */
-    if (instead) {
-        if (e == GPUFL_ENGINE_RANGE_PROFILER)
-            why_set("engine RangeProfiler counts no scopes on this GPU");
-        else
-            note_not_had(b, &engine_table[e]);
-        message_say(SEVERITY_WARNING, "engine_unavailable",
-                    "%s: %s are recorded instead (RangeProfiler with range_mode=kernels); "
-                    "profiling_engine (GPUFL_PROFILING_ENGINE) chooses another",
-                    why, instead);
-        return GPUFL_ENGINE_RANGE_PROFILER;
-    }
-    while (!has_engine(e, b)) {
+    if (e == GPUFL_ENGINE_RANGE_PROFILER)
+        why_set("engine RangeProfiler counts no scopes on this GPU");
+    else if (!*why || !has_engine(e, b))
         note_not_had(b, &engine_table[e]);
-        e = engine_table[e].next;
-    }
-    if (e != o->profiling_engine)
-        message_say(SEVERITY_WARNING, "engine_unavailable",
-                    "%s: %s is used instead; profiling_engine (GPUFL_PROFILING_ENGINE) chooses "
-                    "another",
-                    why, engine_table[e].name);
-    return e;
+    message_say(SEVERITY_WARNING, "engine_unavailable",
+                "%s: %s are recorded instead (RangeProfiler with range_mode=kernels); "
+                "profiling_engine (GPUFL_PROFILING_ENGINE) chooses another",
+                why, instead);
+    return GPUFL_ENGINE_RANGE_PROFILER;
 }
 
 /* Notes that everything a trace would have brought is missing, for this reason. */
@@ -194,14 +260,16 @@ bool engines_let_go(const struct backend *b, enum gpufl_engine engine)
     unsigned off = ENGINE_TRACE | ENGINE_SYNC;
     if (b->trace && b->trace->kernel_counters)
         off |= ENGINE_RANGE_PROFILER;
+    if (b->trace && b->trace->records_stay)
+        off |= ENGINE_PC_SAMPLING;
     return !(engines_bits(engine) & ~off);
 }
 
 /* Says that only samples are taken, where more was asked for. */
-static void say_alone(const struct options *o, enum gpufl_engine engine)
+static void say_alone(const struct options *o, const struct backend *b, enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
-    if (!(bits & ENGINE_PC_SAMPLING) || (bits & ENGINE_SASS_METRICS) ||
+    if (b->trace->records_stay || !(bits & ENGINE_PC_SAMPLING) || (bits & ENGINE_SASS_METRICS) ||
         strcasecmp(o->pc_kernel_collect, "none") == 0)
         return;
     message_say(option_asked(o, OPT_pc_kernel_collect) ? SEVERITY_WARNING : SEVERITY_NOTE,
@@ -214,40 +282,7 @@ static void say_alone(const struct options *o, enum gpufl_engine engine)
 int engines_open(const struct options *o, const struct backend *b, enum gpufl_engine engine,
                  bool injected, struct trace **out, struct err *e)
 {
-    bool sync = engine == GPUFL_ENGINE_SYNC;
-    bool windows = has_windows(o, b, engine);
-    struct trace_config c = {
-        .engines = engines_bits(engine),
-        .waits = o->enable_synchronization || sync,
-        .synchronization = o->enable_synchronization,
-        .external_correlation = o->enable_external_correlation,
-        .external_always = option_asked(o, OPT_enable_external_correlation),
-        .memory = o->enable_memory_tracking,
-        .graph_launches = o->enable_cuda_graphs_tracking,
-        .graphs_whole = strcasecmp(o->cuda_graph_activity, "launches") == 0,
-        .peer_copies = o->peer_copies,
-        .managed = o->managed_memory,
-        .yield = o->yield_cupti,
-        .keep = o->keep_cupti,
-        .injected = injected,
-        .windows = windows,
-        .passed = windows && windows_counts_launches(o),
-        .pc_collect = engines_collect(o, b, engine),
-        .pc_window_every_ns = o->pc_window_every_ms * 1000000,
-        .pc_window_for_ns = o->pc_window_for_ms * 1000000,
-        .rest_ns = o->window_rest_ms * 1000000,
-        .let_go = o->window_let_go,
-        .pc_period = (unsigned)o->pc_sampling_period,
-        .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
-        .deep_sample_ns = o->deep_sample_ms * 1000000,
-        .counter_metrics = o->counter_metrics,
-        .range_kernels = counts_kernels(o),
-        .range_launches = (unsigned)o->range_kernel_launches,
-        .pm_interval_us = o->pm_sampling_interval_us,
-        .pm_hardware_bytes = o->pm_hardware_buffer_bytes,
-        .buffer_bytes = o->activity_buffer_bytes,
-        .pool_bytes = o->activity_pool_bytes,
-    };
+    struct trace_config c = config_of(o, b, engine, injected);
     return b->trace->open(out, &c, &capture_sink.sink, e);
 }
 
@@ -263,9 +298,14 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
         return NULL;
     }
     if (has_windows(o, b, engine))
-        say_alone(o, engine);
-    if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
-        (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
+        say_alone(o, b, engine);
+    if ((engines_bits(engine) & ENGINE_PC_SAMPLING) && b->trace->records_stay &&
+        strcasecmp(o->pc_kernel_collect, "all") != 0)
+        message_say(SEVERITY_WARNING, "pc_sampling.kernels",
+                    "pc_kernel_collect=%s is for NVIDIA's GPUs: kernels are recorded, too",
+                    o->pc_kernel_collect);
+    else if (asks_for_turns(o) && engines_collect(o, b, engine) != PC_COLLECT_WINDOWS &&
+             (engines_bits(engine) & (ENGINE_PC_SAMPLING | ENGINE_PM_SAMPLING)))
         message_say(SEVERITY_WARNING, "pc_sampling.no_turns",
                     "pc_kernel_collect=windows is for engine PcSampling on NVIDIA's GPUs, in "
                     "sessions without windows of capture: none is used");

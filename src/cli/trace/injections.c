@@ -48,9 +48,21 @@ static size_t put_driver(const struct vendor *v, const char *library, struct run
     return n;
 }
 
-size_t injections_put(struct injections *in, const char *library, struct run_variable *env)
+/* What the user has set stands. */
+static size_t put_switch(const struct vendor *v, struct run_variable *env)
+{
+    if (!v->sampling_switch || getenv(v->sampling_switch))
+        return 0;
+    env[0] = (struct run_variable){v->sampling_switch, "1"};
+    return 1;
+}
+
+size_t injections_put(struct injections *in, const char *library, bool samples,
+                      struct run_variable *env)
 {
     size_t n = 0;
+    for (size_t i = 0; samples && vendors[i] && i < INJECTIONS_VENDORS; i++)
+        n += put_switch(vendors[i], env + n);
     for (size_t i = 0; vendors[i] && i < INJECTIONS_VENDORS; i++)
         n += vendors[i]->injection_library ? put_tool(in, i, vendors[i], library, env + n)
                                            : put_driver(vendors[i], library, env + n);

@@ -6,16 +6,18 @@
 
 #include <limits.h>
 
-enum { INJECTIONS_VENDORS = 4, INJECTIONS_MOST = 2 * INJECTIONS_VENDORS };
+enum { INJECTIONS_VENDORS = 4, INJECTIONS_MOST = 3 * INJECTIONS_VENDORS };
 
 struct injections {
     char library[INJECTIONS_VENDORS][2 * PATH_MAX]; /* values made here, by vendor */
     char host[INJECTIONS_VENDORS][PATH_MAX];
 };
 
-/* Puts them for the capture library at this path; at most INJECTIONS_MOST. Values lie in *in, the
+/* Puts them for the capture library at this path; at most INJECTIONS_MOST. samples: of an engine
+ * that samples PCs, which a vendor's library may have to be allowed. Values lie in *in, the
  * path and the environment. Returns how many. A tool of the user's own keeps the ranges (the
  * session says so), and its place in a list of tools. */
-size_t injections_put(struct injections *in, const char *library, struct run_variable *env);
+size_t injections_put(struct injections *in, const char *library, bool samples,
+                      struct run_variable *env);
 
 #endif

@@ -19,7 +19,7 @@
 #include "cli/trace/session.h"
 #include "cli/trace/watch.h"
 
-#include "backend/vendor.h"
+#include "backend/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -192,7 +192,8 @@ static int start(struct trace *t)
     struct err e = {0};
     char dir[PATH_MAX + 2];
     struct run_variable env[INJECTIONS_MOST + 3] = {{0}}; /* the last one ends it */
-    size_t n = injections_put(&t->injections, t->place.library, env);
+    bool samples = engine_table[t->request.engine].asks & ENGINE_PC_SAMPLING;
+    size_t n = injections_put(&t->injections, t->place.library, samples, env);
     env[n++] = (struct run_variable){"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)};
     if (*t->request.around.log_path && !t->request.output) {
         /* absolute, and each pass its own: the program may change its directory */

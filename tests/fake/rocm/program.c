@@ -16,7 +16,7 @@
  *     exit=N     ends with exit code N
  *
  * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. With
- * FAKE_COUNTED in the environment its engine is RangeProfiler. */
+ * FAKE_ENGINE in the environment its engine is PcSampling or RangeProfiler. */
 #include "hip.h"
 
 #ifdef FAKE_LINKED
@@ -153,7 +153,10 @@ int main(int argc, char **argv)
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
-    o.profiling_engine = getenv("FAKE_COUNTED") ? GPUFL_ENGINE_RANGE_PROFILER : GPUFL_ENGINE_TRACE;
+    const char *engine = getenv("FAKE_ENGINE");
+    o.profiling_engine = !engine                             ? GPUFL_ENGINE_TRACE
+                         : strcmp(engine, "PcSampling") == 0 ? GPUFL_ENGINE_PC_SAMPLING
+                                                             : GPUFL_ENGINE_RANGE_PROFILER;
     if (gpufl_init(&o))
         fprintf(stderr, "fake_hip: gpufl_init fails\n");
     uint64_t scope = gpufl_scope_begin("work", "");

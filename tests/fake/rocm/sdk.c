@@ -195,20 +195,36 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
     return OK;
 }
 
-/* ---- the buffer ---------------------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------------------- */
 
 int rocprofiler_create_buffer(uint64_t context, size_t bytes, size_t watermark, int policy,
                               void *fn, void *data, uint64_t *buffer)
 {
     FAIL_AS_TOLD;
-    (void)context;
     if (sdk.up || *buffer || policy != 2) /* discarding throws in SDK 0.5 */
         return LOCKED;
-    *(void **)&sdk.deliver = fn;
-    sdk.deliver_data = data;
-    sdk.watermark = watermark < bytes ? watermark : bytes;
-    *buffer = 7;
+    if (sdk.buffer_count == BUFFERS)
+        return ERROR;
+    struct buffer *b = &sdk.buffers[sdk.buffer_count];
+    *(void **)&b->deliver = fn;
+    b->data = data;
+    b->context = context;
+    b->watermark = watermark < bytes ? watermark : bytes;
+    *buffer = BUFFER_FIRST + (uint64_t)sdk.buffer_count++;
     return OK;
+}
+
+int buffer_index(uint64_t number)
+{
+    bool known = number >= BUFFER_FIRST && number < BUFFER_FIRST + (uint64_t)sdk.buffer_count;
+    return known ? (int)(number - BUFFER_FIRST) : -1;
+}
+
+void buffer_want(int index)
+{
+    sdk.asked++;
+    sdk.wanted |= 1u << index;
+    pthread_cond_broadcast(&sdk.moved);
 }
 
 struct header {
@@ -235,21 +251,27 @@ static void fill(struct parcel *p, const struct item *one, bool backwards, size_
     p->count++;
 }
 
-static void take_ready(struct parcel *p)
+static bool is_ready(const struct item *one, int buffer, int64_t now)
+{
+    return one->buffer == buffer && one->ready <= now &&
+           (one->flush <= sdk.buffers[buffer].flushes || sdk.finalizing);
+}
+
+static void take_ready(struct parcel *p, int buffer)
 {
     int64_t now = fake_now();
     size_t kept = 0, ready = 0;
     pthread_mutex_lock(&sdk.lock);
-    sdk.flushes++;
-    p->dropped = sdk.dropped;
+    sdk.buffers[buffer].flushes++;
+    p->dropped = sdk.buffers[buffer].dropped;
     for (size_t i = 0; i < sdk.item_count; i++)
-        ready += sdk.items[i].ready <= now && (sdk.items[i].flush <= sdk.flushes || sdk.finalizing);
+        ready += is_ready(&sdk.items[i], buffer, now);
     p->items = calloc(ready + 1, sizeof *p->items);
     p->headers = calloc(ready + 1, sizeof *p->headers);
     p->pointers = calloc(ready + 1, sizeof *p->pointers);
     for (size_t i = 0; i < sdk.item_count; i++) {
         struct item *one = &sdk.items[i];
-        if (one->ready <= now && (one->flush <= sdk.flushes || sdk.finalizing))
+        if (is_ready(one, buffer, now))
             fill(p, one, script("shuffle") > 0, ready);
         else
             sdk.items[kept++] = *one;
@@ -258,13 +280,14 @@ static void take_ready(struct parcel *p)
     pthread_mutex_unlock(&sdk.lock);
 }
 
-static void deliver(void)
+static void deliver(int buffer)
 {
     struct parcel p = {0};
-    take_ready(&p);
-    if (p.count && sdk.deliver)
-        sdk.deliver(sdk.services[DISPATCH].context, 7, p.pointers, p.count, sdk.deliver_data,
-                    p.dropped);
+    const struct buffer *b = &sdk.buffers[buffer];
+    take_ready(&p, buffer);
+    if (p.count && b->deliver)
+        b->deliver(b->context, BUFFER_FIRST + (uint64_t)buffer, p.pointers, p.count, b->data,
+                   p.dropped);
     free(p.items);
     free(p.headers);
     free(p.pointers);
@@ -278,8 +301,12 @@ static void *callback_thread(void *unused)
         while (sdk.asked == sdk.done)
             pthread_cond_wait(&sdk.moved, &sdk.lock);
         uint64_t until = sdk.asked;
+        unsigned wanted = sdk.wanted;
+        sdk.wanted = 0;
         pthread_mutex_unlock(&sdk.lock);
-        deliver();
+        for (int i = 0; i < BUFFERS; i++)
+            if (wanted >> i & 1)
+                deliver(i);
         pthread_mutex_lock(&sdk.lock);
         sdk.done = until;
         pthread_cond_broadcast(&sdk.moved);
@@ -303,17 +330,18 @@ int rocprofiler_create_callback_thread(uint64_t *thread)
 int rocprofiler_assign_callback_thread(uint64_t buffer, uint64_t thread)
 {
     FAIL_AS_TOLD;
-    return buffer == 7 && thread == 3 ? OK : NOT_FOUND;
+    return buffer_index(buffer) >= 0 && thread == 3 ? OK : NOT_FOUND;
 }
 
 int rocprofiler_flush_buffer(uint64_t buffer)
 {
     FAIL_AS_TOLD;
-    if (buffer != 7 || !sdk.thread_runs || sdk.finalized)
+    int index = buffer_index(buffer);
+    if (index < 0 || !sdk.thread_runs || sdk.finalized)
         return NOT_FOUND;
     pthread_mutex_lock(&sdk.lock);
-    uint64_t mine = ++sdk.asked;
-    pthread_cond_broadcast(&sdk.moved);
+    buffer_want(index);
+    uint64_t mine = sdk.asked;
     while (sdk.done < mine)
         pthread_cond_wait(&sdk.moved, &sdk.lock);
     pthread_mutex_unlock(&sdk.lock);
@@ -322,7 +350,10 @@ int rocprofiler_flush_buffer(uint64_t buffer)
 
 const char *rocprofiler_get_status_name(int status)
 {
-    return status == OK       ? "ROCPROFILER_STATUS_SUCCESS"
-           : status == LOCKED ? "ROCPROFILER_STATUS_ERROR_CONFIGURATION_LOCKED"
-                              : "ROCPROFILER_STATUS_ERROR";
+    return status == OK                ? "ROCPROFILER_STATUS_SUCCESS"
+           : status == LOCKED          ? "ROCPROFILER_STATUS_ERROR_CONFIGURATION_LOCKED"
+           : status == NOT_IMPLEMENTED ? "ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED"
+           : status == OLD_KERNEL      ? "ROCPROFILER_STATUS_ERROR_INCOMPATIBLE_KERNEL"
+           : status == NOT_AVAILABLE   ? "ROCPROFILER_STATUS_ERROR_NOT_AVAILABLE"
+                                       : "ROCPROFILER_STATUS_ERROR";
 }

@@ -11,6 +11,11 @@
  *   apart=N      what N kernels count comes together, and of each of them one piece after the other
  *   empty=N      one counted kernel in N has no values
  *   nameless=K   the library does not tell of kernel K
+ *   stochastic   the first GPU is one that offers the hardware's PC sampling, beside the host's
+ *   sampled=N    all GPUs offer PC sampling; N = 0: none does. Else the first one, an MI210, does
+ *   taken=N      PC sampling is another process's: its method and interval N are the only offer
+ *   spoiled=N    one sample in N is a record without a place
+ *   old          the number of an old kernel driver: it has no PC sampling
  *   codefile     a code object is a file from its second page on, and not memory
  *   crossed      the GPUs are those of the fake AMD SMI, in the other order
  *   fail=F:N     call N of function F fails; F:0: every call */
@@ -23,7 +28,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { CONTEXTS = 8, RECORD_WORDS = 24, AGENT_WORDS = 37 };
+enum { CONTEXTS = 8, RECORD_WORDS = 24, AGENT_WORDS = 37, BUFFERS = 10, BUFFER_FIRST = 7 };
+
+enum { NOT_IMPLEMENTED = 17, OLD_KERNEL = 28, NOT_AVAILABLE = 35 }; /* statuses */
 
 /* Names of kinds, and where a version numbers them. */
 enum kind { DISPATCH, COPY, ALLOCATION, CODE, HIP, MARKER, KINDS };
@@ -38,10 +45,17 @@ struct service {
 
 struct item {
     uint64_t words[RECORD_WORDS]; /* the record */
+    int buffer;                   /* index */
     int category;                 /* 0: tracing */
     int kind;
     int64_t ready;  /* when its work has ended */
     uint64_t flush; /* the first that hands it over */
+};
+
+struct buffer {
+    void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
+    void *data;
+    uint64_t context, watermark, dropped, flushes;
 };
 
 struct sdk {
@@ -56,14 +70,14 @@ struct sdk {
     struct service services[KINDS];
     struct service counting;
     struct service others[KINDS]; /* of callbacks that two contexts want: the first one's */
-    void (*deliver)(uint64_t, uint64_t, void **, size_t, void *, uint64_t);
-    void *deliver_data;
-    uint64_t watermark;
+    struct buffer buffers[BUFFERS];
+    int buffer_count;
     struct item *items;
     size_t item_count, item_cap;
-    uint64_t flushes, dropped, records;
+    uint64_t records;
     bool thread_runs;
     uint64_t asked, done; /* flushes of the callback thread */
+    unsigned wanted;      /* bits: buffers that are to be flushed */
     _Atomic uint64_t correlation, dispatches;
     struct fake_hooks *tables[2];
 };
@@ -84,6 +98,23 @@ uint64_t counters_ask(const uint64_t *dispatch);
 
 /* Adds what it counted. */
 void counters_put(uint64_t config, const uint64_t *dispatch, const struct fake_dispatch *d);
+
+/* The index of a buffer by the library's number; -1: there is none. */
+int buffer_index(uint64_t number);
+
+/* Makes the callback thread flush a buffer; sdk.lock is held. */
+void buffer_want(int index);
+
+/* Samples what the kernel does, where its GPU is sampled. */
+void samples_put(uint64_t agent, const struct fake_dispatch *d, uint64_t correlation,
+                 uint64_t dispatch);
+
+/* A code object is loaded, which begins at this byte of a file. */
+void code_loaded(const char *file, long offset);
+
+/* Where code is loaded, and the address in its file of what lies there. */
+#define LOAD_BASE UINT64_C(0x7e0000000000)
+enum { LOAD_LOWEST = 0x100 };
 
 /* Adds a record as the script says. start_word: what `notime` makes 0. */
 void item_put(struct item *one, unsigned start_word);

@@ -110,7 +110,7 @@ static int create(uint64_t agent, const uint64_t *ids, size_t count, uint64_t *c
 
 static int configure(uint64_t context, uint64_t buffer, void *fn, void *data)
 {
-    if (sdk.up || buffer != 7)
+    if (sdk.up || buffer_index(buffer) < 0)
         return LOCKED;
     sdk.counting = (struct service){.context = context, .fn = fn, .data = data, .buffer = buffer};
     return OK;

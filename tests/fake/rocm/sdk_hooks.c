@@ -168,7 +168,9 @@ static void code(const char *file)
         snprintf(uri, sizeof uri, "file://%s#offset=4096&size=%zu", file, size - 4096);
     else
         snprintf(uri, sizeof uri, "memory://%d#offset=%p&size=%zu", (int)getpid(), p, size);
-    uint64_t words[11] = {88, 1, 0x1001, 0, (uint64_t)(uintptr_t)uri, 0x7e0000000000, size};
+    uint64_t words[11] = {
+        88, 1, 0x1001, 0, (uint64_t)(uintptr_t)uri, LOAD_BASE, size, LOAD_BASE - LOAD_LOWEST};
+    code_loaded(file, by_file ? 4096 : 0);
     words[8] = by_file ? 1 : 2;
     words[9] = by_file ? 5 : (uint64_t)(uintptr_t)p;
     words[10] = by_file ? 0 : size;
@@ -209,19 +211,19 @@ void item_put(struct item *one, unsigned start_word)
 {
     pthread_mutex_lock(&sdk.lock);
     uint64_t number = ++sdk.records;
-    one->flush = every("late", number) ? sdk.flushes + LATE_FLUSHES : 0;
+    struct buffer *b = &sdk.buffers[one->buffer];
+    one->flush = every("late", number) ? b->flushes + LATE_FLUSHES : 0;
     if (every("notime", number))
         one->words[start_word] = 0;
     if (every("drop", number))
-        sdk.dropped++;
+        b->dropped++;
     else
         add(one);
     if (every("alien", number))
-        add(&(struct item){.words = {32, 99}, .kind = 99, .ready = one->ready});
-    if (sdk.thread_runs && sdk.item_count * 200 > sdk.watermark) {
-        sdk.asked++;
-        pthread_cond_broadcast(&sdk.moved);
-    }
+        add(&(struct item){
+            .words = {32, 99}, .buffer = one->buffer, .kind = 99, .ready = one->ready});
+    if (sdk.thread_runs && sdk.item_count * 200 > b->watermark)
+        buffer_want(one->buffer);
     pthread_mutex_unlock(&sdk.lock);
 }
 
@@ -268,6 +270,7 @@ static void dispatch(const struct fake_dispatch *d)
     uint32_t info[] = {d->kernel->private_bytes, d->group_bytes, d->workgroup[0], d->workgroup[1],
                        d->workgroup[2],          d->grid[0],     d->grid[1],      d->grid[2]};
     memcpy(&one.words[12], info, sizeof info); /* from offset 96 on */
+    samples_put(one.words[8], d, one.words[2], one.words[11]);
     uint64_t config = counters_ask(one.words);
     item_put(&one, 5);
     if (config)

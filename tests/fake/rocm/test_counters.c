@@ -74,7 +74,8 @@ static const char *setting(const struct run *r, const char *engine, const char *
     return last;
 }
 
-/* NVIDIA's engines count kernels here, after one warning; kernels and copies are recorded, too. */
+/* NVIDIA's engines count kernels here, after one warning; kernels and copies are recorded, too.
+ * PcSampling and Deep do where no GPU is sampled (test_samples.c). */
 TEST(other_engines_fall_back)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics", "RangeProfiler", "Deep"};
@@ -82,7 +83,8 @@ TEST(other_engines_fall_back)
     for (size_t i = 0; i < 3 * sizeof engines / sizeof *engines; i++) {
         struct run r;
         const char *engine = engines[i / 3];
-        run_rocm(&r, forms[i % 3], "FAKE_ROCP=", LIST("-e", engine), LIST("20", "copies=1"));
+        run_rocm(&r, forms[i % 3], "FAKE_ROCP=sampled=0", LIST("-e", engine),
+                 LIST("20", "copies=1"));
         check_counts(&r, "complete", 20, 3);
         assert_int_equal(count_messages(&r, "engine_unavailable"), 1);
         check_contains(&r, message_of(&r, "engine_unavailable"),
@@ -128,7 +130,7 @@ TEST(values_come_in_any_order)
 {
     struct run r;
     run_rocm(&r, NEW, "FAKE_ROCP=shuffle,late=3",
-             LIST("-e", "PcSampling", "--option", "range_kernel_launches=1000"),
+             LIST("-e", "SassMetrics", "--option", "range_kernel_launches=1000"),
              LIST("40", "threads=4", "second", "fills=2", "copies=1"));
     check_counts(&r, "complete", 160, 4 * 5);
     check_value(&r, "SQ_WAVES", GEMM, 80, WAVES);
@@ -279,7 +281,7 @@ TEST(linked)
     snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
     snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file("fake/rocm/7"));
     run_all(&r, &(struct run_setup){.env = LIST(library, sdk, "GPUFL_LOG_PATH=logs",
-                                                "GPUFL_BACKEND=Amd", "FAKE_COUNTED=1"),
+                                                "GPUFL_BACKEND=Amd", "FAKE_ENGINE=RangeProfiler"),
                                     .alone = true,
                                     .program = LIST("20"),
                                     .binary = "fake/rocm/fake_hip_linked"});
@@ -294,7 +296,7 @@ TEST(shown)
     static char sdk[PATH_MAX + 32], smi[PATH_MAX + 32];
     struct run r;
     struct child c;
-    run_rocm(&r, NEW, "FAKE_ROCP=", LIST("-e", "PcSampling"), LIST("20"));
+    run_rocm(&r, NEW, "FAKE_ROCP=", LIST("-e", "SassMetrics"), LIST("20"));
     assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
     check_contains(&r, c.text[CHILD_OUT].data, "SQ_WAVES");
     child_free(&c);

@@ -163,6 +163,48 @@ static_assert(sizeof(struct rocp_counter_info) >= sizeof(rocprofiler_counter_inf
 FIELD(rocp_counter_info, name, rocprofiler_counter_info_v0_t, name);
 FIELD(rocp_counter_info, block, rocprofiler_counter_info_v0_t, block);
 
+/* PC sampling: what a GPU offers is one struct in all versions, samples are those of 0.6 on. */
+#include <rocprofiler-sdk/pc_sampling.h>
+#define OFFER rocprofiler_pc_sampling_configuration_t
+SAME(ROCP_PC_SAMPLES, ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING);
+SAME(ROCP_STOCHASTIC, ROCPROFILER_PC_SAMPLING_METHOD_STOCHASTIC);
+SAME(ROCP_HOST_TRAP, ROCPROFILER_PC_SAMPLING_METHOD_HOST_TRAP);
+SAME(ROCP_CYCLES, ROCPROFILER_PC_SAMPLING_UNIT_CYCLES);
+SAME(ROCP_TIME, ROCPROFILER_PC_SAMPLING_UNIT_TIME);
+SAME(sizeof(struct rocp_sampling), sizeof(OFFER));
+FIELD(rocp_sampling, method, OFFER, method);
+FIELD(rocp_sampling, unit, OFFER, unit);
+FIELD(rocp_sampling, least, OFFER, min_interval);
+FIELD(rocp_sampling, most, OFFER, max_interval);
+FIELD(rocp_sampling, flags, OFFER, flags);
+#if ROCPROFILER_VERSION_MAJOR >= 1 || ROCPROFILER_VERSION_MINOR >= 6
+#define TRAPPED      rocprofiler_pc_sampling_record_host_trap_v0_t
+#define STOPPED      rocprofiler_pc_sampling_record_stochastic_v0_t
+#define REASON(name) ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_##name
+SAME(ROCP_POWER_OF_TWO, ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2);
+SAME(sizeof(struct rocp_host_trap_sample), sizeof(TRAPPED));
+FIELD(rocp_host_trap_sample, pc.object, TRAPPED, pc.code_object_id);
+FIELD(rocp_host_trap_sample, pc.offset, TRAPPED, pc.code_object_offset);
+FIELD(rocp_host_trap_sample, lanes, TRAPPED, exec_mask);
+FIELD(rocp_host_trap_sample, time, TRAPPED, timestamp);
+FIELD(rocp_host_trap_sample, dispatch, TRAPPED, dispatch_id);
+FIELD(rocp_host_trap_sample, internal, TRAPPED, correlation_id.internal);
+SAME(sizeof(struct rocp_stochastic_sample), sizeof(STOPPED));
+FIELD(rocp_stochastic_sample, pc.object, STOPPED, pc.code_object_id);
+FIELD(rocp_stochastic_sample, pc.offset, STOPPED, pc.code_object_offset);
+FIELD(rocp_stochastic_sample, lanes, STOPPED, exec_mask);
+FIELD(rocp_stochastic_sample, waves, STOPPED, wave_count);
+FIELD(rocp_stochastic_sample, dispatch, STOPPED, dispatch_id);
+FIELD(rocp_stochastic_sample, internal, STOPPED, correlation_id.internal);
+FIELD(rocp_stochastic_sample, snapshot, STOPPED, snapshot);
+FIELD(rocp_stochastic_sample, memory, STOPPED, memory_counters);
+SAME(ROCP_STALL_NO_INSTRUCTION, REASON(NO_INSTRUCTION_AVAILABLE));
+SAME(ROCP_STALL_WAITCNT, REASON(WAITCNT));
+SAME(ROCP_STALL_ARBITER_WIN_EX_STALL, REASON(ARBITER_WIN_EX_STALL));
+SAME(ROCP_STALL_SLEEP, REASON(SLEEP_WAIT));
+SAME(ROCP_STALLS, REASON(LAST));
+#endif
+
 TEST(declarations_match)
 {
     printf("the declarations are those of rocprofiler-sdk %d.%d\n", ROCPROFILER_VERSION_MAJOR,

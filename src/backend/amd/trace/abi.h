@@ -9,6 +9,8 @@
 #ifndef GPUFL_BACKEND_AMD_TRACE_ABI_H
 #define GPUFL_BACKEND_AMD_TRACE_ABI_H
 
+#include "backend/amd/abi/pc_sampling.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -294,7 +296,12 @@ typedef int rocp_operation_fn(int kind, uint32_t operation, void *data);
       (uint64_t agent, rocp_counters_fn * fn, void *data))                                         \
     F(false, int, rocprofiler_query_counter_info,                                                  \
       (uint64_t counter, int version, struct rocp_counter_info *out))                              \
-    F(false, int, rocprofiler_query_record_counter_id, (uint64_t instance, uint64_t * counter))
+    F(false, int, rocprofiler_query_record_counter_id, (uint64_t instance, uint64_t * counter))    \
+    F(false, int, rocprofiler_query_pc_sampling_agent_configurations,                              \
+      (uint64_t agent, rocp_samplings_fn * fn, void *data))                                        \
+    F(false, int, rocprofiler_configure_pc_sampling_service,                                       \
+      (uint64_t context, uint64_t agent, int method, int unit, uint64_t interval, uint64_t buffer, \
+       int flags))
 
 /* ---- sizes and places, as in the vendor's headers ------------------------------------ */
 

@@ -184,12 +184,10 @@ size_t counting_bytes(const struct rocp_header *h)
     return h->kind == ROCP_COUNTED_DISPATCH && *size >= least ? least : 0;
 }
 
-/* Kernels of the runtime, which fill and copy, are no kernels of the program. */
 static bool is_runtimes(uint64_t kernel)
 {
-    static const char begins[] = "__amd_rocclr_";
     struct symbol s;
-    return symbols_find(kernel, &s) && s.name && strncmp(s.name, begins, strlen(begins)) == 0;
+    return symbols_find(kernel, &s) && s.name && symbols_of_runtime(s.name);
 }
 
 /* Nobody waits for the kernel any more. */

@@ -13,6 +13,7 @@
 enum { RECORD_MOST = 512, SECOND = 1000000000 };
 
 #define COUNTED (UINT32_C(1) << 31)
+#define SAMPLED (UINT32_C(1) << 30)
 
 /* What a buffer of the pool begins with. */
 struct batch {
@@ -22,7 +23,7 @@ struct batch {
 /* What stands before each record in it. */
 struct packed {
     uint32_t bytes; /* of the record, rounded up to 8 */
-    uint32_t kind;  /* the library's number, with COUNTED of counters */
+    uint32_t kind;  /* the library's number, with COUNTED of counters; SAMPLED */
 };
 
 static struct {
@@ -75,23 +76,14 @@ static void count_dropped(struct sink *s, uint64_t total)
         }
 }
 
-struct packing {
-    struct buffers *pool;
-    struct sink *sink;
-    uint8_t *memory; /* NULL: none is open */
-    size_t used;
-    int64_t shift;
-    uint64_t refused; /* records without room */
-};
-
-static void give(struct packing *p)
+static void give(struct delivery_packing *p)
 {
     if (p->memory)
         (void)buffers_give(p->pool, p->memory, p->used, false);
     p->memory = NULL;
 }
 
-static bool room_for(struct packing *p, size_t bytes)
+static bool room_for(struct delivery_packing *p, size_t bytes)
 {
     if (p->memory && p->used + bytes > p->pool->size)
         give(p);
@@ -104,7 +96,54 @@ static bool room_for(struct packing *p, size_t bytes)
     return p->memory && p->used + bytes <= p->pool->size;
 }
 
-static void pack(struct packing *p, const struct rocp_header *h)
+static bool begin(struct delivery_packing *p)
+{
+    *p = (struct delivery_packing){
+        .pool = atomic_load_explicit(&me.pool, memory_order_acquire),
+        .sink = atomic_load_explicit(&me.sink, memory_order_acquire),
+        .shift = shift_now(),
+    };
+    return p->sink && p->pool;
+}
+
+static void put(struct delivery_packing *p, uint32_t kind, const void *record, size_t bytes)
+{
+    struct packed head = {.bytes = (uint32_t)(bytes + 7) & ~7u, .kind = kind};
+    if (!room_for(p, sizeof head + head.bytes)) {
+        p->refused++;
+        return;
+    }
+    memcpy(p->memory + p->used, &head, sizeof head);
+    memcpy(p->memory + p->used + sizeof head, record, bytes);
+    p->used += sizeof head + head.bytes;
+}
+
+/* loss: what a record without room is counted as. */
+static void end(struct delivery_packing *p, enum loss loss)
+{
+    give(p);
+    if (p->refused)
+        p->sink->ops->lost(p->sink, loss, p->refused);
+    if (p->refused || buffers_pressing(p->pool))
+        p->sink->ops->wake(p->sink);
+}
+
+bool delivery_samples_begin(struct delivery_packing *p)
+{
+    return begin(p);
+}
+
+void delivery_sample(struct delivery_packing *p, const struct sample_taken *s)
+{
+    put(p, SAMPLED, s, sizeof *s);
+}
+
+void delivery_samples_end(struct delivery_packing *p)
+{
+    end(p, LOSS_SAMPLES);
+}
+
+static void pack(struct delivery_packing *p, const struct rocp_header *h)
 {
     const struct rocp_record *r = h->payload;
     bool counted = h->category == ROCP_COUNTERS;
@@ -113,35 +152,21 @@ static void pack(struct packing *p, const struct rocp_header *h)
         p->sink->ops->lost(p->sink, LOSS_UNKNOWN_RECORD, 1);
         return;
     }
-    struct packed head = {.bytes = (uint32_t)(bytes + 7) & ~7u,
-                          .kind = h->kind | (counted ? COUNTED : 0)};
-    if (!room_for(p, sizeof head + head.bytes)) {
-        p->refused++;
-        return;
-    }
-    memcpy(p->memory + p->used, &head, sizeof head);
-    memcpy(p->memory + p->used + sizeof head, r, bytes);
-    p->used += sizeof head + head.bytes;
+    put(p, h->kind | (counted ? COUNTED : 0), r, bytes);
 }
 
 void delivery_take(uint64_t context, uint64_t buffer, struct rocp_header **headers, size_t count,
                    void *data, uint64_t dropped)
 {
     (void)context, (void)buffer, (void)data;
-    struct sink *s = atomic_load_explicit(&me.sink, memory_order_acquire);
-    struct packing p = {.pool = atomic_load_explicit(&me.pool, memory_order_acquire),
-                        .sink = s,
-                        .shift = shift_now()};
-    count_dropped(s, dropped);
-    if (!s || !p.pool)
+    struct delivery_packing p;
+    bool wanted = begin(&p);
+    count_dropped(p.sink, dropped);
+    if (!wanted)
         return;
     for (size_t i = 0; i < count; i++)
         pack(&p, headers[i]);
-    give(&p);
-    if (p.refused)
-        s->ops->lost(s, LOSS_POOL, p.refused);
-    if (p.refused || buffers_pressing(p.pool))
-        s->ops->wake(s);
+    end(&p, LOSS_POOL);
 }
 
 /* ---- the collector ------------------------------------------------------------------- */
@@ -165,6 +190,11 @@ void delivery_tell_counted(bool all)
     counting_tell(device_of, all);
 }
 
+void delivery_write_samples(void)
+{
+    sampling_write(device_of);
+}
+
 static void decode_one(const uint8_t *memory, size_t valid)
 {
     struct batch b;
@@ -173,7 +203,9 @@ static void decode_one(const uint8_t *memory, size_t valid)
     for (size_t at = sizeof b; at + sizeof head <= valid; at += sizeof head + head.bytes) {
         const uint8_t *record = memory + at + sizeof head;
         memcpy(&head, memory + at, sizeof head);
-        if (head.kind & COUNTED)
+        if (head.kind == SAMPLED)
+            sampling_read(record);
+        else if (head.kind & COUNTED)
             counting_read(head.kind & ~COUNTED, record, b.shift, device_of);
         else
             rocm_records_read(&me.records, head.kind, record, b.shift);

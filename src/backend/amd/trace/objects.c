@@ -24,7 +24,8 @@ enum { STORED_FILE = 1, STORED_MEMORY = 2 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct keyed table; /* of struct object; guarded by lock */
 static _Atomic bool listening;
-static _Atomic uint64_t session; /* counts objects_begin; relaxed */
+static _Atomic bool reads_functions; /* relaxed */
+static _Atomic uint64_t session;     /* counts objects_begin; relaxed */
 
 /* ---- the URI ------------------------------------------------------------------------- */
 
@@ -93,7 +94,67 @@ static uint64_t copy_object(const struct rocp_code_object *o)
     return 0;
 }
 
-/* Takes o->file over. */
+/* ---- functions ----------------------------------------------------------------------- */
+
+static struct elf_functions *read_elf(const void *elf, size_t size)
+{
+    struct elf_functions *s = mem_zalloc(sizeof *s);
+    if (s && elf_functions_read(elf, size, s)) {
+        mem_free(s);
+        s = NULL;
+    }
+    return s;
+}
+
+/* The bytes are read and not mapped: a file that gets shorter would end the program. */
+static struct elf_functions *read_file(const char *path, uint64_t offset, uint64_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    struct elf_functions *s = NULL;
+    bool known =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && offset < (uint64_t)st.st_size;
+    uint64_t rest = known ? (uint64_t)st.st_size - offset : 0;
+    size_t length = size && size < rest ? size : rest;
+    void *bytes = length && length <= CODE_COPY_MOST ? mem_pages(length, 1) : NULL;
+    if (bytes && pread(fd, bytes, length, (off_t)offset) == (ssize_t)length)
+        s = read_elf(bytes, length);
+    mem_pages_free(bytes, length, 1);
+    if (fd >= 0)
+        close(fd);
+    return s;
+}
+
+static struct elf_functions *read_functions(const struct rocp_code_object *o)
+{
+    char path[PATH_MAX];
+    uint64_t offset, size;
+    if (!atomic_load_explicit(&reads_functions, memory_order_relaxed))
+        return NULL;
+    if (o->storage == STORED_MEMORY && o->size >= sizeof *o && o->memory_base)
+        return read_elf((const void *)(uintptr_t)o->memory_base, (size_t)o->memory_size);
+    bool file = o->storage == STORED_FILE && objects_uri(o->uri, path, sizeof path, &offset, &size);
+    return file ? read_file(path, offset, size) : NULL;
+}
+
+void objects_read_functions(void)
+{
+    atomic_store_explicit(&reads_functions, true, memory_order_relaxed);
+}
+
+const struct elf_function *objects_function(uint64_t id, uint64_t place, uint64_t *offset)
+{
+    struct object o;
+    if (!objects_find(id, &o) || !o.functions)
+        return NULL;
+    const struct elf_function *f = elf_functions_at(o.functions, place + o.shift);
+    *offset = f ? place + o.shift - f->address : 0;
+    return f;
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
+
+/* Takes what o points to over, except where the object has one already: readers keep pointers. */
 static void put(const struct object *o)
 {
     uint32_t index = 0;
@@ -103,14 +164,21 @@ static void put(const struct object *o)
         keyed_init(&table, sizeof *o, sizeof o->id, OBJECTS_MOST);
     if (!keyed_put(&table, &o->id, &index, &added) && index) {
         struct object *to = keyed_at(&table, index);
-        const char *before = to->file;
+        const struct object before = *to;
         *to = *o;
-        taken = !before;
-        to->file = before ? before : o->file;
+        taken = !before.file && !before.functions;
+        if (!taken) {
+            to->file = before.file;
+            to->functions = before.functions;
+        }
     }
     pthread_mutex_unlock(&lock);
-    if (!taken)
-        mem_free((char *)o->file);
+    if (taken)
+        return;
+    mem_free((char *)o->file);
+    if (o->functions)
+        elf_functions_free((struct elf_functions *)o->functions);
+    mem_free((struct elf_functions *)o->functions);
 }
 
 void objects_loaded(const struct rocp_code_object *o)
@@ -125,6 +193,8 @@ void objects_loaded(const struct rocp_code_object *o)
     put_it.session = atomic_load_explicit(&session, memory_order_relaxed);
     put_it.file = file ? mem_strdup(path) : NULL;
     put_it.hash = copies ? copy_object(o) : 0;
+    put_it.shift = o->load_base - (uint64_t)o->load_delta;
+    put_it.functions = read_functions(o);
     put(&put_it);
 }
 

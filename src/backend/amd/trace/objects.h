@@ -8,6 +8,7 @@
 #define GPUFL_BACKEND_AMD_TRACE_OBJECTS_H
 
 #include "backend/amd/trace/abi.h"
+#include "backend/amd/trace/elf_functions.h"
 #include "backend/backend.h"
 
 struct object {
@@ -16,7 +17,17 @@ struct object {
     uint64_t agent;   /* the library's id of the GPU it is for */
     uint64_t session; /* see objects_begin */
     const char *file; /* it was loaded from; NULL: from memory. Stays */
+    uint64_t shift;   /* from a place in the loaded code to an address of the ELF file */
+    const struct elf_functions *functions; /* NULL: not known. Stays */
 };
+
+/* The functions of code that is loaded from now on are read. While the library initializes the
+ * tool. [owner] */
+void objects_read_functions(void);
+
+/* The function at a place of an object, from its load base, which stays; NULL: none is known there.
+ * *offset: the place in the function. [any] */
+const struct elf_function *objects_function(uint64_t id, uint64_t place, uint64_t *offset);
 
 /* A session begins, or has ended: between sessions no bytes are copied. [owner] */
 void objects_begin(void);

@@ -50,6 +50,12 @@ bool symbols_add(const struct rocp_symbol *s)
     return ok;
 }
 
+bool symbols_of_runtime(const char *name)
+{
+    static const char begins[] = "__amd_rocclr_";
+    return strncmp(name, begins, strlen(begins)) == 0;
+}
+
 bool symbols_find(uint64_t kernel, struct symbol *out)
 {
     pthread_mutex_lock(&lock);

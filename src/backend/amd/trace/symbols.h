@@ -21,6 +21,9 @@ struct symbol {
 /* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */
 bool symbols_add(const struct rocp_symbol *s);
 
+/* True for a kernel of the runtime's, which fills or copies: it is none of the program's. Pure. */
+bool symbols_of_runtime(const char *name);
+
 /* Copies what is known of a kernel. False: nothing is. [any] */
 bool symbols_find(uint64_t kernel, struct symbol *out);
 

@@ -8,6 +8,7 @@
 #include "backend/amd/trace/hip_graphs.h"
 #include "backend/amd/trace/markers.h"
 #include "backend/amd/trace/objects.h"
+#include "backend/amd/trace/sampling.h"
 #include "backend/amd/trace/symbols.h"
 #include "base/log.h"
 
@@ -27,13 +28,15 @@ static struct {
     struct rocp sdk;
     struct rocp_tool tool;
     int (*begin)(void); /* a session, once the tool is initialized; NULL: it has begun */
-    uint64_t main, code, markers, buffer;
+    uint64_t main, code, markers, samples, buffer, thread;
     bool has_markers;
     bool initializing;                 /* the library still takes services [owner] */
-    bool counts;                       /* kernels can be counted [owner] */
+    bool counts, sampled;              /* kernels can be counted, GPUs sampled [owner] */
+    bool samples_wanted;               /* by the session [owner] */
     const struct trace_config *forced; /* of the session that made the tool; NULL: it came first */
     struct err why;                    /* of TOOL_FAILED */
     struct err count_why;   /* why kernels cannot be counted; "": that was not asked for */
+    struct err sample_why;  /* the same of samples */
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
     _Atomic bool forgotten; /* in the child of a fork; relaxed */
@@ -142,15 +145,14 @@ static int make_calls(struct err *e)
 
 static int make_buffer(struct err *e)
 {
-    uint64_t thread = 0;
-    me.buffer = 0;
+    me.buffer = me.thread = 0;
     int rc =
         ask(me.sdk.rocprofiler_create_buffer(me.main, BUFFER_BYTES, WATERMARK_BYTES, ROCP_LOSSLESS,
                                              delivery_take, &me.sdk, &me.buffer),
             "to create a buffer", e);
-    rc = rc ? rc : ask(me.sdk.rocprofiler_create_callback_thread(&thread), "a thread", e);
+    rc = rc ? rc : ask(me.sdk.rocprofiler_create_callback_thread(&me.thread), "a thread", e);
     rc = rc ? rc
-            : ask(me.sdk.rocprofiler_assign_callback_thread(me.buffer, thread),
+            : ask(me.sdk.rocprofiler_assign_callback_thread(me.buffer, me.thread),
                   "a thread for the buffer", e);
     for (int i = 0; !rc && i < ROCP_BUFFER_KIND_COUNT; i++) {
         bool needed = i == ROCP_KERNEL_DISPATCH;
@@ -189,17 +191,26 @@ static int make(struct err *e)
 
 /* ---- the tool's life ----------------------------------------------------------------- */
 
+/* What a session in the program's own code wants beyond Trace: it asks again, and then says what
+ * there is not. Counters stand in for samples. */
+static void make_profile(struct trace_config c)
+{
+    struct err later;
+    if ((c.engines & ENGINE_PC_SAMPLING) && tool_sample(&c, &later))
+        c.engines |= ENGINE_RANGE_PROFILER;
+    (void)tool_count(&c, &later);
+}
+
 static int initialize(void *finalize, void *data)
 {
     (void)finalize, (void)data;
-    struct err later;
     int rc = make(&me.why);
     me.initializing = rc == 0;
     atomic_store_explicit(&me.state, rc ? TOOL_FAILED : TOOL_READY, memory_order_release);
     if (me.begin)
         (void)me.begin(); /* also where making failed: the session says why */
     else if (me.forced)
-        (void)tool_count(me.forced, &later); /* which is asked again, and then says why */
+        make_profile(*me.forced);
     me.initializing = false;
     return 0;
 }
@@ -214,6 +225,10 @@ static void finalize(void *data)
     (void)me.sdk.rocprofiler_stop_context(me.main);
     if (me.has_markers)
         (void)me.sdk.rocprofiler_stop_context(me.markers);
+    if (me.sampled)
+        (void)me.sdk.rocprofiler_stop_context(me.samples);
+    if (me.sampled)
+        sampling_flush();
     (void)me.sdk.rocprofiler_flush_buffer(me.buffer);
     atomic_store_explicit(&me.finalized, true, memory_order_release);
 }
@@ -329,6 +344,22 @@ int tool_count(const struct trace_config *c, struct err *e)
     return rc ? err_set(e, rc, "%s", me.count_why.text) : 0;
 }
 
+int tool_sample(const struct trace_config *c, struct err *e)
+{
+    if (me.sampled)
+        return 0;
+    if (*me.sample_why.text)
+        return err_set(e, me.sample_why.code, "%s", me.sample_why.text);
+    if (!me.initializing)
+        return err_set(e, GPUFL_E_STATE,
+                       "rocprofiler-sdk samples PCs only for a session that begins before the "
+                       "program's first HIP call, and for later ones of the same process");
+    int rc = make_context(&me.samples, &me.sample_why);
+    rc = rc ? rc : sampling_make(&me.sdk, me.samples, me.thread, c, &me.sample_why);
+    me.sampled = rc == 0;
+    return rc ? err_set(e, rc, "%s", me.sample_why.text) : 0;
+}
+
 void tool_forget(void)
 {
     atomic_store_explicit(&me.forgotten, true, memory_order_relaxed);
@@ -352,6 +383,8 @@ int tool_resume(struct err *e)
         return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
     int rc =
         me.started ? 0 : ask(me.sdk.rocprofiler_start_context(me.main), "to start recording", e);
+    if (!me.started && rc == 0 && me.samples_wanted)
+        sampling_started(me.sdk.rocprofiler_start_context(me.samples));
     me.started = rc == 0;
     return rc;
 }
@@ -361,6 +394,7 @@ int tool_start(const struct trace_config *c, struct err *e)
     bool waits = c->windows && !c->passed; /* for its first window */
     if (gone())
         return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
+    me.samples_wanted = me.sampled && (c->engines & ENGINE_PC_SAMPLING);
     if (waits)
         calls_pause();
     int rc = waits ? 0 : tool_resume(e);
@@ -375,6 +409,8 @@ void tool_suspend(void)
         return;
     me.started = false;
     calls_pause();
+    if (me.samples_wanted)
+        (void)me.sdk.rocprofiler_stop_context(me.samples);
     (void)me.sdk.rocprofiler_stop_context(me.main);
 }
 
@@ -387,5 +423,7 @@ void tool_stop(void)
 
 bool tool_flush(void)
 {
+    if (me.sampled && !gone())
+        sampling_flush();
     return !gone() && me.sdk.rocprofiler_flush_buffer(me.buffer) == ROCP_OK;
 }

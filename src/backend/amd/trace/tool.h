@@ -8,6 +8,8 @@
  *                     correlation id only if both are services of one context
  *   code context      code objects and their kernels, and the making of graphs; runs from the
  *                     initialization on
+ *   samples context   PC sampling, which the library has apart from counters; made where a
+ *                     session asks for it
  *   markers context   rocTX
  *
  * Nothing of this is ever freed: the library calls back from its own threads until the process is
@@ -29,6 +31,9 @@ int tool_force(const struct trace_config *c, struct err *e);
 /* Makes the library count kernels for a session of this config, where that is asked for. It can be
  * made only while the library initializes the tool. 0 or why not. [owner] */
 int tool_count(const struct trace_config *c, struct err *e);
+
+/* Makes the library sample GPUs, as tool_count makes it count kernels. 0 or why not. [owner] */
+int tool_sample(const struct trace_config *c, struct err *e);
 
 /* 0 where the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);

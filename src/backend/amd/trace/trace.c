@@ -13,6 +13,7 @@
 #include "backend/amd/trace/delivery.h"
 #include "backend/amd/trace/markers.h"
 #include "backend/amd/trace/objects.h"
+#include "backend/amd/trace/sampling.h"
 #include "backend/amd/trace/tool.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ struct trace {
     bool said; /* what is recorded [collector] */
     bool stopped;
     struct err uncounted; /* why kernels are not counted, though that was asked for */
+    struct err unsampled; /* the same of samples */
     pid_t process;
 };
 
@@ -54,6 +56,20 @@ static void on_fork_child(void)
 
 /* ---- the session --------------------------------------------------------------------- */
 
+static int make_tool(const struct trace_config *c, struct err *e)
+{
+    struct err not_yet;
+    int rc = tool_ready(&not_yet);
+    return rc == GPUFL_E_STATE ? tool_force(c, e) : rc ? tool_ready(e) : 0;
+}
+
+/* Where there is no tool at all, open says why. */
+static int trace_sample(const struct trace_config *c, struct err *e)
+{
+    struct err why;
+    return forked(&the_trace) || the_trace.open || make_tool(c, &why) ? 0 : tool_sample(c, e);
+}
+
 static int trace_open(struct trace **out, const struct trace_config *c, struct sink *sink,
                       struct err *e)
 {
@@ -66,9 +82,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                        "only");
     if (t->open)
         return err_set(e, GPUFL_E_STATE, "tracing is already open in this process");
-    struct err not_yet;
-    int rc = tool_ready(&not_yet);
-    rc = rc == GPUFL_E_STATE ? tool_force(c, e) : rc ? tool_ready(e) : 0;
+    int rc = make_tool(c, e);
     if (rc)
         return rc;
     if (!t->fork_watched)
@@ -81,6 +95,8 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
     if (tool_count(c, &t->uncounted))
         t->config.engines &=
             ~(unsigned)ENGINE_RANGE_PROFILER; /* kernels are recorded all the same */
+    if ((c->engines & ENGINE_PC_SAMPLING) && tool_sample(c, &t->unsampled))
+        t->config.engines &= ~(unsigned)ENGINE_PC_SAMPLING;
     const struct rocp *sdk = tool_sdk();
     log_debug("rocprofiler-sdk %u.%u.%u is %s", sdk->version / 10000, sdk->version / 100 % 100,
               sdk->version % 100, sdk->path);
@@ -93,6 +109,19 @@ static bool counts(const struct trace *t)
     return t->config.engines & ENGINE_RANGE_PROFILER;
 }
 
+static bool samples(const struct trace *t)
+{
+    return t->config.engines & ENGINE_PC_SAMPLING;
+}
+
+/* Nothing that comes from now on is for a session. */
+static void report_none(void)
+{
+    calls_report(NULL, NULL);
+    counting_report(NULL, NULL);
+    markers_report(NULL);
+}
+
 static int trace_start(struct trace *t, struct err *e)
 {
     if (delivery_open(t->sink, &t->config))
@@ -101,14 +130,15 @@ static int trace_start(struct trace *t, struct err *e)
     calls_report(t->sink, &t->config);
     if (counts(t))
         counting_report(t->sink, &t->config);
+    if (samples(t))
+        sampling_report(t->sink);
     markers_report(t->sink);
     int rc = tool_start(&t->config, e);
     if (!rc)
         return 0;
     objects_end();
-    calls_report(NULL, NULL);
-    counting_report(NULL, NULL);
-    markers_report(NULL);
+    report_none();
+    sampling_report(NULL);
     delivery_close();
     return rc;
 }
@@ -119,9 +149,7 @@ static int trace_stop(struct trace *t)
         return GPUFL_E_STATE;
     tool_stop();
     objects_end();
-    calls_report(NULL, NULL);
-    counting_report(NULL, NULL);
-    markers_report(NULL);
+    report_none();
     t->stopped = true;
     return 0;
 }
@@ -158,6 +186,17 @@ static void trace_take(struct trace *t)
         delivery_gather();
 }
 
+/* What an engine was asked for, and the session does without. */
+static void say_lacking(struct trace *t, const struct err *why, const char *code,
+                        const char *feature, const char *instead)
+{
+    struct sink *s = t->sink;
+    if (!why->code)
+        return;
+    s->ops->message(s, SEVERITY_WARNING, code, "%s: %s", instead, why->text);
+    s->ops->capability(s, feature, true, "unavailable", why->text);
+}
+
 /* What became of each feature. Kernels are recorded wherever the tool is ready. */
 static void say_recorded(struct trace *t)
 {
@@ -183,11 +222,15 @@ static void say_recorded(struct trace *t)
                                    : "unavailable",
                            !wanted || has ? "" : features[i].lack);
     }
-    if (t->uncounted.code)
-        s->ops->message(s, SEVERITY_WARNING, "range_profiler.unavailable",
-                        "kernels are recorded and not counted: %s", t->uncounted.text);
-    if (t->uncounted.code)
-        s->ops->capability(s, "range_counters", true, "unavailable", t->uncounted.text);
+    say_lacking(t, &t->uncounted, "range_profiler.unavailable", "range_counters",
+                "kernels are recorded and not counted");
+    say_lacking(t, &t->unsampled, "pc_sampling.unavailable", "pc_sampling",
+                "kernels are recorded and no PCs are sampled");
+    if (samples(t))
+        s->ops->message(s, SEVERITY_NOTE_ALOUD, "pc_sampling.beta",
+                        "AMD calls rocprofiler-sdk's PC sampling a beta, which may freeze a GPU; "
+                        "the ledger does not have the samples that the GPU's own buffers dropped, "
+                        "since the library does not tell them");
     t->said = true;
 }
 
@@ -200,11 +243,13 @@ static void trace_drain(struct trace *t)
     decode(t);
     if (counts(t))
         delivery_tell_counted(t->stopped);
+    if (samples(t))
+        delivery_write_samples();
 }
 
 static unsigned trace_running(struct trace *t, const char **why)
 {
-    *why = t->uncounted.code ? t->uncounted.text : "";
+    *why = t->uncounted.code ? t->uncounted.text : t->unsampled.code ? t->unsampled.text : "";
     return t->config.engines;
 }
 
@@ -239,13 +284,16 @@ static void trace_close(struct trace *t)
     (void)trace_stop(t);
     delivery_close();
     counting_close();
+    sampling_report(NULL);
     t->open = false;
 }
 
 const struct trace_ops amd_trace = {
-    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_RANGE_PROFILER,
+    .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_RANGE_PROFILER | ENGINE_PC_SAMPLING,
     .kernel_counters = "hardware counters of single kernels (rocprofiler-sdk's dispatch counters)",
+    .records_stay = true,
     .syncs_told = true,
+    .sample = trace_sample,
     .open = trace_open,
     .start = trace_start,
     .stop = trace_stop,
