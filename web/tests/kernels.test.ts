@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
 import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";
-import { resourceOf, vendorOf } from "../src/pages/kernels/deep";
+import { vendorOf } from "../src/api/vendor";
+import { resourceOf } from "../src/pages/kernels/deep";
 import { kernelsOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
 import { kernel as text, wordsOf } from "../src/text/kernel";

@@ -23,6 +23,7 @@ import { bytesOf, eventsOf, lowerBound, pointsOf, sumsOf, type Piece, type SpanR
 import { Pieces, type Line, type Want } from "../src/timeline/pieces";
 import type { Reply, Request } from "../src/timeline/protocol";
 import type { Scene } from "../src/timeline/scene";
+import { wordsOf } from "../src/text/kernel";
 import { around, bounded, panned, rangeOf, rangeText, SHORTEST, zoomed } from "../src/timeline/view";
 
 const laneId = (kind: number, depth: number, ref: number): string => String((BigInt(kind) << 56n) | (BigInt(depth) << 48n) | BigInt(ref));
@@ -497,7 +498,14 @@ describe("what the host did", () => {
 
   it("a launch configuration is told in words; what is unknown is not", () => {
     const none = { config: 1, grid_x: null, grid_y: null, grid_z: null, block_x: 128, block_y: null, block_z: 1, registers: 32, shared_static: 1024, shared_dynamic: null, local: 0, warps: 32, max_warps: 64 };
-    expect(factsOfConfig(none).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
+    expect(factsOfConfig(none, wordsOf("")).map(([, value]) => value)).toEqual(["128 × 1 × 1", "32", "1.00 KiB", "50 % (32 of 64 warps)"]);
+    expect(factsOfConfig({ ...none, local: 16 }, wordsOf("amd"))).toEqual([
+      ["Workgroup", "128 × 1 × 1"],
+      ["Registers a work-item", "32"],
+      ["LDS a workgroup", "1.00 KiB"],
+      ["Scratch memory a work-item", "16 B"],
+      ["Occupancy, theoretical", "50 % (32 of 64 wavefronts)"],
+    ]);
   });
 });
 

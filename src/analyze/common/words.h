@@ -16,7 +16,10 @@ struct words {
     const char *warps, *warp; /* threads that run together */
     const char *sms, *an_sm;  /* the parts of a GPU that run them; one, in a sentence */
     const char *blocks;       /* threads that share memory; a title, too */
+    const char *block;        /* one of them; a title, too */
     const char *shared;       /* that memory, as a title */
+    const char *shared_short; /* the same in a narrow table */
+    const char *local_short;  /* memory of one thread, in a narrow table */
     const char *graphs;       /* launches that were recorded as one; a heading */
     const char *graph;        /* one of them */
     const char *local;        /* memory of one thread that is no register; begins a sentence */

@@ -207,10 +207,11 @@ static int pick_configs(const struct sum_kernels *k, const struct kernel_name *n
 
 static void put_configs(struct page *p)
 {
-    static const struct grid_column columns[] = {
-        {"#", GRID_RIGHT},      {"grid", GRID_RIGHT},   {"block", GRID_RIGHT},
-        {"regs", GRID_RIGHT},   {"shared", GRID_RIGHT}, {"local", GRID_RIGHT},
-        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT}, {"waves", GRID_RIGHT},
+    const struct words *w = model_words(p->model);
+    const struct grid_column columns[] = {
+        {"#", GRID_RIGHT},      {"grid", GRID_RIGHT},          {w->block, GRID_RIGHT},
+        {"regs", GRID_RIGHT},   {w->shared_short, GRID_RIGHT}, {w->local_short, GRID_RIGHT},
+        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT},        {"waves", GRID_RIGHT},
         {"calls", GRID_RIGHT},
     };
     const struct sum_kernels *k = &p->model->kernels;
@@ -234,11 +235,9 @@ static void put_configs(struct page *p)
         grid_fini(&g);
         page_text(p, "none: the log does not tell how kernels were launched.");
     }
-    const struct words *w = model_words(p->model);
-    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s",
-              w->blocks, w->blocks, w->sms, w->sms,
-              spills ? " local: bytes of a thread in memory: registers spilled, or arrays on its "
-                       "stack."
+    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s%s%s",
+              w->blocks, w->blocks, w->sms, w->sms, spills ? " " : "", spills ? w->local_short : "",
+              spills ? ": bytes of a thread in memory: registers spilled, or arrays on its stack."
                      : "",
               more ? " The two heaviest of each kernel; --json has all." : "");
 }
@@ -249,8 +248,10 @@ void page_kernels(struct page *p)
     page_heading(p, "Kernels");
     if (!m->kernels.time.count) {
         if (m->graphs.whole)
-            page_text(p, "none: what ran was launched in CUDA graphs, which were recorded as a "
-                         "whole (cuda_graph_activity=nodes records their kernels).");
+            page_text(p,
+                      "none: what ran was launched in %s, which were recorded as a "
+                      "whole (cuda_graph_activity=nodes records their kernels).",
+                      model_words(m)->graphs);
         else
             page_none(p, "kernels");
         return;

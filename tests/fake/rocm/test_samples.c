@@ -180,14 +180,22 @@ TEST(no_reasons_are_unknown)
     run_free(&r);
 }
 
-/* Stalls of the hardware's method are findings, with the line. */
+/* Stalls of the hardware's method are findings; the report has AMD's words. */
 TEST(stalls_are_found)
 {
+    static const char *const others[] = {"warp", "multiprocessor", " SM", "scheduler"};
     struct run r;
+    struct child c;
     run_with(&r, NEW, LIST("FAKE_ROCP=stochastic", code_of("gfx90a"), path_variable()),
              LIST("-e", "PcSampling"), LIST("400"));
     check_samples(&r, 400);
     assert_true(has_finding(&r, "stall"));
+    assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
+    check_contains(&r, c.text[CHILD_OUT].data, "selected: the wavefront itself");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(c.text[CHILD_OUT].data, others[i]))
+            fail_msg("'%s' in:\n%s", others[i], c.text[CHILD_OUT].data);
+    child_free(&c);
     run_free(&r);
 }
 

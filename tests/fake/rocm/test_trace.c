@@ -102,7 +102,8 @@ TEST(occupancy_is_a_finding)
 /* The report has AMD's words: no unit, call or option of NVIDIA's. */
 TEST(words_are_amds)
 {
-    static const char *const others[] = {" SMs", "warp", "SASS", "CUDA", "cuda", "maxrregcount"};
+    static const char *const others[] = {" SMs", "warp",         "SASS",     "CUDA",
+                                         "cuda", "maxrregcount", " blocks ", " shared "};
     struct run r;
     struct child c;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2"));
@@ -113,6 +114,7 @@ TEST(words_are_amds)
     check_contains(&r, text, "HIP graphs");
     check_contains(&r, text, "Scratch memory: 16 B a thread");
     check_contains(&r, text, "workgroups that fit on a compute unit");
+    check_contains(&r, text, "grid  workgroup  regs       LDS  scratch");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(text, others[i]))
             fail_msg("'%s' in:\n%s", others[i], text);

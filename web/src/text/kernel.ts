@@ -14,6 +14,16 @@ export interface Words {
   stallsNone: string;
   codeNone: string;
   columns: Record<"offset" | "sass" | "samples" | "reason" | "executed" | "threads" | "coalescing" | "conflicts", string>;
+  /** A launch configuration: in the timeline, and as titles of columns. */
+  launch: { block: string; registers: string; shared: string; local: string; occupancyOf: (part: string, waves: number, most: number) => string };
+  configs: { block: string; shared: string };
+  /** Numbers that findings rest on, where they differ from text/evidence.ts. */
+  evidence: Record<string, string>;
+  /** Engine PcSampling of a capture that is asked for. */
+  sampling: string;
+  sampled: string;
+  samplesOfScopes: string;
+  counted: string;
 }
 
 const nvidia: Words = {
@@ -29,6 +39,13 @@ const nvidia: Words = {
   stallsNone: "No samples of this kernel. Engines PcSampling and Deep take them.",
   codeNone: "No instructions of this kernel. Engines PcSampling, SassMetrics and Deep bring them.",
   columns: { offset: "Offset", sass: "SASS", samples: "Samples", reason: "Most of them", executed: "Executed", threads: "Threads of a warp", coalescing: "Needed of the traffic", conflicts: "Bank conflicts" },
+  launch: { block: "Block", registers: "Registers a thread", shared: "Shared memory a block", local: "Local memory a thread", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} warps)` },
+  configs: { block: "Block", shared: "Shared memory" },
+  evidence: {},
+  sampling: "Where warps stall.",
+  sampled: "Shares of the time in which multiprocessors had work, with their error at 95 %: also of kernels that are not recorded.",
+  samplesOfScopes: "Why warps waited while each scope was open; samples of windows that several scopes share are in none.",
+  counted: "Threads: the part of a warp's threads that work. Needed: the part of the sectors of global memory that is used. Conflicts: wavefronts of shared memory for each that is needed.",
 };
 
 const amd: Words = {
@@ -41,9 +58,25 @@ const amd: Words = {
   facts: (registers, shared, local) => `${registers} registers a work-item, ${shared} LDS a workgroup${local}`,
   spills: (bytes) => `, ${bytes} scratch memory a work-item (spills or stack)`,
   stalls: "Why wavefronts wait",
-  stallsNone: "No samples of this kernel: none are taken on GPUs of AMD.",
+  stallsNone: "No samples of this kernel. Engine PcSampling takes them on GPUs that offer it, MI200 and newer.",
   codeNone: "No instructions of this kernel: its code was loaded before the session, or could not be taken apart.",
   columns: { ...nvidia.columns, sass: "ISA", threads: "Work-items of a wavefront" },
+  launch: { block: "Workgroup", registers: "Registers a work-item", shared: "LDS a workgroup", local: "Scratch memory a work-item", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} wavefronts)` },
+  configs: { block: "Workgroup", shared: "LDS" },
+  evidence: {
+    warps: "Wavefronts that fit",
+    max_warps: "Wavefronts at most",
+    registers: "Registers a work-item",
+    shared_static: "Static LDS, bytes",
+    shared_dynamic: "Dynamic LDS, bytes",
+    local_per_thread: "Scratch memory a work-item, bytes",
+    stalled_samples: "Samples of waiting wavefronts",
+    reason_not_issued: "Of these: no wavefront issued",
+  },
+  sampling: "Where wavefronts stall.",
+  sampled: "Shares of the time in which compute units had work, with their error at 95 %: also of kernels that are not recorded.",
+  samplesOfScopes: "Why wavefronts waited while each scope was open; samples of windows that several scopes share are in none.",
+  counted: "Work-items: the part of a wavefront's work-items that work. Needed: the part of the sectors of global memory that is used. Conflicts: accesses of LDS for each that is needed.",
 };
 
 /** vendor: of the session's GPUs; "": not known. */

@@ -4,7 +4,9 @@ import { useEffect } from "react";
 import { Link } from "../router/Link";
 import { href } from "../router/router";
 import { client } from "../api/client";
+import { vendorOf } from "../api/vendor";
 import { count, duration, exact, grouped, percent } from "../format/format";
+import { wordsOf } from "../text/kernel";
 import { syncs as waitText } from "../text/syncs";
 import { timelineText as text } from "../text/timeline";
 import { placeText } from "../format/place";
@@ -87,10 +89,11 @@ function KernelLink({ session, name, place }: { session: string; name: string; p
 /** How a kernel was launched. */
 function Launched({ session, launch }: { session: string; launch: Launch }) {
   const id = launch.config ?? 0;
+  const own = useAsked(`session ${session}`, (signal) => client.get("session", { session }, signal));
   const config = useAsked(id ? `config ${session} ${id}` : null, (signal) => configOf(session, id, signal));
   return (
     <>
-      {config.data && factsOfConfig(config.data).map(([label, value]) => <Fact key={label} label={label}>{value}</Fact>)}
+      {config.data && (own.data || own.problem) && factsOfConfig(config.data, wordsOf(vendorOf(own.data))).map(([label, value]) => <Fact key={label} label={label}>{value}</Fact>)}
       {launch.graph ? <Fact label={text.graph}>{launch.graph}</Fact> : null}
       {launch.thread !== null && <Fact label={text.threadLabel}>{launch.thread}</Fact>}
     </>

@@ -3,7 +3,9 @@ import { useState } from "react";
 import { client } from "../../api/client";
 import type { Routes, RowSession } from "../../api/schema";
 import { useAct, useApi } from "../../api/use";
+import { vendorOf } from "../../api/vendor";
 import { capture as text } from "../../text/control";
+import { wordsOf } from "../../text/kernel";
 import { Ask as Question, Field, Pick } from "../../ui/forms";
 import { useNow } from "../fleet/fresh";
 import { seenText } from "../fleet/GpuCard";
@@ -41,7 +43,7 @@ export function Ask({ host, session, onDone, onClose }: Props) {
       )}
       <Pick label={text.engine} value={engine} onChange={(value) => setEngine(value as Engine)} options={ENGINES.map((value) => ({ value, label: value }))} />
       <p className="quiet small">
-        {text.engines[engine]} {text.trace}
+        {engine === "PcSampling" && (session ? wordsOf(vendorOf(session)).sampling : text.samplingOfHost)} {text.engines[engine]} {text.trace}
       </p>
       <Field name="duration" label={text.duration} hint={text.durationHint} value={seconds} onChange={setSeconds} />
       {duration === null && (

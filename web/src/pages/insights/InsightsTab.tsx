@@ -5,6 +5,7 @@ import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, startUpOf, timeOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
+import { vendorOf } from "../../api/vendor";
 import { baseName, count, duration, exact, percent, sentence } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
@@ -176,7 +177,7 @@ export function InsightsTab({ session }: TabProps) {
             {rest.map(card)}
           </details>
         )}
-        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} onClose={() => setAt("")} />}
+        {open && <SourceLine session={session.id} file={open.file} line={open.line ?? 0} evidence={caseOf(open)?.evidence ?? {}} vendor={vendorOf(session)} onClose={() => setAt("")} />}
       </Panel>
     </>
   );

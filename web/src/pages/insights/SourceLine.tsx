@@ -6,6 +6,7 @@ import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { en } from "../../text/en";
 import { insights as text } from "../../text/insights";
+import { wordsOf } from "../../text/kernel";
 import { Dialog, ProblemView, Stats } from "../../ui/parts";
 import { longestOf } from "./evidence";
 import { factsOf } from "./facts";
@@ -14,8 +15,8 @@ import { SourceText } from "./SourceText";
 import { useKept } from "./useKept";
 
 /** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
-function Evidence({ session, evidence }: { session: string; evidence: Case["evidence"] }) {
-  const facts = factsOf(evidence);
+function Evidence({ session, evidence, vendor }: { session: string; evidence: Case["evidence"]; vendor: string }) {
+  const facts = factsOf(evidence, wordsOf(vendor));
   const place = longestOf(evidence);
   if (facts.length === 0) return null;
   return (
@@ -32,8 +33,8 @@ function Evidence({ session, evidence }: { session: string; evidence: Case["evid
   );
 }
 
-/** The line in its file, with what it rests on. */
-export function SourceLine({ session, file, line, evidence, onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; onClose: () => void }) {
+/** The line in its file, with what it rests on. vendor: of the session's GPUs; "": not known. */
+export function SourceLine({ session, file, line, evidence, vendor = "", onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; vendor?: string; onClose: () => void }) {
   const kept = useKept(session, file);
   return (
     <Dialog title={text.evidence} className="wide-dialog" onClose={onClose}>
@@ -46,7 +47,7 @@ export function SourceLine({ session, file, line, evidence, onClose }: { session
           {en.forms.close}
         </button>
       </div>
-      <Evidence session={session} evidence={evidence} />
+      <Evidence session={session} evidence={evidence} vendor={vendor} />
       <Launched session={session} file={file} line={line} />
       {kept.problem && <ProblemView problem={kept.problem} />}
       {kept.missing && <p className="panel-body quiet">{text.notKept}</p>}

@@ -1,6 +1,7 @@
 // facts.ts - the numbers that a finding rests on (docs/report.md), as labels and values.
 import { count, duration, exact, percent } from "../../format/format";
 import { evidence as words } from "../../text/evidence";
+import type { Words } from "../../text/kernel";
 
 export interface Fact {
   label: string;
@@ -19,12 +20,13 @@ const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
   [/$/, (n) => ({ value: count(n), exact: exact(n) })],
 ];
 
-/** What is unknown is left out; what has no label goes by its own name. */
-export function factsOf(evidence: Readonly<Record<string, number | null>>): Fact[] {
+/** In the words of the GPU's vendor; what is unknown is left out, what has no label goes by its own name. */
+export function factsOf(evidence: Readonly<Record<string, number | null>>, { evidence: own }: Pick<Words, "evidence">): Fact[] {
   return Object.entries(evidence).flatMap(([key, value]) => {
     if (value === null || PLACES.has(key)) return [];
     if (FLAGS.has(key)) return [{ label: text[key] ?? key, value: value ? words.yes : words.no, exact: exact(value) }];
+    const label = own[key] ?? text[key];
     const [suffix, show] = UNITS.find(([pattern]) => pattern.test(key))!;
-    return [{ label: text[key] ?? key.replace(suffix, "").replaceAll("_", " "), ...show(value) }];
+    return [{ label: label ?? key.replace(suffix, "").replaceAll("_", " "), ...show(value) }];
   });
 }

@@ -211,16 +211,16 @@ function Sass({ session, lines, inOrder, place, words }: { session: string; line
 }
 
 const head = kernelTexts.configColumns;
-const configColumns: Column<Config>[] = [
+const configColumns = (words: Words): Column<Config>[] => [
   { label: head.grid, className: "mono", show: (c) => c.grid },
-  { label: head.block, className: "mono", show: (c) => c.block },
+  { label: words.configs.block, className: "mono", show: (c) => c.block },
   countColumn(head.calls, (c) => c.calls),
   timeColumn(head.total, (c) => c.total),
   timeColumn(head.mean, (c) => c.mean),
   timeColumn(head.p99, (c) => c.p99),
   { label: head.occupancy, right: true, show: (c) => percent(c.occupancy), title: (c) => (c.limiter ? `${text.limits[c.limiter] ?? c.limiter} ${text.limiter}` : undefined) },
   countColumn(head.registers, (c) => c.registers),
-  { label: head.shared, right: true, show: (c) => bytes(c.shared), title: (c) => exact(c.shared, "bytes") },
+  { label: words.configs.shared, right: true, show: (c) => bytes(c.shared), title: (c) => exact(c.shared, "bytes") },
   { label: head.spills, right: true, show: (c) => bytes(c.local), title: (c) => exact(c.local, "bytes") },
 ];
 
@@ -297,7 +297,7 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
       <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{words.stallsNone}</p>}</div>
     </Panel>
   );
-  const counts = part !== undefined && <ProfileOfKernel part={part} symbol={symbol} />;
+  const counts = part !== undefined && <ProfileOfKernel part={part} symbol={symbol} words={words} />;
   const code = (analysed || ptx) && (
     <Panel title={text.code}>
       {analysed && !part ? <div className="skeleton skeleton-block" /> : lines || ptx ? <Code session={owner} lines={lines} ptx={ptx} place={place} words={words} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : words.codeNone}</p>}
@@ -332,7 +332,7 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
       {!place && counts}
       {configs && configs.length > 0 && (
         <Panel title={kernelTexts.configs}>
-          <Listing label={kernelTexts.configs} columns={configColumns} rows={configs} keyOf={(config) => config.id} />
+          <Listing label={kernelTexts.configs} columns={configColumns(words)} rows={configs} keyOf={(config) => config.id} />
         </Panel>
       )}
       {!place && code}

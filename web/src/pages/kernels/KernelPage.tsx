@@ -16,7 +16,7 @@ import { usePasses } from "../run/usePasses";
 import { asLeft } from "../session/left";
 import { LINE } from "./AtLine";
 import { Deep } from "./Deep";
-import { vendorOf } from "./deep";
+import { vendorOf } from "../../api/vendor";
 import { beginOf, kernelsOf, LISTED, listedKernel, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
 

@@ -22,7 +22,7 @@ import type { TabProps } from "../session/tabs";
 import "./deep.css";
 import { LINE } from "./AtLine";
 import { CodeAlone } from "./Deep";
-import { vendorOf } from "./deep";
+import { vendorOf } from "../../api/vendor";
 import { BYS, groupNamer, linesOf, openOf, orderOf, toggled, type By, type Figures, type Group, type Line } from "./groups";
 import { kernelsOf, LISTED, type Kernel } from "./kernel";
 import { Distribution, Launches } from "./Launches";
@@ -269,7 +269,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
           <Launches session={session.id} name={peeked.id} />
         </section>
       )}
-      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
+      {asked.data && profile !== undefined && <Profile session={session.id} part={profile} known={known} words={words} codeOf={(symbol) => <CodeAlone session={session.id} part={profile} symbol={symbol} place={placeOf(place)} words={words} />} />}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { count, exact, percent, UNKNOWN } from "../../format/format";
 import { counterMetric } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
+import type { Words } from "../../text/kernel";
 import { profile as text } from "../../text/profile";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
@@ -199,9 +200,10 @@ interface InstructionsProps {
   part: unknown;
   known: Known;
   codeOf?: (symbol: string) => ReactNode; // undefined: another table has the lines
+  words: Words;
 }
 
-function Instructions({ session, part, known, codeOf }: InstructionsProps) {
+function Instructions({ session, part, known, words, codeOf }: InstructionsProps) {
   const all = useMemo(() => instructionsOf(part), [part]);
   const [per, setPer] = useQuery("per");
   const [sorting, onSort] = useOrder("executed", "executed");
@@ -224,7 +226,7 @@ function Instructions({ session, part, known, codeOf }: InstructionsProps) {
   );
   if (all.length === 0) return null;
   return (
-    <Part title={text.instructions} about={text.instructionsText}>
+    <Part title={text.instructions} about={words.counted}>
       {scoped && (
         <div className="row">
           <Choices label={text.per} value={byScope ? "scope" : ""} options={Object.entries(text.pers).map(([value, label]) => ({ value, label }))} onChange={setPer} />
@@ -252,7 +254,7 @@ const shareOf = (share: number, margin: number | null): ReactNode => (
   </>
 );
 
-function SampledKernels({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
+function SampledKernels({ session, part, known, words, codeOf }: { session: string; part: unknown; known: Known; words: Words; codeOf: (symbol: string) => ReactNode }) {
   const rows = useMemo(() => sampledKernelsOf(part), [part]);
   const [sorting, onSort] = useOrder("kernels", "samples");
   const opened = useOpened();
@@ -270,7 +272,7 @@ function SampledKernels({ session, part, known, codeOf }: { session: string; par
   );
   if (rows.length === 0) return null;
   return (
-    <Part title={text.sampled} about={text.sampledText}>
+    <Part title={text.sampled} about={words.sampled}>
       <Table caption={text.sampled} rows={rows} columns={columns} sorting={sorting} onSort={onSort} sortHere />
       <LinesOf row={opened.symbol ? rows.find((row) => row.symbol === opened.symbol) : undefined} codeOf={codeOf} />
     </Part>
@@ -300,12 +302,12 @@ const scopeColumns: ColumnDef<SampledScope>[] = [
   },
 ];
 
-function SampledScopes({ part }: { part: unknown }) {
+function SampledScopes({ part, words }: { part: unknown; words: Words }) {
   const rows = useMemo(() => sampledScopesOf(part), [part]);
   const [sorting, onSort] = useOrder("sampled", "samples");
   if (rows.length === 0) return null;
   return (
-    <Part title={text.scopes} about={text.scopesText}>
+    <Part title={text.scopes} about={words.samplesOfScopes}>
       <Table caption={text.scopes} rows={rows} columns={scopeColumns} sorting={sorting} onSort={onSort} sortHere />
     </Part>
   );
@@ -326,27 +328,27 @@ function Part({ title, about, children }: { title: string; about: string; childr
 }
 
 /** part: the report's part `profile`. codeOf: draws a kernel's lines and instructions. */
-export function Profile({ session, part, known, codeOf }: { session: string; part: unknown; known: Known; codeOf: (symbol: string) => ReactNode }) {
+export function Profile({ session, part, known, words, codeOf }: { session: string; part: unknown; known: Known; words: Words; codeOf: (symbol: string) => ReactNode }) {
   const sampled = useMemo(() => sampledKernelsOf(part).length > 0, [part]);
   return (
     <>
       <Counters session={session} part={part} known={known} />
-      <Instructions session={session} part={part} known={known} {...(sampled ? {} : { codeOf })} />
-      <SampledKernels session={session} part={part} known={known} codeOf={codeOf} />
-      <SampledScopes part={part} />
+      <Instructions session={session} part={part} known={known} words={words} {...(sampled ? {} : { codeOf })} />
+      <SampledKernels session={session} part={part} known={known} words={words} codeOf={codeOf} />
+      <SampledScopes part={part} words={words} />
     </>
   );
 }
 
 /** What was counted of one kernel, where anything was. */
-export function ProfileOfKernel({ part, symbol }: { part: unknown; symbol: string }) {
+export function ProfileOfKernel({ part, symbol, words }: { part: unknown; symbol: string; words: Words }) {
   const counters = useMemo(() => countersOfKernel(part, symbol), [part, symbol]);
   const executed = useMemo(() => instructionsOfKernel(part, symbol), [part, symbol]);
   const figures = executed && figuresOf(executed);
   return (
     <>
       {executed && figures && (
-        <Panel title={text.instructions} aside={text.instructionsText}>
+        <Panel title={text.instructions} aside={words.counted}>
           <Stats
             items={[
               { label: head.executed, value: count(executed.executed), exact: exact(executed.executed) },

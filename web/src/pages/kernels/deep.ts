@@ -1,15 +1,12 @@
 // deep.ts - what concerns one kernel: how it was launched with its occupancy; of the report's parts stalls
 // by reason, and instructions by line (docs/report.md). Unknown stays null.
 import { nameOf, rowsOf, type Row } from "../../api/columns";
-import type { AnswerConfigs, AnswerKernelConfigs, RowSession } from "../../api/schema";
+import type { AnswerConfigs, AnswerKernelConfigs } from "../../api/schema";
 import { sameFile, type SourcePlace } from "../../format/place";
 import { list, number, raw, word, type Raw } from "../../format/raw";
 import { idealSectors } from "./profile";
 
 const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
-
-/** The vendor of the session's GPUs: a session has those of one; "": not known. */
-export const vendorOf = (session: Pick<RowSession, "gpus"> | undefined): string => list(session?.gpus).map((gpu) => word(gpu.vendor)).find(Boolean) ?? "";
 
 const RESOURCES: Record<string, string> = { wavefronts: "warps", vgprs: "registers", sgprs: "registers", lds: "shared_mem", workgroups: "blocks" };
 
