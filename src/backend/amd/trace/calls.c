@@ -18,7 +18,6 @@ enum { NONE = 0xff };
 enum { ASYNC = 1, ALWAYS = 2, RECORD = 4, OWN_STREAM = 8, EVENT = 16 };
 
 enum {
-    OPERATIONS = 2048,
     REMEMBERED = 1 << 16, /* calls; a power of two */
     COST_SAMPLE = 64,
     LEGACY_STREAM = 1,
@@ -57,7 +56,7 @@ struct remembered {
 };
 
 static struct {
-    uint8_t form[OPERATIONS];          /* index of forms by operation; written before callbacks */
+    uint8_t form[ROCP_OPERATIONS];     /* index of forms by operation; written before callbacks */
     _Atomic(struct sink *) sink;       /* release by calls_report, acquire by callbacks */
     _Atomic uint64_t session;          /* counts calls_report; relaxed */
     _Atomic int64_t began;             /* ns: when the session began; relaxed */
@@ -83,35 +82,10 @@ static __thread struct {
 
 /* ---- numbers of operations ----------------------------------------------------------- */
 
-struct finding {
-    const struct rocp *sdk;
-    uint32_t *operations;
-    size_t count;
-};
-
-static int on_operation(int kind, uint32_t operation, void *data)
-{
-    struct finding *f = data;
-    const char *name = NULL;
-    if (operation >= OPERATIONS || f->sdk->rocprofiler_query_callback_tracing_kind_operation_name(
-                                       kind, operation, &name, NULL) != ROCP_OK)
-        return 0;
-    for (size_t i = 1; name && i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(name, forms[i].name) == 0 && !me.form[operation]) {
-            me.form[operation] = (uint8_t)i;
-            f->operations[f->count++] = operation;
-        }
-    return 0;
-}
-
 size_t calls_find(const struct rocp *sdk, uint32_t operations[CALLS_MOST])
 {
-    struct finding f = {.sdk = sdk, .operations = operations};
-    int kind = sdk->kinds[ROCP_HIP_RUNTIME_API];
-    memset(me.form, 0, sizeof me.form);
-    if (kind != ROCP_NO_KIND)
-        (void)sdk->rocprofiler_iterate_callback_tracing_kind_operations(kind, on_operation, &f);
-    return f.count;
+    const struct rocp_named names = {&forms[1], sizeof *forms, sizeof forms / sizeof *forms - 1};
+    return rocp_find_calls(sdk, &names, me.form, operations);
 }
 
 /* ---- arguments ----------------------------------------------------------------------- */
@@ -416,7 +390,7 @@ static void handle(const struct form *f, struct sink *s, const struct call_event
 void calls_event(const struct call_event *e)
 {
     struct sink *s = atomic_load_explicit(&me.sink, memory_order_acquire);
-    uint8_t form = e->operation < OPERATIONS ? me.form[e->operation] : 0;
+    uint8_t form = e->operation < ROCP_OPERATIONS ? me.form[e->operation] : 0;
     if (!form || !e->call || (e->phase != ROCP_ENTER && e->phase != ROCP_EXIT))
         return;
     if (!s) {

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { OPERATIONS = 2048, DEPTH_MOST = 16, NODES_MOST = 1 << 22 };
+enum { DEPTH_MOST = 16, NODES_MOST = 1 << 22 };
 enum { HIP_NODE_KERNEL = 0, HIP_NODE_GRAPH = 4, HIP_NODE_LAST = 13 }; /* hipGraphNodeType */
 
 enum does { DOES_NOTHING, DOES_INSTANTIATE, DOES_CHANGE, DOES_DESTROY };
@@ -49,7 +49,7 @@ static const struct dl_symbol symbols[] = {
 };
 
 static struct {
-    uint8_t does[OPERATIONS]; /* enum does, by operation; written before callbacks */
+    uint8_t call[ROCP_OPERATIONS]; /* row of calls, from 1 on; written before callbacks */
     struct handles execs;
     _Atomic int64_t kernels[HANDLES_MOST + 1]; /* by number: count + 1; 0: not known. Relaxed */
     pthread_once_t once;
@@ -59,34 +59,16 @@ static struct {
 
 /* ---- numbers of operations ----------------------------------------------------------- */
 
-struct finding {
-    const struct rocp *sdk;
-    uint32_t *operations;
-    size_t count;
-};
-
-static int on_operation(int kind, uint32_t operation, void *data)
-{
-    struct finding *f = data;
-    const char *name = NULL;
-    if (operation >= OPERATIONS || f->sdk->rocprofiler_query_callback_tracing_kind_operation_name(
-                                       kind, operation, &name, NULL) != ROCP_OK)
-        return 0;
-    for (size_t i = 0; name && i < sizeof calls / sizeof *calls; i++)
-        if (strcmp(name, calls[i].name) == 0 && !me.does[operation]) {
-            me.does[operation] = (uint8_t)calls[i].does;
-            f->operations[f->count++] = operation;
-        }
-    return 0;
-}
-
 size_t hip_graphs_find(const struct rocp *sdk, uint32_t operations[HIP_GRAPHS_OPERATIONS])
 {
-    struct finding f = {.sdk = sdk, .operations = operations};
-    int kind = sdk->kinds[ROCP_HIP_RUNTIME_API];
-    if (kind != ROCP_NO_KIND)
-        (void)sdk->rocprofiler_iterate_callback_tracing_kind_operations(kind, on_operation, &f);
-    return f.count;
+    const struct rocp_named names = {calls, sizeof *calls, sizeof calls / sizeof *calls};
+    return rocp_find_calls(sdk, &names, me.call, operations);
+}
+
+static enum does does_of(uint32_t operation)
+{
+    unsigned call = operation < ROCP_OPERATIONS ? me.call[operation] : 0;
+    return call ? calls[call - 1].does : DOES_NOTHING;
 }
 
 /* ---- counting ------------------------------------------------------------------------ */
@@ -156,7 +138,7 @@ static void instantiated(uint64_t to, uint64_t graph)
 
 void hip_graphs_event(const struct call_event *e)
 {
-    enum does does = e->operation < OPERATIONS ? (enum does)me.does[e->operation] : DOES_NOTHING;
+    enum does does = does_of(e->operation);
     bool enters = e->phase == ROCP_ENTER;
     if (!does || !e->call || (!enters && e->phase != ROCP_EXIT))
         return;

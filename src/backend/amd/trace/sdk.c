@@ -100,6 +100,45 @@ enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number)
     return (enum rocp_kind)(i < ROCP_BUFFER_KIND_COUNT ? i : ROCP_KIND_COUNT);
 }
 
+/* ---- HIP calls ----------------------------------------------------------------------- */
+
+struct finding {
+    const struct rocp *sdk;
+    const struct rocp_named *calls;
+    uint8_t *rows;
+    uint32_t *operations;
+    size_t count;
+};
+
+static int on_operation(int kind, uint32_t operation, void *data)
+{
+    struct finding *f = data;
+    const char *name = NULL, *wanted;
+    if (operation >= ROCP_OPERATIONS ||
+        f->sdk->rocprofiler_query_callback_tracing_kind_operation_name(kind, operation, &name,
+                                                                       NULL) != ROCP_OK)
+        return 0;
+    for (size_t i = 0; name && i < f->calls->count && !f->rows[operation]; i++) {
+        memcpy(&wanted, (const char *)f->calls->rows + i * f->calls->stride, sizeof wanted);
+        if (strcmp(name, wanted) == 0) {
+            f->rows[operation] = (uint8_t)(i + 1);
+            f->operations[f->count++] = operation;
+        }
+    }
+    return 0;
+}
+
+size_t rocp_find_calls(const struct rocp *sdk, const struct rocp_named *calls,
+                       uint8_t rows[ROCP_OPERATIONS], uint32_t *operations)
+{
+    struct finding f = {.sdk = sdk, .calls = calls, .rows = rows, .operations = operations};
+    int kind = sdk->kinds[ROCP_HIP_RUNTIME_API];
+    memset(rows, 0, ROCP_OPERATIONS);
+    if (kind != ROCP_NO_KIND)
+        (void)sdk->rocprofiler_iterate_callback_tracing_kind_operations(kind, on_operation, &f);
+    return f.count;
+}
+
 int rocp_error(const struct rocp *sdk, int status, const char *doing, struct err *e)
 {
     const char *name =

@@ -43,6 +43,20 @@ void rocp_find_kinds(struct rocp *sdk);
 /* The library's own numbers of the kinds of records, for a reader of records. */
 enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
 
+/* Numbers of operations that are told apart: HIP's are far fewer. */
+enum { ROCP_OPERATIONS = 2048 };
+
+/* Rows of a table that begin with the name of a HIP call. */
+struct rocp_named {
+    const void *rows;
+    size_t stride, count; /* bytes from row to row; rows */
+};
+
+/* Finds the library's numbers of these calls: rows[number] becomes the row, from 1 on, and stays
+ * where a row has the number already; operations gets the numbers. Returns how many. [owner] */
+size_t rocp_find_calls(const struct rocp *sdk, const struct rocp_named *calls,
+                       uint8_t rows[ROCP_OPERATIONS], uint32_t *operations);
+
 /* A status of the library as a sentence; doing: "to create a context". Returns GPUFL_E_VENDOR. */
 int rocp_error(const struct rocp *sdk, int status, const char *doing, struct err *e);
 
