@@ -1,52 +1,36 @@
 /* metric_sets.c - see metric_sets.h. */
 #include "backend/nvidia/engine/metric_sets.h"
 
+#include "backend/common/name_sets.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum { SAMPLED = METRIC_SAMPLED, RANGED = METRIC_RANGED };
 
-/* A row without a metric begins a set. */
-static const struct {
-    const char *set, *metric;
-    int kinds;
-} rows[] = {
+static const struct name_row rows[] = {
 #define SET(name, doc)        {#name, NULL, 0},
 #define METRIC(metric, kinds) {NULL, metric, kinds},
 #include "backend/nvidia/engine/metric_sets.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };
+static const struct name_sets all = {rows, ROWS};
 
 static int add(struct metric_list *l, const char *name, size_t length, struct err *e)
 {
-    for (size_t i = 0; i < l->count; i++)
-        if (strlen(l->names[i]) == length && memcmp(l->names[i], name, length) == 0)
-            return 0;
-    if (length >= METRIC_NAME || l->count == METRICS_MOST)
+    if (name_list_put(l->names[0], METRIC_NAME, METRICS_MOST, &l->count, name, length))
         return err_set(e, GPUFL_E_INVAL,
                        "counter_metrics: at most %d metrics of %d characters each", METRICS_MOST,
                        METRIC_NAME - 1);
-    memcpy(l->names[l->count], name, length);
-    l->names[l->count++][length] = '\0';
     return 0;
-}
-
-static size_t find_set(const char *name, size_t length)
-{
-    for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].set && strlen(rows[i].set) == length &&
-            strncasecmp(rows[i].set, name, length) == 0)
-            return i;
-    return ROWS;
 }
 
 static int add_set(struct metric_list *l, size_t at, enum metric_kind kind, struct err *e)
 {
     int rc = 0;
-    for (size_t i = at + 1; !rc && i < ROWS && rows[i].metric; i++)
+    for (size_t i = at + 1; !rc && i < ROWS && rows[i].name; i++)
         if (rows[i].kinds & (int)kind)
-            rc = add(l, rows[i].metric, strlen(rows[i].metric), e);
+            rc = add(l, rows[i].name, strlen(rows[i].name), e);
     return rc;
 }
 
@@ -69,7 +53,7 @@ int metric_list_read(struct metric_list *out, const char *text, enum metric_kind
     int rc = 0;
     *out = (struct metric_list){.count = 0};
     for (const char *at = text + strspn(text, separators); !rc && *at;) {
-        size_t length = strcspn(at, separators), set = find_set(at, length);
+        size_t length = strcspn(at, separators), set = name_sets_find(&all, at, length);
         bool alone = at[length + strspn(at + length, separators)] == '\0' && !out->count;
         if (set < ROWS && alone)
             snprintf(out->set, sizeof out->set, "%s", rows[set].set);
@@ -89,16 +73,10 @@ int metric_list_read(struct metric_list *out, const char *text, enum metric_kind
 
 bool metric_sets_at(size_t i, struct metric_of_set *out)
 {
-    const char *set = "";
-    for (size_t at = 0; at < ROWS; at++) {
-        if (!rows[at].metric) {
-            set = rows[at].set;
-        } else if (i-- == 0) {
-            *out = (struct metric_of_set){set, rows[at].metric, rows[at].kinds};
-            return true;
-        }
-    }
-    return false;
+    const struct name_row *row = name_sets_at(&all, i, &out->set);
+    out->metric = row ? row->name : NULL;
+    out->kinds = row ? row->kinds : 0;
+    return row != NULL;
 }
 
 void metric_list_first(struct metric_list *l, const char *name)

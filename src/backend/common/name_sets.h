@@ -1,0 +1,29 @@
+/* name_sets.h - tables of named sets of a vendor's counters, and lists that have each name once.
+ * Pure. [any] */
+#ifndef GPUFL_BACKEND_COMMON_NAME_SETS_H
+#define GPUFL_BACKEND_COMMON_NAME_SETS_H
+
+#include <stddef.h>
+
+struct name_row {
+    const char *set, *name; /* a row without a name begins a set; the others have none */
+    int kinds;              /* the table's own */
+};
+
+struct name_sets {
+    const struct name_row *rows;
+    size_t count;
+};
+
+/* The row that begins the set of this name, whatever the case of its letters; count: none does. */
+size_t name_sets_find(const struct name_sets *s, const char *word, size_t length);
+
+/* Name i of all sets, set by set, and the name of its set; NULL after the last. */
+const struct name_row *name_sets_at(const struct name_sets *s, size_t i, const char **set);
+
+/* Adds a name to a list, unless the list has the name: *count of at most `most` names, each in
+ * `room` bytes. 0, or GPUFL_E_FULL where the list or its room does not suffice. */
+int name_list_put(char *names, size_t room, size_t most, size_t *count, const char *name,
+                  size_t length);
+
+#endif
