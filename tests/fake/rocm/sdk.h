@@ -14,6 +14,7 @@
  *   stochastic   the first GPU is one that offers the hardware's PC sampling, beside the host's
  *   sampled=N    all GPUs offer PC sampling; N = 0: none does. Else the first one, an MI210, does
  *   taken=N      PC sampling is another process's: its method and interval N are the only offer
+ *   fed          every wavefront that is sampled issues an instruction: no kernel waits
  *   spoiled=N    one sample in N is a record without a place
  *   old          the number of an old kernel driver: it has no PC sampling
  *   codefile     a code object is a file from its second page on, and not memory

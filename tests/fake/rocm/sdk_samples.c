@@ -201,7 +201,8 @@ static void fill_sample(struct item *one, int method, const uint64_t place[2], s
     }
     const uint64_t words[] = {104, 0, 0x1f, place[0], place[1], ~UINT64_C(0)};
     memcpy(w, words, sizeof words);
-    ((char *)w)[10] = (char)(stands[stand].issued | 1 << 1);
+    unsigned issued = script("fed") > 0 ? 1 : stands[stand].issued;
+    ((char *)w)[10] = (char)(issued | 1 << 1);
     put32(w, 60, 8);
     w[8] = tick;
     w[9] = ids[1];

@@ -73,16 +73,19 @@ static int count_messages(const struct run *r, const char *code)
     return n;
 }
 
-static bool has_finding(const struct run *r, const char *rule)
+/* The finding of this rule about a kernel; NULL: there is none. */
+static json_t *finding_of(const struct run *r, const char *rule, const char *kernel)
 {
     size_t i;
     json_t *row;
     json_array_foreach(at(r->report, "insights"), i, row)
     {
-        if (!strcmp(text_at(row, "id"), rule))
-            return true;
+        json_t *of = json_object_get(row, "kernel_symbol");
+        if (!strcmp(text_at(row, "id"), rule) && json_is_string(of) &&
+            !strcmp(json_string_value(of), kernel))
+            return row;
     }
-    return false;
+    return NULL;
 }
 
 /* All that the program's kernels had, of this many launches. */
@@ -175,7 +178,8 @@ TEST(no_reasons_are_unknown)
     assert_string_equal(setting(&r, "method"), "host_trap");
     assert_string_equal(setting(&r, "period_us"), "2467"); /* 2^22 cycles at 1700 MHz */
     assert_int_equal(samples_of(&r, GEMM, NULL), 100 * ALL);
-    assert_false(has_finding(&r, "stall"));
+    assert_null(finding_of(&r, "stall", GEMM));
+    assert_null(finding_of(&r, "stall", RELU));
     check_instructions(&r, NULL, 100);
     run_free(&r);
 }
@@ -189,13 +193,31 @@ TEST(stalls_are_found)
     run_with(&r, NEW, LIST("FAKE_ROCP=stochastic", code_of("gfx90a"), path_variable()),
              LIST("-e", "PcSampling"), LIST("400"));
     check_samples(&r, 400);
-    assert_true(has_finding(&r, "stall"));
+    json_t *found = finding_of(&r, "stall", RELU);
+    assert_non_null(found);
+    check_contains(&r, text_at(found, "text"), "3,000 stalled samples");
+    check_contains(&r, text_at(found, "text"), "(waitcnt), most at kernels.hip.c:");
+    check_contains(&r, text_at(found, "file"), "kernels.hip.c");
+    assert_non_null(finding_of(&r, "stall", GEMM));
     assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
     check_contains(&r, c.text[CHILD_OUT].data, "selected: the wavefront itself");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(c.text[CHILD_OUT].data, others[i]))
             fail_msg("'%s' in:\n%s", others[i], c.text[CHILD_OUT].data);
     child_free(&c);
+    run_free(&r);
+}
+
+/* Nothing is found in kernels of which each wavefront goes on. */
+TEST(kernels_that_do_not_wait)
+{
+    struct run r;
+    run_with(&r, NEW, LIST("FAKE_ROCP=stochastic,fed", code_of("gfx90a"), path_variable()),
+             LIST("-e", "PcSampling"), LIST("400"));
+    check_samples(&r, 400);
+    assert_int_equal(samples_of(&r, RELU, "wave_issued"), 200 * ALL);
+    assert_null(finding_of(&r, "stall", GEMM));
+    assert_null(finding_of(&r, "stall", RELU));
     run_free(&r);
 }
 
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(reasons_by_line),
         cmocka_unit_test(no_reasons_are_unknown),
         cmocka_unit_test(stalls_are_found),
+        cmocka_unit_test(kernels_that_do_not_wait),
         cmocka_unit_test(deep_samples),
         cmocka_unit_test(two_gpus),
         cmocka_unit_test(code_that_is_not_known),
