@@ -19,6 +19,8 @@ export interface Words {
   configs: { block: string; shared: string };
   /** Numbers that findings rest on, where they differ from text/evidence.ts. */
   evidence: Record<string, string>;
+  /** Metrics of a GPU, where they differ from text/system.ts. */
+  metrics: Record<string, string>;
   /** Engine PcSampling of a capture that is asked for. */
   sampling: string;
   sampled: string;
@@ -42,6 +44,7 @@ const nvidia: Words = {
   launch: { block: "Block", registers: "Registers a thread", shared: "Shared memory a block", local: "Local memory a thread", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} warps)` },
   configs: { block: "Block", shared: "Shared memory" },
   evidence: {},
+  metrics: {},
   sampling: "Where warps stall.",
   sampled: "Shares of the time in which multiprocessors had work, with their error at 95 %: also of kernels that are not recorded.",
   samplesOfScopes: "Why warps waited while each scope was open; samples of windows that several scopes share are in none.",
@@ -73,6 +76,7 @@ const amd: Words = {
     stalled_samples: "Samples of waiting wavefronts",
     reason_not_issued: "Of these: no wavefront issued",
   },
+  metrics: { clock_sm: "GPU clock" },
   sampling: "Where wavefronts stall.",
   sampled: "Shares of the time in which compute units had work, with their error at 95 %: also of kernels that are not recorded.",
   samplesOfScopes: "Why wavefronts waited while each scope was open; samples of windows that several scopes share are in none.",

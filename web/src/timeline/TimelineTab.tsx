@@ -3,12 +3,14 @@
 import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
+import { vendorOf } from "../api/vendor";
 import { who } from "../api/who";
 import { countersOf, rowsOf } from "../api/columns";
 import { between, count, duration, percent } from "../format/format";
 import { ALLOCATED, DEVICE, HOST, type Counter } from "../format/metrics";
 import { go as goTo, usePlace, useQuery, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
+import { wordsOf } from "../text/kernel";
 import { system } from "../text/system";
 import { timelineText as text } from "../text/timeline";
 import { Pick } from "../ui/forms";
@@ -383,7 +385,7 @@ function sampled(session: RowSession, counts: Counts, counters: readonly Counter
   const rows = counts ? (counts.rows[counts.record.indexOf("device_metric")] ?? 0) : 0;
   /** ns between two samples of a GPU; 0: not known. */
   const period = (length: number): number => (rows > 0 ? (length * Math.max(1, devices.length)) / rows : 0);
-  return { devices: ofDevices ? devices : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: system.metrics, period };
+  return { devices: ofDevices ? devices : [], device: metrics, host: maybe("host_metric") ? HOST : [], allocated, counters, text: { ...system.metrics, ...wordsOf(vendorOf(session)).metrics }, period };
 }
 
 interface StageProps {

@@ -3,10 +3,12 @@
 import { useCallback, useMemo, useState } from "react";
 import { countersOf, samplersOf } from "../../api/columns";
 import { useApi } from "../../api/use";
+import { vendorOf } from "../../api/vendor";
 import { between } from "../../format/format";
-import { counterMetric, DEVICE, DEVICE_MORE, HOST } from "../../format/metrics";
+import { counterMetric, DEVICE, DEVICE_MORE, HOST, type Metric } from "../../format/metrics";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
+import { wordsOf } from "../../text/kernel";
 import { system } from "../../text/system";
 import { Empty } from "../../ui/parts";
 import { gpusOf } from "../session/facts";
@@ -14,7 +16,8 @@ import type { TabProps } from "../session/tabs";
 import { CounterPlot, DevicePlot, HostPlot, Utilisation, WindowBar } from "./plots";
 import { useWindow } from "./window";
 
-const OF_DEVICES = [...DEVICE, ...DEVICE_MORE];
+/** What is drawn of a GPU; labels: in place of those of text/system.ts. */
+const ofDevices = (labels: Record<string, string>): Metric[] => [...DEVICE, ...DEVICE_MORE].map((metric) => ({ ...metric, ...(labels[metric.text] ? { label: labels[metric.text]! } : {}) }));
 
 export function SystemTab({ session }: TabProps) {
   const length = between(session.started, session.ended ?? session.received) ?? 0;
@@ -26,7 +29,9 @@ export function SystemTab({ session }: TabProps) {
   const counted = useMemo(() => (counters.data ? countersOf(counters.data).map((counter) => ({ ...counter, metric: counterMetric(counter) })) : []), [counters.data]);
   const samplers = useApi("samplers", { session: session.id });
   const others = useMemo(() => (samplers.data ? samplersOf(samplers.data, session.id) : []), [samplers.data, session.id]);
-  const all = gpus.length * OF_DEVICES.length + HOST.length;
+  const vendor = vendorOf(session);
+  const metrics = useMemo(() => ofDevices(wordsOf(vendor).metrics), [vendor]);
+  const all = gpus.length * metrics.length + HOST.length;
   const empty = !window.part && counted.length === 0 && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
   const plot = { session: session.id, window, onRange: choose };
   return (
@@ -52,7 +57,7 @@ export function SystemTab({ session }: TabProps) {
           )}
           {!empty && answers[`${device} gpu_util`] !== 0 && <Utilisation />}
           <div className="plots">
-            {OF_DEVICES.map((metric) => (
+            {metrics.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />
             ))}
             {counted
