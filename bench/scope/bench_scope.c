@@ -1,7 +1,8 @@
 /* bench_scope.c - what a scope costs the program's thread: off and on, and an NVTX range, with
- * a text that stays and with one as PyTorch makes it for each of its operations.
+ * a text that stays and with one as PyTorch makes it for each of its operations; and an NVTX mark
+ * beside the push of a range alone.
  *
- * Prints one JSON object, ns per scope (begin and end together): the median and
+ * Prints one JSON object, ns per scope (begin and end together), mark or push: the median and
  * the least of the rounds. Rounds are short, with a pause in between, so that
  * rings do not run full: a refused scope costs less than a recorded one; lost
  * says that none was. With --log DIR sessions go there, else below /tmp.
@@ -63,12 +64,12 @@ static double tagged(int n)
     return (double)(now() - start) / n;
 }
 
-/* What an NVTX client offers a tool: two pointers of the core module, push and pop. */
-static void (*range_push)(void), (*range_pop)(void);
+/* What an NVTX client offers a tool: three pointers of the core module, mark, push and pop. */
+static void (*mark_set)(void), (*range_push)(void), (*range_pop)(void);
 
 static int pointers(int module, void (****table)(void), unsigned *count)
 {
-    static void (**cells[12])(void) = {[9] = &range_push, [11] = &range_pop};
+    static void (**cells[12])(void) = {[2] = &mark_set, [9] = &range_push, [11] = &range_pop};
     *table = cells;
     *count = 12;
     return module == 1;
@@ -93,6 +94,33 @@ static double range(int n)
         pop();
     }
     return (double)(now() - start) / n;
+}
+
+static double mark(int n)
+{
+    void (*set)(const char *) = (void (*)(const char *))mark_set;
+    int64_t start = now();
+    for (int i = 0; i < n; i++)
+        set("training step");
+    return (double)(now() - start) / n;
+}
+
+/* Pushes of ranges in each other, without their pops. */
+static double push_alone(int n)
+{
+    enum { DEEP = 100 };
+    int (*push)(const char *) = (int (*)(const char *))range_push;
+    int (*pop)(void) = (int (*)(void))range_pop;
+    int64_t sum = 0;
+    for (int i = 0; i < n; i += DEEP) {
+        int64_t start = now();
+        for (int k = 0; k < DEEP; k++)
+            push("training step");
+        sum += now() - start;
+        for (int k = 0; k < DEEP; k++)
+            pop();
+    }
+    return (double)sum / n;
 }
 
 /* The texts are made before. */
@@ -161,6 +189,8 @@ int main(int argc, char **argv)
         return 1;
     report("nvtx", range, SCOPES, rounds);
     report("nvtx_operation", operation, SCOPES, rounds);
+    report("nvtx_push_in_push", push_alone, SCOPES, rounds);
+    report("nvtx_mark", mark, SCOPES, rounds);
     gpufl_shutdown();
     printf(",\"refused\":%lld}\n", (long long)refused);
     return 0;

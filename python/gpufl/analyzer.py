@@ -22,7 +22,7 @@ from gpufl import _analysis, _notebook
 if TYPE_CHECKING:
     import pandas
 
-EVENTS = {"kernels", "memcpy", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
+EVENTS = {"kernels", "memcpy", "marks", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
           "graphs"}
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
         "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]

@@ -175,14 +175,15 @@ struct sink_ops {
     void (*wake)(struct sink *s);
 };
 
-/* Ranges that a program marks through the vendor's library, as scopes. A pushed one is the calling
- * thread's; a started one ends on any thread, by the number that start returned (0: not recorded).
- * text: as the program gave it, NULL included. [hot] */
+/* Ranges that a program marks through the vendor's library, as scopes, and its marks. A pushed
+ * range is the calling thread's; a started one ends on any thread, by the number that start
+ * returned (0: not recorded). text: as the program gave it, NULL included. [hot] */
 struct sink_ranges {
     void (*push)(const char *text);
     void (*pop)(void);
     uint64_t (*start)(const char *text);
     void (*stop)(uint64_t range);
+    void (*mark)(const char *text);
 };
 
 struct sink {

@@ -6,6 +6,9 @@
  *     started   ranges that overlap, one that another thread ends
  *     ops       1000 operations as PyTorch names them
  *     early     a range pushed before cuInit and popped after it
+ *     marks     marks in domains and ranges, of each kind of text, with a payload, without a name
+ *     marks-many  100 000 marks, as fast as they come
+ *     early-mark  a mark before cuInit
  *     hostile   what no program should do
  *     misused   texts that only a tool reads
  *     pushed    no ranges: ids of operations, pushed to CUPTI as frameworks do;
@@ -154,6 +157,45 @@ static void nested(bool tool)
     expect(!tool || pop() == 0, "the outermost range is not the last");
     expect(!tool || pop() < 0, "a pop without a push has a level");
     launch(32);
+}
+
+static void mark(const char *text)
+{
+    if (core[2])
+        ((mark_a_fn)core[2])(text);
+}
+
+static void marks(void)
+{
+    nvtx_domain domain = CALL(extended, 12, create_a, "loader");
+    nvtx_string name = CALL(extended, 10, register_a, domain, "batch");
+    struct nvtx_event registered = event(NVTX_REGISTERED), loss = event(NVTX_ASCII);
+    registered.message.registered = name;
+    loss.message.ascii = "loss";
+    loss.payload_type = NVTX_UINT64;
+    loss.payload = 42;
+    for (int epoch = 1; epoch <= 3; epoch++) {
+        char text[32];
+        snprintf(text, sizeof text, "epoch %d begins", epoch);
+        mark(text);
+        push("epoch");
+        launch(1);
+        if (core[1])
+            ((mark_ex_fn)core[1])(&loss);
+        if (extended[1])
+            ((domain_mark_fn)extended[1])(domain, &registered);
+        pop();
+    }
+    if (core[3])
+        ((mark_w_fn)core[3])(L"gr\u00f6\u00dfe \u20ac");
+    mark(NULL);
+}
+
+static void marks_many(void)
+{
+    for (int i = 0; i < 100000; i++)
+        mark("many");
+    launch(1);
 }
 
 static void *end_there(void *range)
@@ -307,6 +349,8 @@ int main(int argc, char **argv)
     bool tool = client_open(), early = argc > 1 && !strcmp(argv[1], "early");
     if (early)
         push("early");
+    if (argc > 1 && !strcmp(argv[1], "early-mark"))
+        mark("before the session");
     if (cuInit(0))
         return BROKEN_EXIT;
     if (early) {
@@ -321,6 +365,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "nested"))
             nested(tool);
+        else if (!strcmp(argv[i], "marks"))
+            marks();
+        else if (!strcmp(argv[i], "marks-many"))
+            marks_many();
         else if (!strcmp(argv[i], "started"))
             started();
         else if (!strcmp(argv[i], "ops"))

@@ -79,6 +79,80 @@ TEST(operations)
     run_free(&r);
 }
 
+/* A mark's row of the report; NULL: there is none of that name and domain. */
+static json_t *mark_of(const struct run *r, const char *name, const char *domain)
+{
+    size_t i;
+    json_t *mark;
+    json_array_foreach(at(r->report, "marks.by_name"), i, mark)
+    {
+        if (!strcmp(text_at(mark, "name"), name) && !strcmp(text_at(mark, "domain"), domain))
+            return mark;
+    }
+    return NULL;
+}
+
+static void check_mark(const struct run *r, const char *name, const char *domain, int64_t count)
+{
+    json_t *mark = mark_of(r, name, domain);
+    if (!mark)
+        fail_msg("there is no mark %s of %s", name, domain);
+    assert_int_equal(int_at(mark, "count"), count);
+    assert_true(int_at(mark, "first_ns") >= 0 &&
+                int_at(mark, "last_ns") >= int_at(mark, "first_ns"));
+}
+
+TEST(marks_of_a_program)
+{
+    struct run r;
+    run_nvtx(&r, "marks", NULL, NULL);
+    assert_int_equal(int_at(r.report, "marks.count"), 11);
+    check_mark(&r, "epoch 1 begins", "nvtx", 1);
+    check_mark(&r, "epoch 3 begins", "nvtx", 1);
+    check_mark(&r, "loss", "nvtx", 3);
+    check_mark(&r, "batch", "loader", 3);
+    check_mark(&r, "gr\u00f6\u00dfe \u20ac", "nvtx", 1);
+    check_mark(&r, "(unnamed)", "nvtx", 1);
+    assert_true(int_at(mark_of(&r, "epoch 1 begins", "nvtx"), "last_ns") <
+                int_at(mark_of(&r, "epoch 2 begins", "nvtx"), "first_ns"));
+    check_scope(&r, "epoch", "nvtx", 3, 3); /* marks are no scopes */
+    assert_int_equal(int_at(r.report, "scope_paths"), 1);
+    assert_int_equal(int_at(r.report, "ledger.marks_recorded"), 11);
+    assert_int_equal(int_at(r.report, "ledger.marks_written"), 11);
+    assert_string_equal(capability_of(&r, "nvtx", "status"), "collected");
+    check_section(&r, "marks", "epoch 2 begins");
+    run_free(&r);
+}
+
+/* What the ring has no room for is counted, and the report says so. */
+TEST(marks_as_fast_as_they_come)
+{
+    struct run r;
+    run_all(&r, &(struct run_setup){.binary = "fake/fake_nvtx", .program = LIST("marks-many")});
+    check_program(&r, 0);
+    int64_t written = int_at(r.report, "ledger.marks_written");
+    int64_t lost = int_at(r.report, "ledger.marks_lost");
+    assert_int_equal(written + lost, 100000);
+    assert_int_equal(int_at(r.report, "ledger.marks_recorded"), written);
+    assert_int_equal(int_at(r.report, "marks.count"), written);
+    assert_int_equal(int_at(r.report, "ledger.rows_read.mark"), written);
+    if (lost)
+        check_section(&r, "ledger", "not recorded: a thread's ring was full");
+    run_free(&r);
+}
+
+TEST(marks_before_the_session)
+{
+    struct run r;
+    run_nvtx(&r, "early-mark", NULL, NULL);
+    assert_int_equal(int_at(r.report, "marks.count"), 0);
+    run_free(&r);
+    run_nvtx(&r, "marks", NULL, LIST("--option", "nvtx_ranges=false"));
+    assert_int_equal(int_at(r.report, "marks.count"), 0);
+    assert_int_equal(int_at(r.report, "ledger.marks_lost"), 0);
+    run_free(&r);
+}
+
 /* A range from before the session is not in it, and takes no other range's place. */
 TEST(before_the_session)
 {
@@ -392,6 +466,9 @@ int main(void)
         cmocka_unit_test(pushed_ranges),
         cmocka_unit_test(started_ranges),
         cmocka_unit_test(operations),
+        cmocka_unit_test(marks_of_a_program),
+        cmocka_unit_test(marks_as_fast_as_they_come),
+        cmocka_unit_test(marks_before_the_session),
         cmocka_unit_test(before_the_session),
         cmocka_unit_test(hostile_program),
         cmocka_unit_test(misused_texts),

@@ -60,6 +60,7 @@ void page_wait_lines(struct page *p); /* wait_lines.c */
 void page_idle(struct page *p);       /* idle.c */
 void page_waits(struct page *p);      /* tables.c */
 void page_scopes(struct page *p);     /* scopes/scopes.c */
+void page_marks(struct page *p);      /* scopes/marks.c */
 void page_metrics(struct page *p);    /* metrics.c */
 void page_messages(struct page *p);   /* ledger.c */
 

@@ -150,6 +150,7 @@ static const struct {
     {"idle", FULL, page_idle},
     {"synchronizations", FULL, page_waits},
     {"scopes", FULL, page_scopes},
+    {"marks", FULL, page_marks},
     {"devices", FULL, page_metrics},
     {"messages", FULL, page_messages},
     {NULL, FIRST, page_next},

@@ -32,6 +32,7 @@ enum field_how {
     HOW_MIB,
     HOW_PERCENT,
     HOW_RATE,
+    HOW_DECIMAL,
     HOW_TEXT,
     HOW_KERNEL,
     HOW_CONFIG,
@@ -48,6 +49,12 @@ enum field_how {
     HOW_FRAME,
     HOW_FRAME_TEXT,
 };
+
+/* True where the column's argument is another column of the record. */
+static inline bool how_has_second(enum field_how how)
+{
+    return how == HOW_END || how == HOW_RATE || how == HOW_DECIMAL;
+}
 
 struct field {
     enum table_id table;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "symbol/names/demangle.h"
+#include "wire/decimal.h"
 #include "wire/limits.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 struct source {
     struct gpufl_tables *t;
     const struct field *f;
-    const struct cells *cells, *second; /* second: of HOW_END and HOW_RATE */
+    const struct cells *cells, *second; /* second: see how_has_second */
     int64_t rows;
 };
 
@@ -58,7 +59,8 @@ static bool is_float(enum field_how how)
 
 static bool is_double(enum field_how how)
 {
-    return how == HOW_MS || how == HOW_MIB || how == HOW_PERCENT || how == HOW_RATE;
+    return how == HOW_MS || how == HOW_MIB || how == HOW_PERCENT || how == HOW_RATE ||
+           how == HOW_DECIMAL;
 }
 
 static int column_of(int record, const char *name)
@@ -423,6 +425,15 @@ static void make_rate(const struct source *s, double *out)
     }
 }
 
+static void make_decimal(const struct source *s, double *out)
+{
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t cell = cells_at(s->cells, i), exponent = cells_at(s->second, i);
+        struct decimal d = {cell, exponent == CELL_NULL ? 0 : exponent};
+        out[i] = cell == CELL_NULL ? NAN : decimal_double(d);
+    }
+}
+
 static void make_double(const struct source *s, struct made *m)
 {
     double *out = m->data;
@@ -435,6 +446,9 @@ static void make_double(const struct source *s, struct made *m)
         break;
     case HOW_PERCENT:
         make_scaled(s, out, 100);
+        break;
+    case HOW_DECIMAL:
+        make_decimal(s, out);
         break;
     default:
         make_rate(s, out);
@@ -543,7 +557,7 @@ int tables_make(struct gpufl_tables *t, size_t field)
     if (m->done)
         return 0;
     s.cells = &k->cells[column_of((int)type, f->column)];
-    if (f->how == HOW_END || f->how == HOW_RATE)
+    if (how_has_second(f->how))
         s.second = &k->cells[column_of((int)type, f->argument)];
     if (f->how == HOW_INT && s.cells->data) { /* no copy is needed */
         m->as.type = GPUFL_COLUMN_INT64;

@@ -44,7 +44,7 @@ static void mark_wanted(struct gpufl_tables *t)
         enum record_type type = tables_record(fields[i].table);
         struct kept *k = &t->kept[type];
         k->columns |= (uint64_t)1 << tables_column_of(type, fields[i].column);
-        if (fields[i].how == HOW_END || fields[i].how == HOW_RATE)
+        if (how_has_second(fields[i].how))
             k->columns |= (uint64_t)1 << tables_column_of(type, fields[i].argument);
     }
     for (size_t i = 0; i < 2; i++) {

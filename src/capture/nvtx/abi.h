@@ -17,7 +17,15 @@
 enum { NVTX_EXPORT_CALLBACKS = 1 };
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_DOMAINS = 5 };
 enum { NVTX_ASCII = 1, NVTX_WIDE = 2, NVTX_REGISTERED = 3 }; /* nvtx_event.message_type */
-enum { NVTX_UNTRACKED = -2 };                                /* a push or pop without a level */
+enum {                                                       /* nvtx_event.payload_type */
+       NVTX_UINT64 = 1,
+       NVTX_INT64,
+       NVTX_DOUBLE,
+       NVTX_UINT32,
+       NVTX_INT32,
+       NVTX_FLOAT
+};
+enum { NVTX_UNTRACKED = -2 }; /* a push or pop without a level */
 
 typedef void *nvtx_domain;   /* NULL: the default one */
 typedef void *nvtx_string;   /* a registered one */
@@ -31,7 +39,7 @@ struct nvtx_event {
     uint32_t color;
     int32_t payload_type;
     int32_t reserved;
-    uint64_t payload;
+    uint64_t payload; /* a smaller type's bits come first in memory */
     int32_t message_type;
     union {
         const char *ascii; /* in practice UTF-8 */
@@ -51,6 +59,9 @@ typedef const void *(*nvtx_export)(uint32_t table); /* NULL: no such table */
 
 /* The functions that are taken: module, number, result, name, parameters. */
 #define NVTX_FUNCTIONS(F)                                                                          \
+    F(CORE, 1, void, mark_ex, (const struct nvtx_event *event))                                    \
+    F(CORE, 2, void, mark_a, (const char *message))                                                \
+    F(CORE, 3, void, mark_w, (const wchar_t *message))                                             \
     F(CORE, 4, nvtx_range, start_ex, (const struct nvtx_event *event))                             \
     F(CORE, 5, nvtx_range, start_a, (const char *message))                                         \
     F(CORE, 6, nvtx_range, start_w, (const wchar_t *message))                                      \
@@ -59,6 +70,7 @@ typedef const void *(*nvtx_export)(uint32_t table); /* NULL: no such table */
     F(CORE, 9, int, push_a, (const char *message))                                                 \
     F(CORE, 10, int, push_w, (const wchar_t *message))                                             \
     F(CORE, 11, int, range_pop, (void))                                                            \
+    F(DOMAINS, 1, void, domain_mark, (nvtx_domain domain, const struct nvtx_event *event))         \
     F(DOMAINS, 2, nvtx_range, domain_start, (nvtx_domain domain, const struct nvtx_event *event))  \
     F(DOMAINS, 3, void, domain_end, (nvtx_domain domain, nvtx_range range))                        \
     F(DOMAINS, 4, int, domain_push, (nvtx_domain domain, const struct nvtx_event *event))          \

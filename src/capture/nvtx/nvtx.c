@@ -65,7 +65,7 @@ static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx", "roctx"};
 static _Atomic uint32_t domain_count = 2;
 
 static _Atomic bool attached; /* some client's calls come here */
-static _Atomic bool wanted;   /* the session takes ranges */
+static _Atomic bool wanted;   /* the session takes ranges and marks */
 static _Atomic bool seen;     /* it has taken one */
 
 static __thread struct ranges *mine __attribute__((tls_model("initial-exec")));
@@ -90,7 +90,6 @@ static size_t operation_length(const char *text, size_t length)
 
 static void text_set(struct text *t, const char *text, size_t length)
 {
-    length = length ? operation_length(text, length) : 0;
     t->at = length ? text : UNNAMED;
     t->length = length ? length : sizeof UNNAMED - 1;
 }
@@ -240,15 +239,24 @@ static struct ranges *ranges_here(void)
     return mine = r;
 }
 
-/* Instance of the scope, or 0. */
-static uint64_t scope_open(uint32_t domain, const struct text *t)
+/* True where the session takes ranges and marks. */
+static bool takes(void)
 {
     if (atomic_load_explicit(&capture_gate.gate, memory_order_acquire) != GATE_ON ||
         !atomic_load_explicit(&wanted, memory_order_relaxed))
-        return 0;
+        return false;
     if (__builtin_expect(!atomic_load_explicit(&seen, memory_order_relaxed), 0))
         atomic_store_explicit(&seen, true, memory_order_relaxed);
-    return scopes_begin_text(t->at, t->length,
+    return true;
+}
+
+/* Instance of the scope, or 0. */
+static uint64_t scope_open(uint32_t domain, const struct text *t)
+{
+    if (!takes())
+        return 0;
+    size_t length = operation_length(t->at, t->length);
+    return scopes_begin_text(length ? t->at : UNNAMED, length ? length : sizeof UNNAMED - 1,
                              atomic_load_explicit(&domains[domain], memory_order_acquire));
 }
 
@@ -309,7 +317,58 @@ static void end(nvtx_range range)
         scope_close(range >> RANGE_SHIFT);
 }
 
+/* ---- marks -------------------------------------------------------------------------------- */
+
+/* A payload's bits are those of 64-bit numbers, or of a float. */
+static void payload_take(struct marked *m, const struct nvtx_event *e)
+{
+    static const enum mark_kind kinds[] = {
+        [NVTX_UINT64] = MARK_UNSIGNED, [NVTX_INT64] = MARK_SIGNED, [NVTX_DOUBLE] = MARK_DOUBLE,
+        [NVTX_UINT32] = MARK_UNSIGNED, [NVTX_INT32] = MARK_SIGNED, [NVTX_FLOAT] = MARK_FLOAT,
+    };
+    uint32_t narrow;
+    if (!e || e->size < sizeof *e || e->payload_type < NVTX_UINT64 || e->payload_type > NVTX_FLOAT)
+        return;
+    memcpy(&narrow, &e->payload, sizeof narrow);
+    m->kind = kinds[e->payload_type];
+    m->payload = e->payload_type < NVTX_UINT32   ? e->payload
+                 : e->payload_type == NVTX_INT32 ? (uint64_t)(int64_t)(int32_t)narrow
+                                                 : narrow;
+}
+
+/* event: has the payload; NULL: there is none. */
+static void mark(uint32_t domain, const struct text *t, const struct nvtx_event *event)
+{
+    struct marked m = {.name = t->at, .length = t->length};
+    if (!takes())
+        return;
+    m.tag = atomic_load_explicit(&domains[domain], memory_order_acquire);
+    payload_take(&m, event);
+    scopes_mark(&m);
+}
+
 /* ---- what clients call -------------------------------------------------------------------- */
+
+static void mark_ex(const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    mark(0, &t, event);
+}
+
+static void mark_a(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    mark(0, &t, NULL);
+}
+
+static void mark_w(const wchar_t *message)
+{
+    struct text t;
+    text_wide(&t, message);
+    mark(0, &t, NULL);
+}
 
 static nvtx_range start_ex(const struct nvtx_event *event)
 {
@@ -361,6 +420,13 @@ static int push_w(const wchar_t *message)
 static int range_pop(void)
 {
     return pop(0);
+}
+
+static void domain_mark(nvtx_domain domain, const struct nvtx_event *event)
+{
+    struct text t;
+    text_event(&t, event);
+    mark(domain_of(domain), &t, event);
 }
 
 static nvtx_range domain_start(nvtx_domain domain, const struct nvtx_event *event)
@@ -418,7 +484,7 @@ static nvtx_domain create_w(const wchar_t *name)
     return domain_add(&t);
 }
 
-/* ---- ranges that a backend hands over ------------------------------------------------------- */
+/* ---- what a backend hands over -------------------------------------------------------------- */
 
 enum { DOMAIN_ROCTX = 1 };
 
@@ -441,9 +507,16 @@ static uint64_t roctx_start(const char *message)
     return start(DOMAIN_ROCTX, &t);
 }
 
+static void roctx_mark(const char *message)
+{
+    struct text t;
+    text_take(&t, message);
+    mark(DOMAIN_ROCTX, &t, NULL);
+}
+
 const struct sink_ranges *nvtx_ranges(void)
 {
-    static const struct sink_ranges ranges = {roctx_push, roctx_pop, roctx_start, end};
+    static const struct sink_ranges ranges = {roctx_push, roctx_pop, roctx_start, end, roctx_mark};
     pthread_once(&once, begin_once);
     return &ranges;
 }
@@ -500,10 +573,10 @@ void nvtx_begin(const struct options *o)
     if (!other_tool(path) || atomic_load_explicit(&attached, memory_order_relaxed))
         return;
     feature_set("nvtx", true, "unavailable",
-                NVTX_VARIABLE " names another tool, which gets the ranges");
+                NVTX_VARIABLE " names another tool, which gets the ranges and marks");
     message_say(SEVERITY_NOTE, "nvtx.other_tool",
-                "NVTX ranges are not recorded: " NVTX_VARIABLE
-                " was set to %.200s, which gets them; unset it to have them as scopes",
+                "NVTX ranges and marks are not recorded: " NVTX_VARIABLE
+                " was set to %.200s, which gets them; unset it to have them here",
                 path);
 }
 

@@ -21,21 +21,28 @@
 
 enum {
     NAMES_MOST = 100000, /* texts in the table at which new scope names become "(other)" */
-    AFAR = 1024,         /* the last scopes that other threads ended, a power of two */
+    MARK_NAMES_MOST = NAMES_MOST / 2, /* the same of marks, which often have a name each */
+    AFAR = 1024,                      /* the last scopes that other threads ended, a power of two */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static uint32_t name_slow(struct name_cached *c, const char *given, const char *text, size_t len)
+/* A name that the thread's cache does not have. The table takes new ones up to `most` texts. */
+static uint32_t name_slow(struct thread_state *t, struct name_cached *c, const char *given,
+                          const char *text, size_t len, uint32_t most)
 {
     struct intern *names = names_table();
-    uint32_t id = intern_count(names) < NAMES_MOST ? intern_id(names, text, len)
-                                                   : intern_find(names, text, len);
-    if (!id)
+    uint32_t id =
+        intern_count(names) < most ? intern_id(names, text, len) : intern_find(names, text, len);
+    if (!id) {
+        counter_add(&t->counters.names_other, len != 0);
         return intern_str(names, len ? "(other)" : "(unnamed)");
+    }
     *c = (struct name_cached){given, intern_text(names, id, NULL), id};
-    if (strncmp(c->text, text, len) != 0 || c->text[len])
+    if (strncmp(c->text, text, len) != 0 || c->text[len]) {
+        counter_add(&t->counters.names_other, 1);
         c->given = NULL; /* it stands for another one: "(other)" */
+    }
     return id;
 }
 
@@ -45,12 +52,13 @@ static inline uint32_t name_id(struct thread_state *t, const char *text)
     struct name_cached *c = &t->names[(key ^ key >> 6) & (NAME_CACHE - 1)];
     if (__builtin_expect(c->given == text && strcmp(c->text, text) == 0, 1))
         return c->id;
-    return name_slow(c, text, text, strlen(text));
+    return name_slow(t, c, text, text, strlen(text), NAMES_MOST);
 }
 
 /* Finds the name of a text that comes from another address each time: its length and its ends
  * choose the cache entry. */
-static inline uint32_t name_of_text(struct thread_state *t, const char *text, size_t len)
+static inline uint32_t name_of_text(struct thread_state *t, const char *text, size_t len,
+                                    uint32_t most)
 {
     uint64_t ends[2] = {0, 0};
     size_t n = len < sizeof ends[0] ? len : sizeof ends[0];
@@ -62,7 +70,7 @@ static inline uint32_t name_of_text(struct thread_state *t, const char *text, si
     struct name_cached *c = &t->names[hash >> 40 & (NAME_CACHE - 1)];
     if (c->given == given && strncmp(c->text, text, len) == 0 && !c->text[len])
         return c->id;
-    return name_slow(c, given, text, len);
+    return name_slow(t, c, given, text, len, most);
 }
 
 static inline uint64_t next_instance(struct thread_state *t)
@@ -280,7 +288,8 @@ uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)
 {
     struct thread_state *t = thread_self();
     if (t)
-        return begin(t, name_of_text(t, name, length), tag ? name_id(t, tag) : 0, 0, 0, false);
+        return begin(t, name_of_text(t, name, length, NAMES_MOST), tag ? name_id(t, tag) : 0, 0, 0,
+                     false);
     scope_orphan();
     return 0;
 }
@@ -332,6 +341,25 @@ void scopes_leave(uint64_t handle)
     slot_push(t, SLOT_LEAVE, 0, handle, now, 0);
     take_out(t, at);
     slots_room(t, 0);
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+void scopes_mark(const struct marked *m)
+{
+    uint64_t now = tick_now(); /* first */
+    struct thread_state *t = thread_self();
+    if (!t) {
+        atomic_fetch_add_explicit(&threads_orphans.marks_lost, 1, memory_order_relaxed);
+        return;
+    }
+    if (!threads_ring(t) || !slots_room(t, 1)) {
+        counter_add(&t->counters.marks_lost, 1);
+        return;
+    }
+    uint32_t name = name_of_text(t, m->name, m->length, MARK_NAMES_MOST);
+    counter_add(&t->counters.marks_recorded, 1);
+    slot_push(t, SLOT_MARK, name, m->payload, now, mark_pack(m->kind, name_id(t, m->tag)));
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */

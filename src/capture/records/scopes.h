@@ -1,4 +1,4 @@
-/* scopes.h - scopes, launches and waits on the program's threads, and their rows.
+/* scopes.h - scopes, marks, launches and waits on the program's threads, and their rows.
  *
  * The program's threads put what happens into their rings (scopes.c); the collector makes rows of
  * what is in the rings (scopes_drain.c).
@@ -14,6 +14,7 @@
 #include "capture/log/writer.h"
 #include "capture/records/inherit.h"
 #include "capture/records/joins.h"
+#include "capture/records/marks.h"
 #include "capture/records/spans.h"
 
 #include <stdint.h>
@@ -30,6 +31,9 @@ void scopes_repetition(uint64_t handle);
 
 /* Begins a scope as scopes_begin does, with a name of a given length, and a tag or NULL. [hot] */
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
+
+/* Records a mark, now, on the calling thread; counts it as lost where the ring is full. [hot] */
+void scopes_mark(const struct marked *m);
 
 /* Ends only that scope, of this thread or another: scopes inside it stay open. [hot] */
 void scopes_leave(uint64_t handle);

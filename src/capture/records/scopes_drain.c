@@ -299,6 +299,18 @@ static void write_launch(struct scopes_drain *d, struct thread_state *t, const s
     writer_row(d->writer, RECORD_launch, (const int64_t *)&row);
 }
 
+/* Ends that other threads gave to this thread's scopes come after the round: a mark between such an
+ * end and the end of the round still belongs to the scope. */
+static void write_mark(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
+{
+    struct mark_row row = mark_row_of(s->id, s->tag, s->instance);
+    row.start = slot_ns(d, t, s);
+    row.thread = t->tid;
+    row.scope = (int64_t)innermost(t);
+    d->thread(d->arg, t->tid, t->name);
+    writer_row(d->writer, RECORD_mark, (const int64_t *)&row);
+}
+
 static void slot_take(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     switch ((enum slot_kind)s->kind) {
@@ -332,6 +344,9 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     case SLOT_WAIT_WHAT:
         write_wait(d, t, s);
         break;
+    case SLOT_MARK:
+        write_mark(d, t, s);
+        break;
     }
     t->prefix = (struct slot){.kind = SLOT_END};
 }
@@ -341,7 +356,8 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
     bool ticks = s->kind == SLOT_BEGIN || s->kind == SLOT_END || s->kind == SLOT_LAUNCH ||
-                 s->kind == SLOT_LEAVE || s->kind == SLOT_LONG || s->kind == SLOT_SUMMED;
+                 s->kind == SLOT_LEAVE || s->kind == SLOT_LONG || s->kind == SLOT_SUMMED ||
+                 s->kind == SLOT_MARK;
     return ticks && s->tick >= d->until;
 }
 

@@ -42,6 +42,9 @@ static void read_threads(struct ledger *l, struct ledger_row *r, struct capture_
     r->launches_shared = (int64_t)l->launches_shared;
     r->waits_recorded = (int64_t)c.waits_recorded;
     r->waits_lost = (int64_t)c.waits_lost;
+    r->marks_recorded = (int64_t)c.marks_recorded;
+    r->marks_lost = (int64_t)c.marks_lost;
+    r->names_other = (int64_t)c.names_other;
     r->launches_captured = l->captures ? (int64_t)c.launches_captured : CELL_NULL;
     r->captures_lost = l->captures ? (int64_t)c.captures_lost : CELL_NULL;
     r->cost_stacks = tick_curve_length(l->curve, c.stack_ticks);
@@ -73,6 +76,7 @@ static void read_rows(struct ledger_row *r, struct capture_sink *s)
         r->graphs_recorded == CELL_NULL ? CELL_NULL : (int64_t)w.rows[RECORD_graph_run];
     r->scopes_written = (int64_t)w.rows[RECORD_scope];
     r->waits_written = (int64_t)w.rows[RECORD_wait];
+    r->marks_written = (int64_t)w.rows[RECORD_mark];
     r->lost_spool = sum_events(w.lost_disk);
     r->lost_memory = sum_events(w.lost_memory);
     r->bytes_written = (int64_t)w.bytes;
@@ -169,6 +173,8 @@ static bool counts_differ(const struct ledger_row *a, const struct ledger_row *b
             return true;
     return a->lost_floor != b->lost_floor || a->waits_recorded != b->waits_recorded ||
            a->waits_lost != b->waits_lost || a->samples_lost != b->samples_lost ||
+           a->marks_recorded != b->marks_recorded || a->marks_lost != b->marks_lost ||
+           a->marks_written != b->marks_written || a->names_other != b->names_other ||
            a->launches_captured != b->launches_captured || a->captures_lost != b->captures_lost ||
            a->metrics_lost != b->metrics_lost || a->graphs_written != b->graphs_written ||
            a->profile_recorded != b->profile_recorded;
@@ -207,7 +213,7 @@ struct loss_line {
     const char *what;
 };
 
-enum { LOSS_LINES = 14 };
+enum { LOSS_LINES = 16 };
 
 static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LINES])
 {
@@ -220,6 +226,8 @@ static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LIN
         {r->scopes_lost, "scopes not recorded: they came faster than they could be taken"},
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
+        {r->marks_lost, "marks not recorded: they came faster than they could be taken"},
+        {r->names_other, "scopes and marks named (other): there were too many different names"},
         {r->captures_lost, "launches not captured: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
         {r->stacks_cut, "stacks cut: more libraries were loaded than can be told apart"},

@@ -41,6 +41,7 @@ enum slot_kind {
     SLOT_LONG,       /* a captured launch; id: correlation, instance: stack, tick, tag: own ticks */
     SLOT_SUMMED,     /* the same of LAUNCH_SUM; tag: sum, own ticks in the lower half */
     SLOT_WAIT_WHAT,  /* id: stack, instance: context, stream, time: bytes or event; wait_pack */
+    SLOT_MARK,       /* id: name, instance: payload, tick, tag: mark_pack */
 };
 
 struct slot {
@@ -102,6 +103,9 @@ struct name_cached {
     C(joins_lost)                                                                                  \
     C(waits_recorded)                                                                              \
     C(waits_lost)                                                                                  \
+    C(marks_recorded)                                                                              \
+    C(marks_lost)                                                                                  \
+    C(names_other)                                                                                 \
     C(launches_captured)                                                                           \
     C(captures_lost)                                                                               \
     C(stack_ticks) /* spent capturing stacks, of tick.h */

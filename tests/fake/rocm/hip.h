@@ -43,6 +43,7 @@ void *fake_graph(const void *function, int n);
 /* Kernels of the fake's one code object: 0 gemm, 1 relu. */
 const void *fake_kernel(int which);
 
+void roctxMarkA(const char *message);
 int roctxRangePushA(const char *message);
 int roctxRangePop(void);
 uint64_t roctxRangeStartA(const char *message);

@@ -102,6 +102,7 @@ static void *work(void *arg)
     uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
     for (int i = 0; i < want.ranges; i++) {
         roctxRangePushA("step");
+        roctxMarkA(i ? "in a step" : NULL);
         launch(stream, 0);
         roctxRangePop();
     }

@@ -1,4 +1,4 @@
-/* roctx.c - librocprofiler-sdk-roctx.so.1: ranges through the SDK's tables. */
+/* roctx.c - librocprofiler-sdk-roctx.so.1: marks and ranges through the SDK's tables. */
 #include "hip.h"
 #include "hooks.h"
 
@@ -29,6 +29,13 @@ static void end(struct fake_call *c, uint64_t result)
     c->result = result;
     if (hooks.leave)
         hooks.leave(c, 1);
+}
+
+void roctxMarkA(const char *message)
+{
+    struct fake_call c;
+    begin(&c, "roctxMarkA", (uint64_t)(uintptr_t)message);
+    end(&c, 0);
 }
 
 int roctxRangePushA(const char *message)

@@ -195,7 +195,7 @@ TEST(windows_by_scope)
     run_free(&r);
 }
 
-TEST(roctx_ranges_are_scopes)
+TEST(roctx_ranges_are_scopes_and_marks_are_marks)
 {
     for (int rocm = OLD; rocm <= NEW; rocm++) {
         struct run r;
@@ -205,6 +205,12 @@ TEST(roctx_ranges_are_scopes)
         assert_int_equal(int_at(step, "calls"), 4);
         assert_int_equal(int_at(step, "kernels"), 4);
         assert_string_equal(text_at(step, "tag"), "roctx");
+        assert_int_equal(int_at(r.report, "marks.count"), 4);
+        json_t *most = at(r.report, "marks.by_name.0"), *other = at(r.report, "marks.by_name.1");
+        assert_string_equal(text_at(most, "name"), "in a step");
+        assert_string_equal(text_at(most, "domain"), "roctx");
+        assert_int_equal(int_at(most, "count"), 3);
+        assert_string_equal(text_at(other, "name"), "(unnamed)");
         assert_int_equal(int_at(whole, "calls"), 1);
         assert_int_equal(int_at(whole, "kernels"), 4);
         run_free(&r);
@@ -511,7 +517,7 @@ int main(void)
         cmocka_unit_test(waits_have_lines_and_causes),
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_by_scope),
-        cmocka_unit_test(roctx_ranges_are_scopes),
+        cmocka_unit_test(roctx_ranges_are_scopes_and_marks_are_marks),
         cmocka_unit_test(code_is_taken_apart),
         cmocka_unit_test(two_devices),
         cmocka_unit_test(devices_are_joined_by_address),

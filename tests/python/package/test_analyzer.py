@@ -73,6 +73,27 @@ def test_profile_samples_and_counters():
     assert set(counted.perf.kernel.dropna()) <= set(counted.kernels.name)  # one name in both frames
 
 
+def test_marks_have_their_domain_scope_and_payload(tmp_path):
+    assert len(GpuFlightSession(TRAIN).marks) == 0  # a log of before there were any
+    shutil.copytree(TRAIN, tmp_path / "logs")
+    part = next((tmp_path / "logs").rglob("scope.*"))
+    scope = Log(TRAIN).scopes()[0]
+    lines = [{"type": "names", "rows": 3, "id": [90001, 90002, 90003], "text": ["epoch 1 begins", "<b>loss", "nvtx"]},
+             {"type": "mark", "rows": 3, "start": [scope["start"], 1000, 2000], "name": [90001, 90002, 90001], "tag": [90003, 90003, 0], "thread": 7,
+              "scope": [0, scope["instance"], -scope["instance"]], "value": [None, 625, -3], "exponent": [None, -4, 0]}]
+    part.write_bytes(gzip.compress(gzip.decompress(part.read_bytes()) + "".join(json.dumps(line) + "\n" for line in lines).encode()))
+    session = GpuFlightSession(tmp_path / "logs")
+    marks = session.marks
+    assert marks.name.tolist() == ["epoch 1 begins", "<b>loss", "epoch 1 begins"]
+    assert marks.tag.fillna("").tolist() == ["nvtx", "nvtx", ""] and marks.thread_id.tolist() == [7, 7, 7]
+    assert marks.user_scope.fillna("").tolist() == ["", scope["name"], ""] and marks.scope_id[1] == scope["instance"]
+    assert numpy.isnan(marks.value[0]) and marks.value[1:].tolist() == [0.0625, -3]
+    assert (marks.ts_ns - marks.ts_ns[0]).tolist() == [0, 1000, 3000]
+    events = session.scope_events
+    assert marks.ts_ns[0] == events[events.scope_instance_id == scope["instance"]].start_ns.iloc[0]
+    assert "marks" in session.tables() and session.answer["marks"]["count"] == 3
+
+
 def test_the_public_clients_session():
     session = GpuFlightSession(PEER)
     assert len(session.kernels) > 0 and session.kernels.name.notna().all() and len(session.scope_events) > 0

@@ -42,6 +42,7 @@ endif()
 gpufl_test(session DEPS capture)
 gpufl_test(spans DEPS capture)
 gpufl_test(scopes DEPS capture)
+gpufl_test(marks DEPS capture)
 add_test(NAME unit.capture.scopes-million COMMAND test-unit-capture-scopes long
   WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.capture.scopes-million PROPERTIES TIMEOUT 600 LABELS long)

@@ -46,7 +46,9 @@ void markers_event(uint32_t operation, uint32_t phase, const struct rocp_marker 
     bool enters = phase == ROCP_ENTER;
     if (!s || !m || (!enters && phase != ROCP_EXIT))
         return;
-    if (operation == ROCP_PUSH && enters)
+    if (operation == ROCP_MARK && enters)
+        s->ranges->mark(m->text);
+    else if (operation == ROCP_PUSH && enters)
         s->ranges->push(m->text);
     else if (operation == ROCP_POP && !enters)
         s->ranges->pop();

@@ -1,4 +1,4 @@
-/* markers.h - rocTX ranges of the program as scopes.
+/* markers.h - rocTX ranges of the program as scopes, and its marks.
  *
  * A pushed range is a scope of its thread. A started range is a scope of the thread that starts
  * it, until any thread stops it; the library numbers started ranges, and the number leads to the
