@@ -355,6 +355,11 @@ static const struct question {
          "AND ends(start, duration) > $from) AS w "
          "ORDER BY duration DESC, start, row_lane, correlation LIMIT #limit",
          NULL},
+    [QUERY_marks] =
+        {"SELECT start, unless0(name), unless0(tag), thread, scope, known(value), known(exponent) "
+         "FROM {mark} WHERE event(start, 0)[from? AND start >= $from][to? AND start < $to]"
+         "[threads? AND among(thread, $threads)] ORDER BY start, thread, name LIMIT #limit",
+         NULL},
     [QUERY_looked_at] =
         {"SELECT looked, total(seen), total(stacked), total(made), min(moment), max(moment) FROM "
          "(SELECT thread AS looked, start AS moment, 1 AS seen, "

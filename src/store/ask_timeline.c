@@ -15,18 +15,20 @@
 static const struct source {
     enum lane_kind kind;
     const char *table, *ref_of_lane, *depth, *name, *ref;
+    bool moment; /* its rows have no duration */
 } sources[] = {
-    {LANE_KERNEL, "kernel", "stream", "0", "-config", "correlation"},
+    {LANE_KERNEL, "kernel", "stream", "0", "-config", "correlation", false},
     {LANE_COPY, "memcpy", "stream", "0",
-     "4294902016 + CASE WHEN kind BETWEEN 0 AND 10 THEN kind ELSE 0 END", "correlation"},
-    {LANE_COPY, "memset", "stream", "0", "4294902272", "correlation"},
+     "4294902016 + CASE WHEN kind BETWEEN 0 AND 10 THEN kind ELSE 0 END", "correlation", false},
+    {LANE_COPY, "memset", "stream", "0", "4294902272", "correlation", false},
     {LANE_SYNC, "sync", "thread", "0",
-     "4294902528 + CASE WHEN kind BETWEEN 0 AND 4 THEN kind ELSE 0 END", "correlation"},
+     "4294902528 + CASE WHEN kind BETWEEN 0 AND 4 THEN kind ELSE 0 END", "correlation", false},
     {LANE_WAIT, "wait", "thread", "0",
-     "4294902784 + CASE WHEN call BETWEEN 0 AND 9 THEN call ELSE 0 END", "correlation"},
-    {LANE_SCOPE, "scope", "thread", "depth", "name", "instance"},
-    {LANE_GRAPH, "graph_launch", "thread", "0", "4294903040", "correlation"},
-    {LANE_RUN, "graph_run", "stream", "0", "4294903296", "correlation"},
+     "4294902784 + CASE WHEN call BETWEEN 0 AND 9 THEN call ELSE 0 END", "correlation", false},
+    {LANE_SCOPE, "scope", "thread", "depth", "name", "instance", false},
+    {LANE_GRAPH, "graph_launch", "thread", "0", "4294903040", "correlation", false},
+    {LANE_RUN, "graph_run", "stream", "0", "4294903296", "correlation", false},
+    {LANE_MARK, "mark", "thread", "0", "name", "scope", true},
 };
 
 enum { SOURCES = sizeof sources / sizeof *sources };
@@ -107,9 +109,10 @@ static void put_source(struct ask *a, const struct source *s)
 {
     char text[256];
     snprintf(text, sizeof text,
-             "SELECT lane(%d, %s, %s) AS lane, start, duration, unless0(%s) AS title, "
+             "SELECT lane(%d, %s, %s) AS lane, start, %s, unless0(%s) AS title, "
              "%s AS ref FROM {%s}",
-             (int)s->kind, s->depth, s->ref_of_lane, s->name, s->ref, s->table);
+             (int)s->kind, s->depth, s->ref_of_lane,
+             s->moment ? "start - start AS duration" : "duration", s->name, s->ref, s->table);
     ask_more(a, text);
 }
 
@@ -126,8 +129,10 @@ int ask_events(struct ask *a)
         if (!has_kind(a, sources[i].kind))
             continue;
         put_source(a, &sources[i]);
-        ask_more(a, " WHERE start > $least AND start < $to AND duration < $short "
-                    "AND event(start, duration) AND ends(start, duration) > $from ");
+        ask_more(a, sources[i].moment
+                        ? " WHERE start >= $from AND start < $to AND event(start, 0) "
+                        : " WHERE start > $least AND start < $to AND duration < $short "
+                          "AND event(start, duration) AND ends(start, duration) > $from ");
         char lane[160];
         snprintf(lane, sizeof lane, "AND among(lane(%d, %s, %s), $lanes) UNION ALL ",
                  (int)sources[i].kind, sources[i].depth, sources[i].ref_of_lane);
@@ -165,6 +170,7 @@ static const struct named_kind {
      0},
     {"SELECT name FROM {scope} WHERE 1 = 1",
      " WHERE within(name, $found) AND event(start, duration)", 5},
+    {"SELECT name FROM {mark} WHERE 1 = 1", " WHERE within(name, $found) AND event(start, 0)", 8},
 };
 
 static int compare_rows(const void *x, const void *y, void *arg)

@@ -16,7 +16,10 @@
  *          start less than that before it.
  *
  * Together each event is in exactly one of the two at every level. Below level 0
- * the events' own tables answer. Plain data; any thread. */
+ * the events' own tables answer.
+ *
+ * A mark is an event without a duration, so tiles alone have it. Where durations weigh names, each
+ * mark weighs 1. Plain data; any thread. */
 #ifndef GPUFL_WIRE_TILE_H
 #define GPUFL_WIRE_TILE_H
 
@@ -40,7 +43,7 @@ enum lane_kind {
     LANE_SCOPE = 5,  /* scopes of a host thread at a depth; ref: thread id */
     LANE_GRAPH = 6,  /* graph launches of a host thread; ref: thread id */
     LANE_RUN = 7,    /* graphs as a whole, as a stream ran them; ref: stream id */
-    LANE_KINDS = LANE_RUN,
+    LANE_MARK = 12, /* marks of a host thread; ref: thread id. The dashboard makes 8 to 11 itself */
 };
 
 /* A lane in one number: kind, depth (scopes; capped at 255), ref (48 bits). */
@@ -74,7 +77,7 @@ struct tile {
     int64_t longest;   /* ns, the longest event */
     int64_t name;      /* name id (also event_name.h) with the greatest sum of durations, as far as
                         * tracked; 0: none */
-    int64_t name_busy; /* ns, that sum */
+    int64_t name_busy; /* ns, that sum; of marks how many have the name */
 };
 
 /* One event of at least TILE_WIDTH(0) ns. */

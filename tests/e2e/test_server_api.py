@@ -300,7 +300,7 @@ class Loaded(unittest.TestCase):
         self.assertEqual(round(first["ts"] * 1000), launch["data"]["start"][0])
         self.assertEqual((first["tid"], first["args"]["correlation"]), (launch["data"]["stream"][0], launch["data"]["correlation"][0]))
         self.assertEqual(sorted(e["args"]["name"] for e in events if e["ph"] == "M"),
-                         ["Copies and fills", "Graph launches", "Graphs", "Kernels", "Scopes", "Synchronizations", "Waits"])
+                         ["Copies and fills", "Graph launches", "Graphs", "Kernels", "Marks", "Scopes", "Synchronizations", "Waits"])
         # Scopes of a thread lie within each other.
         spans = sorted(((e["ts"], -e["dur"]) for e in kinds["scope"]))
         ends = []

@@ -81,6 +81,12 @@ class Before(unittest.TestCase):
             self.assertIn(now[LIVE]["row"]["state"], ("live", "aborted"))  # it has been silent since
             now[LIVE]["row"]["state"] = "live"
             self.assertEqual(now, facts["sessions"])
+            # Tables that came later are empty in such sessions.
+            for session in facts["sessions"]:
+                later = server.ask("GET", f"/api/v1/sessions/{session}/marks", Authorization=facts["key"])
+                self.assertEqual((later.status, later.json()["rows"]), (200, 0), later)
+                found = server.ask("GET", f"/api/v1/sessions/{session}/search?pattern=mark&kind=12", Authorization=facts["key"])
+                self.assertEqual((found.status, found.json()["rows"]), (200, 0), found)
             login = server.ask("POST", "/api/v1/auth/login", USER)
             self.assertEqual(login.status, 200, login)
             # Every session has its report by today's rules, without being sent again.

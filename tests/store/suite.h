@@ -71,7 +71,10 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(threads_looked_at)                                                                           \
     X(samples_in_steps)                                                                            \
     X(captured_launches)                                                                           \
-    X(waits_with_stacks)
+    X(waits_with_stacks)                                                                           \
+    X(marks_by_time)                                                                               \
+    X(marks_as_events)                                                                             \
+    X(no_marks)
 
 #define SUITE_REST(X)                                                                              \
     X(copies_by_kind)                                                                              \

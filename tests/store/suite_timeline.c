@@ -6,6 +6,8 @@
 #include "wire/event_name.h"
 #include "wire/limits.h"
 
+enum { NO_DURATION = RECORD_MAX_COLUMNS }; /* of marks */
+
 struct event {
     int64_t lane, start, duration, name, ref;
 };
@@ -26,6 +28,8 @@ static int64_t name_of(const struct fixture *f, enum record_type type, size_t ro
 {
     if (type == RECORD_scope)
         return or_0(fixture_cell(f, type, row, COL_scope_name));
+    if (type == RECORD_mark)
+        return or_0(fixture_cell(f, type, row, COL_mark_name));
     if (type == RECORD_memcpy)
         return event_name_of(type, fixture_cell(f, type, row, COL_memcpy_kind));
     if (type == RECORD_sync)
@@ -79,6 +83,7 @@ static struct events events_of(const struct fixture *f)
          COL_graph_launch_thread, COL_graph_launch_correlation},
         {RECORD_graph_run, LANE_RUN, COL_graph_run_start, COL_graph_run_duration,
          COL_graph_run_stream, COL_graph_run_correlation},
+        {RECORD_mark, LANE_MARK, COL_mark_start, NO_DURATION, COL_mark_thread, COL_mark_scope},
     };
     struct events e = {0};
     size_t most = 0;
@@ -89,7 +94,9 @@ static struct events events_of(const struct fixture *f)
         for (size_t row = 0; row < f->count[kinds[i].type]; row++) {
             enum record_type type = kinds[i].type;
             int64_t start = fixture_cell(f, type, row, kinds[i].start);
-            int64_t duration = fixture_cell(f, type, row, kinds[i].duration);
+            int64_t duration = kinds[i].duration == NO_DURATION
+                                   ? 0
+                                   : fixture_cell(f, type, row, kinds[i].duration);
             int64_t depth = type == RECORD_scope ? fixture_cell(f, type, row, COL_scope_depth) : 0;
             int64_t ref = or_0(fixture_cell(f, type, row, kinds[i].lane));
             if (!wire_event_ok(start, duration))
@@ -255,7 +262,9 @@ static size_t events_meant(const struct events *e, const int64_t *lanes, size_t 
     for (size_t i = 0; i < e->count; i++)
         for (size_t k = 0; k < n; k++)
             count += e->items[i].lane == lanes[k] && e->items[i].start < to &&
-                     e->items[i].start + e->items[i].duration > from;
+                     (lane_kind_of(lanes[k]) == LANE_MARK
+                          ? e->items[i].start >= from
+                          : e->items[i].start + e->items[i].duration > from);
     return count;
 }
 
@@ -354,6 +363,7 @@ void suite_search_by_name(void **state)
         check_search(ss, &suite.simulated, &e, LANE_KERNEL, part, mid->start, back);
         check_search(ss, &suite.simulated, &e, LANE_SCOPE, "s", mid->start, back);
         check_search(ss, &suite.simulated, &e, LANE_COPY, "", mid->start, back);
+        check_search(ss, &suite.simulated, &e, LANE_MARK, "A mark", mid->start, back);
         check_search(ss, &suite.simulated, &e, 0, "no such thing", mid->start, back);
     }
     check_search(ss, &suite.simulated, &e, 0, "", INT64_MIN + 1, false);

@@ -271,9 +271,9 @@ enum { NO_COLUMN = -1 };
 static const struct source {
     enum record_type type;
     enum lane_kind kind;
-    int start, duration, lane_ref, depth;
-    int name, config, code; /* one of them names the event */
-    bool fixed;             /* all have one name */
+    int start, duration, lane_ref, depth; /* no duration: moments */
+    int name, config, code;               /* one of them names the event */
+    bool fixed;                           /* all have one name */
     int ref;
 } sources[] = {
 #define SOURCE(record, kind, lane_ref, depth, name, config, code, fixed, ref)                      \
@@ -298,6 +298,8 @@ static const struct source {
     SOURCE(graph_run, LANE_RUN, stream, NO_COLUMN, NO_COLUMN, NO_COLUMN, NO_COLUMN, true,
            correlation),
 #undef SOURCE
+    {RECORD_mark, LANE_MARK, COL_mark_start, NO_COLUMN, COL_mark_thread, NO_COLUMN, COL_mark_name,
+     NO_COLUMN, NO_COLUMN, false, COL_mark_scope},
 };
 
 static const struct source *find_source(enum record_type type)
@@ -350,7 +352,7 @@ static inline int add_short(struct tiles *t, int level, const struct tile_span *
     b->events++;
     b->busy = cells_sum(b->busy, ns);
     b->longest = ns > b->longest ? ns : b->longest;
-    bucket_name(b, (uint32_t)e->name, ns);
+    bucket_name(b, (uint32_t)e->name, lane_kind_of(e->lane) == LANE_MARK ? 1 : ns);
     return 0;
 }
 
@@ -367,7 +369,7 @@ static int take_events(struct tiles *t, const struct source *s, const struct wir
     int rc = 0;
     for (size_t i = 0; !rc && i < b->rows; i++) {
         int64_t start = cells_get(b, (unsigned)s->start, i), end;
-        int64_t ns = cells_get(b, (unsigned)s->duration, i);
+        int64_t ns = s->duration == NO_COLUMN ? 0 : cells_get(b, (unsigned)s->duration, i);
         if (!cells_interval(start, ns, &end)) {
             t->left_out++;
             continue;

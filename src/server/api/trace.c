@@ -14,6 +14,7 @@
 #include "net/server/http_pipe.h"
 #include "symbol/names/demangle.h"
 #include "symbol/names/shorten.h"
+#include "wire/decimal.h"
 #include "wire/event_name.h"
 #include "wire/limits.h"
 #include "wire/record.h"
@@ -31,9 +32,10 @@ enum {
     NAME_MAX_BYTES = 16 << 10, /* longer ones are texts of sources */
     PIECE = 64 << 10,
     LINE_MAX_BYTES = 4 << 20,
+    EXPONENT_MOST = 99, /* of a mark's payload: what a reader of JSON takes */
 };
 
-/* The columns of a record that make an event; -1: none. */
+/* The columns of a record that make an event; -1: none. Without a duration: an instant event. */
 static const struct traced {
     enum record_type type;
     enum lane_kind lane;
@@ -54,12 +56,18 @@ static const struct traced {
     TRACED(graph_launch, LANE_GRAPH, thread, -1, -1, correlation),
     TRACED(graph_run, LANE_RUN, stream, -1, -1, correlation),
 #undef TRACED
+    {RECORD_mark, LANE_MARK, COL_mark_start, -1, COL_mark_thread, COL_mark_name, -1, COL_mark_scope,
+     "scope"},
 };
 
-static const char *const lanes[] = {
-    [LANE_KERNEL] = "Kernels", [LANE_COPY] = "Copies and fills", [LANE_SYNC] = "Synchronizations",
-    [LANE_WAIT] = "Waits",     [LANE_SCOPE] = "Scopes",          [LANE_GRAPH] = "Graph launches",
-    [LANE_RUN] = "Graphs"};
+static const char *const lanes[] = {[LANE_KERNEL] = "Kernels",
+                                    [LANE_COPY] = "Copies and fills",
+                                    [LANE_SYNC] = "Synchronizations",
+                                    [LANE_WAIT] = "Waits",
+                                    [LANE_SCOPE] = "Scopes",
+                                    [LANE_GRAPH] = "Graph launches",
+                                    [LANE_RUN] = "Graphs",
+                                    [LANE_MARK] = "Marks"};
 
 struct trace {
     const struct store_ops *ops;
@@ -201,7 +209,7 @@ static const int64_t *kernel_name(const struct trace *t, const struct wire_batch
 static void put_name(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
 {
     int64_t id = cell(b, r->name, i);
-    if (r->type != RECORD_scope && r->type != RECORD_kernel) {
+    if (r->name < 0 && r->type != RECORD_kernel) {
         buf_json_str(&t->line, event_name_text(event_name_of(r->type, cell(b, r->code, i))));
         return;
     }
@@ -219,29 +227,67 @@ static void put_us(struct buf *b, int64_t ns)
     buf_printf(b, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", v / 1000, (unsigned)(v % 1000));
 }
 
+/* Begins an argument of the event; *any: it has one already. */
+static void put_key(struct trace *t, bool *any, const char *name)
+{
+    buf_printf(&t->line, "%s\"%s\":", *any ? "," : ",\"args\":{", name);
+    *any = true;
+}
+
+/* A mark's domain and payload. */
+static void put_mark(struct trace *t, const struct wire_batch *b, size_t i, bool *any)
+{
+    int64_t id = cell(b, COL_mark_tag, i), value = cell(b, COL_mark_value, i);
+    int64_t exponent = cell(b, COL_mark_exponent, i);
+    const int64_t *row = rowset_find(&t->names, &id);
+    if (row && row[1]) {
+        put_key(t, any, "domain");
+        buf_str(&t->line, (const char *)(intptr_t)row[1]);
+    }
+    exponent = exponent == CELL_NULL ? 0 : exponent;
+    if (value == CELL_NULL || exponent > EXPONENT_MOST || exponent < -EXPONENT_MOST)
+        return;
+    put_key(t, any, "value");
+    decimal_put(&t->line, (struct decimal){value, exponent});
+}
+
+static void put_args(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
+{
+    int64_t ref = cell(b, r->ref, i);
+    const int64_t *kernel = r->type == RECORD_kernel ? kernel_name(t, b, i) : NULL;
+    bool any = false, unscoped = r->type == RECORD_mark && ref == 0;
+    if (ref != CELL_NULL && !unscoped) {
+        put_key(t, &any, r->ref_name);
+        buf_i64(&t->line, ref);
+    }
+    if (kernel && kernel[2] && kernel[1]) {
+        put_key(t, &any, "kernel");
+        buf_str(&t->line, (const char *)(intptr_t)kernel[1]);
+    }
+    if (r->type == RECORD_mark)
+        put_mark(t, b, i, &any);
+    buf_str(&t->line, any ? "}}" : "}");
+}
+
 static int put_event(struct trace *t, const struct traced *r, const struct wire_batch *b, size_t i)
 {
-    int64_t start = cell(b, r->start, i), duration = cell(b, r->duration, i), since;
-    int64_t thread = cell(b, r->thread, i), ref = cell(b, r->ref, i);
+    bool moment = r->duration < 0;
+    int64_t start = cell(b, r->start, i), duration = moment ? 0 : cell(b, r->duration, i), since;
+    int64_t thread = cell(b, r->thread, i);
     if (!wire_event_ok(start, duration) || __builtin_sub_overflow(start, t->start, &since))
         return 0;
     buf_str(&t->line, t->events++ ? ",\n{\"name\":" : "\n{\"name\":");
     put_name(t, r, b, i);
-    buf_printf(&t->line, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", records[r->type].type);
+    buf_printf(&t->line, ",\"cat\":\"%s\",\"ph\":\"%s\",\"ts\":", records[r->type].type,
+               moment ? "i\",\"s\":\"t" : "X");
     put_us(&t->line, since);
-    buf_str(&t->line, ",\"dur\":");
-    put_us(&t->line, duration);
+    if (!moment) {
+        buf_str(&t->line, ",\"dur\":");
+        put_us(&t->line, duration);
+    }
     buf_printf(&t->line, ",\"pid\":%d,\"tid\":%" PRId64, (int)r->lane,
                thread == CELL_NULL ? 0 : thread);
-    const int64_t *kernel = r->type == RECORD_kernel ? kernel_name(t, b, i) : NULL;
-    const char *full = kernel && kernel[2] ? (const char *)(intptr_t)kernel[1] : NULL;
-    if (ref != CELL_NULL || full)
-        buf_str(&t->line, ",\"args\":{");
-    if (ref != CELL_NULL)
-        buf_printf(&t->line, "\"%s\":%" PRId64 "%s", r->ref_name, ref, full ? "," : "");
-    if (full)
-        buf_printf(&t->line, "\"kernel\":%s", full);
-    buf_str(&t->line, ref != CELL_NULL || full ? "}}" : "}");
+    put_args(t, r, b, i);
     return t->line.len > PIECE ? flush(t) : buf_error(&t->line);
 }
 
@@ -259,11 +305,12 @@ static int take_events(void *arg, const struct wire_batch *b)
 
 static void put_lanes(struct trace *t)
 {
-    for (int i = LANE_KERNEL; i <= LANE_KINDS; i++)
-        buf_printf(
-            &t->line,
-            "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":\"%s\"}}",
-            t->events++ ? "," : "", i, lanes[i]);
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
+        if (lanes[i])
+            buf_printf(&t->line,
+                       "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":"
+                       "\"%s\"}}",
+                       t->events++ ? "," : "", (int)i, lanes[i]);
 }
 
 static int produce(void *arg, struct http_pipe *p)

@@ -404,6 +404,39 @@ TEST(test_lanes)
     got_fini(&g);
 }
 
+/* Marks have no duration: a bucket says how many there are, and the most frequent name. */
+TEST(test_marks)
+{
+    enum { MARKS = 10000, FREQUENT = 21, OTHER };
+    struct got g = {0};
+    const struct tiles_sink sink = {&g, take_tiles, take_spans};
+    struct tiles *t;
+    int64_t events = 0;
+    assert_int_equal(tiles_open(&t), 0);
+    for (int i = 0; i < MARKS; i++) /* in a second */
+        FEED(mark, .start = (int64_t)i * 100000, .thread = 99, .name = i % 3 ? FREQUENT : OTHER);
+    FEED(mark, .start = CELL_NULL, .thread = 99, .name = OTHER);
+    assert_int_equal(tiles_left_out(t), 1);
+    assert_int_equal(tiles_flush(t, &sink), 0);
+    for (int level = 0; level < TILE_LEVELS; level++) {
+        assert_int_equal(g.span_count[level], 0);
+        events = 0;
+        for (size_t i = 0; i < g.tile_count[level]; i++) {
+            const struct tile *tile = &g.tiles[level][i];
+            events += tile->events;
+            assert_int_equal(tile->lane, lane_make(LANE_MARK, 0, 99));
+            assert_int_equal(tile->busy, 0);
+            assert_int_equal(tile->longest, 0);
+            assert_true(tile->name == FREQUENT || (tile->name == OTHER && level == 0));
+            assert_true(tile->name_busy > 0 && tile->name_busy <= tile->events);
+        }
+        assert_int_equal(events, MARKS);
+        assert_true((int64_t)g.tile_count[level] <= INT64_C(1000000000) / TILE_WIDTH(level) + 1);
+    }
+    tiles_close(t);
+    got_fini(&g);
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static int feed_many(struct tiles *t, const struct tiles_sink *sink)
@@ -466,9 +499,10 @@ TEST(test_no_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_no_name),    cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_sink_fails), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_no_name),   cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_sink_fails),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
