@@ -326,7 +326,7 @@ describe("the axis", () => {
 });
 
 describe("what stands in", () => {
-  const block: Block = { number: 7, ids: [A], density: 1e-6, extent: { from: 0, to: 1 } };
+  const block: Block = { number: 7, ids: [A], density: 1e-6, marks: null, extent: { from: 0, to: 1 } };
   const kept = new Map<string, Piece>();
   const get = (key: string): Piece | undefined => kept.get(key);
   const put = (m: number, index: number): Piece => {

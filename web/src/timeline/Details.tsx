@@ -5,7 +5,7 @@ import { Link } from "../router/Link";
 import { href } from "../router/router";
 import { client } from "../api/client";
 import { vendorOf } from "../api/vendor";
-import { count, duration, exact, grouped, percent } from "../format/format";
+import { count, duration, exact, grouped, percent, UNKNOWN } from "../format/format";
 import { wordsOf } from "../text/kernel";
 import { syncs as waitText } from "../text/syncs";
 import { timelineText as text } from "../text/timeline";
@@ -18,6 +18,7 @@ import type { Engine } from "./engine";
 import { flowsOf, launchOf, type Launch } from "./flows";
 import type { Hit, HitEvent } from "./hit";
 import { KIND, type Lane } from "./lanes";
+import { markOf } from "./marked";
 import type { Place } from "./lines";
 import type { Picked } from "./scene";
 import { LineButton, StackList } from "./Stack";
@@ -41,7 +42,7 @@ export function laneTitle(engine: Engine, lane: Lane): string {
 const TITLE = 180; // letters; names have 4 kB at times, and "Full name" has them all
 const cut = (name: string): string => (name.length > TITLE ? `${name.slice(0, TITLE)}…` : name);
 
-const hasName = (kind: number): boolean => kind < KIND.sample;
+const hasName = (kind: number): boolean => kind < KIND.sample || kind === KIND.mark;
 
 export function titleOf(engine: Engine, picked: Picked): string {
   const lane = engine.scene.lanes.find((other) => other.id === picked.track);
@@ -111,6 +112,19 @@ function Away({ engine, lane, hit }: { engine: Engine; lane: Lane; hit: HitEvent
   );
 }
 
+/** The domain, thread and payload of a mark. */
+function MarkFacts({ session, lane, hit, name }: { session: string; lane: Lane; hit: HitEvent; name: string }) {
+  const asked = useAsked(`mark ${lane.id} ${hit.start} ${hit.name}`, (signal) => markOf(session, lane.ref, hit.start, name, signal));
+  const mark = asked.data;
+  return (
+    <>
+      <Fact label={text.domain}>{mark ? (mark.domain ?? UNKNOWN) : asked.problem ? asked.problem.message : "…"}</Fact>
+      <Fact label={text.threadLabel}>{lane.ref}</Fact>
+      {mark?.payload ? <Fact label={text.payload}>{mark.payload}</Fact> : null}
+    </>
+  );
+}
+
 /** Whether a loop waits at the line of a wait; nothing where the report has no such line. */
 function WaitVerdict({ session, place }: { session: string; place: Place | null }) {
   const line = useWaitLine(session, place?.file && place.line !== null ? { file: place.file, line: place.line } : null);
@@ -122,7 +136,7 @@ function WaitVerdict({ session, place }: { session: string; place: Place | null 
 }
 
 const hasStack = (kind: number): boolean => kind === KIND.wait || kind === KIND.sync || kind === KIND.kernel || kind === KIND.sample || kind === KIND.launch || kind === KIND.gap || kind === KIND.state;
-const REFS: Record<number, string> = { [KIND.scope]: text.instance, [KIND.sample]: text.samples, [KIND.state]: text.samples };
+const REFS: Record<number, string> = { [KIND.scope]: text.instance, [KIND.mark]: text.inScope, [KIND.sample]: text.samples, [KIND.state]: text.samples };
 
 function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked & { hit: HitEvent } }) {
   const { hit } = picked;
@@ -147,8 +161,9 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
         {lane.kind === KIND.wait && <WaitVerdict session={session} place={scene.lines.line(stack.data ?? 0)} />}
         <Times hit={hit} />
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
+        {lane.kind === KIND.mark && <MarkFacts session={session} lane={lane} hit={hit} name={name} />}
         {lane.kind === KIND.launch && <Away engine={engine} lane={lane} hit={hit} />}
-        {Number.isFinite(ref) && lane.kind !== KIND.gap && <Fact label={REFS[lane.kind] ?? text.correlation}>{ref}</Fact>}
+        {Number.isFinite(ref) && lane.kind !== KIND.gap && (lane.kind !== KIND.mark || ref > 0) && <Fact label={REFS[lane.kind] ?? text.correlation}>{ref}</Fact>}
         {row && <Launched session={session} launch={row} />}
         {hasFlows(lane.kind) && <Fact label={text.flowTitle}>{flows.data ? (flows.data.length ? text.flows(count(flows.data.length)) : text.noFlow) : flows.problem ? flows.problem.message : "…"}</Fact>}
       </dl>
@@ -168,7 +183,7 @@ function EventDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pi
   );
 }
 
-const hasFlows = (kind: number): boolean => kind !== KIND.sample && kind !== KIND.state && kind !== KIND.gap;
+const hasFlows = (kind: number): boolean => kind !== KIND.sample && kind !== KIND.state && kind !== KIND.gap && kind !== KIND.mark;
 
 function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; picked: Picked }) {
   const { hit } = picked;
@@ -177,20 +192,22 @@ function SumDetails({ engine, lane, picked }: { engine: Engine; lane: Lane; pick
   return (
     <>
       <h2 className="tl-name">{text.sumOf(count(hit.events), duration(hit.duration))}</h2>
-      <p className="quiet small">{lane.kind === KIND.gap ? text.sumGaps : text.sumText}</p>
+      <p className="quiet small">{lane.kind === KIND.gap ? text.sumGaps : lane.kind === KIND.mark ? text.sumMarks : text.sumText}</p>
       <dl className="tl-facts">
         <Times hit={hit} />
         <Fact label={text.lane}>{laneTitle(engine, lane)}</Fact>
         <Fact label={text.events}>{grouped(hit.events)}</Fact>
-        <Fact label={text.busy} title={exact(hit.busy, "ns")}>
-          {duration(hit.busy)} <span className="quiet">{percent(hit.busy / hit.duration)}</span>
-        </Fact>
+        {lane.kind !== KIND.mark && (
+          <Fact label={text.busy} title={exact(hit.busy, "ns")}>
+            {duration(hit.busy)} <span className="quiet">{percent(hit.busy / hit.duration)}</span>
+          </Fact>
+        )}
         {hit.longest > 0 && (
           <Fact label={text.longest} title={exact(hit.longest, "ns")}>
             {duration(hit.longest)}
           </Fact>
         )}
-        {name && <Fact label={text.mostly}>{name}</Fact>}
+        {name && <Fact label={lane.kind === KIND.mark ? text.oftenest : text.mostly}>{name}</Fact>}
       </dl>
     </>
   );

@@ -25,7 +25,7 @@ import { eventAt, longestOf, neighbourOf, waitsOf, type Found } from "./events";
 import { reveal, useFinder, type Finder } from "./finder";
 import type { Sample } from "./hit";
 import { listen } from "./input";
-import { CATEGORIES, extent, inOrder, KIND, laneOf, lookLanes, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
+import { CATEGORIES, extent, inOrder, KIND, laneOf, lookLanes, ofServer, tracksOf, type Category, type Lane, type Owners, type Track } from "./lanes";
 import { Lines, longestGap, NO_LINES } from "./lines";
 import { OutsideContext, type Outside } from "./outside";
 import { Range } from "./Range";
@@ -51,7 +51,7 @@ const devicesOf = (session: RowSession): string[] =>
 /** What the address says. */
 export const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y", colour: "colour", metrics: "metrics", open: "open", ranks: "ranks" } as const;
 /** A lane that the server does not number: its events are found where they are drawn. */
-const isMade = (lane: string): boolean => /^\d+$/.test(lane) && Number(BigInt(lane) >> 56n) >= KIND.sample;
+const isMade = (lane: string): boolean => /^\d+$/.test(lane) && !ofServer(Number(BigInt(lane) >> 56n));
 export const put = (values: QueryValues): void => {
   const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
   if (to !== location.pathname + location.search) goTo(to, true);
@@ -78,8 +78,25 @@ function Tip({ engine }: { engine: Engine }) {
   );
 }
 
+/** A mark has no length: whose it is stands there. */
+function MarkTip({ engine, picked, lane }: { engine: Engine; picked: Picked; lane: Lane }) {
+  const { hit } = picked;
+  const domain = hit.kind === "event" && hit.domain ? engine.names.text(hit.domain) : "";
+  return (
+    <>
+      <strong className="mono">{titleOf(engine, picked)}</strong>
+      {hit.kind === "sum" && <span>{text.sumOf(count(hit.events), duration(hit.duration))}</span>}
+      {domain && <span>{text.inDomain(domain)}</span>}
+      <span className="quiet">{laneTitle(engine, lane)}</span>
+      <span className="quiet">{exactTime(hit.start)}</span>
+    </>
+  );
+}
+
 function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
   const { hit } = picked;
+  const lane = engine.scene.lanes.find((other) => other.id === picked.track);
+  if (lane?.kind === KIND.mark) return <MarkTip engine={engine} picked={picked} lane={lane} />;
   const line = hit.kind === "event" ? engine.scene.lines.line(hit.stack) : null;
   return (
     <>
@@ -208,7 +225,7 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
       <span className="quiet">{shown.pending > 0 ? text.loading : text.loaded}</span>
       {!selected && !shown.range && <span className="quiet end">{text.nothing}</span>}
       <span className="hidden-label" aria-live="polite">
-        {selected && lane ? `${text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
+        {selected && lane ? `${lane.kind === KIND.mark ? text.selectedMark(titleOf(engine, selected), exactTime(selected.hit.start)) : text.selected(titleOf(engine, selected), exactTime(selected.hit.start), duration(selected.hit.duration))}; ${laneTitle(engine, lane)}` : ""}
       </span>
       {shown.problem && (
         <span className="tl-problem" role="alert">
@@ -516,7 +533,7 @@ function Summary({ lanes, tracks }: { lanes: readonly Lane[]; tracks: readonly T
         .slice(0, SUMMARY_MOST)
         .map((track) => {
           const lane = lanes[track.lane]!;
-          return <li key={track.key}>{`${track.title}, ${track.note}: ${count(lane.events)}, ${duration(lane.busy)}`}</li>;
+          return <li key={track.key}>{`${track.title}, ${track.note}: ${count(lane.events)}${lane.kind === KIND.mark ? "" : `, ${duration(lane.busy)}`}`}</li>;
         })}
     </ul>
   );

@@ -1,8 +1,8 @@
 // blocks.ts - lanes are asked for in blocks of neighbours, and what answers for a block's view: the right
 // pieces, and until these are here coarser or finer ones.
 import type { Segment } from "./columns";
-import { askedId, type Lane, type RankOf } from "./lanes";
-import { coarser, keyOf, lodFor, pieceAt, piecesOf, sums, type Lod } from "./lod";
+import { askedId, KIND, type Lane, type RankOf } from "./lanes";
+import { coarser, keyOf, lodFor, lodForMarks, pieceAt, piecesOf, sums, type Lod } from "./lod";
 import { hashOf } from "./names";
 import type { Piece } from "./piece";
 import type { View } from "./view";
@@ -13,6 +13,7 @@ export interface Block {
   number: number; // of its lanes: the same lanes, the same number, also after others came
   ids: readonly string[];
   density: number; // events per ns
+  marks: number | null; // all of its lanes have marks: so many
   rank?: RankOf; // all of its lanes are that session's, and its pieces on that clock
   extent: View; // of its events
 }
@@ -25,7 +26,8 @@ export function blocksOf(lanes: readonly Lane[]): Block[] {
     const rank = of[0]!.rank;
     const extent = { from: Math.min(...of.map((lane) => lane.first)), to: Math.max(...of.map((lane) => lane.last)) + 1 };
     const density = of.reduce((sum, lane) => sum + lane.events / Math.max(1, lane.last - lane.first), 0);
-    blocks.push({ number: hashOf(rank ? `${rank.session} ${ids.join()}` : ids.join()), ids, density, extent, ...(rank ? { rank } : {}) });
+    const marks = of[0]!.kind === KIND.mark ? of.reduce((sum, lane) => sum + lane.events, 0) : null;
+    blocks.push({ number: hashOf(rank ? `${rank.session} ${ids.join()}` : ids.join()), ids, density, marks, extent, ...(rank ? { rank } : {}) });
   }
   return blocks;
 }
@@ -51,7 +53,8 @@ export function spotsOf(lanes: readonly Lane[], kindOf: (lane: Lane) => number):
   return { blocks, spots };
 }
 
-export const lodOf = (block: Block, view: View, px: number): Lod => lodFor(view.to - view.from, px, block.density);
+export const lodOf = (block: Block, view: View, px: number): Lod =>
+  block.marks === null ? lodFor(view.to - view.from, px, block.density) : lodForMarks(view.to - view.from, px, block.density, block.marks);
 
 type Get = (key: string) => Piece | undefined;
 

@@ -26,7 +26,7 @@ export const ALL = COLOURS + OF_KIND.length;
 
 /** Index of the colour of a kind whose events have no names. */
 export const colourOfKind = (kind: number): number => COLOURS + OF_KIND.indexOf(kind);
-export const hasNames = (kind: number): boolean => kind === KIND.kernel || kind === KIND.scope;
+export const hasNames = (kind: number): boolean => kind === KIND.kernel || kind === KIND.scope || kind === KIND.mark;
 
 type Rgb = [number, number, number];
 

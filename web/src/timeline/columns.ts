@@ -22,6 +22,7 @@ export type Paint = (name: number, stack: number) => number; // index of a colou
 
 const GAP_FROM = 4; // px: events this wide are told apart by a px
 const LEAST = 0.02; // what is there is seen
+const TICK = 2; // px of a mark
 const NONE = 1e-4; // of a column: it was added up in 32 bits
 
 export class Columns {
@@ -58,6 +59,26 @@ export class Columns {
     const { piece } = segment;
     if (piece.sums) this.addSums(piece.sums, piece.column, lane, segment, from, scale, paint);
     if (piece.events) this.addEvents(piece.events, lane, segment, from, scale, paint, labelFrom);
+  }
+
+  /** A lane of marks. Each is a tick with its name to the right of it, as far as the next one; where they are summed
+   * up, a column that has some is a tick. */
+  addMarks(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
+    const { sums, events, column } = segment.piece;
+    const rows = sums ? { at: sums.at, offsets: sums.offsets, name: sums.name } : events ? { at: events.start, offsets: events.offsets, name: events.name } : null;
+    if (!rows) return;
+    const end = rows.offsets[lane + 1]!;
+    for (let i = lowerBound(rows.at, rows.offsets[lane]!, end, segment.from - column); i < end && rows.at[i]! < segment.to; i++) {
+      const x = Math.floor((rows.at[i]! - from) * scale);
+      const name = rows.name[i]!;
+      const colour = paint(name, 0);
+      for (let at = x; at < x + TICK; at++) this.some(at, 1, colour);
+      if (sums) continue;
+      const before = this.labels[this.labels.length - 1];
+      if (before) before.x1 = Math.min(before.x1, x);
+      if (before && before.x1 - before.x0 < labelFrom) this.labels.pop(); // no room: it costs nothing
+      if (x >= 0 && x < this.width) this.labels.push({ x0: x, x1: this.width, name, stack: 0, colour });
+    }
   }
 
   private some(x: number, part: number, colour: number): void {

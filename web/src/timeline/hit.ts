@@ -1,6 +1,6 @@
 // hit.ts - what lies under the pointer: an event, or where there are only sums what they say.
 import type { Segment } from "./columns";
-import { lowerBound, type Piece } from "./piece";
+import { lowerBound, type Events, type Piece } from "./piece";
 
 export interface HitEvent {
   kind: "event";
@@ -9,6 +9,7 @@ export interface HitEvent {
   name: number;
   ref: number;
   stack: number; // 0: not known here
+  domain?: number; // of a mark
 }
 
 export interface HitSum {
@@ -22,6 +23,8 @@ export interface HitSum {
 }
 
 export type Hit = HitEvent | HitSum;
+
+const domainOf = ({ domain }: Events, i: number): { domain?: number } => (domain?.[i] ? { domain: domain[i] } : {});
 
 /** The innermost event of the lane at the time; else the nearest one within `reach` ns; else the sums. */
 export function hitAt(segments: readonly Segment[], lane: number, time: number, reach: number): Hit | null {
@@ -39,7 +42,7 @@ export function hitAt(segments: readonly Segment[], lane: number, time: number, 
         const away = time < start ? start - time : time > start + duration ? time - start - duration : 0;
         if (away > reach || away > far || (away === far && best && duration > best.duration)) continue;
         far = away;
-        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]! };
+        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]!, ...domainOf(events, i) };
       }
     }
     if (sums && time >= from && time < to) {
@@ -85,7 +88,7 @@ export function neighbour(segments: readonly Segment[], lane: number, start: num
     if (i < begin || i >= end) continue;
     const at = events.start[i]!;
     if (best && (forward ? at >= best.start : at <= best.start)) continue;
-    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]! };
+    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]!, ...domainOf(events, i) };
   }
   return best;
 }

@@ -9,7 +9,10 @@ import type { Want } from "./pieces";
 import type { Scene } from "./scene";
 import type { View } from "./view";
 
-const kindOf = (lane: Lane): number => (lane.piece ? -1 : lane.rank ? 2 + lane.rank.number : Number(isLook(lane.kind)));
+const FEW_MARKS = 400; // of a lane: a block of such lanes comes one by one at any zoom
+const ALONE = 1e6; // and more: a lane with more is a block of its own, so that no other is summed up for its sake
+const ofMarks = (lane: Lane): number => (lane.events <= FEW_MARKS ? 2 : ALONE + lane.ref);
+const kindOf = (lane: Lane): number => (lane.piece ? -1 : lane.rank ? 3 + lane.rank.number : lane.kind === KIND.mark ? ofMarks(lane) : Number(isLook(lane.kind)));
 /** All of the lane that can be seen is known, and it is nothing. */
 export const NOTHING: readonly Segment[] = [];
 const shifted = (view: View, by: number): View => ({ from: view.from - by, to: view.to - by });

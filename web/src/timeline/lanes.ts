@@ -4,9 +4,10 @@ import { timelineText as text } from "../text/timeline";
 import type { Piece } from "./piece";
 import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
-export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7, sample: 8, state: 9, launch: 10, gap: 11 } as const;
+export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7, sample: 8, state: 9, launch: 10, gap: 11, mark: 12 } as const;
 export const GAP = KIND.gap;
-const OF_SERVER = KIND.run; // the greatest kind that the server numbers; those above are made here
+/** Numbered by the server; the others are made here. */
+export const ofServer = (kind: number): boolean => (kind >= KIND.kernel && kind <= KIND.run) || kind === KIND.mark;
 
 export interface Lane {
   id: string; // 64 bits, decimal: no number can hold it
@@ -84,7 +85,7 @@ export function laneOf(row: LaneRow): Lane | null {
   if (row.lane === null || !/^\d+$/.test(row.lane)) return null;
   const number = BigInt(row.lane);
   const kind = Number(number >> 56n);
-  if (kind < 1 || kind > OF_SERVER) return null;
+  if (!ofServer(kind)) return null;
   const first = row.first ?? 0;
   return {
     id: row.lane,
@@ -121,10 +122,10 @@ export interface Track {
   source: Source | null;
 }
 
-export const HEIGHT = { lane: 22, scope: 20, metric: 46, head: 24, rank: 26 } as const;
+export const HEIGHT = { lane: 22, scope: 20, mark: 18, metric: 46, head: 24, rank: 26 } as const;
 
-/** Threads: scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
-const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1, 59_001, 59_002, 59_000, 0];
+/** Threads: marks, scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
+const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1, 59_001, 59_002, 59_000, 0, -1];
 const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
 export const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync && lane.kind !== KIND.run && lane.kind !== KIND.gap;
 
@@ -157,7 +158,7 @@ function laneTrack(lane: Lane, at: number, owners: Owners, causes: readonly { ca
     category: onHost(lane) ? "threads" : lane.kind === KIND.gap ? "idle" : "streams",
     title,
     note,
-    height: lane.kind === KIND.scope ? HEIGHT.scope : HEIGHT.lane,
+    height: lane.kind === KIND.scope ? HEIGHT.scope : lane.kind === KIND.mark ? HEIGHT.mark : HEIGHT.lane,
     lane: at,
     source: null,
   };

@@ -41,6 +41,15 @@ export function rawShift(density: number): number {
   return Math.min(RAW_SHIFT_MAX, Math.max(RAW_SHIFT_MIN, Math.floor(Math.log2(RAW_ROWS / density))));
 }
 
+const MARKS_SHIFT_MAX = 50; // 13 days
+
+/** Marks have a name each and no length to add up: they come one by one as long as a screen has a few pieces of them.
+ * Of a lane with few of them one piece has all. */
+export function lodForMarks(width: number, px: number, density: number, count: number): Lod {
+  const shift = count <= RAW_ROWS ? MARKS_SHIFT_MAX : Math.min(MARKS_SHIFT_MAX, Math.max(RAW_SHIFT_MIN, Math.floor(Math.log2(RAW_ROWS / density))));
+  return width / 2 ** shift <= RAW_PIECES ? { raw: true, m: 0, shift } : lodFor(width, px, density);
+}
+
 /** What a view of that width, on that many px, is drawn from. */
 export function lodFor(width: number, px: number, density: number): Lod {
   const nsPerPx = width / px;

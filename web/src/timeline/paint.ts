@@ -4,7 +4,7 @@
 import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
 import { NOTHING } from "./lanePieces";
-import { offsetOf } from "./lanes";
+import { KIND, offsetOf } from "./lanes";
 import { rowsWithin, type Row } from "./layout";
 import { paintBookmarks } from "./bookmarks";
 import { paintFlows, paintMarks } from "./marks";
@@ -102,7 +102,11 @@ export class Painter {
         const paint = tintOf(scene, lane);
         const segments = scene.segments(lane);
         const from = scene.view.from - offsetOf(scene.lanes[lane]!);
-        for (const segment of segments) this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
+        const marks = scene.lanes[lane]!.kind === KIND.mark;
+        for (const segment of segments) {
+          if (marks) this.columns.addMarks(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
+          else this.columns.add(segment, scene.blockLane(lane), from, scale, paint, LABEL_FROM * scene.ratio);
+        }
         missing ||= segments.length === 0 && segments !== NOTHING;
       }
       const lines = this.columns.pixels(this.px, line, BARS, scene.colours.px);
@@ -148,7 +152,7 @@ export class Painter {
         const whole = this.letters.fitted(to, name, room);
         const short = whole !== name && narrow ? this.letters.fitted(to, narrow, room) : whole;
         if (!short) continue;
-        to.fillStyle = scene.colours.ink[label.colour] ?? scene.colours.text;
+        to.fillStyle = kind === KIND.mark ? scene.colours.text : (scene.colours.ink[label.colour] ?? scene.colours.text);
         to.fillText(short, x, y + row.height / 2 + 0.5);
       }
     }

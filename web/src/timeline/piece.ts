@@ -34,6 +34,7 @@ export interface Events {
   name: Uint32Array;
   ref: Float64Array; // correlation or instance; NaN: unknown
   stack: Uint32Array; // id in the session (lines.ts); 0: unknown
+  domain?: Uint32Array; // of marks; names.ts; 0: none
   longest: Float64Array; // per lane of the block: ns of the longest, for searching back
 }
 
@@ -112,6 +113,31 @@ export function eventsOf(data: SpanRows, lanes: readonly string[], name: NameOf)
       if (events.duration[i]! > events.longest[lane]!) events.longest[lane] = events.duration[i]!;
     }
   return events;
+}
+
+export interface MarkRows {
+  start: readonly (number | null)[];
+  name: readonly (number | null)[];
+  domain: readonly (number | null)[];
+  thread: readonly (number | null)[];
+  scope: readonly (number | null)[];
+}
+
+/** Marks of threads, as events without a duration. `lanes`: the ids of the threads' lanes; laneOf: the lane of a thread. */
+export function marksOf(data: MarkRows, lanes: readonly string[], laneOf: (thread: number) => string, name: NameOf): Events {
+  const lane = data.thread.map((thread) => laneOf(thread ?? 0));
+  const { offsets, rows } = offsetsOf(lane, (i) => fits(data.start[i]!), lanes);
+  const ids = (cells: readonly (number | null)[]) => Uint32Array.from(rows, (row) => (cells[row] === null || cells[row] === undefined ? 0 : name(cells[row]!)));
+  return {
+    offsets,
+    start: Float64Array.from(rows, (row) => data.start[row]!),
+    duration: new Float64Array(rows.length),
+    name: ids(data.name),
+    ref: Float64Array.from(rows, (row) => data.scope[row] || NaN),
+    stack: new Uint32Array(rows.length),
+    domain: ids(data.domain),
+    longest: new Float64Array(lanes.length),
+  };
 }
 
 export interface StackRows {

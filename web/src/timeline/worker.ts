@@ -6,9 +6,9 @@ import { allocationRows, heldOf } from "../format/held";
 import { ALLOCATED } from "../format/metrics";
 import { levelOf, RAW_LIMIT } from "./lod";
 import type { Name } from "./names";
-import { isLook, KIND, listOf } from "./lanes";
+import { isLook, KIND, laneIdOf, listOf } from "./lanes";
 import { looksOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
-import { buffersOf, eventsOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
+import { buffersOf, eventsOf, marksOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
 import type { Ask, Asked, AskLanes, AskSeries, Reply } from "./protocol";
 
 const ROWS_LIMIT = 50_000; // rows of samples, launches, or waits with stacks of a piece
@@ -93,6 +93,11 @@ async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
   const { session, lod, from, to } = ask;
   const lanes = listOf(ask.lanes);
   const piece: Piece = { from, to, column: 0, sums: null, events: null, points: null, halved: false };
+  if (lod.raw && ask.lanes.every((lane) => kindOf(lane) === KIND.mark)) {
+    const answer = await client.get("marks", { session, threads: ask.lanes.map(refOf).join(), from, to, limit: RAW_LIMIT }, signal);
+    if (answer.rows >= RAW_LIMIT && to - from > 1024) return { ...piece, halved: true };
+    return { ...piece, events: marksOf(answer.data, ask.lanes, (thread) => laneIdOf(KIND.mark, 0, thread), numberOf(answer)) };
+  }
   if (lod.raw) {
     const answer = await client.get("events", { session, lanes, from, to, limit: RAW_LIMIT }, signal);
     if (answer.rows >= RAW_LIMIT && to - from > 1024) return { ...piece, halved: true };
