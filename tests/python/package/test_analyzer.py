@@ -85,8 +85,8 @@ def test_marks_have_their_domain_scope_and_payload(tmp_path):
     session = GpuFlightSession(tmp_path / "logs")
     marks = session.marks
     assert marks.name.tolist() == ["epoch 1 begins", "<b>loss", "epoch 1 begins"]
-    assert marks.tag.fillna("").tolist() == ["nvtx", "nvtx", ""] and marks.thread_id.tolist() == [7, 7, 7]
-    assert marks.user_scope.fillna("").tolist() == ["", scope["name"], ""] and marks.scope_id[1] == scope["instance"]
+    assert marks.tag.astype(object).fillna("").tolist() == ["nvtx", "nvtx", ""] and marks.thread_id.tolist() == [7, 7, 7]
+    assert marks.user_scope.astype(object).fillna("").tolist() == ["", scope["name"], ""] and marks.scope_id[1] == scope["instance"]
     assert numpy.isnan(marks.value[0]) and marks.value[1:].tolist() == [0.0625, -3]
     assert (marks.ts_ns - marks.ts_ns[0]).tolist() == [0, 1000, 3000]
     events = session.scope_events
