@@ -10,7 +10,7 @@
 #include "backend/common/buffers.h"
 #include "tests/test.h"
 
-enum { SIZE = 64 << 10, COUNT = 8, THREADS = 4, ROUNDS = 20000 };
+enum { SIZE = 64 << 10, COUNT = 8, THREADS = 4, ROUNDS = FEWER(20000, 3000) };
 
 TEST(the_pool_is_bounded)
 {

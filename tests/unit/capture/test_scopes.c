@@ -11,10 +11,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { THREADS = 8 };
 
-static int per_thread = 100000;
+static int per_thread = FEWER(100000, 3 * RING_SLOTS / 2); /* more than a ring has room for */
 
 static int setup(void **state)
 {
@@ -306,11 +307,15 @@ struct launcher {
 
 static void *until_stopped(void *arg)
 {
+    enum { BURST = 256 }; /* then a pause: its rows alone would keep a processor busy */
     struct launcher *l = arg;
     while (!atomic_load(&l->stop)) {
-        uint64_t h = gpufl_scope_begin("busy", NULL);
-        l->began += h != 0;
-        gpufl_scope_end(h);
+        for (int i = 0; i < BURST; i++) {
+            uint64_t h = gpufl_scope_begin("busy", NULL);
+            l->began += h != 0;
+            gpufl_scope_end(h);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return NULL;
 }

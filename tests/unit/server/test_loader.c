@@ -136,7 +136,7 @@ TEST(test_killed)
     struct progress at[SESSIONS] = {{0, 0}};
     const char *fixed = getenv("GPUFL_TEST_SEED");
     seed = fixed ? strtoull(fixed, NULL, 0) : 0x9e3779b97f4a7c15;
-    for (int round = 0; round < 12; round++)
+    for (int round = 0; round < FEWER(12, 6); round++)
         run_and_kill(at, round % 3 == 0, (int64_t)draw(round % 3 ? 500000000 : 150000000));
     fixture_up(&fix, tmpdir);
     fixture_drain(&fix);
@@ -363,7 +363,7 @@ static void complete_and_kill(const char *session, int64_t ns)
 /* An acknowledged end is written, whenever the server is killed after that. */
 TEST(test_ends_over_kills)
 {
-    enum { ROUNDS = 24, WITHIN_NS = 80000000 }; /* longer than the loader's period */
+    enum { ROUNDS = FEWER(24, 8), WITHIN_NS = 80000000 }; /* longer than the loader's period */
     for (int i = 0; i < ROUNDS; i++) {
         char session[32];
         snprintf(session, sizeof session, "ends-%d", i);
