@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { simulate, withoutKernels } from "./sessions.mjs";
 
@@ -35,7 +35,7 @@ const drawn = (page) => page.waitForFunction(() => window.gpuflTimeline?.shown.r
 async function shots(page, name) {
   for (const width of [1280, 1600]) {
     await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
-    for (const theme of ["dark", "light"]) {
+    for (const theme of themes(width === 1280)) {
       await t.theme(page, theme);
       if (width === 1280 || theme === "dark") await t.accessible(page, `${name} ${theme} ${width}`, { colours: theme === "light" });
       await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`) });

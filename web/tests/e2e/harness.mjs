@@ -9,8 +9,10 @@ import { chromium } from "playwright-core";
 const SHELL = "/usr/bin/chromium-headless-shell"; // which moves a mouse of its own
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Pictures are made where somebody wants to look at them. */
+const PICTURES = Boolean(process.env.GPUFL_WEB_PICTURES);
 const DESK = { width: 1280, height: 800 };
-const WALL = { width: 3840, height: 2160 };
+const WALL = { width: 3840, height: PICTURES ? 2160 : 800 }; // how wide it is, is what is checked
 const PHONE = { width: 390, height: 844 };
 const DESKS = [DESK, { width: 1600, height: 900 }, WALL];
 
@@ -48,10 +50,13 @@ export async function startBrowser(out, { whole = false } = {}) {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
+/** The themes that a test goes through: both where it checks them, and for pictures; else the first. */
+export const themes = (checked) => (checked || PICTURES ? ["dark", "light"] : ["dark"]);
+
 /** A picture for people to look at. No test reads any, and to encode one takes longer than to draw it, so they are made
  * where GPUFL_WEB_PICTURES asks for them; else the page has drawn itself as it is now. */
 export async function shoot(page, options) {
-  if (process.env.GPUFL_WEB_PICTURES) await page.screenshot(options);
+  if (PICTURES) await page.screenshot(options);
   else await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
@@ -196,7 +201,7 @@ export function makeHarness(out) {
   async function shots(page, name, { judged = false } = {}) {
     for (const size of DESKS) {
       await page.setViewportSize(size);
-      for (const wanted of ["dark", "light"]) {
+      for (const wanted of themes(size === DESK)) {
         await theme(page, wanted);
         if (size === DESK) await accessible(page, `${name} ${wanted}`, { colours: wanted === "light", every: judged });
         await shoot(page, { path: path.join(out, `${name}-${size.width}-${wanted}.png`), scale: "css", fullPage: size === DESK });

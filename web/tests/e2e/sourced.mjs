@@ -3,7 +3,7 @@
 // page says is held against the server's own answers about a recorded session of a training program. Bookmarks.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { bookmarks } from "./steps_bookmarks.mjs";
 
@@ -36,7 +36,7 @@ async function open(words) {
 async function shots(name) {
   for (const width of [1280, 1600]) {
     await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
-    for (const theme of ["dark", "light"]) {
+    for (const theme of themes(width === 1280)) {
       await t.theme(page, theme);
       if (width === 1280 || theme === "dark") await t.accessible(page, `${name} ${theme} ${width}`, { colours: theme === "light" });
       await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`) });

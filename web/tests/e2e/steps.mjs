@@ -3,7 +3,7 @@
 //   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
+import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
 
@@ -27,7 +27,7 @@ const isAnalyzed = (id) => until(page, async (of) => (await (await fetch(`/api/v
 async function shots(name) {
   for (const width of [1280, 1600]) {
     await page.setViewportSize({ width, height: width === 1280 ? 800 : 900 });
-    for (const theme of ["dark", "light"]) {
+    for (const theme of themes(width === 1280)) {
       await t.theme(page, theme);
       if (width === 1280) await t.accessible(page, `${name} ${theme}`, { colours: theme === "light" });
       await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`), fullPage: width === 1280 });

@@ -2,7 +2,7 @@
 // deleted, one kernel day by day and by host, a year in few requests, and names that are told apart.
 //   node tests/e2e/sums.mjs BIN DATA OUT
 import path from "node:path";
-import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { makeHarness, MARKUP, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { simulate } from "./sessions.mjs";
 
@@ -21,10 +21,10 @@ const SIZES = [[1280, 800], [1600, 900], [3840, 2160]];
 async function shots(page, name, sizes = SIZES) {
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height });
-    for (const theme of ["dark", "light"]) {
+    for (const theme of themes(width === 1280)) {
       await t.theme(page, theme);
       if (width === 1280) await t.accessible(page, `${name} ${theme}`, { colours: theme === "light" });
-      await page.screenshot({ path: path.join(out, `${name}-${width}-${theme}.png`), timeout: PATIENCE_MS });
+      await shoot(page, { path: path.join(out, `${name}-${width}-${theme}.png`), timeout: PATIENCE_MS });
       const cut = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       check(cut <= 0, `${name}: at ${width} px ${cut} px are cut off`);
     }
