@@ -68,7 +68,7 @@ void world_close(struct world *w);
 const char *path_gpufl(void);
 
 /* gpufl that reads sessions: that of GPUFL_READER, else path_gpufl(). It reads on one thread, and
- * under ThreadSanitizer in 20 times the time: scripts/test names the release build's there. */
+ * with a sanitizer in 5 to 20 times the time: scripts/test names the release build's there. */
 const char *path_reader(void);
 const char *path_program(void);
 

@@ -59,9 +59,20 @@ static const char *own_library(const struct run *r)
 /* The variable that names the file with the calls of a function that is to fail; "": none. */
 static char called_variable[64];
 
+/* gpufl that runs the program. It has one thread, in which ThreadSanitizer has nothing to find: the
+ * program alone is of its build there, with the library of its build. */
+static const char *launcher(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return path_reader();
+#else
+    return path_gpufl();
+#endif
+}
+
 void run_start(struct run *r, const struct run_setup *s)
 {
-    static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32], device[32];
+    static char libraries[PATH_MAX + 32], cupti[PATH_MAX + 32], device[32], ours[PATH_MAX + 32];
     const char *argv[ARGS_MOST + 1], *env[ARGS_MOST + 1];
     memset(r, 0, sizeof *r);
     world_open(&r->w);
@@ -74,6 +85,9 @@ void run_start(struct run *r, const struct run_setup *s)
     int n = put_list(
         env, 0,
         LIST(libraries, cupti, device, "GPUFL_BACKEND=Auto", "ASAN_OPTIONS=detect_leaks=1"));
+    snprintf(ours, sizeof ours, "GPUFL_LIBRARY=%s", built_file("lib/libgpufl.so"));
+    if (!s->alone)
+        n = put_list(env, n, LIST(ours));
     if (*called_variable)
         n = put_list(env, n, LIST(called_variable));
     if (s->own_library)
@@ -81,7 +95,9 @@ void run_start(struct run *r, const struct run_setup *s)
     put_list(env, n, s->env);
     n = 0;
     if (!s->alone) {
-        n = put_list(argv, n, LIST(path_gpufl(), "trace", "-o", r->logs));
+        n = put_list(argv, n, LIST(launcher(), "trace", "-o", r->logs));
+        if (!s->told)
+            n = put_list(argv, n, LIST("--no-report"));
         n = put_list(argv, n, s->options);
         n = put_list(argv, n, LIST("--"));
     }

@@ -91,7 +91,8 @@ static void check_fault(const char *script)
     long nth;
     assert_int_equal(sscanf(script, "FAKE_CUPTI=fail=%47[^:]:%ld", function, &nth), 2);
     const struct fault *f = fault_of(function, nth);
-    run_all(&r, &(struct run_setup){.env = LIST(script), .program = LIST("300", "exit=5")});
+    run_all(&r, &(struct run_setup){
+                    .told = true, .env = LIST(script), .program = LIST("300", "exit=5")});
     check_program(&r, EXIT_CODE);
     assert_non_null(r.report);
     assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
@@ -119,7 +120,8 @@ TEST(every_kind_fails)
         struct run r;
         char script[128];
         snprintf(script, sizeof script, "FAKE_CUPTI=fail=cuptiActivityEnable:%d:%d", nth, ERROR);
-        run_all(&r, &(struct run_setup){.env = LIST(script), .program = LIST("300", "exit=5")});
+        run_all(&r, &(struct run_setup){
+                        .told = true, .env = LIST(script), .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
         assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
         if (unknown_at(r.report, "kernels.count")) {
@@ -169,7 +171,8 @@ TEST(refused)
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *f = &refusals[i];
         struct run r;
-        run_all(&r, &(struct run_setup){.env = LIST(f->env[0], f->env[1]),
+        run_all(&r, &(struct run_setup){.told = true,
+                                        .env = LIST(f->env[0], f->env[1]),
                                         .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
         const char *text = message_of(&r, "trace_unavailable");
@@ -277,7 +280,8 @@ TEST(the_library_ends_itself)
         snprintf(script, sizeof script, "FAKE_CUPTI=%s", cases[i].script);
         snprintf(collect, sizeof collect, "pc_kernel_collect=%s", cases[i].collect);
         print_message("%s %s %s\n", script, cases[i].engine, collect);
-        run_all(&r, &(struct run_setup){.env = LIST(script),
+        run_all(&r, &(struct run_setup){.told = true,
+                                        .env = LIST(script),
                                         .options = LIST("-e", cases[i].engine, "--option", collect),
                                         .program = LIST("300", "ms=2000", "exit=5")});
         check_ended(&r, cases[i].why);
@@ -298,6 +302,7 @@ TEST(it_ends_later)
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){
+                        .told = true,
                         .env = LIST(scripts[i]),
                         .options = LIST("-e", "PcSampling", "--option", "flush_interval_ms=50"),
                         .program = LIST("300", "steps=120", "exit=5")});
@@ -316,7 +321,8 @@ TEST(it_ends_later)
 TEST(it_ends_beside_threads_that_wait)
 {
     struct run r;
-    run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=4000"),
+    run_all(&r, &(struct run_setup){.told = true,
+                                    .env = LIST("FAKE_CUPTI=fatal=4000"),
                                     .options = LIST("-e", "RangeProfiler", "--option",
                                                     "range_mode=kernels", "--option",
                                                     "range_kernel_launches=100000"),
@@ -331,7 +337,8 @@ TEST(it_ends_where_it_goes_and_comes)
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
         struct run r;
-        run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=ends=100"),
+        run_all(&r, &(struct run_setup){.told = true,
+                                        .env = LIST("FAKE_CUPTI=ends=100"),
                                         .options = LIST("-e", engines[i], "--for", "600ms",
                                                         "--option", "window_let_go=true"),
                                         .program = LIST("300", "ms=1200", "exit=5")});
@@ -404,7 +411,8 @@ TEST(driver_comes_up_later)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        run_all(&r, &(struct run_setup){.env = LIST(cases[i].script),
+        run_all(&r, &(struct run_setup){.told = true,
+                                        .env = LIST(cases[i].script),
                                         .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
         if (cases[i].kernels) {

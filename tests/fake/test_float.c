@@ -22,11 +22,8 @@ static void check_samples(const struct run *r)
 
 static void run_float(struct run *r, const char *const *env, const char *const *program, bool alone)
 {
-    run_all(r, &(struct run_setup){.env = env,
-                                   .options = alone ? NULL : LIST("--no-report"),
-                                   .program = program,
-                                   .binary = "fake/fake_float",
-                                   .alone = alone});
+    run_all(r, &(struct run_setup){
+                   .env = env, .program = program, .binary = "fake/fake_float", .alone = alone});
     check_program(r, 0);
     check_samples(r);
 }

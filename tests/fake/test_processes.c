@@ -199,7 +199,7 @@ TEST(many_sessions_share_one_pool)
 {
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("GPUFL_LOG_PATH=logs", "GPUFL_LOG_COMPRESS=false"),
-                                    .program = LIST("20", "busy", "sessions=30"),
+                                    .program = LIST("20", "busy", "rate=4", "sessions=30"),
                                     .linked = true,
                                     .alone = true});
     check_program(&r, 0);
@@ -307,7 +307,8 @@ TEST(duration)
 {
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("--duration", LONGER_THAN_WORK),
-                                      .program = LIST("500", "threads=2", "wait", "exit=3")});
+                                      .program = LIST("500", "threads=2", "wait", "exit=3"),
+                                      .told = true});
     child_expect(&r.c, CHILD_ERR, "What to change first"); /* the program is still there */
     child_send(&r.c, "go\n", 3);
     run_end(&r);
@@ -339,9 +340,9 @@ static bool is_given_up(const struct run *r)
 TEST(launching_at_exit)
 {
     int ended = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < FEWER(5, 3); i++) {
         struct run r;
-        run_all(&r, &(struct run_setup){.program = LIST("200", "storm=4", "exit=6")});
+        run_all(&r, &(struct run_setup){.program = LIST("200", "storm=4", "rate=4", "exit=6")});
         if (is_given_up(&r)) {
             run_free(&r);
             continue;

@@ -92,7 +92,7 @@ TEST(one_of_them_samples)
     struct run r;
     size_t i;
     json_t *line;
-    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    start(&r, LIST("--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 50 * RANKS);
     end(&r);
     check_one_at_a_time(&r, RANKS);
@@ -132,7 +132,7 @@ TEST(one_of_them_samples)
 TEST(killed)
 {
     struct run r;
-    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    start(&r, LIST("--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 10 * RANKS);
     run_expect(&r, "shared_samples.0.spans.0.interval_ns", 20000000);
     json_t *before = run_report(&r);
@@ -152,7 +152,7 @@ TEST(killed)
 TEST(stands_still)
 {
     struct run r;
-    start(&r, LIST("--no-report", "--system-interval", "20ms"));
+    start(&r, LIST("--system-interval", "20ms"));
     run_expect(&r, "host.process_samples", 10 * RANKS);
     run_expect(&r, "shared_samples.0.spans.0.interval_ns", 20000000);
     json_t *before = run_report(&r);
@@ -170,8 +170,7 @@ TEST(stands_still)
 TEST(not_shared)
 {
     struct run r;
-    start(&r, LIST("--no-report", "--system-interval", "20ms", "--option",
-                   "share_system_samples=none"));
+    start(&r, LIST("--system-interval", "20ms", "--option", "share_system_samples=none"));
     run_expect(&r, "host.process_samples", 20 * RANKS);
     end(&r);
     assert_int_equal(json_array_size(at(r.report, "shared_samples")), 0);
@@ -207,8 +206,7 @@ TEST(another_run)
     char option[PATH_MAX + 32], gone[PATH_MAX + 8];
     world_open(&w);
     snprintf(option, sizeof option, "share_system_samples=%s/samplers", w.dir);
-    const char *const options[] = {"--no-report", "--system-interval", "20ms", "--option", option,
-                                   NULL};
+    const char *const options[] = {"--system-interval", "20ms", "--option", option, NULL};
     start(&a, options);
     run_expect(&a, "devices.0.metrics.samples", 3);
     start(&b, options);

@@ -12,10 +12,7 @@ enum { IN_A_ROUND = 8 }; /* threads, beside the process's first */
 
 static void run_threads(struct run *r, const char *const *env, const char *const *program, int code)
 {
-    run_all(r, &(struct run_setup){.env = env,
-                                   .options = LIST("--no-report"),
-                                   .program = program,
-                                   .binary = "fake/idle_threads"});
+    run_all(r, &(struct run_setup){.env = env, .program = program, .binary = "fake/idle_threads"});
     check_program(r, code);
     assert_non_null(r->report);
 }

@@ -179,9 +179,7 @@ static void run_roles(const char *const *program, int roles)
     struct rows rows;
     size_t i;
     json_t *role;
-    run_all(&r, &(struct run_setup){.options = LIST("--no-report"),
-                                    .program = program,
-                                    .binary = "fake/idle_threads"});
+    run_all(&r, &(struct run_setup){.program = program, .binary = "fake/idle_threads"});
     check_program(&r, 0);
     rows_open(&rows, r.logs);
     check_rows(&r, &rows);
@@ -219,7 +217,6 @@ TEST(kernel_says_nothing)
         struct rows rows;
         run_all(&r,
                 &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"), /* needs /proc */
-                                    .options = LIST("--no-report"),
                                     .program = cases[i].program,
                                     .binary = "fake/idle_threads"});
         check_program(&r, 0);
@@ -250,9 +247,8 @@ TEST(first_thread_is_looked_at)
 {
     struct run r;
     struct rows rows;
-    run_all(&r, &(struct run_setup){.options = LIST("--no-report"),
-                                    .program = LIST("pipe", "ms=500"),
-                                    .binary = "fake/idle_threads"});
+    run_all(&r,
+            &(struct run_setup){.program = LIST("pipe", "ms=500"), .binary = "fake/idle_threads"});
     check_program(&r, 0);
     rows_open(&rows, r.logs);
     json_t *first =

@@ -31,12 +31,15 @@ TEST(ledger_closes)
 TEST(nothing_claims_hardware)
 {
     struct run r;
+    struct child c;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10"));
     check_counts(&r, "complete", 10, 0);
     assert_string_equal(text_at(r.report, "session.engine"), "Trace");
     check_contains(&r, message_of(&r, "backend.unverified"), "not verified on hardware");
-    check_contains(&r, r.c.text[CHILD_ERR].data,
+    assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs)), 0);
+    check_contains(&r, c.text[CHILD_OUT].data,
                    "  caution   the backend Amd is not verified on hardware");
+    child_free(&c);
     run_free(&r);
 }
 
