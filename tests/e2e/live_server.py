@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import postgres
+from pause import pause_after
 
 DEADLINE_S = 120  # for what must come to pass; never waited for in full where it does
 PASSWORD = "correct horse battery staple 27"
@@ -105,12 +106,14 @@ class Server:
         """Asks again until it is so, as pages do."""
         end = time.monotonic() + DEADLINE_S
         while True:
+            asked = time.monotonic()
             got = what()
             if got:
                 return got
+            pause = pause_after(asked)
             if time.monotonic() > end or self.process.poll() is not None:
                 raise AssertionError(f"{said} does not come to pass; {self.said()[-2000:]}")
-            time.sleep(0.02)
+            time.sleep(pause)
 
 
 def entry(answer):

@@ -5,6 +5,8 @@ import faulthandler
 import os
 import time
 
+from pause import pause_after
+
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
 # s; ctest waits 600 or more for a file of tests. A run of an hour beside other work is given more by hand.
 PATIENCE = float(os.environ.get("GPUFL_PATIENCE") or (60 if SLOW == 1 else 240))
@@ -22,11 +24,13 @@ def until(what, said, patience=PATIENCE):
     """Asks again until it is so, as pages do: what it then was. said: of what never came, or how to tell it then."""
     deadline = time.monotonic() + patience
     while True:
+        asked = time.monotonic()
         got = what()
         if got:
             return got
+        pause = pause_after(asked)
         assert time.monotonic() < deadline, said() if callable(said) else said
-        time.sleep(0.03)
+        time.sleep(pause)
 
 
 def started(process):

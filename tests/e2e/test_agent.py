@@ -445,6 +445,7 @@ class Controlled(Case):
             self.assertEqual(other.returncode, 4)
             self.assertRegex(other.stderr, r"^gpufl-agent: another gpufl-agent works with [^\n]*\n$")
             self.assertEqual(agent.ask("status")[0], 0)
+            self.assertEqual(sorted(json.loads(agent.ask("status", "--json")[1])), sorted(agent.status()))
 
     def test_metrics_pass_the_lint(self):
         log = Log(self.logs, "m")

@@ -33,6 +33,7 @@ AGENT, SERVER, SOURCE = (pathlib.Path(p).absolute() for p in sys.argv[1:4])
 SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
 SESSIONS, ROTATE, KILLS = 20, 6000, 4
+SESSIONS_ASKED = 32  # by one statement, at most
 NETWORK = Loopback()  # before there are threads
 PACE = max(1, SECONDS / 60)  # how much slower the writers of a long run are: it has the lines of a minute
 MOST = 120 * SECONDS / PACE  # lines of a session
@@ -87,14 +88,21 @@ class Clock:
         self.shift[:8] = ns.to_bytes(8, sys.byteorder, signed=True)
 
 
-def correlations(server, headers, session):
-    """What the store has of a session, one number a line."""
-    question = {"sql": "SELECT correlation FROM kernels", "rows": 100_000, "sessions": session, "milliseconds": 30_000}
-    answer = server.ask("POST", "/api/v1/sql", question, headers)
-    assert answer.status == 200, answer
-    said = answer.json()
-    assert not said["truncated"]
-    return [int(row[0]) for row in said["rows"]]
+def correlations(server, headers, sessions):
+    """What the store has of sessions: of each one number a line. A statement is a process of the server's, and asks as
+    many sessions as the rows of an answer have room for."""
+    found, most = {session: [] for session in sessions}, 100_000
+    at_once = min(SESSIONS_ASKED, int(most // (MOST + 12)))  # a session ends up to 12 lines later
+    for first in range(0, len(sessions), at_once):
+        question = {"sql": "SELECT session, correlation FROM kernels", "rows": most,
+                    "sessions": ",".join(sessions[first:first + at_once]), "milliseconds": 30_000}
+        answer = server.ask("POST", "/api/v1/sql", question, headers)
+        assert answer.status == 200, answer
+        said = answer.json()
+        assert not said["truncated"]
+        for session, correlation in said["rows"]:
+            found[session].append(int(correlation))
+    return found
 
 
 class Faults(unittest.TestCase):
@@ -201,12 +209,22 @@ class Faults(unittest.TestCase):
         refused = collections.Counter((s, c, text) for s, c, _, text in dead)
         self.maxDiff = None
         self.assertEqual(max(refused.values(), default=1), 1, "a dead letter stands twice")
+        names = [writer.log.name for writer in writers]
+        sent = {writer.log.name: sum(b'"correlation"' in line and b"poison" not in line for line in writer.log.lines["device"])
+                for writer in writers}
+
+        def all_there():
+            found = correlations(self.server, headers, names)
+            return all(len(found[name]) >= sent[name] for name in names) and found
+
+        def missing():
+            found = correlations(self.server, headers, names)
+            return {name: (len(found[name]), sent[name]) for name in names if len(found[name]) < sent[name]}
+
+        stored = until(all_there, missing)
         for writer in writers:
             log, name = writer.log, writer.log.name
-            until(lambda log=log, name=name: len(correlations(self.server, headers, name)) >= sum(
-                1 for line in log.lines["device"] if b'"correlation"' in line and b"poison" not in line),
-                lambda name=name: f"{name}: {len(correlations(self.server, headers, name))}")
-            there = collections.Counter(correlations(self.server, headers, name))
+            there = collections.Counter(stored[name])
             aside = [text for s, c, text in refused if (s, c) == (name, "device")]
             want, kept = collections.Counter(), collections.Counter()
             for line in log.lines["device"]:
