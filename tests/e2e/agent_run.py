@@ -149,6 +149,10 @@ class Agent:
     def said(self):
         return "".join(self.said_lines)
 
+    def until_said(self, text):
+        """What it does shows in its status before a thread of ours has read what it says of that."""
+        until(lambda: text in self.said(), self.said)
+
     def ready(self):
         """Waits until its control socket answers."""
         until(lambda: self.process.poll() is not None or self.told(), self.said)

@@ -585,7 +585,7 @@ class BadInput(Case):
             until(lambda: "good" in self.server.complete, agent.said)
             for name, what in left_out.items():
                 until(lambda said=f"{self.logs / name} is left out: it is {what}\n": said in agent.said(), agent.said)
-            until(lambda: "damaged: it is no compressed file" in agent.said(), agent.said)
+            agent.until_said("damaged: it is no compressed file")
             agent.ask("flush", code=None)
         for name in left_out:
             self.assertEqual(agent.said().count(f"{self.logs / name} is left out"), 1)
@@ -615,7 +615,7 @@ class BadInput(Case):
             self.until_arrived(log, agent)
             agent.ask("flush")  # it is at rest, and knows how long the log was
             os.truncate(log.folder / "device.log", 100)
-            until(lambda: "got shorter" in agent.said(), agent.said)
+            agent.until_said("got shorter")
             other.kernel(1)
             self.until_arrived(other, agent)
         self.assertEqual(self.arrived(log), b"".join(line + b"\n" for line in log.lines["device"]))

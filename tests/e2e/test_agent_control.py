@@ -250,9 +250,9 @@ class Captures(Case):
         house = self.house
         program = house.start(**DORMANT)
         house.server.kill()
-        until(lambda: "from the server for now" in house.agent.said(), house.agent.said)
+        house.agent.until_said("from the server for now")
         house.server.start()
-        until(lambda: "the server answers again" in house.agent.said(), house.agent.said)
+        house.agent.until_said("the server answers again")
         self.check_capture(program)
 
     def test_a_scope(self):

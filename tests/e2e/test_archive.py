@@ -225,7 +225,7 @@ class Archives(Case):
         folder = self.session("same", lines=50, host="elsewhere")
         with self.agent("--remove-after", "1ms") as agent:
             until(lambda: agent.status()["archive"]["archive_refused"] == 1, agent.said)
-            self.assertIn("another host", agent.said())
+            agent.until_said("another host")
         self.assertTrue(folder.exists())
         self.assertEqual(self.store.objects(), there)
 
@@ -275,7 +275,7 @@ class Removes(Case):
                 self.server.channels["lost", "device"][-300:] = b""
             proxy.always = None
             until(lambda: agent.status()["archive"]["removal_refused"] == 1, agent.said)
-            self.assertIn("of channel device", agent.said())
+            agent.until_said("of channel device")
             self.assertTrue(folder.exists())
 
     def test_nothing_that_the_archive_has_lost(self):
@@ -286,7 +286,7 @@ class Removes(Case):
         manifest.write_bytes(manifest.read_bytes().replace(b'"bytes":', b'"bytes":1', 1))
         with self.agent("--remove-after", "1ms") as agent:
             self.until_gone(agent, folder)
-            self.assertIn("once more", agent.said())
+            agent.until_said("once more")
         self.assertIn("again", self.manifests())
 
     def test_by_size_the_oldest_first(self):

@@ -157,7 +157,7 @@ class FullDisk(Case):
             agent.until_done(1)
             resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             self.proxy.always = None
-            until(lambda: "sessions are removed later" in agent.said(), agent.said)
+            agent.until_said("sessions are removed later")
             self.assertEqual(agent.status()["archive"]["archived"], 1)
             self.assertEqual(lines_of(log.folder), log.lines)
             resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

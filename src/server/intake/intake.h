@@ -27,7 +27,7 @@ struct intake_config {
     unsigned
         open_most; /* sessions open in the store at the same time; 0: as many as it has room for */
     int64_t commit_ns, gather_ns, quiet_ns, silence_ns, idle_ns, retry_ns; /* 0: default */
-    uint64_t commit_rows;                                       /* 0: default */
+    uint64_t commit_rows;                                                  /* 0: default */
     struct fleet *fleet; /* takes what hosts and GPUs do; NULL: nobody asks */
     void *arg;
     void (*news)(void *arg, const struct loader_news *n); /* NULL: nobody asks */
