@@ -292,7 +292,7 @@ struct trace_ops {
     bool records_stay; /* beside PC samples kernels are always recorded, in windows, too */
     /* Not NULL: RangeProfiler counts single kernels and no scopes, each kernel in one pass as it
      * runs, and stands in for SassMetrics, and for PcSampling and Deep where PCs are not sampled.
-     * What is counted so, in words. */
+     * The text says in words what is counted. */
     const char *kernel_counters;
     bool syncs_told; /* synchronizations come as waits (wait.sync), not as records */
     /* [owner] Attaches. Never initializes the vendor's driver nor creates a
