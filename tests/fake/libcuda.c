@@ -1,10 +1,9 @@
 /* libcuda.c - a driver without a GPU, at the real soname libcuda.so.1.
  *
- * It has what the capture library and test programs need: one device, streams that run their work
- * one after the other in real time, and waits that last until it is done. cuInit is in
+ * The driver has what the capture library and test programs need: one device, streams that run
+ * their work one after the other in real time, and waits that last until it is done. cuInit is in
  * initialize.c, memory in memory.c, kernels of modules in modules.c, graphs in graphs.c. Every call
- * is reported to the fake profiling library. Threads: any, by one lock a
- * file. */
+ * is reported to the fake profiling library. Threads: any, by one lock a file. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"

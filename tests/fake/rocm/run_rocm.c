@@ -38,3 +38,19 @@ void check_counts(const struct run *r, const char *verdict, int64_t kernels, int
     assert_int_equal(int_at(r->report, "ledger.joins_lost"), 0);
     assert_string_equal(capability_of(r, "kernels", "status"), "collected");
 }
+
+json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size)
+{
+    struct child c;
+    json_error_t e;
+    assert_int_equal(
+        gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel, "--json")), 0);
+    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
+    assert_non_null(report);
+    child_free(&c);
+    assert_int_equal(gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel)),
+                     0);
+    snprintf(text, size, "%s", c.text[CHILD_OUT].data);
+    child_free(&c);
+    return report;
+}

@@ -19,4 +19,7 @@ void run_rocm(struct run *r, int rocm, const char *script, const char *const *op
  * kernels, and copies and fills, are written. */
 void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies);
 
+/* The run's report with one kernel's code: as JSON, which the caller frees, and as text. */
+json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size);
+
 #endif

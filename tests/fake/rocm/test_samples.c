@@ -100,22 +100,6 @@ static void check_samples(const struct run *r, int64_t launches)
     assert_int_equal(count_messages(r, "pc_sampling.beta"), 1);
 }
 
-static json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size)
-{
-    struct child c;
-    json_error_t e;
-    assert_int_equal(
-        gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel, "--json")), 0);
-    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
-    assert_non_null(report);
-    child_free(&c);
-    assert_int_equal(gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel)),
-                     0);
-    snprintf(text, size, "%s", c.text[CHILD_OUT].data);
-    child_free(&c);
-    return report;
-}
-
 /* One instruction has the samples of s_waitcnt, and its line most of the kernel's. */
 static void check_instructions(struct run *r, const char *reason, int64_t launches)
 {

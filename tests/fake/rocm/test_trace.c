@@ -220,29 +220,11 @@ TEST(roctx_ranges_are_scopes_and_marks_are_marks)
     }
 }
 
-/* The report of one kernel, as JSON's part "code" and as text. */
-static json_t *read_kernel(struct run *r, const char *kernel, char *text, size_t size)
-{
-    struct child c;
-    json_error_t e;
-    assert_int_equal(
-        gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel, "--json")), 0);
-    json_t *report = json_loads(c.text[CHILD_OUT].data, 0, &e);
-    assert_non_null(report);
-    json_t *code = json_incref(json_object_get(report, "code"));
-    json_decref(report);
-    child_free(&c);
-    assert_int_equal(gpufl_run(&r->w, &c, NULL, NULL, LIST("report", r->logs, "--kernel", kernel)),
-                     0);
-    snprintf(text, size, "%s", c.text[CHILD_OUT].data);
-    child_free(&c);
-    return code;
-}
-
 static void check_code(struct run *r)
 {
     static char text[1 << 18];
-    json_t *one, *code = read_kernel(r, "fake_relu", text, sizeof text);
+    json_t *one, *report = read_kernel(r, "fake_relu", text, sizeof text);
+    json_t *code = at(report, "code");
     size_t i, texts = 0;
     assert_int_equal(json_array_size(code), 1);
     json_array_foreach(at(code, "0.instructions"), i, one) texts +=
@@ -255,7 +237,7 @@ static void check_code(struct run *r)
     check_contains(r, text, "calls leaky");
     assert_null(strstr(text, "PTX")); /* NVIDIA's */
     assert_null(strstr(text, "SASS"));
-    json_decref(code);
+    json_decref(report);
 }
 
 /* A file that has the object after a page of other bytes, as in a bundle. */
