@@ -4,8 +4,7 @@
     bench/monitor/beside.py BUILD [--seconds N] [--interval MS] [--json FILE]
 
 BUILD has bin/gpufl-monitor. The program runs without any capture, in one process; the monitor is stopped (SIGSTOP) and goes
-on (SIGCONT) in blocks of on off off on, each part 2.2 s long, so that at the default interval of 1 s two or three rounds of
-samples fall into it. It says the ratio of wall-clock times, with half the 95 % interval of the mean, and of processor time
+on (SIGCONT) in blocks of on off off on, each part 2.2 intervals long, so that two or three rounds of samples fall into it. It says the ratio of wall-clock times, with half the 95 % interval of the mean, and of processor time
 of the launching thread. Needs a GPU and torch.
 """
 import argparse
@@ -20,7 +19,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "overhead"))
-PART_S = 2.2
+PART = 2.2  # intervals of the monitor
 
 
 class Monitor:
@@ -73,7 +72,7 @@ def main():
             timed(work, 20)
             each = (time.perf_counter() - begin) / 20
             spent, began = monitor.cpu_s(), time.perf_counter()
-            result = in_blocks(work, monitor.switch, max(1, round(PART_S / each)), args.seconds, 0.3, least=12)
+            result = in_blocks(work, monitor.switch, max(1, round(PART * args.interval / 1e3 / each)), args.seconds, 0.3, least=12)
             told[name] = {"ms": each * 1e3, "ratio_wall": result["ratio_wall"], "ratio_thread": result["ratio_thread"],
                           "monitor_cpu_percent": 100 * (monitor.cpu_s() - spent) / result["on_s"], "took_s": time.perf_counter() - began}
             for clock in ("wall", "thread"):

@@ -192,7 +192,8 @@ class Bench:
         the launching threads, and the thread that samples, of a core."""
         log = self.work / "idle"
         r = self.run(["python3", HERE / "pytorch_step.py", "switched", "--library", self.bin.parent / "lib" / "libgpufl.so",
-                      "--settle", 3, "--seconds", 20 if self.quick else 260], GPUFL_LOG_PATH=str(log))
+                      "--settle", 3, "--steps", 2, "--seconds", 20 if self.quick else 280], patience=2 * PATIENCE,
+                     GPUFL_LOG_PATH=str(log))
         report, launches = self.report(log), {}
         for state in ("true", "false"):
             launches[state] = self.run([self.bin / "bench_launch", "trace", "--rounds", 10 if self.quick else 60,

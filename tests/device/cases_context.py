@@ -43,6 +43,31 @@ def pytorch_operations_by_emit_nvtx(lab):
     ledger_closes(report)
 
 
+MARKS = """
+import torch
+x = torch.ones(64, 64, device="cuda")
+for k in range(20):
+    torch.cuda.nvtx.mark("step begins")
+    x = x @ x / 64
+    if k % 5 == 4:
+        torch.cuda.nvtx.mark(f"batch {k // 5}")
+torch.cuda.synchronize()
+"""
+
+
+@case
+def marks_of_nvtx(lab):
+    """Each mark once, by its name, in the order of the program."""
+    _, _, report = lab.trace("python3", "-c", MARKS)
+    rows = {row["name"]: row for row in report["marks"]["by_name"]}
+    want = {"step begins": 20, **{f"batch {k}": 1 for k in range(4)}}
+    expect({name: row["count"] for name, row in rows.items()} == want, str(report["marks"]))
+    firsts = [rows[name]["first_ns"] for name in want]
+    expect(firsts == sorted(firsts) and rows["step begins"]["last_ns"] < rows["batch 3"]["first_ns"], str(rows))
+    expect(report["ledger"]["marks_lost"] == 0, str(report["ledger"]))
+    ledger_closes(report)
+
+
 @case
 def operation_ids_that_a_program_pushes(lab):
     out, _, report = lab.trace(lab.context, "pushed")

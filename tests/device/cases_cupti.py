@@ -150,12 +150,14 @@ def results_of(text):
 
 SHARDS = 12   # of the suite, each in a process of its own: compiling takes most of its time
 AT_ONCE = 12  # processes that share the GPU
+YIELDING = "yield_cupti"
 
 
 def shard(lab, engine, number):
-    """(exit code, result of each test) of one shard of the suite, alone or under an engine."""
+    """(exit code, result of each test) of one shard of the suite, alone or under an engine (or YIELDING)."""
     out = lab.work / f"{engine}-{number}"
-    prefix = [lab.gpufl, "trace", "-q", "--no-report", "-e", engine, "-o", out, "--"] if engine else []
+    way = ["--yield-cupti"] if engine == YIELDING else ["-e", engine]
+    prefix = [lab.gpufl, "trace", "-q", "--no-report", *way, "-o", out, "--"] if engine else []
     done = subprocess.run([*map(str, prefix), sys.executable, "-m", "numba.runtests", "-v",
                            "-j", f"{number}:{SHARDS}", "numba.cuda.tests.cudapy"],
                           cwd=lab.work, capture_output=True, text=True, timeout=1200, errors="replace",
@@ -217,5 +219,5 @@ def numba_suite_under(engine):
     return case(numba_suite)
 
 
-for one in ENGINES:
+for one in (*ENGINES, YIELDING):
     numba_suite_under(one)

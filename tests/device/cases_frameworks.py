@@ -50,6 +50,25 @@ print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.e
 
 
 @case
+def torch_profiler_three_times(lab):
+    """Each profile of a program has the events that it has alone, also the second and the third."""
+    program = TORCH + """
+from torch.profiler import profile, ProfilerActivity
+for _ in range(3):
+    with profile(activities=[ProfilerActivity.CUDA]) as p:
+        for _ in range(20):
+            y = x @ x
+        torch.cuda.synchronize()
+    print(sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.events()))
+"""
+    bare = subprocess.run(["python3", "-c", program], capture_output=True, text=True, check=True).stdout
+    expect(all(int(n) >= 20 for n in bare.split()), f"alone: {bare.split()}")
+    for way in (["-e", "Trace"], ["-e", "Monitor"], ["-e", "PcSampling"], ["--yield-cupti"]):
+        out, _, _ = lab.trace("python3", "-c", program, options=way)
+        expect(out == bare, f"{way}: {out.split()} events, alone {bare.split()}")
+
+
+@case
 def dataloader_workers(lab):
     program = TORCH + """
 from torch.utils.data import DataLoader, TensorDataset
