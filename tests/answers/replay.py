@@ -14,7 +14,8 @@ program, or words that the statement must have. Of a program with a fault:
 Of a clean program:
 
   clean  the report's answer is that there is nothing to win
-  calm   no finding is MEDIUM or HIGH and gives back 1 % of the run or more
+  calm   no finding is MEDIUM or HIGH and gives back 1 % of the run or more, except those that a cure showed to be true
+         ("true" in programs.json, with the gain in docs/answers.md)
 
 A wait at a line is one cause, whether its rule says that it is in a loop (sync_loop) or not (sync_line).
 
@@ -38,13 +39,13 @@ DATA = HERE.parent / "data" / "answers"
 UNKNOWN = {"no_samples", "several_waited", "no_stack", "no_python", "lost", "shared"}
 EDGES = {"start_up", "before_first", "after_last"}
 NOTHING = "nothing_to_win"
-IDLE = {"late_launch", "idle_cause"}
+IDLE = {"late_launch", "idle_cause", "launch_storm"}
 NO_LINE, GAIN, WORTH = 0.02, 0.25, 0.01
 BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 14, "known": 58}
+REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 15, "known": 59}
 
 
 class Truth:
@@ -107,10 +108,10 @@ def judge_fault(truth, report, measured):
     return row
 
 
-def judge_clean(report):
+def judge_clean(entry, report):
     """The row of a clean program."""
     false = [f for f in report["insights"]
-             if f["severity"] != "LOW" and f["gives_back_share"] >= WORTH]
+             if f["severity"] != "LOW" and f["gives_back_share"] >= WORTH and f["id"] not in entry.get("true", ())]
     nothing = report["answer"] is None or report["answer"]["cause"] == NOTHING
     return {"clean": nothing, "calm": not false, "false": [f"{f['id']} {f['place']}" for f in false]}
 
@@ -139,7 +140,7 @@ def judge(folder, entry, gpufl):
            "answer": first_words(answer), "no_line": no_line, "known": no_line <= NO_LINE,
            "sums_up": sum(line["idle_ns"] for line in report["idle"]["lines"]) == report["idle"]["idle_ns"]}
     if entry.get("clean"):
-        return {**row, **judge_clean(report)}
+        return {**row, **judge_clean(entry, report)}
     truth = Truth(folder.name, entry)
     line, function, share = first_line(folder, truth.file) or (None, None, 0)
     row["sampler"] = f"{truth.file}:{line} {share:.0%}" if line else "no line"

@@ -70,6 +70,11 @@ class Scoring(unittest.TestCase):
         self.assertAlmostEqual(row["gained"], 0.5)
         self.assertAlmostEqual(row["predicted"], 0.5)
 
+    def test_gain_of_tiny_launches_and_late_ones_at_a_line(self):
+        row = self.judge(finding(id="launch_storm", gives_back_ns=1_000_000_000), finding(gives_back_ns=500_000_000),
+                         causes=["launch_storm", "late_launch"])
+        self.assertAlmostEqual(row["predicted"], 0.3)
+
     def test_gain_too_large(self):
         self.assertFalse(self.judge(finding(gives_back_ns=3_100_000_000))["gain"])
 
@@ -83,8 +88,12 @@ class Scoring(unittest.TestCase):
                                    (report(finding(severity="LOW")), False, True),
                                    ({**report(finding(gives_back_share=0)), "answer": nothing}, True, True),
                                    ({**report(finding()), "answer": nothing}, True, False)):
-            row = replay.judge_clean(whole)
+            row = replay.judge_clean({}, whole)
             self.assertEqual((row["clean"], row["calm"]), (clean, calm))
+
+    def test_a_finding_that_a_cure_showed_is_calm(self):
+        self.assertTrue(replay.judge_clean({"true": ["late_launch"]}, report(finding()))["calm"])
+        self.assertFalse(replay.judge_clean({"true": ["sync_line"]}, report(finding()))["calm"])
 
     def test_every_program_has_a_truth_that_is_in_it(self):
         programs = replay.json.loads((replay.HERE / "programs.json").read_text())

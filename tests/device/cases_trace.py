@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -98,7 +99,7 @@ def a_short_process_keeps_its_kernels(lab):
 
 
 WORKERS = """
-import torch, torch.multiprocessing as mp
+import sys, torch, torch.multiprocessing as mp
 def work(rank):
     x = torch.ones(1024, device="cuda")
     for _ in range(200):
@@ -106,20 +107,24 @@ def work(rank):
     torch.cuda.synchronize()
     print(float(x[0]), flush=True)
 if __name__ == "__main__":
-    mp.spawn(work, nprocs=2)
+    mp.start_processes(work, nprocs=2, start_method=sys.argv[1])
 """
 
 
 @case
 def workers_of_torch_multiprocessing(lab):
-    """They end by _exit: each has a session with its kernels and names, and how it ended is told."""
+    """Forked ones end by _exit, which is told; spawned ones run their exit handlers. Each has a session with its kernels."""
     program = lab.work / "workers.py"
     program.write_text(WORKERS)
-    out, err, report = lab.trace("python3", program)
-    expect(out.split() == ["201.0"] * 2, out)
-    expect("ended by _exit, code 0" in err or "ended without exit handlers (_exit, or killed)" in err, err[-600:])
-    expect(report["ledger"]["kernels_written"] >= 100, f"{report['ledger']['kernels_written']} of 400 kernels")
-    expect("workers.py" in json.dumps(report), "no line of the workers")
+    for method, least in (("spawn", 402), ("fork", 200)):
+        out, err, report = lab.trace("python3", program, method)
+        expect(out.split() == ["201.0"] * 2, out)
+        ends = re.search(r"2 processes ended (by _exit, code 0|without exit handlers)", err)
+        expect(bool(ends) == (method == "fork"), f"{method}: {err[-600:]}")
+        written = report["ledger"]["kernels_written"]
+        print(f"      {method}: {written} of 402 kernels", flush=True)
+        expect(len(report["sessions"]) == 2 and written >= least, f"{method}: {written} of 402 kernels")
+        expect("workers.py" in json.dumps(report), f"{method}: no line of the workers")
 
 
 @case
