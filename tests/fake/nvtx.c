@@ -13,8 +13,14 @@
  *     misused   texts that only a tool reads
  *     pushed    no ranges: ids of operations, pushed to CUPTI as frameworks do;
  *     pushed-late  the same after 25 000 launches and more than a flush's time
+ *
+ * fake_nvtx_user CASE... does so, too, and records its kernels with CUPTI itself, from before
+ * cuInit: CUPTI's sample cupti_nvtx is such a program.
  * Prints what it launched, and whether a tool came, as one line of JSON. */
 #include "hooks.h"
+#ifdef OWN_CUPTI
+#include "user.h"
+#endif
 
 #include "capture/nvtx/abi.h"
 
@@ -344,8 +350,26 @@ static void pushed(void)
     launch(5);
 }
 
+/* The program's own kernel records. Without OWN_CUPTI it has none. */
+static void own_begin(void)
+{
+#ifdef OWN_CUPTI
+    expect(user_begin() == 0, "CUPTI refuses the program");
+#endif
+}
+
+static void own_end(void)
+{
+#ifdef OWN_CUPTI
+    struct user_result own;
+    user_end(&own);
+    expect(own.kernels == launched && own.foreign == 0, "the program's own records are not all");
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    own_begin();
     bool tool = client_open(), early = argc > 1 && !strcmp(argv[1], "early");
     if (early)
         push("early");
@@ -387,6 +411,7 @@ int main(int argc, char **argv)
     }
     cuMemcpyHtoDAsync_v2(0x1000, &launched, sizeof launched, NULL);
     cuCtxSynchronize();
+    own_end();
     printf("{\"tool\":%s,\"launches\":%d,\"graph_launches\":0,\"graph_kernels\":0,\"copies\":1,"
            "\"htod\":%zu}\n",
            tool ? "true" : "false", launched, sizeof launched);

@@ -57,6 +57,28 @@ TEST(a_program_that_is_built_with_it)
         }
 }
 
+/* As CUPTI's sample cupti_nvtx: its own subscription, then NVTX with texts that only a tool reads.
+ * Ranges do not need CUPTI, so they are recorded. */
+TEST(a_program_with_nvtx_and_cupti)
+{
+    static const char *const ways[][3] = {
+        {"--engine", "Monitor"},       {"--engine", "Sync"},        {"--engine", "Trace"},
+        {"--engine", "PcSampling"},    {"--engine", "SassMetrics"}, {"--engine", "PmSampling"},
+        {"--engine", "RangeProfiler"}, {"--engine", "Deep"},        {"--yield-cupti"}};
+    static const char *const cases[] = {"misused", "hostile", "nested"};
+    struct run r;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        for (size_t j = 0; j < sizeof cases / sizeof *cases; j++) {
+            run_all(&r, &(struct run_setup){.binary = "fake/fake_nvtx_user",
+                                            .options = ways[i],
+                                            .program = LIST(cases[j])});
+            check_program(&r, 0); /* it has all of its own records */
+            assert_int_equal(written(&r), 0);
+            assert_true(json_array_size(at(r.report, "scopes")) > 0);
+            run_free(&r);
+        }
+}
+
 /* A library of the program's holds CUPTI before gpufl attaches. */
 TEST(a_library_that_was_first)
 {
@@ -187,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_that_is_built_with_it),
+        cmocka_unit_test(a_program_with_nvtx_and_cupti),
         cmocka_unit_test(a_library_that_was_first),
         cmocka_unit_test(a_library_that_begins_later),
         cmocka_unit_test(records_that_are_late),
