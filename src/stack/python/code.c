@@ -17,6 +17,7 @@
 #include "stack/python/inside.h"
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 enum {
     MEMO_LINES = 1024,      /* fingerprints remembered, in lines */
@@ -60,7 +61,7 @@ struct python_kept {
 static _Atomic(struct python_kept *) kept[KEPT_SLOTS]; /* release on store, acquire on load */
 static _Atomic uint32_t kept_count;
 static _Atomic size_t arena_used;
-static _Alignas(16) char arena[ARENA_BYTES];
+static _Atomic(char *) arena; /* relaxed: a new mapping is zero for whoever learns where it is */
 
 static inline uint64_t code_mix(uint64_t a, uint64_t b)
 {
@@ -271,16 +272,37 @@ uint64_t python_key(const struct python_layout *l, struct python_sight *s,
     return code_remember(l, v, print, line);
 }
 
+/* The arena, mapped when the first copy needs it: a static array of its size is read at every exit
+ * by what looks for leaks. NULL: no memory. */
+static char *code_arena(void)
+{
+    char *there = atomic_load_explicit(&arena, memory_order_relaxed);
+    if (there)
+        return there;
+    char *made = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED)
+        return NULL;
+    if (atomic_compare_exchange_strong_explicit(&arena, &there, made, memory_order_relaxed,
+                                                memory_order_relaxed))
+        return made;
+    munmap(made, ARENA_BYTES); /* another thread was first */
+    return there;
+}
+
 static void *code_take(size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
+    char *from = code_arena();
+    if (!from)
+        return NULL;
     size_t used = atomic_load_explicit(&arena_used, memory_order_relaxed);
     do {
         if (bytes > ARENA_BYTES - used)
             return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&arena_used, &used, used + bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
-    return arena + used;
+    return from + used;
 }
 
 /* The kept copy of a key, or the slot where it belongs. */
