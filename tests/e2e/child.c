@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 64 << 20, ARGS_MAX = 64 };
+enum { TEXT_MAX = 64 << 20, ARGS_MAX = 64, ENV_MAX = 512 };
 
 /* What a program does on a full machine under a sanitizer takes 20 times as long. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -35,11 +36,41 @@ static int64_t now_ms(void)
 
 /* ---- start -------------------------------------------------------------------------------- */
 
+/* Variables of a child's environment, NULL-terminated; what they point to is others'. */
+struct environment {
+    const char *at[ENV_MAX];
+    size_t n;
+};
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
+}
+
+/* Sets "NAME=value" in the place of another value; a name alone is removed. */
+static void put(struct environment *e, const char *variable)
+{
+    size_t i = 0;
+    while (i < e->n && !same_name(e->at[i], variable))
+        i++;
+    if (!strchr(variable, '=')) {
+        if (i < e->n)
+            e->at[i] = e->at[--e->n];
+    } else {
+        assert_true(i < ENV_MAX - 1);
+        e->at[i] = variable;
+        if (i == e->n)
+            e->n++;
+    }
+    e->at[e->n] = NULL;
+}
+
 /* No variable of the tester's own may decide a test, nor whether libc's debug files are installed:
  * unpacking them takes half of the time of a test that traces. A sanitizer must leave the program's
  * signals and exit code alone; why TSan waits for less than a second at the exit: see
  * Gpufl.cmake. */
-static void clean_environment(const char *const *env)
+static void clean_environment(struct environment *e, const char *const *env)
 {
     static const char *const fixed[] = {
         "GPUFL_BACKEND=Sim",
@@ -56,24 +87,19 @@ static void clean_environment(const char *const *env)
              "handle_sigill=0:die_after_fork=0:atexit_sleep_ms=50%s%.*s%s",
              source ? ":suppressions=" : "", PATH_MAX, source ? source : "",
              source ? "/tests/tsan.supp" : "");
-    for (char **at = environ; *at;) {
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(*at, "="), *at);
-        bool ours = strncmp(name, "GPUFL_", 6) == 0 || strncmp(name, "CUDA_INJECTION", 14) == 0 ||
-                    strcmp(name, "NO_COLOR") == 0;
-        if (ours && unsetenv(name) == 0)
-            at = environ;
-        else
-            at++;
-    }
+    e->n = 0;
+    for (char **at = environ; *at; at++)
+        if (strncmp(*at, "GPUFL_", 6) != 0 && strncmp(*at, "CUDA_INJECTION", 14) != 0 &&
+            !same_name(*at, "NO_COLOR"))
+            put(e, *at);
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        putenv((char *)fixed[i]);
-    putenv(tsan);
+        put(e, fixed[i]);
+    put(e, tsan);
     for (; env && *env; env++)
-        putenv((char *)*env);
+        put(e, *env);
 }
 
-static void become(const struct child_setup *s, int err)
+static void become(const struct child_setup *s, const struct environment *e, int err)
 {
     dup2(err, STDERR_FILENO);
     signal(SIGINT, SIG_DFL); /* a shell's background jobs ignore these two, and what they start */
@@ -84,24 +110,55 @@ static void become(const struct child_setup *s, int err)
         signal(SIGCHLD, SIG_IGN);
         close(STDIN_FILENO);
     }
-    clean_environment(s->env);
     if (chdir(s->dir) == 0)
-        execv(s->argv[0], (char *const *)s->argv);
+        execve(s->argv[0], (char *const *)s->argv, (char *const *)e->at);
     fprintf(stderr, "cannot run %s: %s\n", s->argv[0], strerror(errno));
     _exit(95);
 }
 
-static void start_pipes(struct child *c, const struct child_setup *s, const int err[2])
+/* As become(). Under AddressSanitizer a fork copies the page tables of its marks, which takes as
+ * long as a short program runs; posix_spawn copies nothing. */
+static void spawn(struct child *c, const struct child_setup *s, const struct environment *e,
+                  const int fds[3])
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t usual;
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGQUIT);
+    assert_int_equal(posix_spawn_file_actions_init(&files), 0);
+    assert_int_equal(posix_spawnattr_init(&how), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(posix_spawn_file_actions_adddup2(&files, fds[i], i), 0);
+    assert_int_equal(posix_spawn_file_actions_addclosefrom_np(&files, 3), 0);
+    assert_int_equal(posix_spawn_file_actions_addchdir_np(&files, s->dir), 0);
+    assert_int_equal(posix_spawnattr_setsigdefault(&how, &usual), 0);
+    assert_int_equal(posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF), 0);
+    int rc = posix_spawn(&c->pid, s->argv[0], &files, &how, (char *const *)s->argv,
+                         (char *const *)e->at);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    if (rc)
+        fail_msg("cannot run %s in %s: %s", s->argv[0], s->dir, strerror(rc));
+}
+
+static void start_pipes(struct child *c, const struct child_setup *s, const struct environment *e,
+                        const int err[2])
 {
     int in[2], out[2];
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    c->pid = fork();
-    assert_true(c->pid >= 0);
-    if (c->pid == 0) {
-        dup2(in[0], STDIN_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        become(s, err[1]);
+    if (!s->nohup) {
+        spawn(c, s, e, (const int[]){in[0], out[1], err[1]});
+    } else {
+        c->pid = fork();
+        assert_true(c->pid >= 0);
+        if (c->pid == 0) {
+            dup2(in[0], STDIN_FILENO);
+            dup2(out[1], STDOUT_FILENO);
+            become(s, e, err[1]);
+        }
     }
     close(in[0]);
     close(out[1]);
@@ -109,13 +166,14 @@ static void start_pipes(struct child *c, const struct child_setup *s, const int 
     c->text[CHILD_OUT].fd = out[0];
 }
 
-static void start_tty(struct child *c, const struct child_setup *s, const int err[2])
+static void start_tty(struct child *c, const struct child_setup *s, const struct environment *e,
+                      const int err[2])
 {
     int terminal = -1;
     c->pid = forkpty(&terminal, NULL, NULL, NULL);
     assert_true(c->pid >= 0);
     if (c->pid == 0)
-        become(s, err[1]);
+        become(s, e, err[1]);
     fcntl(terminal, F_SETFD, FD_CLOEXEC);
     c->in = fcntl(terminal, F_DUPFD_CLOEXEC, 0);
     c->text[CHILD_OUT].fd = terminal;
@@ -124,12 +182,14 @@ static void start_tty(struct child *c, const struct child_setup *s, const int er
 void child_start(struct child *c, const struct child_setup *s)
 {
     int err[2];
+    struct environment e;
     *c = (struct child){.in = -1};
+    clean_environment(&e, s->env);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
     if (s->tty)
-        start_tty(c, s, err);
+        start_tty(c, s, &e, err);
     else
-        start_pipes(c, s, err);
+        start_pipes(c, s, &e, err);
     close(err[1]);
     c->text[CHILD_ERR].fd = err[0];
     for (int i = 0; i < CHILD_STREAMS; i++)
