@@ -17,6 +17,7 @@ gpufl_test(libraries DEPS stack SOURCES captured.c TIMEOUT 900)
 add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
+gpufl_not_under(thread unit.stack.libraries-long) # one thread, as unit.stack.libraries
 set_property(TARGET test-unit-stack-modules PROPERTY ENABLE_EXPORTS ON) # dladdr in its own file
 
 # The same as a program without symbols, and as on a libc that cannot be asked without a lock.
