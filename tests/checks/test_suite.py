@@ -12,20 +12,23 @@ ONCE = "test -e been || { touch been; %s; }"  # at the first run only
 
 
 class Suite(unittest.TestCase):
-    def run_suite(self, *options, **commands):
-        """The exit status, what was printed, and the names of unsteady tests."""
+    def run_suite(self, *options, parts=((),), **commands):
+        """The exit status of the last part, what all of them printed, and the names of unsteady tests."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as f:
                 for name, command in commands.items():
                     f.write(f'add_test({name} "sh" "-c" [=[{command}]=])\n'
                             f'set_tests_properties({name} PROPERTIES TIMEOUT 2 WORKING_DIRECTORY "{folder}")\n')
             unsteady = os.path.join(folder, "unsteady")
-            done = subprocess.run([SUITE, folder, "2", unsteady, *options], capture_output=True, text=True, timeout=60, check=False)
+            said = ""
+            for part in parts:
+                done = subprocess.run([SUITE, *part, folder, "2", unsteady, *options], capture_output=True, text=True, timeout=60, check=False)
+                said += f"{done.stdout}{done.stderr}status {done.returncode}\n"
             names = ""
             if os.path.exists(unsteady):
                 with open(unsteady, encoding="utf-8") as f:
                     names = f.read()
-            return done.returncode, done.stdout + done.stderr, names
+            return done.returncode, said, names
 
     def test_all_pass(self):
         code, said, names = self.run_suite(a="echo fine", b="true")
@@ -56,6 +59,23 @@ class Suite(unittest.TestCase):
             code, said, names = self.run_suite(a="true", b=ONCE % fault)
             self.assertEqual((code, names), (1, ""), said)
             self.assertNotIn("once more", said)
+
+    def test_the_second_run_waits_for_its_own_call(self):
+        parts = (["--first"], ["--again"])
+        code, said, names = self.run_suite(parts=parts, a="true", b=ONCE % "echo why; exit 1")
+        self.assertEqual((code, names), (0, "b\n"), said)
+        first, again = said.split("status 0\n", 1)
+        self.assertIn("why", first)
+        self.assertNotIn("once more", first)
+        self.assertIn("once more, with nothing beside it: b", again)
+        code, said, names = self.run_suite(parts=parts, a="true", b="false")
+        self.assertEqual((code, names), (1, ""), said)
+        code, said, names = self.run_suite(parts=parts, a="true")
+        self.assertEqual((code, names), (0, ""), said)
+        self.assertNotIn("once more", said)
+        code, said, names = self.run_suite(parts=parts[:1], a="true", b=ONCE % "kill -SEGV $$")
+        self.assertEqual((code, names), (1, ""), said)
+        self.assertNotIn("once more", said)
 
     def test_no_test_is_an_error(self):
         code, said, names = self.run_suite("-R", "nothing", a="true")
