@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file/file.h"
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/pack.h"
 
 #include <fcntl.h>
 #include <limits.h>

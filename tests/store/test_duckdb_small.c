@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/pack.h"
 #include "store/page.h"
 
 #include <limits.h>

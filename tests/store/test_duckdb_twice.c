@@ -6,7 +6,7 @@
 #include "base/file/file.h"
 #include "store/duckdb/duck.h"
 #include "store/duckdb/engine.h"
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/pack.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
  * extensions, the network, other files. The folder is the one place where files may be opened,
  * for good. */
 #include "store/duckdb/engine.h"
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/pack.h"
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"

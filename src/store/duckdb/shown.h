@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "store/duckdb/duck.h"
-#include "store/duckdb/image.h"
+#include "store/duckdb/pack/image.h"
 
 #include <pthread.h>
 

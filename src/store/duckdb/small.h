@@ -13,8 +13,8 @@
 
 #include "store/append.h"
 #include "store/duckdb/engine.h"
-#include "store/duckdb/image.h"
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/image.h"
+#include "store/duckdb/pack/pack.h"
 
 /* Rows of a session's records up to one of them; they do not change while somebody holds them. */
 struct small_image {

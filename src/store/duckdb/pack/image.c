@@ -1,5 +1,5 @@
 /* image.c - rows in memory; see image.h. Their bytes: image_code.c. */
-#include "store/duckdb/image.h"
+#include "store/duckdb/pack/image.h"
 
 #include "base/alloc.h"
 

@@ -2,7 +2,7 @@
 #ifndef GPUFL_STORE_DUCKDB_PACK_INSIDE_H
 #define GPUFL_STORE_DUCKDB_PACK_INSIDE_H
 
-#include "store/duckdb/pack.h"
+#include "store/duckdb/pack/pack.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * A record is on the disk before anybody hears of it, and what a failed write left behind the
  * last one is cut off before the next. A pack is written anew under another name that it loses when
  * it is whole and on the disk: killed at any moment, one of the two is there. */
-#include "store/duckdb/pack_inside.h"
+#include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

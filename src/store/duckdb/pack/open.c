@@ -6,7 +6,7 @@
  *
  * A pack that cannot be read, or not to its end, is left out and stays as it is. It is a flaw of
  * the store, as is each damage: the log and `gpufl-server check` report it. */
-#include "store/duckdb/pack_inside.h"
+#include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
 #include "base/file/file.h"

@@ -1,5 +1,5 @@
 /* pack.c - sessions and their records; see pack.h. The files: pack_files.c, pack_open.c. */
-#include "store/duckdb/pack_inside.h"
+#include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
 #include "base/file/file.h"

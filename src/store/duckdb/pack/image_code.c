@@ -8,7 +8,7 @@
  * Numbers are LEB128; a cell is the zigzag of its difference from the cell above, in 64 bits
  * without overflow. Texts are their lengths, then their bytes. Reals are their 8 bytes. The bytes
  * are deflated by whoever keeps them. */
-#include "store/duckdb/image.h"
+#include "store/duckdb/pack/image.h"
 
 #include <string.h>
 
