@@ -1,4 +1,4 @@
-/* pack_files.c - packs as files: a record at the end, written anew without what is gone, copied.
+/* files.c - packs as files: a record at the end, written anew without what is gone, copied.
  *
  * A record is on the disk before anybody hears of it, and what a failed write left behind the
  * last one is cut off before the next. A pack is written anew under another name that it loses when

@@ -3,8 +3,8 @@
  * The bytes name tables, and a newer version of the program adds columns at the end of a table
  * only: so an older version's bytes are read with unknown cells in the place of what they lack.
  * Rows keep the order in which they came. Owner's thread, or behind the owner's lock. */
-#ifndef GPUFL_STORE_DUCKDB_IMAGE_H
-#define GPUFL_STORE_DUCKDB_IMAGE_H
+#ifndef GPUFL_STORE_DUCKDB_PACK_IMAGE_H
+#define GPUFL_STORE_DUCKDB_PACK_IMAGE_H
 
 #include "base/buf.h"
 #include "store/ask.h"

@@ -1,4 +1,4 @@
-/* pack_inside.h - the part that the files of the packs share; see pack.h. */
+/* inside.h - the part that the files of the packs share; see pack.h. */
 #ifndef GPUFL_STORE_DUCKDB_PACK_INSIDE_H
 #define GPUFL_STORE_DUCKDB_PACK_INSIDE_H
 
@@ -107,7 +107,7 @@ int pack_path(const struct packs *p, const struct pack_place *place, const char 
 bool pack_head_ok(const struct pack_head *h);
 void pack_head_seal(struct pack_head *h);
 
-/* ---- pack_files.c ---------------------------------------------------------------------------- */
+/* ---- files.c --------------------------------------------------------------------------------- */
 
 /* Adds a record to a session's pack, or to the newest one [place->writing held]; *file, *at: where
  * the record is. Seven parameters: the pack is chosen here, so that its file is no member of h. */

@@ -1,4 +1,4 @@
-/* pack_open.c - finds out where the records are, at the start; see pack.h.
+/* open.c - finds out where the records are, at the start; see pack.h.
  *
  * What a crash left behind the last commit is cut off: a head that is none and has none behind it,
  * or the last record where its bytes are not what was to be written. A head that is none before

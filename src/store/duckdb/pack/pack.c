@@ -1,4 +1,4 @@
-/* pack.c - sessions and their records; see pack.h. The files: pack_files.c, pack_open.c. */
+/* pack.c - sessions and their records; see pack.h. The files: files.c, open.c. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"

@@ -13,8 +13,8 @@
  *
  * Lock order: a workspace's `writing`, which is held while something goes to the disk, then the
  * lock of all, which is not. */
-#ifndef GPUFL_STORE_DUCKDB_PACK_H
-#define GPUFL_STORE_DUCKDB_PACK_H
+#ifndef GPUFL_STORE_DUCKDB_PACK_PACK_H
+#define GPUFL_STORE_DUCKDB_PACK_PACK_H
 
 #include "base/buf.h"
 #include "store/store.h"
