@@ -27,7 +27,7 @@ gpufl_module(agent-daemon
     send/letters.c
     send/view.c
     send/watch.c
-  DEPS agent agent-archive analyze net-client net-kafka net-server symbol wire base)
+  DEPS agent agent-archive analyze net-client net-kafka net-metrics symbol wire base)
 add_executable(gpufl-agent-main daemon/main.c)
 set_target_properties(gpufl-agent-main PROPERTIES OUTPUT_NAME gpufl-agent)
 target_link_libraries(gpufl-agent-main PRIVATE gpufl-agent-daemon)

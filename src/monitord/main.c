@@ -60,10 +60,21 @@ static void run(struct monitor *m, const sigset_t *set)
     }
 }
 
+static bool put_health(void *arg, struct buf *page)
+{
+    char why[256] = "";
+    bool well = page_healthy(arg, why, sizeof why);
+    buf_printf(page, "%s\n", well ? "ok" : why);
+    return well;
+}
+
 static int open_page(struct monitor *m, struct metrics_page **out, struct err *e)
 {
-    struct metrics_page_config c = {
-        .listen = m->options->listen, .arg = &m->page, .fill = page_fill, .healthy = page_healthy};
+    struct metrics_page_config c = {.listen = m->options->listen,
+                                    .arg = &m->page,
+                                    .fill = page_fill,
+                                    .health = put_health,
+                                    .health_type = "text/plain; charset=utf-8"};
     *out = NULL;
     return c.listen && *c.listen ? metrics_page_open(out, &c, e) : 0;
 }

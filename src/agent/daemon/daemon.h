@@ -14,7 +14,7 @@
 #include "agent/send/folders.h"
 #include "agent/send/kafka_way.h"
 #include "base/process/spawn.h"
-#include "net/server/http.h"
+#include "net/server/metrics_page.h"
 
 enum { DAEMON_VIEWS = 256 };
 
@@ -45,7 +45,7 @@ struct daemon {
     struct folders folders;
     struct control control;
     struct orders orders;
-    struct http_server *http; /* owned; NULL: none */
+    struct metrics_page *page; /* owned; NULL: none */
     struct view *views[DAEMON_VIEWS];
     size_t view_count, turn;
     struct spawned names; /* of one session at a time */

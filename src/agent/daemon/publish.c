@@ -7,12 +7,11 @@
 #include "base/file/file.h"
 #include "net/client/http_client.h"
 #include "net/server/listen.h"
+#include "net/server/metrics_page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { BODY_MOST = 64 << 10 };
 
 static const double NANOS = 1e9;
 
@@ -141,8 +140,9 @@ static void put_kafka(struct buf *b, const struct kafka_statistics *s)
     }
 }
 
-static void put_metrics(struct daemon *d, struct buf *b)
+static void put_metrics(void *arg, struct buf *b)
 {
+    struct daemon *d = arg;
     struct picture p;
     take_picture(d, &p);
 #define COUNT_PUT(name, help)                                                                      \
@@ -187,59 +187,27 @@ static void put_metrics(struct daemon *d, struct buf *b)
     buf_str(b, "gpufl_agent_build_info{version=\"" GPUFL_VERSION "\"} 1\n");
 }
 
-static void handle_metrics(struct http_request *r)
+static bool put_health(void *arg, struct buf *b)
 {
-    put_metrics(r->app, http_body(r, BODY_MOST));
-    http_send(r, 200, "text/plain; version=0.0.4; charset=utf-8");
-}
-
-static void handle_health(struct http_request *r)
-{
+    struct daemon *d = arg;
     struct picture p;
-    take_picture(r->app, &p);
+    take_picture(d, &p);
     bool well = p.hold != HOLD_KEY && p.hold != HOLD_DISK;
-    if (well && keeper_alarm(((struct daemon *)r->app)->keeper, p.why, sizeof p.why))
+    if (well && keeper_alarm(d->keeper, p.why, sizeof p.why))
         well = false;
-    struct buf *b = http_body(r, BODY_MOST);
     buf_printf(b, "{\"status\":\"%s\",\"state\":\"%s\",\"why\":", well ? "ok" : "alarm",
                state_of(&p));
     buf_json_str(b, p.why);
     buf_str(b, "}\n");
-    http_send(r, well ? 200 : 503, "application/json");
+    return well;
 }
 
-/* Nobody counts these requests. */
-static void seen(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole)
+/* Refuses an address that other machines reach. */
+static int stay_here(const char *listen, struct err *e)
 {
-    (void)arg;
-    (void)r;
-    (void)status;
-    (void)sent;
-    (void)whole;
-}
-
-static void begin(void *arg, struct http_request *r)
-{
-    r->app = arg;
-    r->quick = true;
-    bool get = r->method == HTTP_GET || r->method == HTTP_HEAD;
-    if (get && strcmp(r->target, "/metrics") == 0)
-        r->handle = handle_metrics;
-    else if (get && strcmp(r->target, "/healthz") == 0)
-        r->handle = handle_health;
-    else
-        http_problem(r, 404, "there are /healthz and /metrics");
-}
-
-int publish_open(struct daemon *d, struct err *e)
-{
-    struct http_config c;
     char address[64], url[96];
-    const struct http_app app = {.arg = d, .begin = begin, .seen = seen};
-    if (!d->options->listen)
-        return 0;
-    http_config_init(&c);
-    int rc = listen_parse(d->options->listen, address, sizeof address, &c.port, e);
+    uint16_t port;
+    int rc = listen_parse(listen, address, sizeof address, &port, e);
     if (rc)
         return rc;
     bool v6 = strchr(address, ':') != NULL;
@@ -248,27 +216,33 @@ int publish_open(struct daemon *d, struct err *e)
     if (all || !http_client_is_here(url))
         return err_set(e, GPUFL_E_INVAL,
                        "--listen %s: the agent answers on this machine alone (127.0.0.1, ::1)",
-                       d->options->listen);
-    c.address = address;
-    c.threads = 1;
-    c.connections = 16;
-    c.connections_per_address = 16;
-    rc = http_open(&d->http, &c, &app, e);
+                       listen);
+    return 0;
+}
+
+int publish_open(struct daemon *d, struct err *e)
+{
+    const struct metrics_page_config c = {.listen = d->options->listen,
+                                          .arg = d,
+                                          .fill = put_metrics,
+                                          .health = put_health,
+                                          .health_type = "application/json"};
+    char url[160];
+    if (!d->options->listen)
+        return 0;
+    int rc = stay_here(d->options->listen, e);
+    if (!rc)
+        rc = metrics_page_open(&d->page, &c, e);
     if (rc)
         return rc;
-    printf("gpufl-agent: listening on http://%s%s%s:%u\n", v6 ? "[" : "", address, v6 ? "]" : "",
-           http_port(d->http));
+    metrics_page_url(d->page, url, sizeof url);
+    printf("gpufl-agent: listening on %s\n", url);
     fflush(stdout);
     return 0;
 }
 
 void publish_close(struct daemon *d)
 {
-    if (!d->http)
-        return;
-    http_quiesce(d->http);
-    http_cut(d->http);
-    (void)http_wait(d->http, 2000000000);
-    http_close(d->http);
-    d->http = NULL;
+    metrics_page_close(d->page);
+    d->page = NULL;
 }

@@ -5,6 +5,7 @@
  * while those there finish. libmicrohttpd closes the descriptor. */
 #include "net/server/http_inside.h"
 #include "net/server/http_tls.h"
+#include "net/server/listen.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -12,8 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,7 +25,6 @@ static const int64_t END_NS = 10000000000; /* that a request has which began as 
 
 enum {
     CONNECTION_MEMORY = 64 << 10, /* bytes of a connection's header and read buffer */
-    BACKLOG = 512,
 };
 
 void http_config_init(struct http_config *c)
@@ -50,54 +48,6 @@ void http_config_init(struct http_config *c)
 uint16_t http_port(const struct http_server *s)
 {
     return s->port;
-}
-
-static int listen_on(struct http_server *s, const struct addrinfo *a)
-{
-    int one = 1;
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } bound = {.v6 = {0}};
-    socklen_t len = sizeof bound;
-    if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
-        getsockname(fd, &bound.any, &len) != 0) {
-        int error = errno;
-        close(fd);
-        return -error;
-    }
-    s->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
-    s->listening = fd;
-    return 0;
-}
-
-static int listen_open(struct http_server *s, const struct http_config *c, struct err *e)
-{
-    char port[8];
-    snprintf(port, sizeof port, "%u", c->port);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    int failed = getaddrinfo(c->address, port, &hints, &found);
-    if (failed)
-        return err_set(e, GPUFL_E_INVAL, "cannot listen on '%s': %s", c->address,
-                       gai_strerror(failed));
-    int rc = -EADDRNOTAVAIL;
-    for (const struct addrinfo *a = found; a && rc; a = a->ai_next)
-        rc = listen_on(s, a);
-    freeaddrinfo(found);
-    if (rc == -EADDRINUSE)
-        return err_set_vendor(e, GPUFL_E_BUSY, EADDRINUSE,
-                              "cannot listen on %s port %u: another program does; choose another "
-                              "port, or 0 for any free one",
-                              c->address, c->port);
-    return rc ? err_set(e, err_from_errno(-rc), "cannot listen on %s port %u: %s", c->address,
-                        c->port, strerror(-rc))
-              : 0;
 }
 
 /* libmicrohttpd's messages about clients are for debugging; its own failures answer with a code. */
@@ -197,8 +147,9 @@ int http_open(struct http_server **out, const struct http_config *c, const struc
     if (getrandom(&s->boot, sizeof s->boot, 0) != (ssize_t)sizeof s->boot)
         s->boot = (uint32_t)clock_real();
     int rc = http_watch_open(s, e);
+    s->port = c->port;
     if (rc == 0)
-        rc = listen_open(s, c, e);
+        rc = listen_open(c->address, &s->port, &s->listening, e);
     if (rc == 0)
         rc = silent_open(s, e);
     if (rc == 0)

@@ -3,7 +3,15 @@
 
 #include "base/opt.h"
 
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 512 };
 
 int listen_parse(const char *text, char *address, size_t size, uint16_t *port, struct err *e)
 {
@@ -27,4 +35,55 @@ int listen_parse(const char *text, char *address, size_t size, uint16_t *port, s
         address[n] = '\0';
     *port = (uint16_t)value;
     return 0;
+}
+
+/* A descriptor, or -errno. */
+static int listen_on(const struct addrinfo *a, uint16_t *port)
+{
+    int one = 1;
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {.v6 = {0}};
+    socklen_t len = sizeof bound;
+    if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+        getsockname(fd, &bound.any, &len) != 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
+    *port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    return fd;
+}
+
+int listen_open(const char *address, uint16_t *port, int *fd, struct err *e)
+{
+    char number[8];
+    snprintf(number, sizeof number, "%u", *port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int failed = getaddrinfo(address, number, &hints, &found);
+    if (failed)
+        return err_set(e, GPUFL_E_INVAL, "cannot listen on '%s': %s", address,
+                       gai_strerror(failed));
+    int got = -EADDRNOTAVAIL;
+    for (const struct addrinfo *a = found; a && got < 0; a = a->ai_next)
+        got = listen_on(a, port);
+    freeaddrinfo(found);
+    if (got >= 0) {
+        *fd = got;
+        return 0;
+    }
+    if (got == -EADDRINUSE)
+        return err_set_vendor(e, GPUFL_E_BUSY, EADDRINUSE,
+                              "cannot listen on %s port %u: another program does; choose another "
+                              "port, or 0 for any free one",
+                              address, *port);
+    return err_set(e, err_from_errno(-got), "cannot listen on %s port %u: %s", address, *port,
+                   strerror(-got));
 }

@@ -1,7 +1,12 @@
 /* metrics_page.h - /metrics and /healthz of a daemon, and the text form of Prometheus.
  *
- * For programs that are no HTTP servers: one thread moves bytes, the pages are made when they are
- * asked for, nothing else is answered. Whoever fills a page must not block. */
+ * Why not http.h: libmicrohttpd brings GnuTLS and what that needs, 2.5 MiB of resident memory for
+ * two pages. Here GET and HEAD are answered, once for each connection, and nothing else is. No
+ * byte of a client is kept beyond the head of its request, which is read by metrics_request.h;
+ * connections, pages and the time of each have ceilings.
+ *
+ * Threads: one of the page moves bytes and makes the pages when they are asked for. Whoever fills
+ * a page must not block. */
 #ifndef GPUFL_NET_SERVER_METRICS_PAGE_H
 #define GPUFL_NET_SERVER_METRICS_PAGE_H
 
@@ -17,8 +22,10 @@ struct metrics_page_config {
     void *arg;
     /* Appends the samples to the page. [thread of the page] */
     void (*fill)(void *arg, struct buf *page);
-    /* True: 200 "ok". False: 503 with the sentence in why. [thread of the page] */
-    bool (*healthy)(void *arg, char *why, size_t size);
+    /* Appends what /healthz says; true: with status 200, false: with 503. [thread of the page] */
+    bool (*health)(void *arg, struct buf *page);
+    const char *health_type; /* media type of that */
+    int64_t hear_ns;         /* for the head of a request; 0: 10 s */
 };
 
 struct metrics_page;

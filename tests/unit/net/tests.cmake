@@ -5,6 +5,7 @@ endforeach()
 foreach(name http http_header http_limits http_stream http_work)
   gpufl_test(${name} DEPS net-server)
 endforeach()
+gpufl_test(metrics_page DEPS net-metrics)
 if(TARGET PkgConfig::RDKAFKA)
   gpufl_test(kafka DEPS net-kafka PkgConfig::RDKAFKA TIMEOUT 900)
   gpufl_not_under(thread unit.net.kafka) # librdkafka's threads are C11's, which ThreadSanitizer does not follow: it ends there
