@@ -6,7 +6,7 @@ throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (a
 idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
 latency     Write to arrival of single lines, one a second in each of 8 sessions.
 live        Write to a real server's counts of the session, as a page that follows its events asks for them.
-fleet       Write to a real server's newest samples, as the fleet page asks for them.
+fleet       Write to a real server's newest samples, as the fleet page shows them: by events, and by the answers that it asks for.
 wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers: of the whole
             session, of each channel, and of its records of kernels alone, sent together and as a program writes them.
 archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes.
@@ -197,14 +197,19 @@ def latency(args):
     server.close()
 
 
-def events(server, owner):
-    """The sessions of which the server's events tell, as they come; None: of an event that names none."""
+def told(server, owner):
+    """What the server's events say, as they come."""
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=live_server.DEADLINE_S)
     link.request("GET", "/api/v1/live", headers=owner)
     with contextlib.closing(link):
         for line in link.getresponse():
             if line.startswith(b"data: "):
-                yield json.loads(line[6:]).get("session")
+                yield json.loads(line[6:])
+
+
+def events(server, owner):
+    """The sessions of which the server's events tell, as they come; None: of an event that names none."""
+    return (data.get("session") for data in told(server, owner))
 
 
 def live(args):
@@ -260,43 +265,88 @@ def gpu_log(place, number):
     return log
 
 
+class Cards:
+    """The cards of the fleet page: which samples they have shown, and how late."""
+
+    def __init__(self, count):
+        self.lock, self.news, self.over = threading.Lock(), threading.Event(), threading.Event()
+        self.written = {f"GPU-{n}": {} for n in range(count)}  # power: when
+        self.told, self.late, self.by_events = [], [], 0
+
+    def write(self, number, power):
+        with self.lock:
+            self.written[f"GPU-{number}"][power] = time.monotonic()
+
+    def show(self, rows):
+        """Rows are drawn now; how many samples are there for the first time."""
+        now, before = time.monotonic(), len(self.late)
+        with self.lock:
+            for row in rows:
+                waiting = self.written[row["uuid"]]
+                for power in [p for p in waiting if p <= (row["state"].get("power") or 0)]:
+                    self.late.append(now - waiting.pop(power))
+        return len(self.late) - before
+
+    def draw(self):
+        """What events told, at most every half second, as web/src/pages/fleet/fresh.ts does."""
+        last = 0.0
+        while not self.over.is_set():
+            if not self.news.wait(1):
+                continue
+            time.sleep(max(0, last + 0.5 - time.monotonic()))
+            last = time.monotonic()
+            self.news.clear()
+            with self.lock:
+                rows, self.told = self.told, []
+            self.by_events += self.show(rows)
+
+    def follow(self, server, owner):
+        """Asks when an event comes, at most once a second, as web/src/api/use.ts does."""
+        asks = threading.Event()
+
+        def ask():
+            asked = 0.0
+            while not self.over.is_set():
+                if asks.wait(1):
+                    time.sleep(max(0, asked + 1 - time.monotonic()))
+                    asked = time.monotonic()
+                    asks.clear()
+                    self.show(server.ask("GET", "/api/v1/gpus", headers=owner).json()["rows"])
+        for one in (ask, self.draw):
+            threading.Thread(target=one, daemon=True).start()
+        for data in told(server, owner):
+            if self.over.is_set():
+                return
+            asks.set()
+            if data.get("gpus"):
+                with self.lock:
+                    self.told += data["gpus"]
+                self.news.set()
+
+
 def fleet(args):
-    """The fleet page asks for all GPUs when an event comes, at most once a second; each sample's time until an answer has it."""
+    """The fleet page with the cards of 8 GPUs, each sampled once a second: each sample's time until its card shows it."""
     with folder() as place:
         server = live_server.Server(args.build / "bin/gpufl-server", place / "server")
         owner = live_server.set_up(server)
         secret = live_server.key(server, owner, "ingest")
         logs = [gpu_log(place / "logs", n) for n in range(8)]
-        late, written, over = [], {f"GPU-{n}": {} for n in range(len(logs))}, threading.Event()
-
-        def page():
-            asked = 0.0
-            for _ in events(server, owner):
-                if over.is_set():
-                    return
-                time.sleep(max(0, asked + 1 - time.monotonic()))  # as web/src/api/use.ts waits
-                asked = time.monotonic()
-                rows = server.ask("GET", "/api/v1/gpus", headers=owner).json()["rows"]
-                now = time.monotonic()
-                for row in rows:
-                    waiting = written[row["uuid"]]
-                    for power in [p for p in waiting if p <= (row["state"].get("power") or 0)]:
-                        late.append(now - waiting.pop(power))
-        with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"], key=secret) as a:
-            threading.Thread(target=page, daemon=True).start()
+        cards = Cards(len(logs))
+        with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"], key=secret):
+            threading.Thread(target=cards.follow, args=(server, owner), daemon=True).start()
             for second in range(args.seconds):
                 for n, log in enumerate(logs):
-                    written[f"GPU-{n}"][1000 + second] = time.monotonic()
+                    cards.write(n, 1000 + second)
                     log.put("system", json.dumps({"type": "device_metric", "rows": 1, "time": time.monotonic_ns(), "device": 1,
                                                   "power": 1000 + second}).encode())
                     time.sleep(1 / len(logs))
             end = time.monotonic() + live_server.DEADLINE_S
-            while len(late) < args.seconds * len(logs) and time.monotonic() < end:
+            while len(cards.late) < args.seconds * len(logs) and time.monotonic() < end:
                 time.sleep(0.1)
-        over.set()
-        late.sort()
-        print(f"fleet: {len(late)} samples of {8 * args.seconds}, one a second of each of 8 GPUs, until the fleet page has them: median "
-              f"{1000 * late[len(late) // 2]:.0f} ms, P95 {1000 * late[len(late) * 95 // 100]:.0f} ms, "
+        cards.over.set()
+        late = sorted(cards.late)
+        print(f"fleet: {len(late)} samples of {8 * args.seconds}, one a second of each of 8 GPUs, until the fleet page has them "
+              f"({cards.by_events} by events): median {1000 * late[len(late) // 2]:.0f} ms, P95 {1000 * late[len(late) * 95 // 100]:.0f} ms, "
               f"P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, most {1000 * late[-1]:.0f} ms")
         server.end(place / "server")
 

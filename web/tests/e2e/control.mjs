@@ -270,7 +270,7 @@ try {
   const key = await alertAndKey(page);
   startAgent(key);
   await until(page, async (host) => (await (await fetch("/api/v1/agents")).json()).rows.some((row) => row.host === host && row.control), HOST);
-  const monitor = () => watched({ page, t, origin, bin, server, key, folder, host: HOST, api, holds });
+  const monitor = () => watched({ page, t, origin, bin, server, key, folder, logs, host: HOST, api });
   await t.walk(page, { write, assign, record, viewer, remove, monitor });
 } finally {
   for (const child of children) {

@@ -1,7 +1,8 @@
-// steps_monitor.mjs - the page of a host that gpufl-monitor watches (control.mjs): a day with planted faults is found and
-// drawn, a monitor that ran just now is shown with it, and a session of the monitor can be chosen.
+// steps_monitor.mjs - the pages of a host that gpufl-monitor watches (control.mjs): a day with planted faults is found and
+// drawn, by host and on the fleet page; the samples of a monitor that runs come to the cards by the agent, as it writes
+// them; its events are listed, and a session of the monitor can be chosen.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { until } from "./harness.mjs";
@@ -9,43 +10,78 @@ import { until } from "./harness.mjs";
 const DAY = "2026-11-28"; // on which bench_monitor_day begins, at midnight
 const ROUNDS = 5400; // of a second each
 const [GPUS, OF_HOST, OF_GPU] = [2, 2, 4]; // and their plots
+const XIDS = 3;
 
-/** The fake driver: GPU 0 is held by a process and idle, and heat holds both GPUs down. */
-function plant(bin, file) {
+/** The fake driver, as `how` sets the fields of its control `c`. */
+function plant(bin, file, how) {
   const e2e = path.join(bin, "../../tests/e2e");
-  const code = `import sys; sys.path.insert(0, ${JSON.stringify(e2e)}); from nvml_control import Control; c = Control(${JSON.stringify(file)}); c.idle = 1; c.throttle = 64; c.pid(0, ${process.pid})`;
+  const code = `import sys; sys.path.insert(0, ${JSON.stringify(e2e)}); from nvml_control import Control; c = Control(${JSON.stringify(file)}); ${how}`;
   const done = spawnSync("python3", ["-B", "-c", code], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(done.stderr);
-  return { LD_LIBRARY_PATH: path.join(bin, "../fake"), FAKE_NVML_DEVICES: String(GPUS), FAKE_NVML_CONTROL: file };
+  return { ...process.env, LD_LIBRARY_PATH: path.join(bin, "../fake"), FAKE_NVML_DEVICES: String(GPUS), FAKE_NVML_CONTROL: file };
 }
 
+/** GPU 0 is held by a process and idle, and heat holds both GPUs down. */
 function aDay(bin, folder) {
   const logs = path.join(folder, "day");
   mkdirSync(logs);
-  const env = { ...process.env, ...plant(bin, path.join(folder, "control")) };
+  const env = plant(bin, path.join(folder, "control"), `c.idle = 1; c.throttle = 64; c.pid(0, ${process.pid})`);
   const done = spawnSync(path.join(bin, "bench_monitor_day"), [logs, String(ROUNDS), "1000"], { encoding: "utf8", env });
   if (done.status !== 0) throw new Error(`bench_monitor_day: ${done.stderr}`);
   return logs;
 }
 
-/** A monitor that samples until it has written some, and ends. */
-async function now(bin, folder, holds) {
-  const [logs, run] = ["now", "run"].map((name) => path.join(folder, name));
-  [logs, run].forEach((name) => mkdirSync(name));
+/** A monitor that runs while `during` does, below a folder that the agent sends; pages of programs failed XIDS times. */
+async function running(bin, folder, logs, during) {
+  const run = path.join(folder, "run");
+  mkdirSync(run);
   const settings = ["--log-path", logs, "--run-dir", run, "--interval", "100ms", "--write-interval", "200ms"];
-  const monitor = spawn(path.join(bin, "gpufl-monitor"), settings, { stdio: "ignore", env: { ...process.env, LD_LIBRARY_PATH: path.join(bin, "../fake"), FAKE_NVML_DEVICES: String(GPUS) } });
+  const env = { ...plant(bin, path.join(folder, "control-now"), `c.xid = 31; c.events = ${XIDS}`), FAKE_NVML_NOISE: "1" };
+  const monitor = spawn(path.join(bin, "gpufl-monitor"), settings, { stdio: "ignore", env });
   const gone = new Promise((resolve) => monitor.once("exit", resolve));
   try {
-    const written = () => readdirSync(logs, { recursive: true }).some((name) => /system.*\.log$/.test(name) && readFileSync(path.join(logs, name), "utf8").includes('"type":"device_metric"'));
-    await holds(written, "the monitor writes samples");
+    await during();
   } finally {
     monitor.kill("SIGTERM");
     await gone;
   }
-  return logs;
 }
 
-export async function watched({ page, t, origin, bin, server, key, folder, host, api, holds }) {
+/** On the fleet page the cards of its GPUs follow what the monitor writes, also while no question for them is answered anew. */
+async function follows({ page, t, origin, host, api }) {
+  await page.goto(`${origin}/`);
+  const selector = `.gpu-card[aria-label^="${host} "][aria-label*=" GPU-00000000-"]`;
+  const cards = page.locator(selector);
+  await page.waitForFunction(([n, of]) => {
+    const all = [...document.querySelectorAll(of)];
+    return all.length === n && all.every((card) => !card.classList.contains("gpu-silent"));
+  }, [GPUS, selector]);
+  const { body: frozen } = await api(page, "GET", "gpus");
+  await page.route("**/api/v1/gpus*", (route) => route.fulfill({ json: frozen }));
+  await page.reload();
+  await cards.first().waitFor();
+  const power = (text) => /\d+ W/.exec(text)?.[0];
+  const before = (await cards.allInnerTexts()).map(power);
+  await page.waitForFunction(([was, of]) => [...document.querySelectorAll(of)].every((card, k) => /\d+ W/.exec(card.innerText)?.[0] !== was[k]), [before, selector]);
+  const [card] = await cards.allInnerTexts();
+  t.check(before.every(Boolean) && /\d+ %/.test(card) && power(card), `fleet: a card that follows, after ${before}: ${card}`);
+  await page.unroute("**/api/v1/gpus*");
+}
+
+/** The fleet page lists what was found on the host, with a link to the host. */
+async function foundOnFleet({ page, t, origin, host, wanted }) {
+  await page.goto(`${origin}/?from=${DAY}&to=${DAY}`);
+  const rows = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "What the monitor found" }) }).locator("tbody tr");
+  await rows.first().waitFor();
+  await rest(page);
+  const texts = await rows.allInnerTexts();
+  t.check(texts.length === wanted.length && wanted.every((title) => texts.some((row) => row.includes(title) && row.includes(host))), `fleet: what monitors found: ${texts.join(" | ")}`);
+  await t.picture(page, "control-found");
+  await rows.first().getByRole("link", { name: host }).click();
+  await page.waitForURL((address) => address.pathname === `/hosts/${host}`);
+}
+
+export async function watched({ page, t, origin, bin, server, key, folder, logs, host, api }) {
   const ofHost = `host=${encodeURIComponent(host)}&app=gpufl-monitor`;
   const query = `?from=${DAY}&to=${DAY}`;
   const panel = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "What the monitor saw" }) });
@@ -83,14 +119,20 @@ export async function watched({ page, t, origin, bin, server, key, folder, host,
   await page.waitForURL(new RegExp(`/sessions/${id}/insights`));
   await page.locator(".finding").filter({ hasText: wanted[0] }).first().waitFor();
 
-  // A monitor of today comes first, and says that nothing is wrong; the other one can be chosen by its address.
-  server.upload(key, await now(bin, folder, (condition, what) => holds(page, condition, what)));
+  await foundOnFleet({ page, t, origin, host, wanted });
+
+  // A monitor of today comes first, with its events; the other one can be chosen by its address.
+  await running(bin, folder, logs, () => follows({ page, t, origin, host, api }));
   await until(page, async (of) => (await (await fetch(`/api/v1/sessions?${of}`)).json()).rows.filter((row) => row.analyzed).length === 2, ofHost);
   const newest = (await api(page, "GET", `sessions?${ofHost}`)).body.rows.find((row) => row.id !== id).id;
   const today = new Date().toISOString().slice(0, 10);
   const both = `?from=${DAY}&to=${today}`;
   await page.goto(`${origin}/hosts/${host}${both}`);
   await panel.getByRole("link", { name: "All metrics of this session" }).waitFor();
+  const events = panel.getByRole("table").filter({ has: page.getByRole("columnheader", { name: "Number" }) }).locator("tbody tr");
+  await events.filter({ hasText: "XID" }).first().waitFor();
+  const xids = (await events.allInnerTexts()).filter((row) => row.includes("XID"));
+  t.check(xids.length === 1 && /\b31\b/.test(xids[0]) && new RegExp(`\\b${XIDS}\\b`).test(xids[0]), `host: ${XIDS} times XID 31 in a row: ${xids.join(" | ")}`);
   const leads = () => panel.getByRole("link", { name: "All metrics of this session" }).getAttribute("href");
   t.check((await leads()).includes(newest), `host: the newest session of the monitor is shown: ${await leads()}`);
   await panel.getByRole("group", { name: "Which session of the monitor is shown" }).getByRole("button").last().click();

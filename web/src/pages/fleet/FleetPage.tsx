@@ -18,7 +18,7 @@ import { Table } from "../../ui/Table";
 import { FirstRun } from "../firstrun/FirstRun";
 import "./fleet.css";
 import { celsius, GpuCard, HealthMark, megahertz, reasonsOf, seenText, watts } from "./GpuCard";
-import { FRESH, LIVE_MS, useNow } from "./fresh";
+import { FRESH, gpuName, hostName, LIVE_MS, useNow, useTold } from "./fresh";
 import { attention, byUrgency, gpuOf, hostSampleOf, meanUtil, shortUuids, type Gpu, type Health } from "./health";
 import { History } from "./History";
 import { LocalHome } from "./LocalHome";
@@ -130,8 +130,10 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   const [view, setView] = useQuery("view", "cards");
   const [show, setShow] = useQuery("show");
   const [leaving, setLeaving] = useState<string>();
-  const now = useNow(asked.data, hosts.data);
-  const gpus = useMemo(() => (asked.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [asked.data, now]);
+  const hostRows = useTold(hosts.data?.rows, "hosts", hostName);
+  const gpuRows = useTold(asked.data?.rows, "gpus", gpuName);
+  const now = useNow(gpuRows, hostRows);
+  const gpus = useMemo(() => (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [gpuRows, now]);
   const short = useMemo(() => shortUuids(gpus), [gpus]);
   const columns = useMemo(() => columnsAt(now, short), [now, short]);
   const forget = useAct(async (host: string) => {
@@ -145,14 +147,14 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   }, []);
   const problem = hosts.problem ?? asked.problem;
   if (problem && (!hosts.data || !asked.data)) return <ProblemView problem={problem} again={() => (hosts.again(), asked.again())} />;
-  if (!hosts.data || !asked.data) return <Skeleton rows={10} />;
-  if (hosts.data.rows.length === 0 && sessions.data?.count === 0) return <FirstRun />;
+  if (!hostRows || !gpuRows) return <Skeleton rows={10} />;
+  if (hostRows.length === 0 && sessions.data?.count === 0) return <FirstRun />;
 
   const mine = show ? gpus.filter((gpu) => gpu.health === show) : gpus;
   const urgent = attention(gpus);
   const fresh = gpus.filter((gpu) => gpu.health !== "silent").length;
   const sorting: SortingState = [{ id: query.get("sort") ?? "health", desc: query.get("ascending") !== "true" }];
-  const withGpus = hosts.data.rows.filter((host) => !show || mine.some((gpu) => gpu.host === host.name));
+  const withGpus = hostRows.filter((host) => !show || mine.some((gpu) => gpu.host === host.name));
   return (
     <div className="stack">
       <div className="row">
@@ -164,8 +166,8 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
         items={[
           { label: text.counts.attention, value: <span className={urgent ? "captured-lost" : ""}>{count(urgent)}</span>, note: fresh < gpus.length ? text.countsNote.silent(count(gpus.length - fresh)) : urgent ? undefined : text.countsNote.none },
           { label: text.counts.gpus, value: count(gpus.length), note: text.countsNote.fresh(count(fresh)) },
-          { label: text.counts.hosts, value: count(hosts.data.rows.length) },
-          { label: text.counts.running, value: count(hosts.data.rows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
+          { label: text.counts.hosts, value: count(hostRows.length) },
+          { label: text.counts.running, value: count(hostRows.reduce((sum, host) => sum + (host.sessions ?? 0), 0)) },
           { label: text.counts.util, value: percent(meanUtil(gpus)), note: <Meter part={meanUtil(gpus)} /> },
         ]}
       />

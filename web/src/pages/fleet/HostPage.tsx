@@ -1,5 +1,5 @@
 // HostPage.tsx - one host: how it and its GPUs do now, what it did over days, and its sessions of them.
-import { useEffect } from "react";
+import { useEffect, useMemo } from "react";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { between, bytes, count, date, duration, exact, exactDate, percent, UNKNOWN } from "../../format/format";
@@ -15,7 +15,7 @@ import { StateChips } from "../sessions/StateChips";
 import { barsOf, nsOf, sumOf, type Range } from "./days";
 import { Bars, energy, hours, RangeBar, useRange } from "./DayBars";
 import "./fleet.css";
-import { FRESH, useNow } from "./fresh";
+import { FRESH, gpuName, hostName, useNow, useTold } from "./fresh";
 import { GpuCard, seenText } from "./GpuCard";
 import { byUrgency, gpuOf, hostSampleOf, shortUuids } from "./health";
 import { useUsage } from "./usage";
@@ -37,13 +37,15 @@ const columns: Column<RowSession>[] = [
 function Now({ name }: { name: string }) {
   const asked = useApi("host", { host: name }, FRESH);
   const gpus = useApi("gpus", { host: name }, FRESH);
-  const now = useNow(asked.data, gpus.data);
-  const host = asked.data;
+  const answered = useMemo(() => asked.data && [asked.data], [asked.data]);
+  const host = useTold(answered, "hosts", hostName)?.[0];
+  const gpuRows = useTold(gpus.data?.rows, "gpus", gpuName);
+  const now = useNow(host, gpuRows);
   if (asked.problem?.status === 404) return <p className="quiet">{text.forgotten}</p>;
   if (asked.problem && !host) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!host || (!gpus.data && !gpus.problem)) return <Skeleton rows={8} />;
   const sample = hostSampleOf(host);
-  const cards = (gpus.data?.rows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency);
+  const cards = (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency);
   const short = shortUuids(cards);
   const part = (value: number | null) => ({ value: percent(value), exact: exact(value), note: <Meter part={value} /> });
   return (

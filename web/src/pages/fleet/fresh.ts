@@ -1,6 +1,6 @@
-// fresh.ts - when pages of the fleet ask again, and what time it is for them.
-import { useEffect, useState } from "react";
-import type { LiveEvent } from "../../api/live";
+// fresh.ts - when pages of the fleet ask again, what events say of hosts and GPUs before that, and what time it is for them.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { subscribe, type LiveEvent } from "../../api/live";
 import { onSession, type Freshness } from "../../api/use";
 
 export const LIVE_MS = 5000;
@@ -18,3 +18,54 @@ export function useNow(...changed: unknown[]): number {
   }, changed);
   return now;
 }
+
+/** What an event says of a host or a GPU, and a row of an answer has as well. */
+export interface Told {
+  state: unknown;
+  seen: string | null;
+}
+export type Named<R> = (row: R) => string;
+
+const nsOf = (time: string | null): bigint => BigInt(time ?? 0);
+
+/** The rows with newer states of those that were told of. What is in no row comes with the next answer. */
+export const withNewer = <R extends Told>(rows: readonly R[], told: ReadonlyMap<string, Told>, nameOf: Named<R>): R[] =>
+  rows.map((row) => {
+    const newer = told.get(nameOf(row));
+    return newer && nsOf(newer.seen) > nsOf(row.seen) ? { ...row, state: newer.state, seen: newer.seen } : row;
+  });
+
+const TAKE_MS = 500; // between two pictures because of what events say
+
+/** The rows of the last answer with the states that events of the fleet have told since, which is up to a second sooner
+ * than an answer that is asked for because of them. */
+export function useTold<R extends Told>(rows: readonly R[] | undefined, of: "hosts" | "gpus", nameOf: Named<R>): R[] | undefined {
+  const told = useRef(new Map<string, Told>());
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let last = 0;
+    const end = subscribe(({ name, data }) => {
+      const news = name === "fleet" ? data[of] : undefined;
+      if (!Array.isArray(news) || news.length === 0) return;
+      (news as R[]).forEach((row) => told.current.set(nameOf(row), row));
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          last = Date.now();
+          setRound((n) => n + 1);
+        },
+        Math.max(0, last + TAKE_MS - Date.now()),
+      );
+    });
+    return () => {
+      end();
+      clearTimeout(timer);
+    };
+  }, [of, nameOf]);
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  return useMemo(() => rows && withNewer(rows, told.current, nameOf), [rows, round, nameOf]);
+}
+
+export const hostName: Named<Told & { name: string }> = (host) => host.name;
+export const gpuName: Named<Told & { host: string; uuid: string }> = (gpu) => `${gpu.host} ${gpu.uuid}`;
