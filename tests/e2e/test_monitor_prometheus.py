@@ -120,6 +120,20 @@ class Scraped(unittest.TestCase):
                 asked += 1
         self.assertGreater(asked, 30)
 
+    def test_variables_and_legends_are_labels_that_exist(self):
+        for variable in dashboard()["templating"]["list"]:
+            if variable["type"] == "query":
+                series, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"]).groups()
+                series = series.replace("$instance", ".*")
+                found = self.prometheus.get(f"label/{label}/values", **{"match[]": series})
+                self.assertEqual(len(found), {"instance": 1, "gpu": 2}[label], variable["name"])
+        names = {"pod", "job"}  # of a workload, which may have none of both
+        for panel in dashboard()["panels"]:
+            for target in panel.get("targets", []):
+                found = self.prometheus.query(re.sub(r"\$(instance|gpu)\b", ".*", target["expr"]).replace("$__rate_interval", "1m"))
+                for label in set(re.findall(r"{{(\w+)}}", target["legendFormat"])) - names:
+                    self.assertTrue(all(label in one["metric"] for one in found), f"{panel['title']}: {label}")
+
     def test_numbers_arrive_as_they_are(self):
         (x,) = self.prometheus.query('gpufl_gpu_memory_size_bytes{gpu="1"}')
         self.assertEqual(float(x["value"][1]), 150754820096)
