@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""systemd takes the units of deploy/systemd as they are, and rates each of them as hardened.
+
+    test_units.py REPOSITORY PROGRAM...
+
+The programs are those that were built; their options in a unit are options that they have. Exits with 77 where
+systemd-analyze is missing.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+EXPOSURE_MOST = 20  # tenths; of 100
+
+root, programs = pathlib.Path(sys.argv[1]), [pathlib.Path(p).resolve() for p in sys.argv[2:]]
+if not shutil.which("systemd-analyze"):
+    print("test_units: systemd-analyze is not installed (Debian: systemd)")
+    sys.exit(77)
+
+
+def analyze(*words):
+    """What is wrong, as systemd says."""
+    done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60, check=False)
+    said = done.stderr + ("" if words[0] == "verify" else done.stdout)
+    return said if done.returncode or (words[0] == "verify" and said) else ""
+
+
+def options_of(program):
+    text = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    return set(re.findall(r"--[a-z-]+", text))
+
+
+wrong, units = [], sorted((root / "deploy/systemd").glob("*.service"))
+with tempfile.TemporaryDirectory() as folder:
+    for unit in units:
+        text = unit.read_text()
+        for program in programs:
+            lines = re.findall(rf"^Exec\w+=/usr/bin/{program.name} (.*)$", text, re.M)
+            text = text.replace(f"=/usr/bin/{program.name} ", f"={program} ")
+            unknown = {option for line in lines for option in re.findall(r"--[a-z-]+", line)} - (options_of(program) if lines else set())
+            if unknown:
+                wrong.append(f"{unit.name}: {program.name} has no option {', '.join(sorted(unknown))}")
+        copy = pathlib.Path(folder) / unit.name
+        copy.write_text(text)
+        if "=/usr/bin/" in text:
+            wrong.append(f"{unit.name}: it starts a program that is not tested here")
+        wrong += [f"{unit.name}: {said}" for said in (analyze("verify", "--man=no", str(copy)),
+                                                      analyze("security", "--offline=true", f"--threshold={EXPOSURE_MOST}", str(copy))) if said]
+if wrong or len(units) < 2:
+    sys.exit("test_units: " + ("\n".join(wrong) or "units are missing"))
+print(f"test_units: systemd takes {len(units)} units, each with an exposure of at most {EXPOSURE_MOST / 10}")
