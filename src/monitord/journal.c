@@ -132,9 +132,12 @@ static void count_lost(struct journal *l)
 int journal_check(const struct monitor_options *o, struct err *e)
 {
     int rc = file_mkdirs(o->log_path, 0755, e);
-    if (rc || access(o->log_path, W_OK | X_OK) == 0)
+    if (rc)
         return rc;
-    return err_set_vendor(e, err_from_errno(errno), errno,
+    rc = file_try_dir(o->log_path);
+    if (rc == 0)
+        return 0;
+    return err_set_vendor(e, err_from_errno(-rc), -rc,
                           "cannot write to %.250s: name another folder with --log-path",
                           o->log_path);
 }

@@ -633,6 +633,27 @@ class BadInput(Case):
         (self.dir / "file").write_text("")
         out = run("--source", self.logs, "--server", self.server.url, "--state", self.dir / "file" / "state")
         self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
+        for state in (self.dir / "file" / "state", "/proc/nowhere/state"):  # the second: also for root
+            out = run("--check", "--source", self.logs, "--server", self.server.url, "--state", state)
+            self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
+            self.assertIn(f"cannot write the state {state}", out.stderr)
+            self.assertNotIn("can be written", out.stdout)
+
+    def test_a_source_that_is_not_there(self):
+        args = ("--source", self.logs / "nowhere", "--server", self.server.url, "--state", self.state)
+        for more in ((), ("--check",)):
+            out = run(*args, *more)
+            self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
+            self.assertIn("nowhere cannot be read: No such file or directory", out.stderr)
+
+    def test_bytes_that_are_no_utf8_arrive_as_they_are(self):
+        log, other = Log(self.logs, "bytes"), Log(self.logs, "other")
+        with self.agent() as agent:
+            log.put("device", b'{"type":"names","rows":1,"id":[1],"text":["caf\xe9 \xff\xfe"]}')
+            log.kernel(1)
+            other.kernel(1)
+            self.until_arrived(log, agent)
+            self.until_arrived(other, agent)
 
 
 if __name__ == "__main__":

@@ -308,6 +308,8 @@ class BadInput(unittest.TestCase):
 
     def test_unwritable_folder(self):
         self.refused(FAILED, "/proc/nowhere", "--log-path", "/proc/nowhere")
+        for where in ("/proc/nowhere", "/proc/self"):  # root may write there, by the rights of the folder
+            self.refused(FAILED, f"cannot .*{where}", "--check", "--log-path", where)
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
             self.refused(FAILED, "nobody else may write.*--run-dir", "--run-dir", folder)

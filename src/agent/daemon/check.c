@@ -4,6 +4,7 @@
 #include "agent/keep/keeper.h"
 #include "agent/send/courier.h"
 #include "agent/send/folders.h"
+#include "base/file/file.h"
 #include "net/kafka/kafka.h"
 
 #include <errno.h>
@@ -37,9 +38,9 @@ static int check_state(const struct options *o, struct err *e)
     snprintf(path, sizeof path, "%s", o->state);
     while (access(path, F_OK) && strrchr(path, '/') && strrchr(path, '/') != path)
         *strrchr(path, '/') = '\0';
-    const char *at = access(path, F_OK) ? "." : path;
-    if (access(at, W_OK | X_OK))
-        return err_set_vendor(e, err_from_errno(errno), errno, "the state %s", o->state);
+    int rc = file_try_dir(access(path, F_OK) ? "." : path);
+    if (rc)
+        return err_set_vendor(e, err_from_errno(-rc), -rc, "cannot write the state %s", o->state);
     printf("state %s: can be written\n", o->state);
     return 0;
 }

@@ -187,9 +187,10 @@ int config_cache_open(const char *dir, struct err *e)
     int rc = file_mkdirs(dir, 0755, e);
     if (!rc && !there && chmod(dir, 0755))
         rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot open %.300s to others", dir);
-    if (!rc && access(dir, W_OK | X_OK))
-        rc = err_set_vendor(e, err_from_errno(errno), errno, "the configurations' folder %.300s",
-                            dir);
+    int tried = rc ? 0 : file_try_dir(dir);
+    if (tried)
+        rc = err_set_vendor(e, err_from_errno(-tried), -tried,
+                            "cannot write the configurations' folder %.300s", dir);
     if (!rc)
         file_remove_named(dir, "", UNFINISHED);
     return rc;

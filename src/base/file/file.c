@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -197,6 +198,16 @@ int64_t file_size(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+int file_try_dir(const char *dir)
+{
+    char path[PATH_MAX];
+    if (path_join(path, sizeof path, dir, ".gpufl-try-XXXXXX"))
+        return -ENAMETOOLONG;
+    if (!mkdtemp(path))
+        return -errno;
+    return rmdir(path) ? -errno : 0;
 }
 
 bool file_is_regular(const char *path)

@@ -18,6 +18,9 @@ int path_join(char *out, size_t size, const char *dir, const char *name);
 const char *path_base(const char *path); /* last component, inside path */
 
 int file_mkdirs(const char *dir, mode_t mode, struct err *e); /* like mkdir -p */
+/* Makes a folder in dir and removes it: 0, or negative errno. access(2) says yes to root where
+ * nothing can be made: in /proc, or on a full disk. */
+int file_try_dir(const char *dir);
 int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
 int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */
 

@@ -47,6 +47,18 @@ TEST(test_mkdirs)
     assert_int_equal(file_mkdirs(longer, 0755, &e), GPUFL_E_INVAL);
 }
 
+TEST(test_try_dir)
+{
+    struct err e;
+    assert_int_equal(file_mkdirs(tmpdir_path("tried"), 0755, &e), 0);
+    assert_int_equal(file_try_dir(tmpdir_path("tried")), 0);
+    assert_int_equal(rmdir(tmpdir_path("tried")), 0); /* nothing was left in it */
+    assert_int_equal(file_try_dir(tmpdir_path("tried")), -ENOENT);
+    tmpdir_write("a file", "x", 1);
+    assert_int_equal(file_try_dir(tmpdir_path("a file")), -ENOTDIR);
+    assert_true(file_try_dir("/proc") < 0); /* also for root, whom access(2) tells otherwise */
+}
+
 TEST(test_append)
 {
     struct err e;
@@ -301,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_mkdirs),
+        cmocka_unit_test(test_try_dir),
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_a_limit_of_sizes_is_an_error),
         cmocka_unit_test(test_read_all),
