@@ -61,6 +61,18 @@ static int listen_on(const struct addrinfo *a, uint16_t *port)
     return fd;
 }
 
+static int refuse(int error, const char *address, uint16_t port, struct err *e)
+{
+    int code = error == EADDRINUSE ? GPUFL_E_BUSY : err_from_errno(error);
+    const char *why =
+        error == EADDRINUSE ? "another program does; choose another port, or 0 for any free one"
+        : error == EADDRNOTAVAIL ? "no interface of this machine has that address; name one that "
+                                   "`ip address` shows, or 0.0.0.0 for all"
+        : error == EACCES        ? "this user may not; choose a port of 1024 or above"
+                                 : strerror(error);
+    return err_set(e, code, "cannot listen on %s port %u: %s", address, port, why);
+}
+
 int listen_open(const char *address, uint16_t *port, int *fd, struct err *e)
 {
     char number[8];
@@ -79,11 +91,5 @@ int listen_open(const char *address, uint16_t *port, int *fd, struct err *e)
         *fd = got;
         return 0;
     }
-    if (got == -EADDRINUSE)
-        return err_set_vendor(e, GPUFL_E_BUSY, EADDRINUSE,
-                              "cannot listen on %s port %u: another program does; choose another "
-                              "port, or 0 for any free one",
-                              address, *port);
-    return err_set(e, err_from_errno(-got), "cannot listen on %s port %u: %s", address, *port,
-                   strerror(-got));
+    return refuse(-got, address, *port, e);
 }

@@ -274,6 +274,9 @@ TEST(test_refusals)
     assert_non_null(strstr(e.text, "choose another port"));
     c.listen = "here";
     assert_int_equal(metrics_page_open(&other, &c, &e), GPUFL_E_INVAL);
+    c.listen = "192.0.2.1:0"; /* an address for examples, which no machine has */
+    assert_int_not_equal(metrics_page_open(&other, &c, &e), 0);
+    assert_non_null(strstr(e.text, "no interface of this machine has that address; name one"));
     c.listen = "nowhere.invalid:1";
     assert_int_not_equal(metrics_page_open(&other, &c, &e), 0);
     metrics_page_close(page);
