@@ -18,7 +18,7 @@ import time
 import unittest
 
 from monitored import Monitor, Session, lines
-from patience import SLOW, until
+from patience import runs_for, SLOW, until
 
 PROGRAM, FAKES = sys.argv[1:3]
 SHIFT = sys.argv[3] if len(sys.argv) > 3 else None
@@ -155,6 +155,7 @@ class Storm(unittest.TestCase):
         return rss >> 10, len(os.listdir(f"/proc/{m.process.pid}/fd"))
 
     def test_storm(self):
+        runs_for(LONG)
         self.events = self.fills = 0
         m = Monitor(PROGRAM, FAKES, devices=4, folder=self.folder)
         clock, logs = Clock(m) if SHIFT else None, Logs(m.logs)

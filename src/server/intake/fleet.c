@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@ enum {
 };
 
 static const int64_t PERIOD_NS = 250000000;
+static const int64_t GATHER_NS = 30000000; /* in which the others of a commit come */
 
 /* A host (uuid ""), or a GPU. */
 struct entry {
@@ -39,7 +41,8 @@ struct fleet {
     struct wakeup wake;
     _Atomic bool ending; /* relaxed: the wake-up orders */
     pthread_mutex_t lock;
-    struct entry *buckets[BUCKETS]; /* guarded by lock */
+    struct entry *buckets[BUCKETS]; /* guarded by lock, as fresh */
+    bool fresh;                     /* entries came since all were taken: the thread was woken */
     bool failing;                   /* the thread's: it was said */
 };
 
@@ -99,7 +102,11 @@ static void put(struct fleet *f, struct entry *e)
         e->next = f->buckets[bucket];
         f->buckets[bucket] = e;
     }
+    bool first = !f->fresh;
+    f->fresh = true;
     pthread_mutex_unlock(&f->lock);
+    if (first)
+        wakeup_signal(&f->wake);
 }
 
 void fleet_host(struct fleet *f, const char *workspace, const struct meta_host *h)
@@ -271,6 +278,7 @@ static struct entry *take_all(struct fleet *f)
             e->next = list;
             list = e;
         }
+    f->fresh = false;
     pthread_mutex_unlock(&f->lock);
     return list;
 }
@@ -294,16 +302,30 @@ static void write_all(struct fleet *f, struct rows *r)
     put_back(f, list);
 }
 
+/* Waits for an entry, then for the others of its commit and the end of the period since the last
+ * writing. Nothing wakes the second wait but the end: fresh stays true meanwhile. */
+static void wait_for_entries(struct fleet *f, int64_t written)
+{
+    wakeup_wait(&f->wake, -1);
+    int64_t rest = written + f->config.period_ns - clock_mono();
+    if (rest > f->config.period_ns) /* the clock went back */
+        rest = f->config.period_ns;
+    if (!atomic_load_explicit(&f->ending, memory_order_relaxed))
+        wakeup_wait(&f->wake, rest > GATHER_NS ? rest : GATHER_NS);
+}
+
 static void *run(void *arg)
 {
     struct fleet *f = arg;
+    int64_t written = clock_mono() - f->config.period_ns;
     struct rows *r = mem_zalloc(sizeof *r);
     if (!r)
         log_error("the state of hosts was not written: out of memory");
     for (bool end = false; r && !end;) {
         end = atomic_load_explicit(&f->ending, memory_order_relaxed);
         if (!end)
-            wakeup_wait(&f->wake, f->config.period_ns);
+            wait_for_entries(f, written);
+        written = clock_mono();
         write_all(f, r); /* at the end once more */
     }
     mem_free(r);

@@ -1,10 +1,10 @@
 /* fleet.h - takes the states of hosts and GPUs from the loader's threads to the small tables.
  *
  * Hundreds of hosts say something every second, and the small tables sync the disk for each
- * transaction. So their states are kept here, the newest of each host and GPU, and written every
- * period in one transaction a workspace; those who follow the workspace get it then. A write
- * that fails is tried again with the states that are newest by then; what is lost on the way,
- * the sessions' columns still have. */
+ * transaction. So their states are kept here, the newest of each host and GPU, and written soon
+ * after they came, at most once a period, in one transaction a workspace; those who follow the
+ * workspace get the rows then. A write that fails is tried again with the states that are newest
+ * by then; what is lost on the way, the sessions' columns still have. */
 #ifndef GPUFL_SERVER_INTAKE_FLEET_H
 #define GPUFL_SERVER_INTAKE_FLEET_H
 
