@@ -69,12 +69,12 @@ def interpreters():
     return found
 
 
-def check_files(wheel, folder):
-    """What the files of the wheel ask of a system."""
+def check_files(wheel, folder, beside=()):
+    """What the files of the wheel ask of a system; `beside`: names in the wheel that is always with it."""
     zipfile.ZipFile(wheel).extractall(folder)
     binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(binaries) >= 5, binaries
-    inside = {path.name for path in binaries}
+    inside = {path.name for path in binaries} | {name.rpartition("/")[2] for name in beside}
     for path in binaries:
         text = subprocess.run(["readelf", "-dVW", path], check=True, capture_output=True, text=True).stdout
         asked = {(int(a), int(b)) for a, b in re.findall(r"GLIBC_(\d+)\.(\d+)", text)}
@@ -140,7 +140,7 @@ def main():
         check_files(wheel, folder / "files")
         server = pathlib.Path(subprocess.run([f"{source}/scripts/package", "--build", build, "--out", folder, "gpufl-server"],
                                              check=True, capture_output=True, text=True).stdout.strip())
-        check_files(server, folder / "server-files")
+        check_files(server, folder / "server-files", beside=zipfile.ZipFile(wheel).namelist())
         both = set(zipfile.ZipFile(wheel).namelist()) & set(zipfile.ZipFile(server).namelist())
         assert not both, both
         found = interpreters()

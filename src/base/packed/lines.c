@@ -12,24 +12,20 @@
 #include "base/packed/lines.h"
 
 #include "base/alloc.h"
+#include "base/packed/ungz.h"
 #include "base/packed/unzst.h"
-#include "base/zmem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum {
-    WINDOW = 1 << 18, /* first size, plain bytes: fits the second-level cache */
-    PACKED = 1 << 16, /* compressed bytes read at once */
-};
+enum { WINDOW = 1 << 18 }; /* first size, plain bytes: fits the second-level cache */
 
 struct lines {
     int fd;
     bool eof;        /* no more plain bytes will come */
-    bool truncated;  /* the gzip stream broke off or is damaged, or read(2) failed */
+    bool truncated;  /* packed data broke off or are damaged, or read(2) failed */
     bool skipping;   /* inside a line that is too long */
     size_t max_line; /* bytes without the LF */
     uint64_t too_long;
@@ -41,11 +37,8 @@ struct lines {
     uint64_t base;    /* plain offset of window[0] */
     uint64_t line_at; /* plain offset of the line last returned */
 
-    bool gzip;             /* z is initialized */
-    bool inside;           /* of a gzip member */
-    z_stream z;            /* its input is packed[] */
-    unsigned char *packed; /* owned, PACKED bytes; NULL except for gzip */
-    struct unzst *zst;     /* owned; NULL except for zstd */
+    struct ungz *gz;   /* owned; NULL except for gzip */
+    struct unzst *zst; /* owned; NULL except for zstd */
 };
 
 static ssize_t read_some(int fd, void *data, size_t n)
@@ -66,17 +59,7 @@ static int lines_detect(struct lines *l, const char *path, struct err *e)
         return err_from_errno(errno);
     if (got == UNZST_MAGIC && unzst_is(magic))
         return unzst_open(&l->zst, path, e);
-    if (got < 2 || magic[0] != 0x1f || magic[1] != 0x8b)
-        return 0;
-    l->packed = mem_alloc(PACKED);
-    if (!l->packed)
-        return GPUFL_E_NOMEM;
-    l->z.zalloc = zmem_alloc;
-    l->z.zfree = zmem_free;
-    if (inflateInit2(&l->z, 15 + 16 /* gzip only */) != Z_OK)
-        return GPUFL_E_NOMEM;
-    l->gzip = true;
-    return 0;
+    return got >= UNGZ_MAGIC && ungz_is(magic) ? ungz_open(&l->gz, UNGZ_BEST) : 0;
 }
 
 static int lines_setup(struct lines *l, const char *path, struct err *e)
@@ -113,12 +96,10 @@ void lines_close(struct lines *l)
 {
     if (!l)
         return;
-    if (l->gzip)
-        inflateEnd(&l->z);
+    ungz_close(l->gz);
     unzst_close(l->zst);
     if (l->fd >= 0)
         close(l->fd);
-    mem_free(l->packed);
     mem_free(l->window);
     mem_free(l);
 }
@@ -132,46 +113,11 @@ static size_t fill_plain(struct lines *l)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* More compressed bytes; false at the end of the file. */
-static bool packed_refill(struct lines *l)
+static size_t fill_packed(struct lines *l)
 {
-    ssize_t got = read_some(l->fd, l->packed, PACKED);
-    if (got < 0)
-        l->truncated = true;
-    if (got <= 0)
-        return false;
-    l->z.next_in = l->packed;
-    l->z.avail_in = (unsigned)got;
-    return true;
-}
-
-/* Inflates into the rest of the window; 0: the end, or damage. */
-static size_t fill_gzip(struct lines *l)
-{
+    char *to = l->window + l->to;
     size_t room = l->cap - l->to;
-    l->z.next_out = (unsigned char *)l->window + l->to;
-    l->z.avail_out = (unsigned)room;
-    while (l->z.avail_out == room) {
-        if (l->z.avail_in == 0 && !packed_refill(l)) {
-            l->truncated |= l->inside;
-            break;
-        }
-        l->inside = true;
-        int rc = inflate(&l->z, Z_NO_FLUSH);
-        if (rc == Z_STREAM_END) {
-            inflateReset(&l->z);
-            l->inside = false;
-        } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-            l->truncated = true;
-            break;
-        }
-    }
-    return room - l->z.avail_out;
-}
-
-static size_t fill_zst(struct lines *l)
-{
-    ssize_t got = unzst_read(l->zst, l->fd, l->window + l->to, l->cap - l->to);
+    ssize_t got = l->gz ? ungz_read(l->gz, l->fd, to, room) : unzst_read(l->zst, l->fd, to, room);
     l->truncated |= got < 0;
     return got > 0 ? (size_t)got : 0;
 }
@@ -217,9 +163,9 @@ static bool lines_fill(struct lines *l)
         line_give_up(l); /* out of memory: this line costs itself, not the file */
         window_make_room(l);
     }
-    size_t got = l->gzip ? fill_gzip(l) : l->zst ? fill_zst(l) : fill_plain(l);
+    size_t got = lines_packed(l) ? fill_packed(l) : fill_plain(l);
     l->to += got;
-    l->eof = got == 0 || (l->truncated && l->gzip);
+    l->eof = got == 0;
     return got > 0;
 }
 
@@ -278,5 +224,5 @@ bool lines_truncated(const struct lines *l)
 
 bool lines_packed(const struct lines *l)
 {
-    return l->gzip || l->zst;
+    return l->gz || l->zst;
 }

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "base/buf.h"
 #include "base/file/file.h"
+#include "base/packed/ungz.h"
 #include "capture/options/options.h"
 #include "cli/info/engines.h"
 #include "cli/info/metrics.h"
@@ -218,6 +219,21 @@ static bool has_device(const struct vendor *v)
     return any;
 }
 
+/* What reads compressed sessions; the build decides. */
+static void probe_gzip(struct probe *p)
+{
+    if (p->fact_count == PROBE_FACTS_MAX)
+        return;
+    struct probe_fact *f = &p->facts[p->fact_count++];
+    snprintf(f->name, sizeof f->name, "gzip");
+    snprintf(f->value, sizeof f->value, "%s", ungz_library());
+    f->works = ungz_is_fast();
+    if (!f->works)
+        snprintf(f->advice, sizeof f->advice,
+                 "this build reads compressed sessions with zlib, several times slower than with "
+                 "ISA-L: install libisal-dev, and build again");
+}
+
 /* All tools are shown on a machine with none of their GPUs: it may read others' sessions. */
 static void probe_tools(struct probe *p)
 {
@@ -227,6 +243,7 @@ static void probe_tools(struct probe *p)
     for (const struct vendor *const *v = vendors; *v; v++)
         if ((*v)->disassembler.program)
             probe_tool(p, *v, !any || has_device(*v));
+    probe_gzip(p);
 }
 
 static void put_tools(struct buf *b, const struct look *look)

@@ -1,5 +1,5 @@
 # One test per file of src/base; queue and ring under threads in test_ring.
-foreach(name alloc fd_thread buf sandbox clock dl err file intern json lines log opt plt printable process queue region ring spawn spelling thread tick)
+foreach(name alloc fd_thread buf sandbox clock dl err file intern json lines log opt plt printable process queue region ring spawn spelling thread tick ungz)
   gpufl_test(${name} DEPS base)
 endforeach()
 
