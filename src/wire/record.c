@@ -13,7 +13,8 @@
 
 const struct record records[] = {
 #define RECORD(type, channel, kind, doc)                                                           \
-    {#type, CHANNEL_##channel, RECORD_KIND_##kind, doc, columns_##type, COL_##type##_COUNT},
+    {#type, sizeof #type - 1, CHANNEL_##channel, RECORD_KIND_##kind,                               \
+     doc,   columns_##type,   COL_##type##_COUNT},
 #include "schema/records.def"
 };
 
@@ -27,7 +28,7 @@ const char *const channel_names[CHANNEL_COUNT] = {"device", "scope", "system", "
 int record_find(const char *name, size_t len)
 {
     for (int i = 0; i < RECORD_COUNT; i++)
-        if (strlen(records[i].type) == len && !memcmp(records[i].type, name, len))
+        if (records[i].type_len == len && !memcmp(records[i].type, name, len))
             return i;
     return RECORD_NONE;
 }

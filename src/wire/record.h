@@ -41,6 +41,7 @@ struct column {
 
 struct record {
     const char *type; /* the JSON "type" */
+    size_t type_len;
     enum channel channel;
     enum record_kind kind;
     const char *doc;

@@ -129,8 +129,11 @@ bool scan_value(struct scan *s, struct span *out)
 /* The digits at the position as a magnitude; more must not follow as a fraction. */
 static bool scan_magnitude(struct scan *s, uint64_t *out)
 {
-    const char *start = s->at;
+    enum { DIGITS_SAFE = 19 }; /* so many fit 64 bits, whatever they are */
+    const char *start = s->at, *safe = s->end - start < DIGITS_SAFE ? s->end : start + DIGITS_SAFE;
     uint64_t v = 0;
+    while (s->at < safe && *s->at >= '0' && *s->at <= '9')
+        v = v * 10 + (unsigned)(*s->at++ - '0');
     while (s->at < s->end && *s->at >= '0' && *s->at <= '9') {
         unsigned digit = (unsigned)(*s->at++ - '0');
         if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, digit, &v))

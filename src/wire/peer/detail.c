@@ -16,6 +16,7 @@ enum {
 };
 
 struct details {
+    struct detail_kept *last; /* of kept, found or kept last; NULL: none yet */
     struct detail_kept kept[DETAILS_KEPT];
     char text[DETAIL_BYTES]; /* the present line without its number */
 };
@@ -60,21 +61,25 @@ struct number {
 
 static const char key[] = "\"corr_id\":";
 
-/* Where the number stands, by its key alone. In a string a quote has a backslash before it, so
- * these bytes are a key wherever they are. */
-static bool find_number(struct scan line, struct number *out)
+/* The number at a place of the line. */
+static bool read_number(struct scan line, const char *at, struct number *out)
 {
-    size_t len = (size_t)(line.end - line.at);
-    const char *at = memmem(line.at, len < HEAD ? len : HEAD, key, sizeof key - 1);
-    if (!at)
-        return false;
-    out->at = out->end = at + sizeof key - 1;
+    out->at = out->end = at;
     out->value = 0;
     while (out->end < line.end && *out->end >= '0' && *out->end <= '9' &&
            out->end - out->at <= DIGITS_MAX)
         out->value = out->value * 10 + (*out->end++ - '0');
     return out->end > out->at && out->end - out->at <= DIGITS_MAX && out->end < line.end &&
            (*out->end == ',' || *out->end == '}');
+}
+
+/* Where the number stands, by its key alone. In a string a quote has a backslash before it, so
+ * these bytes are a key wherever they are. */
+static bool find_number(struct scan line, struct number *out)
+{
+    size_t len = (size_t)(line.end - line.at);
+    const char *at = memmem(line.at, len < HEAD ? len : HEAD, key, sizeof key - 1);
+    return at && read_number(line, at + sizeof key - 1, out);
 }
 
 /* The line without the number, in d->text; its length, 0: too long. */
@@ -90,10 +95,32 @@ static size_t cut_number(struct details *d, struct scan line, const struct numbe
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
+/* The line has the same bytes before and after its number. */
+static bool is_again(const struct detail_kept *k, struct scan line, int64_t *correlation)
+{
+    struct number n;
+    if (!k->text || (size_t)(line.end - line.at) <= k->cut || memcmp(line.at, k->text, k->cut) ||
+        !read_number(line, line.at + k->cut, &n))
+        return false;
+    *correlation = n.value;
+    return (size_t)(line.end - n.end) == k->len - k->cut &&
+           !memcmp(n.end, k->text + k->cut, k->len - k->cut);
+}
+
+/* The line that follows k in the log, as far as it is known. */
+static struct detail_kept *note_order(struct details *d, struct detail_kept *k)
+{
+    if (d->last)
+        d->last->next = k;
+    return d->last = k;
+}
+
 struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation)
 {
     struct number n;
     size_t len;
+    if (d && d->last && d->last->next && is_again(d->last->next, line, correlation))
+        return d->last = d->last->next;
     if (!d || !find_number(line, &n) || !(len = cut_number(d, line, &n)))
         return NULL;
     uint64_t hash = intern_hash(d->text, len);
@@ -101,7 +128,7 @@ struct detail_kept *details_find(struct details *d, struct scan line, int64_t *c
     bool same = k->text && k->hash == hash && k->len == len && k->cut == (size_t)(n.at - line.at) &&
                 !memcmp(k->text, d->text, len);
     *correlation = n.value;
-    return same ? k : NULL;
+    return same ? note_order(d, k) : NULL;
 }
 
 /* A span of the line as one of the text, from which the number is gone. */
@@ -139,7 +166,7 @@ int details_keep(struct details **d, struct scan line, const struct detail *read
                             &k->detail.stack};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         *spans[i] = moved(*spans[i], line, &n, text);
-    *out = k;
+    *out = note_order(*d, k);
     return 0;
 }
 

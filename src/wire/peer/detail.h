@@ -4,6 +4,9 @@
  * of the kernel: what was read from one is kept with its text, and a line that has the same bytes
  * before and after the number is not read again.
  *
+ * Programs launch in loops, so the line that followed the last one before is looked at first, by
+ * its bytes alone; any other is found by its hash.
+ *
  * Invariants: a line is kept where its "corr_id" stands once, outside of other values, as plain
  * digits, so the number is all that differs. The cache is bounded (DETAILS_KEPT lines of at most
  * DETAIL_BYTES); a new line takes the place of the one with the same hash. Owner's thread. */
@@ -36,7 +39,8 @@ struct detail_kept {
     size_t len, cut;      /* of the text; where the number was */
     struct detail detail; /* its spans point into text; correlation is that of the first line */
     struct detail_of_row of;
-    int64_t config; /* id of the configuration of the detail and `of`; 0: none yet */
+    int64_t config;           /* id of the configuration of the detail and `of`; 0: none yet */
+    struct detail_kept *next; /* the line that came after it last time, looked at first */
 };
 
 struct details;

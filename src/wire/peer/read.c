@@ -17,6 +17,7 @@
 
 enum {
     ROWS_MAX = 1 << 18, /* of a line; more is damage */
+    PLAIN_DIGITS = 18,  /* of a number that fits int64_t for certain */
     NAMES_MAX = 1 << 22,
     STACKS_MAX = 1 << 20, /* different texts of stacks; further ones are "(other)" */
 };
@@ -207,6 +208,32 @@ static bool read_cell(struct scan *s, const struct places *places, int column, i
     return true;
 }
 
+/* A row as the client writes it: whole numbers of few digits, without spaces. False: some other
+ * row, and the position stays. */
+static bool read_plain_row(struct scan *s, const struct places *places, int64_t *cells)
+{
+    const char *at = s->at, *end = s->end;
+    unsigned i = 0;
+    if (places->decimal >= 0 || at == end || *at != '[')
+        return false;
+    do {
+        bool negative = ++at < end && *at == '-';
+        const char *digits = at += negative;
+        int64_t v = 0;
+        while (at < end && *at >= '0' && *at <= '9' && at - digits < PLAIN_DIGITS)
+            v = v * 10 + (*at++ - '0');
+        if (at == digits || at == end || i == places->count)
+            return false;
+        int column = places->column[i++];
+        if (column >= 0)
+            cells[column] = negative ? -v : v;
+    } while (*at == ',');
+    if (*at != ']')
+        return false;
+    s->at = at + 1;
+    return true;
+}
+
 /* One row; cells beyond the known places are passed over. */
 static bool read_row(struct scan *s, const struct places *places, int64_t *cells)
 {
@@ -242,7 +269,8 @@ static int read_rows(struct scan *s, const struct places *places, struct peer_ro
             return GPUFL_E_NOMEM;
         for (unsigned i = 0; i < out->width; i++)
             out->cells[at + i] = CELL_NULL;
-        if (!read_row(s, places, out->cells + at))
+        scan_peek(s);
+        if (!read_plain_row(s, places, out->cells + at) && !read_row(s, places, out->cells + at))
             return GPUFL_E_CORRUPT;
         out->count++;
     }
@@ -261,14 +289,17 @@ void peer_note_time(struct peer *p)
         p->first_time = p->rows.base;
 }
 
-/* A batch line into p->rows. */
+/* A batch line into p->rows. Rows that stand before the columns are passed over, and read at the
+ * end. */
 static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_format *f)
 {
     struct places places = usual_places(f);
     struct scan rows = {0};
     struct span key, session = {NULL, 0};
-    bool first = true, more, based = false;
+    bool first = true, more, based = false, placed = false, read = false;
     uint64_t unknown = 0;
+    int rc = 0;
+    p->rows.width = f->column_count;
     while (true) {
         bool sound = scan_member(&s, &first, &key, &more);
         if (!sound || !more) {
@@ -277,24 +308,25 @@ static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_fo
             break;
         }
         if (span_is(key, "columns"))
-            sound = read_places(&s, f, &places, &unknown);
+            sound = placed = read_places(&s, f, &places, &unknown);
         else if (span_is(key, "base_time_ns"))
             sound = based = scan_int(&s, &p->rows.base);
         else if (span_is(key, "session_id"))
             sound = scan_string(&s, &session);
-        else if (span_is(key, "rows")) {
+        else if (span_is(key, "rows") && placed) {
+            rc = read_rows(&s, &places, &p->rows);
+            read = true;
+        } else if (span_is(key, "rows")) {
             rows = s;
             sound = scan_value(&s, NULL);
         } else
             sound = scan_value(&s, NULL);
-        if (!sound)
-            return GPUFL_E_CORRUPT;
+        if (!sound || rc)
+            return rc ? rc : GPUFL_E_CORRUPT;
     }
-    if (!based || !rows.at)
+    if (!based || (!read && !rows.at))
         return GPUFL_E_CORRUPT;
-    p->rows.width = f->column_count;
-    int rc = read_rows(&rows, &places, &p->rows);
-    if (rc)
+    if (!read && (rc = read_rows(&rows, &places, &p->rows)))
         return rc;
     take_session(p, session);
     if (f != &peer_batches[PEER_profile]) /* some of these are on another clock */

@@ -146,6 +146,28 @@ TEST(test_columns)
                        "\"base_time_ns\":100"));
     EXPECT(want, BATCH("memcpy_event_batch",
                        "\"base_time_ns\":100,\"rows\":[[7,7,3,9,2,4,{\"x\":[]},1]]"));
+    EXPECT(want, BATCH("memcpy_event_batch", /* as the client writes it, and with spaces */
+                       "\"base_time_ns\":100,\"columns\":[\"corr_id\",\"new\",\"copy_kind\","
+                       "\"bytes\",\"duration_ns\",\"stream_id\",\"dt_ns\"],"
+                       "\"rows\":[[4,-9,2,9,3,7,7]]"));
+    EXPECT(want, BATCH("memcpy_event_batch",
+                       "\"base_time_ns\":100,\"columns\":[\"corr_id\",\"new\",\"copy_kind\","
+                       "\"bytes\",\"duration_ns\",\"stream_id\",\"dt_ns\"],"
+                       "\"rows\":[ [4, -9, 2,9 ,3,7,7, 5]]"));
+    EXPECT("stream id=1 device=0 number=7\n"
+           "memcpy start=107 duration=3 bytes=9223372036854775807 kind=2 stream=1 "
+           "correlation=4\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           BATCH("memcpy_event_batch",
+                 "\"base_time_ns\":100,\"columns\":[\"dt_ns\",\"stream_id\",\"duration_ns\","
+                 "\"bytes\",\"copy_kind\",\"corr_id\"],"
+                 "\"rows\":[[7,7,3,9223372036854775807,2,4]]"));
+    EXPECT("stream id=1 device=0 number=7\n"
+           "memcpy start=93 duration=3 bytes=9 kind=2 stream=1 correlation=-4\n"
+           "header s app= pid=0 host= run= engine= backend= start=100\n",
+           BATCH("memcpy_event_batch",
+                 "\"base_time_ns\":100,\"columns\":[\"dt_ns\",\"stream_id\",\"duration_ns\","
+                 "\"bytes\",\"copy_kind\",\"corr_id\"],\"rows\":[[-7,7,3,9,2,-4]]"));
     EXPECT("stream id=1 device=0\nmemcpy start=107 stream=1\n"
            "header s app= pid=0 host= run= engine= backend= start=100\n",
            BATCH("memcpy_event_batch", "\"base_time_ns\":100,\"rows\":[[7,null]]"));

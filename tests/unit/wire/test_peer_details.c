@@ -72,6 +72,32 @@ TEST(test_lines_that_repeat_give_what_each_gives)
     run_end(&kept);
 }
 
+/* Lines in an order that changes: what came after a line last time comes after it, and does not. */
+TEST(test_lines_in_any_order)
+{
+    static const int orders[][8] = {{0, 1, 2, 0, 1, 2, 0, 1},
+                                    {0, 1, 0, 2, 0, 1, 0, 2},
+                                    {0, 0, 0, 1, 1, 2, 0, 0},
+                                    {2, 1, 0, 0, 1, 2, 2, 2}};
+    struct run each, kept;
+    run_begin(&each, 0);
+    run_begin(&kept, 0);
+    for (int i = 0; i < 8; i++) {
+        struct run *r = i % 2 ? &each : &kept;
+        int from = i / 2 * 1000 + 6; /* numbers of one digit and more */
+        run_line(r, DICTIONARY);
+        feed_kernels(r, from, 8);
+        for (int k = 0; k < 8; k++)
+            feed_detail(r, from + k, orders[i / 2][k], i % 2);
+    }
+    run_finish(&each);
+    run_finish(&kept);
+    assert_string_equal(buf_cstr(&kept.seen.text), buf_cstr(&each.seen.text));
+    assert_int_equal(decoder_stats(kept.d)->foreign_orphans, 0);
+    run_end(&each);
+    run_end(&kept);
+}
+
 /* Forms in which the number that is cut out would not be the one that is read, or not alone. */
 TEST(test_lines_whose_number_is_not_where_it_seems)
 {
@@ -129,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_that_repeat_give_what_each_gives),
+        cmocka_unit_test(test_lines_in_any_order),
         cmocka_unit_test(test_lines_whose_number_is_not_where_it_seems),
         cmocka_unit_test(test_numbers_and_lines_at_their_limits),
     };
