@@ -155,8 +155,13 @@ void intern_close(struct intern *t)
         mem_free(t->blocks);
         t->blocks = older;
     }
-    for (uint32_t i = 0; i < t->chunk_count; i++)
-        mem_free(atomic_load_explicit(&t->chunks[i], memory_order_relaxed));
+    struct entry *chunk; /* chunks are made in order; behind the last one nothing is touched */
+    for (uint32_t i = 0; i < t->chunk_count; i++) {
+        chunk = atomic_load_explicit(&t->chunks[i], memory_order_relaxed);
+        if (!chunk)
+            break;
+        mem_free(chunk);
+    }
     pthread_mutex_destroy(&t->lock);
     mem_free(t);
 }

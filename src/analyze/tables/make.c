@@ -217,7 +217,8 @@ static int make_text(const struct source *s, struct made *m)
     rowset_init(&c.cells, 1, 2);
     buf_init(&c.text, DEMANGLE_ROOM);
     buf_init(&c.all, INT32_MAX);
-    int rc = c.near ? intern_open(&c.texts, UINT32_MAX / 4, INT32_MAX) : GPUFL_E_NOMEM;
+    uint32_t most = s->rows < UINT32_MAX / 4 ? (uint32_t)s->rows : UINT32_MAX / 4;
+    int rc = c.near ? intern_open(&c.texts, most, INT32_MAX) : GPUFL_E_NOMEM;
     rc = rc ? rc : mem_grow(&c.offsets, &c.cap, 1, sizeof *c.offsets, 1 << 20);
     if (!rc)
         c.offsets[0] = 0;
