@@ -353,6 +353,7 @@ const char *rocprofiler_get_status_name(int status)
     return status == OK                ? "ROCPROFILER_STATUS_SUCCESS"
            : status == LOCKED          ? "ROCPROFILER_STATUS_ERROR_CONFIGURATION_LOCKED"
            : status == NOT_IMPLEMENTED ? "ROCPROFILER_STATUS_ERROR_NOT_IMPLEMENTED"
+           : status == INVALID         ? "ROCPROFILER_STATUS_ERROR_INVALID_ARGUMENT"
            : status == OLD_KERNEL      ? "ROCPROFILER_STATUS_ERROR_INCOMPATIBLE_KERNEL"
            : status == NOT_AVAILABLE   ? "ROCPROFILER_STATUS_ERROR_NOT_AVAILABLE"
                                        : "ROCPROFILER_STATUS_ERROR";

@@ -12,7 +12,6 @@ enum {
     OK = 0,
     ERROR = 1,
     LOCKED = 12,
-    INVALID = 19,
     GPUS = 8,
     CATEGORY = 2,
     STOCHASTIC = 1,
@@ -156,13 +155,20 @@ int rocprofiler_query_pc_sampling_agent_configurations(
 
 int rocprofiler_configure_pc_sampling_service(uint64_t context, uint64_t agent, int method,
                                               int unit, uint64_t interval, uint64_t buffer
-#if FAKE_ROCP_VERSION >= 600
+#ifdef FAKE_ROCP_RECORD_VERSIONS /* of the records that are wanted, from 1 on */
+                                              ,
+                                              int records, size_t record_size, int flags
+#elif FAKE_ROCP_VERSION >= 600
                                               ,
                                               int flags
 #endif
 )
 {
     FAIL_AS_TOLD;
+#ifdef FAKE_ROCP_RECORD_VERSIONS
+    if (records < 1 || record_size == 0)
+        return INVALID;
+#endif
 #if FAKE_ROCP_VERSION >= 600
     if (flags)
         return INVALID;

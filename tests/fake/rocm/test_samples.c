@@ -292,6 +292,8 @@ TEST(counters_stand_in)
     } cases[] = {
         {PLAIN, "FAKE_ROCP=", NULL, "rocprofiler-sdk 0.6 has no PC sampling"},
         {OLDEST, "FAKE_ROCP=", NULL, "rocprofiler-sdk 0.4 has no PC sampling"},
+        {WORKING, "FAKE_ROCP=", NULL,
+         "rocprofiler-sdk 1.3 does not take the arguments with which releases"},
         {NEW, "FAKE_ROCP=sampled=0", NULL, "no GPU here offers PC sampling"},
         {NEW, "FAKE_ROCP=old", NULL, "the kernel driver amdgpu is too old"},
         {NEW, "FAKE_ROCP=", "ROCPROFILER_PC_SAMPLING_BETA_ENABLED=0",

@@ -96,6 +96,17 @@ int sampling_choice_make(const struct rocp *sdk, const struct agent *a, unsigned
 
 /* ---- refusals ------------------------------------------------------------------------- */
 
+/* The arguments are the library's own offers, so one that refuses them has a function of another
+ * form: states between releases take the version and size of a record before the flags, and find
+ * the version 0 in ours. */
+static int other_form(const struct rocp *sdk, struct err *e)
+{
+    return err_set(e, GPUFL_E_UNAVAILABLE,
+                   "rocprofiler-sdk %u.%u does not take the arguments with which releases from "
+                   "ROCm 6.4 on sample PCs: install a release (package rocprofiler-sdk)",
+                   sdk->version / 10000, sdk->version / 100 % 100);
+}
+
 int sampling_choice_error(const struct rocp *sdk, int status, struct err *e)
 {
     static const struct {
@@ -111,14 +122,18 @@ int sampling_choice_error(const struct rocp *sdk, int status, struct err *e)
         {"_NOT_AVAILABLE", GPUFL_E_UNAVAILABLE,
          "PC sampling is not available now: another process samples the GPU in another way, a "
          "debugger is attached, or the ROCm runtime is too old"},
+        {"_INVALID_ARGUMENT", GPUFL_E_UNAVAILABLE, NULL}, /* other_form */
+        {"_INCOMPATIBLE_ABI", GPUFL_E_UNAVAILABLE, NULL},
     };
     const char *name =
         sdk->rocprofiler_get_status_name ? sdk->rocprofiler_get_status_name(status) : NULL;
     size_t length = name ? strlen(name) : 0;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         size_t n = strlen(refusals[i].name);
-        if (length >= n && strcmp(name + length - n, refusals[i].name) == 0)
-            return err_set(e, refusals[i].code, "%s", refusals[i].text);
+        if (length < n || strcmp(name + length - n, refusals[i].name) != 0)
+            continue;
+        return refusals[i].text ? err_set(e, refusals[i].code, "%s", refusals[i].text)
+                                : other_form(sdk, e);
     }
     return rocp_error(sdk, status, "to sample PCs", e);
 }
