@@ -52,6 +52,7 @@ static void put_gpu(const struct page *p, const struct shown_gpu *x, int64_t now
     put_text(out, "name", x->name);
     put_text(out, "pci", x->pci);
     put_text(out, "driver", x->driver);
+    put_text(out, "vendor", x->vendor);
     put_cell(out, "parts", x->part_count);
     buf_str(out, "\"xids\":[");
     for (int i = 0; i < x->xid_count; i++) /* code -1: all that have no place of their own */

@@ -70,6 +70,7 @@ void page_gpus(struct page *p, const struct gpus *g)
         snprintf(x->name, sizeof x->name, "%s", gpu->text.name);
         snprintf(x->pci, sizeof x->pci, "%s", gpu->text.pci);
         snprintf(x->driver, sizeof x->driver, "%s", gpu->text.driver);
+        snprintf(x->vendor, sizeof x->vendor, "%s", gpu->text.vendor);
         if (gpu->lost || gpu->index < 0)
             forget_cells(x);
     }

@@ -29,7 +29,7 @@ struct shown_xid {
 struct shown_gpu {
     int index; /* -1: not listed */
     bool lost;
-    char uuid[96], name[128], pci[32], driver[64];
+    char uuid[96], name[128], pci[32], driver[64], vendor[16];
     int64_t cells[COL_device_metric_COUNT];
     int64_t at[COL_device_metric_COUNT]; /* steady ns of each cell */
     struct shown_xid xids[XIDS_MOST];

@@ -77,7 +77,12 @@ class Alone(unittest.TestCase):
             m.rounds(1)
             got = subprocess.run([GPUFL, "monitor", "--run-dir", m.run, "--json", "--once"], env=m.environment,
                                  capture_output=True, text=True, timeout=PATIENCE, check=True)
+            text = subprocess.run([GPUFL, "monitor", "--run-dir", m.run, "--once"], env=m.environment, capture_output=True,
+                                  text=True, timeout=PATIENCE, check=True).stdout
         gpus = json.loads(got.stdout)["gpus"]
+        self.assertEqual({g["vendor"] for g in gpus}, {"amd"})
+        self.assertIn("  shader 1700 MHz", text)
+        self.assertNotIn("SM ", text)
         self.assertEqual([g["name"] for g in gpus], ["Fake Instinct 0", "Fake Instinct 1"])
         self.assertEqual(gpus[0]["metrics"]["temperature_junction"], 58)
         self.assertNotIn("power", gpus[1]["metrics"])

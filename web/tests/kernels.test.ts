@@ -6,6 +6,7 @@ import { vendorOf } from "../src/api/vendor";
 import { resourceOf } from "../src/pages/kernels/deep";
 import { kernelsOf } from "../src/pages/kernels/kernel";
 import { reportedBySymbol } from "../src/pages/kernels/report";
+import { fleet } from "../src/text/fleet";
 import { kernel as text, wordsOf } from "../src/text/kernel";
 
 const kernel = (name: string, total: number | null, more: Partial<Named> = {}): Named => ({ ...together([]), id: 0, name, total, calls: 1, ...more });
@@ -103,9 +104,10 @@ describe("words of the GPU's vendor", () => {
   });
   it("AMD's are AMD's", () => {
     const { facts, spills, ...plain } = wordsOf("amd");
-    const all = JSON.stringify([plain, facts("1", "2", spills("3"))]);
+    const all = JSON.stringify([plain, facts("1", "2", spills("3")), plain.shape("8", "64"), fleet.clockOf(["amd", "amd"])]);
     for (const other of [/\bwarps?\b/i, /SASS/, /\bSMs?\b/, /\bthreads?\b/, /\bblocks?\b/, /shared memory/]) expect(all.replace(/"[a-z_A-Z]+":/g, "")).not.toMatch(other);
     expect([plain.columns.sass, plain.columns.offset]).toEqual(["ISA", "Offset"]);
+    expect([["nvidia"], ["nvidia", "amd"], [""], []].map(fleet.clockOf)).toEqual(["SM clock", "SM or shader clock", "SM clock", "SM clock"]);
     expect([wordsOf("").columns.sass, wordsOf("nvidia").stalls]).toEqual(["SASS", "Why warps wait"]);
   });
   it("what limits is one of the four resources, with a text of its own", () => {

@@ -14,6 +14,8 @@ static const struct {
     {"gfx",
      {.vendor = WORDS_AMD,
       .listing = "source and ISA",
+      .thread = "work-item",
+      .threads = "work-items",
       .warps = "wavefronts",
       .warp = "wavefront",
       .sms = "CUs",
@@ -26,7 +28,7 @@ static const struct {
       .graphs = "HIP graphs",
       .graph = "HIP graph",
       .local = "Scratch memory",
-      .clock = "GPU clock",
+      .clock = "shader clock",
       .api = "hip",
       .alone = "Measure the program alone, or give each process a GPU of its own "
                "(HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
@@ -38,6 +40,8 @@ static const struct {
      {.vendor = WORDS_NVIDIA,
       .ptx = true,
       .listing = "source and SASS",
+      .thread = "thread",
+      .threads = "threads",
       .warps = "warps",
       .warp = "warp",
       .sms = "SMs",
@@ -64,6 +68,8 @@ static const struct {
 static const struct words both = {
     .vendor = WORDS_BOTH,
     .listing = "source and code",
+    .thread = "thread or work-item",
+    .threads = "threads/items",
     .warps = "warps or wavefronts",
     .warp = "warp or wavefront",
     .sms = "SMs or CUs",
@@ -76,7 +82,7 @@ static const struct words both = {
     .graphs = "CUDA and HIP graphs",
     .graph = "CUDA or HIP graph",
     .local = "Local or scratch memory",
-    .clock = "SM or GPU clock",
+    .clock = "SM or shader clock",
     .api = "cuda/hip",
     .alone = "Measure the program alone, or give each process a GPU of its own "
              "(CUDA_VISIBLE_DEVICES; AMD: HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
@@ -126,8 +132,8 @@ static const struct {
      "Capture the repeated launches into a CUDA or HIP graph, or fuse the kernels. PyTorch: "
      "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph."},
     {"spills",
-     "Let the compiler use more registers (__launch_bounds__). Or index arrays of a thread by "
-     "constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled.",
+     "Let the compiler use more registers (__launch_bounds__). Or index arrays of a "
+     "work-item by constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled.",
      NULL},
 };
 

@@ -13,6 +13,8 @@ struct words {
     enum words_vendor vendor;
     bool ptx;                 /* code carries the text that it was made from */
     const char *listing;      /* title of a column of lines and instructions */
+    const char *thread;       /* what runs a kernel's code once */
+    const char *threads;      /* several, as a title, too */
     const char *warps, *warp; /* threads that run together */
     const char *sms, *an_sm;  /* the parts of a GPU that run them; one, in a sentence */
     const char *blocks;       /* threads that share memory; a title, too */

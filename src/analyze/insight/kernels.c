@@ -212,10 +212,10 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     insight_fact(i, "registers", c->registers);
     const struct words *w = model_config_words(m, c);
     units_bytes(a, c->local_per_thread);
-    buf_printf(&text, "%s: %s a thread", w->local, a);
+    buf_printf(&text, "%s: %s a %s", w->local, a, w->thread);
     rc = insight_say(&i->title, &text);
     insight_put_kernel(m, k->name, &text);
-    buf_printf(&text, ": each thread keeps %s in %s memory", a, w->ptx ? "local" : "scratch");
+    buf_printf(&text, ": each %s keeps %s in %s memory", w->thread, a, w->local_short);
     if (c->registers > 0)
         buf_printf(&text, " beside its %lld registers", (long long)c->registers);
     buf_printf(&text,

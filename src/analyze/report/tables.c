@@ -235,10 +235,13 @@ static void put_configs(struct page *p)
         grid_fini(&g);
         page_text(p, "none: the log does not tell how kernels were launched.");
     }
-    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s%s%s",
-              w->blocks, w->blocks, w->sms, w->sms, spills ? " " : "", spills ? w->local_short : "",
-              spills ? ": bytes of a thread in memory: registers spilled, or arrays on its stack."
-                     : "",
+    char memory[128] = "";
+    if (spills)
+        snprintf(memory, sizeof memory,
+                 " %s: bytes of a %s in memory: registers spilled, or arrays on its stack.",
+                 w->local_short, w->thread);
+    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s",
+              w->blocks, w->blocks, w->sms, w->sms, memory,
               more ? " The two heaviest of each kernel; --json has all." : "");
 }
 

@@ -140,15 +140,16 @@ static void panel_head(const struct seen_gpu *g, struct canvas *c, int row)
               r->temperature, degrees(c));
     put_power(r, c, row, &at);
     if (r->clock_sm != CELL_NULL)
-        go_on(c, row, &at, STYLE_PLAIN, "SM %" PRId64 " MHz", r->clock_sm);
+        go_on(c, row, &at, STYLE_PLAIN, "%s %" PRId64 " MHz", words_clock(g), r->clock_sm);
     if (r->clock_mem != CELL_NULL)
         go_on(c, row, &at, STYLE_PLAIN, "memory %" PRId64 " MHz", r->clock_mem);
     if (r->fan != CELL_NULL)
         go_on(c, row, &at, STYLE_PLAIN, "fan %" PRId64 " %%", r->fan);
 }
 
-static void panel_rates(const struct device_metric_row *r, struct canvas *c, int row, int *at)
+static void panel_rates(const struct seen_gpu *g, struct canvas *c, int row, int *at)
 {
+    const struct device_metric_row *r = &g->row;
     char in[32], out[32];
     if (r->pcie_rx != CELL_NULL || r->pcie_tx != CELL_NULL) {
         words_rate(r->pcie_rx, in, sizeof in);
@@ -158,7 +159,7 @@ static void panel_rates(const struct device_metric_row *r, struct canvas *c, int
     if (r->nvlink_rx != CELL_NULL || r->nvlink_tx != CELL_NULL) {
         words_rate(r->nvlink_rx, in, sizeof in);
         words_rate(r->nvlink_tx, out, sizeof out);
-        go_on(c, row, at, STYLE_PLAIN, "NVLink in %s, out %s", in, out);
+        go_on(c, row, at, STYLE_PLAIN, "%s in %s, out %s", words_link(g), in, out);
     }
     if (r->sm_active != CELL_NULL)
         go_on(c, row, at, STYLE_PLAIN, "SM active %.0f %%", (double)r->sm_active * 0.01);
@@ -186,10 +187,10 @@ void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas 
     (void)canvas_text(c, row + 2, after + 1, 20, STYLE_PLAIN, text);
     after += 22;
     if (c->columns >= WIDE)
-        panel_rates(r, c, row + 2, &after);
+        panel_rates(g, c, row + 2, &after);
     put_state(g, c, row + 3, &at);
     if (c->columns < WIDE)
-        panel_rates(r, c, row + 3, &at);
+        panel_rates(g, c, row + 3, &at);
 }
 
 /* ---- one line ------------------------------------------------------------------------------ */

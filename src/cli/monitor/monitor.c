@@ -99,7 +99,7 @@ static void print_gpu(const struct seen_gpu *g)
     if (r->power != CELL_NULL)
         printf("  %.0f W", (double)r->power * 1e-3);
     if (r->clock_sm != CELL_NULL)
-        printf("  SM %" PRId64 " MHz", r->clock_sm);
+        printf("  %s %" PRId64 " MHz", words_clock(g), r->clock_sm);
     words_throttle(r->throttle, words, sizeof words);
     if (*words)
         printf("  throttled: %s", words);

@@ -66,4 +66,8 @@ void words_place(const struct seen_process *p, char *out, size_t size); /* pod, 
 void words_rate(int64_t bytes_per_second, char *out, size_t size);
 const char *words_name(const struct seen_gpu *g); /* without the vendor's name */
 
+/* In the vendor's words: what has the clock, and what joins GPUs. */
+const char *words_clock(const struct seen_gpu *g);
+const char *words_link(const struct seen_gpu *g);
+
 #endif

@@ -29,9 +29,13 @@ struct member {
 #name, offsetof(struct type, name), sizeof(((struct type *)NULL)->name)                    \
     }
 
-static const struct member gpu_members[] = {NUMBER(seen_gpu, index), NUMBER(seen_gpu, parts),
-                                            TEXT(seen_gpu, uuid),    TEXT(seen_gpu, name),
-                                            TEXT(seen_gpu, driver),  {0}};
+static const struct member gpu_members[] = {NUMBER(seen_gpu, index),
+                                            NUMBER(seen_gpu, parts),
+                                            TEXT(seen_gpu, uuid),
+                                            TEXT(seen_gpu, name),
+                                            TEXT(seen_gpu, driver),
+                                            TEXT(seen_gpu, vendor),
+                                            {0}};
 
 static const struct member process_members[] = {NUMBER(seen_process, gpu),
                                                 NUMBER(seen_process, pid),

@@ -60,3 +60,18 @@ const char *words_name(const struct seen_gpu *g)
     static const char vendor[] = "NVIDIA ";
     return strncmp(g->name, vendor, sizeof vendor - 1) ? g->name : g->name + sizeof vendor - 1;
 }
+
+static bool is_amd(const struct seen_gpu *g)
+{
+    return strcmp(g->vendor, "amd") == 0;
+}
+
+const char *words_clock(const struct seen_gpu *g)
+{
+    return is_amd(g) ? "shader" : "SM";
+}
+
+const char *words_link(const struct seen_gpu *g)
+{
+    return is_amd(g) ? "XGMI" : "NVLink";
+}

@@ -105,8 +105,8 @@ TEST(occupancy_is_a_finding)
 /* The report has AMD's words: no unit, call or option of NVIDIA's. */
 TEST(words_are_amds)
 {
-    static const char *const others[] = {" SMs", "warp",         "SASS",     "CUDA",
-                                         "cuda", "maxrregcount", " blocks ", " shared "};
+    static const char *const others[] = {" SMs",         "warp",     "SASS",     "CUDA",     "cuda",
+                                         "maxrregcount", " blocks ", " shared ", "a thread "};
     struct run r;
     struct child c;
     run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2"));
@@ -115,7 +115,10 @@ TEST(words_are_amds)
     const char *text = c.text[CHILD_OUT].data;
     check_contains(&r, text, "104 CUs");
     check_contains(&r, text, "HIP graphs");
-    check_contains(&r, text, "Scratch memory: 16 B a thread");
+    check_contains(&r, text, "Scratch memory: 16 B a work-item");
+    check_contains(&r, text, "each work-item keeps 16 B in scratch memory");
+    check_contains(&r, text, "bytes of a work-item in memory");
+    check_contains(&r, text, "  #  work-items  registers");
     check_contains(&r, text, "workgroups that fit on a compute unit");
     check_contains(&r, text, "grid  workgroup  regs       LDS  scratch");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

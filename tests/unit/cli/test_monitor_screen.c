@@ -104,6 +104,27 @@ TEST(one_gpu_has_a_panel)
     assert_non_null(strstr(s, " 1-2 of 2\n"));
 }
 
+/* AMD's GPUs have AMD's words. */
+TEST(a_gpu_of_amd_s)
+{
+    struct err e = {0};
+    static const char line[] =
+        "{\"monitor\":\"1\",\"host\":\"node7\",\"interval_ms\":1000,\"age_ms\":3,\"problem\":\"\","
+        "\"gpus\":[{\"index\":0,\"up\":true,\"uuid\":\"GPU-0\",\"name\":\"AMD Instinct MI210\","
+        "\"vendor\":\"amd\",\"xids\":[],\"metrics\":{\"clock_sm\":1700,\"nvlink_rx\":2000000000,"
+        "\"nvlink_tx\":3000000}}],\"processes\":[]}";
+    int rc = snapshot_read(&x, line, sizeof line - 1, &e);
+    if (rc)
+        fail_msg("%s", e.text);
+    screen_keep(&screen, &x);
+    screen_sort(&screen, &x);
+    const char *s = drawn(24, 100);
+    assert_non_null(strstr(s, "AMD Instinct MI210   shader 1700 MHz"));
+    assert_non_null(strstr(s, "XGMI in 2.0 GB/s, out 3 MB/s"));
+    assert_null(strstr(s, "SM "));
+    assert_null(strstr(s, "NVLink"));
+}
+
 TEST(eight_gpus_have_lines_where_panels_do_not_fit)
 {
     take(8, 64);
@@ -316,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(one_gpu_has_a_panel),
+        CASE(a_gpu_of_amd_s),
         CASE(eight_gpus_have_lines_where_panels_do_not_fit),
         CASE(gpus_that_do_not_fit_are_counted),
         CASE(any_size),

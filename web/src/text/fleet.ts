@@ -19,7 +19,9 @@ export const fleet = {
   } as Record<string, string>,
   show: "Show",
   all: "All",
-  columns: { gpu: "GPU", health: "State", util: "Utilisation", memory: "Memory", power: "Power", temperature: "Temperature", clock: "SM clock", processes: "Processes", sessions: "Sessions", reasons: "Why clocks are low", seen: "Heard of" },
+  columns: { gpu: "GPU", health: "State", util: "Utilisation", memory: "Memory", power: "Power", temperature: "Temperature", processes: "Processes", sessions: "Sessions", reasons: "Why clocks are low", seen: "Heard of" },
+  /** In the words of those vendors whose GPUs are shown. */
+  clockOf: (vendors: readonly string[]) => (!vendors.includes("amd") ? "SM clock" : vendors.every((vendor) => vendor === "amd") ? "Shader clock" : "SM or shader clock"),
   host: { cpu: "CPU", memory: "Memory", seen: "heard of", gpus: "GPUs", forget: "Forget", forgetTitle: (name: string) => `Forget the host ${name}?`, forgetText: "Its GPUs are forgotten with it; sessions stay. It comes back when it is heard of again." },
   hostPage: {
     cpus: "Processors",

@@ -17,6 +17,7 @@ export interface Words {
   /** A launch configuration: in the timeline, and as titles of columns. */
   launch: { block: string; registers: string; shared: string; local: string; occupancyOf: (part: string, waves: number, most: number) => string };
   configs: { block: string; shared: string };
+  shape: (grid: string, block: string) => string;
   /** Numbers that findings rest on, where they differ from text/evidence.ts. */
   evidence: Record<string, string>;
   /** Metrics of a GPU, where they differ from text/system.ts. */
@@ -43,6 +44,7 @@ const nvidia: Words = {
   columns: { offset: "Offset", sass: "SASS", samples: "Samples", reason: "Most of them", executed: "Executed", threads: "Threads of a warp", coalescing: "Needed of the traffic", conflicts: "Bank conflicts" },
   launch: { block: "Block", registers: "Registers a thread", shared: "Shared memory a block", local: "Local memory a thread", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} warps)` },
   configs: { block: "Block", shared: "Shared memory" },
+  shape: (grid, block) => `grid ${grid}, block ${block}`,
   evidence: {},
   metrics: {},
   sampling: "Where warps stall.",
@@ -66,6 +68,7 @@ const amd: Words = {
   columns: { ...nvidia.columns, sass: "ISA", threads: "Work-items of a wavefront" },
   launch: { block: "Workgroup", registers: "Registers a work-item", shared: "LDS a workgroup", local: "Scratch memory a work-item", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} wavefronts)` },
   configs: { block: "Workgroup", shared: "LDS" },
+  shape: (grid, block) => `grid ${grid}, workgroup ${block}`,
   evidence: {
     warps: "Wavefronts that fit",
     max_warps: "Wavefronts at most",
@@ -76,7 +79,7 @@ const amd: Words = {
     stalled_samples: "Samples of waiting wavefronts",
     reason_not_issued: "Of these: no wavefront issued",
   },
-  metrics: { clock_sm: "GPU clock" },
+  metrics: { clock_sm: "Shader clock" },
   sampling: "Where wavefronts stall.",
   sampled: "Shares of the time in which compute units had work, with their error at 95 %: also of kernels that are not recorded.",
   samplesOfScopes: "Why wavefronts waited while each scope was open; samples of windows that several scopes share are in none.",
@@ -96,7 +99,6 @@ export const kernel = {
   unlimited: "no limit",
   configsNone: "No launch of this kernel says how it was configured.",
   limiter: "limits",
-  shape: (grid: string, block: string) => `grid ${grid}, block ${block}`,
   waves: (waves: string) => `${waves} waves`,
   calls: (n: string, time: string) => `${n} ${n === "1" ? "launch" : "launches"}, ${time}`,
   stallsText: "Samples by reason; the dark part in cycles in which the scheduler issued nothing.",

@@ -45,8 +45,8 @@ void page_occupancy(struct page *p)
 {
     const struct words *w = model_words(p->model);
     const struct grid_column columns[] = {
-        {"#", GRID_RIGHT},       {"threads", GRID_RIGHT}, {"registers", GRID_RIGHT},
-        {w->shared, GRID_RIGHT}, {w->warps, GRID_RIGHT},  {w->blocks, GRID_RIGHT},
+        {"#", GRID_RIGHT},       {w->threads, GRID_RIGHT}, {"registers", GRID_RIGHT},
+        {w->shared, GRID_RIGHT}, {w->warps, GRID_RIGHT},   {w->blocks, GRID_RIGHT},
         {"at once", GRID_RIGHT}, {"limiter", GRID_LEFT},
     };
     char heading[128];
@@ -73,8 +73,8 @@ void page_occupancy(struct page *p)
         page_grid(p, &g);
         page_text(p,
                   "at once: the least of the four. # as above, the heaviest configuration of each "
-                  "kernel; threads of one of the %s.",
-                  w->blocks);
+                  "kernel; %s of one of the %s.",
+                  w->threads, w->blocks);
     } else {
         grid_fini(&g);
     }

@@ -34,7 +34,7 @@ const shown = (id: "power" | "temperature" | "clock_sm" | "processes", header: s
   cell: ({ row: { original: gpu } }) => show(gpu.sample[id]),
 });
 
-const columnsAt = (now: number, short: (uuid: string) => string): ColumnDef<Gpu>[] => [
+const columnsAt = (now: number, short: (uuid: string) => string, clock: string): ColumnDef<Gpu>[] => [
   { id: "gpu", header: c.gpu, accessorFn: (gpu) => `${gpu.host} ${String(gpu.number ?? 0).padStart(3, "0")}`, sortDescFirst: false, meta: { width: "minmax(230px, 2fr)", lead: true }, cell: ({ row: { original: gpu } }) => <span title={`${gpu.host} · ${gpu.number ?? UNKNOWN} · ${gpu.uuid} · ${gpu.name}`}>{`${gpu.host} · ${gpu.number ?? UNKNOWN} · `}<span className="mono small">{short(gpu.uuid)}</span>{` · ${gpu.name}`}</span> },
   { id: "health", header: c.health, accessorFn: (gpu) => -["bad", "warn", "good", "none"].indexOf(gpu.tone), meta: { width: "150px" }, cell: ({ row: { original: gpu } }) => <HealthMark gpu={gpu} /> },
   {
@@ -54,7 +54,7 @@ const columnsAt = (now: number, short: (uuid: string) => string): ColumnDef<Gpu>
   { id: "memory", header: c.memory, accessorFn: (gpu) => gpu.sample.memory_used ?? -1, meta: { width: "110px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exact(gpu.sample.memory_used, "bytes")}>{bytes(gpu.sample.memory_used)}</span> },
   shown("power", c.power, "90px", watts),
   shown("temperature", c.temperature, "120px", celsius),
-  shown("clock_sm", c.clock, "110px", megahertz),
+  shown("clock_sm", clock, "110px", megahertz),
   shown("processes", c.processes, "105px", count),
   { id: "sessions", header: c.sessions, accessorFn: (gpu) => gpu.sessions ?? 0, meta: { width: "95px", right: true }, cell: ({ row: { original: gpu } }) => count(gpu.sessions) },
   { id: "reasons", header: c.reasons, enableSorting: false, meta: { width: "minmax(130px, 1fr)" }, cell: ({ row: { original: gpu } }) => reasonsOf(gpu) },
@@ -135,7 +135,7 @@ function Fleet({ me }: { me: ReturnType<typeof useMe> }) {
   const now = useNow(gpuRows, hostRows);
   const gpus = useMemo(() => (gpuRows ?? []).map((row) => gpuOf(row, now)).sort(byUrgency), [gpuRows, now]);
   const short = useMemo(() => shortUuids(gpus), [gpus]);
-  const columns = useMemo(() => columnsAt(now, short), [now, short]);
+  const columns = useMemo(() => columnsAt(now, short, text.clockOf(gpus.map((gpu) => gpu.vendor))), [now, short, gpus]);
   const forget = useAct(async (host: string) => {
     await client.change("host_delete", { host }, undefined);
     setLeaving(undefined);

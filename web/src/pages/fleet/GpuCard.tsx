@@ -64,7 +64,7 @@ export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: num
         <span title={c.temperature} className={gpu.health === "hot" ? "gpu-hot" : ""}>
           {celsius(s.temperature)}
         </span>
-        <span title={c.clock}>{megahertz(s.clock_sm)}</span>
+        <span title={text.clockOf([gpu.vendor])}>{megahertz(s.clock_sm)}</span>
         {s.processes !== null && <span title={c.processes}>{s.processes} proc.</span>}
       </div>
       {reasonsOf(gpu) && <span className="small">{reasonsOf(gpu)}</span>}

@@ -41,7 +41,7 @@ function Occupancy({ config: c, words }: OfConfig) {
       <div>
         <strong className="occupancy-part">{percent(c.occupancy)}</strong>
         <Meter part={c.occupancy} warm={(c.occupancy ?? 1) < 0.5} />
-        <p className="small">{text.shape(c.grid, c.block)}</p>
+        <p className="small">{words.shape(c.grid, c.block)}</p>
         <p className="small quiet">
           {words.facts(count(c.registers), bytes(c.shared), c.local ? words.spills(bytes(c.local)) : "")}
           {c.waves !== null && `, ${text.waves(fixed(c.waves))}`}

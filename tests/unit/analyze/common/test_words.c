@@ -1,0 +1,92 @@
+/* test_words.c - AMD's words are AMD's: none of NVIDIA's stands in what is said of its GPUs. */
+#include "analyze/common/words.h"
+#include "tests/test.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Words of CUDA that HIP's programs do not have, or have for something else. */
+static const char *const foreign[] = {"thread", "warp",   "CUDA",      "cuda",  "SASS",
+                                      "PTX",    "SM ",    "SMs",       "an SM", "NVLink",
+                                      "nvidia", "NVIDIA", "shared mem"};
+
+static void expect_none(const char *what, const char *text)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        const char *at = strstr(text, foreign[i]);
+        bool torch = at && at - text >= 6 && !strncmp(at - 6, "torch.", 6);    /* its own name */
+        bool tools = strstr(text, "amd-smi") && !strcmp(foreign[i], "nvidia"); /* a tool of each */
+        if (at && !torch && !tools)
+            fail_msg("%s: '%s' in '%s'", what, foreign[i], text);
+    }
+}
+
+TEST(test_amd_has_words_of_its_own)
+{
+    const struct words *w = words_of("gfx942");
+    const char *const all[] = {w->listing, w->thread, w->threads,      w->warps,    w->warp,
+                               w->sms,     w->an_sm,  w->blocks,       w->block,    w->shared,
+                               w->graphs,  w->graph,  w->shared_short, w->local,    w->local_short,
+                               w->clock,   w->api,    w->alone,        w->load_next};
+    assert_int_equal(w->vendor, WORDS_AMD);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        expect_none("word", all[i]);
+    expect_none("pinned_back", w->pinned_back);
+    assert_string_equal(w->thread, "work-item");
+    assert_string_equal(w->clock, "shader clock");
+}
+
+/* Rules whose step is about threads of the host, or that counts of instructions fire, which AMD's
+ * GPUs do not have. */
+static bool is_host_or_nvidia(const char *rule)
+{
+    static const char *const rules[] = {"late_launch", "idle_cause",  "cpu_limit",
+                                        "divergence",  "uncoalesced", "bank_conflicts"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!strcmp(rules[i], rule))
+            return true;
+    return false;
+}
+
+/* What the insights say to do, in the vendor's words where the rule's own are NVIDIA's. */
+TEST(test_steps)
+{
+    static const char *const rules[] = {
+#define INSIGHT(id, ...) #id,
+#include "analyze/insight/insight.def"
+    };
+    static const char *const own[] = {
+#define INSIGHT(id, category, bound, fires, severity, gives_back, next) next,
+#include "analyze/insight/insight.def"
+    };
+    const struct words *amd = words_of("gfx90a"), *nvidia = words_of("sm_90");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *step = words_next(amd, rules[i]);
+        assert_null(words_next(nvidia, rules[i]));
+        if (step)
+            expect_none(rules[i], step);
+        else if (!is_host_or_nvidia(rules[i]))
+            expect_none(rules[i], own[i]);
+    }
+}
+
+TEST(test_words_of_both)
+{
+    const struct words *amd = words_of("gfx1100"), *nvidia = words_of("sm_90");
+    assert_ptr_equal(words_of(""), nvidia);
+    assert_ptr_equal(words_join(NULL, amd), amd);
+    assert_ptr_equal(words_join(amd, amd), amd);
+    assert_int_equal(words_join(amd, nvidia)->vendor, WORDS_BOTH);
+    assert_string_equal(nvidia->thread, "thread");
+    assert_string_equal(words_join(nvidia, amd)->clock, "SM or shader clock");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_amd_has_words_of_its_own),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_words_of_both),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
