@@ -6,13 +6,12 @@
 #include "backend/amd/trace/objects.h"
 #include "backend/amd/trace/symbols.h"
 #include "backend/amd/trace/tool.h"
-#include "base/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { FUNCTIONS_MOST = 1 << 20 };
-enum { SECOND = 1000000000, ROW_ALLOCATE = 1, ROW_FREE = 2, MEMORY_DEVICE = 3 };
+enum { ROW_ALLOCATE = 1, ROW_FREE = 2, MEMORY_DEVICE = 3 };
 
 /* memcpy_row.kind */
 enum { ROW_HTOD = 1, ROW_DTOH = 2, ROW_DTOD = 8, ROW_HTOH = 9, ROW_PTOP = 10 };
@@ -24,7 +23,7 @@ void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows)
     keyed_init(&r->functions, sizeof(uint64_t), sizeof(uint64_t), FUNCTIONS_MOST);
     r->sink = s;
     r->windows = windows;
-    r->began = clock_mono();
+    record_times_open(&r->times, s, "rocprofiler-sdk", "rocprofiler.times");
 }
 
 uint64_t rocm_records_dispatches(const struct rocm_records *r)
@@ -61,28 +60,6 @@ static uint32_t stream_of(struct rocm_records *r, int agent, uint32_t number)
 {
     return r->sink->ops->stream(r->sink, rocm_records_device(r, agent), 0,
                                 number == WAIT_NO_STREAM ? CELL_NULL : (int64_t)number);
-}
-
-/* Both times onto our clock; false and counted where they are impossible. */
-static bool times(struct rocm_records *r, uint64_t start, uint64_t end, int64_t shift, int64_t *at,
-                  int64_t *duration)
-{
-    uint64_t length = end - start;
-    int64_t latest = clock_mono() + SECOND;
-    *at = (int64_t)(start + (uint64_t)shift);
-    *duration = (int64_t)length;
-    if (start && end >= start && *at >= r->began - SECOND && *at <= latest &&
-        length <= (uint64_t)(latest - *at))
-        return true;
-    r->sink->ops->lost(r->sink, LOSS_TIME, 1);
-    if (!r->time_said)
-        r->sink->ops->message(r->sink, SEVERITY_NOTE, "rocprofiler.times",
-                              "rocprofiler-sdk's times of a record are impossible: from %" PRIu64
-                              " to %" PRIu64 ", the session's clock is at %" PRId64
-                              "; such records are counted and left out",
-                              start, end, clock_mono());
-    r->time_said = true;
-    return false;
 }
 
 /* ---- kernels ------------------------------------------------------------------------- */
@@ -246,7 +223,7 @@ static void read_dispatch(struct rocm_records *r, const void *record, int64_t sh
     bool copies = begins(s.name, "__amd_rocclr_copy");
     if (f.graph ? f.counted && !fills && !copies : f.wait == WAIT_OTHER)
         atomic_fetch_add_explicit(&r->dispatches, 1, memory_order_relaxed);
-    if (!times(r, d->start, d->end, shift, &row.start, &row.duration))
+    if (!record_times_read(&r->times, d->start, d->end, shift, &row.start, &row.duration))
         return;
     int agent = agents_index(d->agent);
     if (fills) {
@@ -277,7 +254,7 @@ static void read_copy(struct rocm_records *r, const void *record, int64_t shift)
         r->sink->ops->lost(r->sink, LOSS_UNKNOWN_RECORD, 1);
         return;
     }
-    if (!times(r, c->start, c->end, shift, &row.start, &row.duration))
+    if (!record_times_read(&r->times, c->start, c->end, shift, &row.start, &row.duration))
         return;
     (void)calls_facts(c->internal, &f);
     int to = agents_index(c->to), from = agents_index(c->from), on = to >= 0 ? to : from;
@@ -308,7 +285,7 @@ static void read_allocation(struct rocm_records *r, const void *record, int64_t 
     memcpy(&a, (const char *)record + at, sizeof a);
     uint64_t internal;
     memcpy(&internal, (const char *)record + sizeof *head, sizeof internal);
-    if (!times(r, a.start, a.end, shift, &row.time, &duration))
+    if (!record_times_read(&r->times, a.start, a.end, shift, &row.time, &duration))
         return;
     bool frees = head->operation == ROCP_FREE || head->operation == ROCP_FREE_VMEM;
     int agent = agents_index(a.agent);
@@ -329,6 +306,7 @@ void rocm_records_read(struct rocm_records *r, uint32_t kind, const void *record
         [ROCP_MEMORY_ALLOCATION] = read_allocation,
     };
     enum rocp_kind known = rocp_buffer_kind(tool_sdk(), kind);
+    record_times_now(&r->times);
     if (known < ROCP_BUFFER_KIND_COUNT)
         readers[known](r, record, shift);
     else

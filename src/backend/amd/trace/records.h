@@ -7,16 +7,17 @@
 
 #include "backend/amd/trace/agents.h"
 #include "backend/backend.h"
+#include "backend/common/record_times.h"
 #include "base/keyed.h"
 
 #include <stdatomic.h>
 
 struct rocm_records {
     struct sink *sink;
-    int64_t began; /* ns */
+    struct record_times times;
     uint32_t devices[AGENTS_MOST];
     struct keyed functions; /* kernels that are defined in the session, by the library's number */
-    bool windows, time_said, name_said;
+    bool windows, name_said;
     _Atomic uint64_t dispatches; /* that calls_launched counts; relaxed */
 };
 

@@ -2,6 +2,7 @@
 #include "backend/nvidia/record/records.h"
 
 #include "backend/common/external.h"
+#include "backend/common/record_times.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/engine/range/kernels.h"
 #include "backend/nvidia/engine/range/own_kernels.h"
@@ -11,14 +12,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum {
     DEVICES = 64,
     STREAMS = 256,
     CONFIGS = 4096,
-    SECOND = 1000000000,
 };
 
 /* What distinguishes launch configurations, as it stands in the record. */
@@ -47,10 +46,9 @@ struct stream_slot {
 struct records {
     const struct cupti *cupti;
     struct sink *sink;
-    int64_t time_offset;       /* ns added to every time */
-    uint32_t ids_before;       /* added to every correlation id */
-    bool time_said;            /* an impossible one has been reported */
-    int64_t earliest, latest;  /* ns: times outside are impossible */
+    int64_t time_offset; /* ns added to every time */
+    uint32_t ids_before; /* added to every correlation id */
+    struct record_times times;
     int64_t began;             /* ns: when the session did */
     bool old;                  /* records from before that are passed over */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
@@ -73,7 +71,7 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
     r->sink = s;
     r->time_offset = time_offset;
     r->began = clock_mono();
-    r->earliest = r->began - SECOND;
+    record_times_open(&r->times, s, "CUPTI", "cupti.times");
     r->configs = mem_array(CONFIGS, sizeof *r->configs);
     if (!r->configs) {
         records_close(r);
@@ -181,27 +179,12 @@ static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, 
     ((r)->cupti->filled[CUPTI_KIND_##KIND] >=                                                      \
      offsetof(struct type, member) + sizeof(((struct type *)0)->member))
 
-/* Both times onto our clock; false and counted where they are impossible. Unsigned,
- * because a damaged time may be anything. */
+/* Both times onto our clock; false where the record does not count. */
 static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, int64_t *duration)
 {
-    uint64_t length = end - start;
-    *at = (int64_t)(start + (uint64_t)r->time_offset);
-    *duration = (int64_t)length;
-    if (r->old && *at < r->began)
+    if (r->old && (int64_t)(start + (uint64_t)r->time_offset) < r->began)
         return false; /* the ledger of the session before counts the record as lost */
-    if (start && end >= start && *at >= r->earliest && *at <= r->latest &&
-        length <= (uint64_t)(r->latest - *at))
-        return true;
-    r->sink->ops->lost(r->sink, LOSS_TIME, 1);
-    if (!r->time_said)
-        r->sink->ops->message(r->sink, SEVERITY_NOTE, "cupti.times",
-                              "CUPTI's times of a record are impossible: from %" PRIu64
-                              " to %" PRIu64 ", the session's clock is at %" PRId64
-                              "; such records are counted and left out",
-                              start, end, clock_mono());
-    r->time_said = true;
-    return false;
+    return record_times_read(&r->times, start, end, r->time_offset, at, duration);
 }
 
 /* ---- kernels --------------------------------------------------------------------------- */
@@ -498,7 +481,7 @@ void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old)
 {
     struct cupti_record *record = NULL;
     int result;
-    r->latest = clock_mono() + SECOND;
+    record_times_now(&r->times);
     r->old = old;
     while ((result = r->cupti->cuptiActivityGetNextRecord(memory, valid, &record)) == CUPTI_OK) {
         uint32_t kind = (uint32_t)record->kind;
