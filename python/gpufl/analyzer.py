@@ -111,16 +111,17 @@ class GpuFlightSession:
 
     def _own(self, frame: Any) -> Any:
         """The frame with the session's id before all else, so that frames of several sessions can be put together."""
+        pandas = _pandas()  # first, since its error says what to install
         import numpy
 
-        ids = _pandas().Categorical.from_codes(numpy.zeros(len(frame), numpy.int8), [self.session_id])
+        ids = pandas.Categorical.from_codes(numpy.zeros(len(frame), numpy.int8), [self.session_id])
         frame.insert(0, "session_id", ids)
         return frame
 
     def _series(self, table: str, name: str) -> Any:
+        pandas = _pandas()
         import numpy
 
-        pandas = _pandas()
         column = self._session.column(table, name)
         values = numpy.asarray(column)
         if column.kind == "text":

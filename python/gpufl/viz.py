@@ -50,6 +50,17 @@ def _figure_class() -> type[Figure]:
     return Shown
 
 
+def _picture(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """A function that draws: matplotlib is looked for before anything of the session, so that its error comes first."""
+
+    @functools.wraps(draw)
+    def made(*args: Any, **kwargs: Any) -> Figure:
+        _figure_class()
+        return draw(*args, **kwargs)
+
+    return made
+
+
 def _new_figure(width: float, height: float) -> Figure:
     return _figure_class()(figsize=(width, height), layout="constrained")
 
@@ -110,6 +121,7 @@ def _table(frame: Any, rows: str, columns: str, value: str, top: int, colours: i
     return shown
 
 
+@_picture
 def kernel_time(session: GpuFlightSession, top: int = 12) -> Figure:
     """Time of kernels by scope, coloured by kernel."""
     kernels = _need(session.kernels, "kernels", "the engine Trace")
@@ -120,6 +132,7 @@ def kernel_time(session: GpuFlightSession, top: int = 12) -> Figure:
     return figure
 
 
+@_picture
 def idle_lines(session: GpuFlightSession, top: int = 12) -> Figure:
     """Idle time of the GPUs by the line that it belongs to, coloured by cause."""
     idle = _need(session.idle[session.idle.idle_ns > 0], "idle time that is known", "the engine Trace")
@@ -129,6 +142,7 @@ def idle_lines(session: GpuFlightSession, top: int = 12) -> Figure:
     return figure
 
 
+@_picture
 def stalls(session: GpuFlightSession, top: int = 10) -> Figure:
     """Samples of the program counter by kernel, coloured by what the warps waited for."""
     samples = session.scopes
@@ -140,6 +154,7 @@ def stalls(session: GpuFlightSession, top: int = 10) -> Figure:
     return figure
 
 
+@_picture
 def occupancy(session: GpuFlightSession, top: int = 15) -> Figure:
     """Theoretical occupancy of the kernels with most time, coloured by what limits it."""
     kernels = session.kernels
@@ -162,6 +177,7 @@ def occupancy(session: GpuFlightSession, top: int = 15) -> Figure:
     return figure
 
 
+@_picture
 def transfers(session: GpuFlightSession) -> Figure:
     """Copies by size and throughput, coloured by direction."""
     copies = _need(session.memcpy, "copies", "the engine Trace")
@@ -179,6 +195,7 @@ def transfers(session: GpuFlightSession) -> Figure:
     return figure
 
 
+@_picture
 def utilisation(session: GpuFlightSession) -> Figure:
     """Utilisation, memory and power of the devices over time."""
     metrics = _need(session.device_metrics, "samples of devices", "system_sample_rate_ms")
@@ -246,6 +263,7 @@ def _fp32_peak(session: GpuFlightSession) -> float | None:
     return peaks.pop() if len(peaks) == 1 else None
 
 
+@_picture
 def roofline(session: GpuFlightSession, top: int = 10, peak_gbps: float | None = None) -> Figure:
     """Arithmetic beside memory traffic of kernels or ranges, below what the device can do.
 
@@ -303,6 +321,7 @@ def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
     return lanes, left
 
 
+@_picture
 def timeline(session: GpuFlightSession, start_ns: int | None = None, end_ns: int | None = None) -> Figure:
     """Scopes, kernels by stream, and copies over time; from start_ns to end_ns (ns since the Unix epoch), or all of it."""
     lanes, left = _lanes(session)

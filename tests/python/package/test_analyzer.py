@@ -289,19 +289,34 @@ def test_unknown_tables_and_columns():
         session.nope
 
 
-def test_without_pandas(run):
+@pytest.mark.parametrize("missing", [("pandas",), ("numpy", "pandas"), ("numpy", "pandas", "matplotlib", "duckdb")])
+def test_packages_that_are_missing(run, missing):
     run("""
 import sys
-sys.modules["pandas"] = None
+for name in %r:
+    sys.modules[name] = None
+import gpufl.viz
 from gpufl.analyzer import GpuFlightSession
 session = GpuFlightSession(%r)
-try:
-    session.kernels
-except ImportError as error:
-    assert "gpufl[analyzer]" in str(error)
-else:
-    raise AssertionError
-""" % str(TRAIN))
+
+def expect(call, extra):
+    try:
+        call()
+    except ImportError as error:
+        assert f"gpufl[{extra}]" in str(error), error
+    else:
+        raise AssertionError(extra)
+
+for name in ("kernels", "scopes", "scope_events", "perf", "insights", "idle", "stacks"):
+    expect(lambda: getattr(session, name), "analyzer")
+if "matplotlib" in %r:
+    expect(lambda: session.sql("select 1"), "sql")
+    for draw in gpufl.viz.FIGURES:
+        expect(lambda: draw(session), "viz")
+    gpufl.viz.init(%r)
+    expect(gpufl.viz.show, "viz")
+assert "Kernels" in gpufl.report.generate_report(%r)
+""" % (missing, str(TRAIN), missing, str(TRAIN), str(TRAIN)))
 
 
 def test_nothing_is_imported_before_it_is_used(run):
