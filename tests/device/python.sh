@@ -363,6 +363,14 @@ for name in $NAMES; do
     echo "== $name"; cat $name.out
     [ "$(cat $name.rc)" = 0 ] || { echo "FAIL $name ended with $(cat $name.rc)"; tail -15 $name.err; }
 done >all.txt
+examples=$here/../../examples/python
+for book in "$examples"/*.ipynb; do
+    name=$(basename "$book" .ipynb); echo "== notebook $name"
+    (cd "$examples" && IPYTHONDIR=$work/ipython MPLBACKEND=agg timeout 120 python3 "$here/../python/run_notebook.py" "$book") >book.out 2>book.err; rc=$?
+    if [ $rc = 77 ]; then echo "SKIP notebook $name: $(cat book.out)"
+    elif [ $rc = 0 ] && grep -q "^SHOWN.*image/png" book.out && grep -q "^SHOWN.*text/html" book.out; then echo "PASS notebook $name, from top to bottom"
+    else echo "FAIL notebook $name ended with $rc"; tail -8 book.out book.err; fi
+done >>all.txt
 ( echo "== toggle"; timeout 30 python3 toggle.py "$work/logs-toggle" 2>toggle.err || { echo "FAIL toggle"; tail -8 toggle.err; } ) >>all.txt
 "$work/site/gpufl/bin/gpufl" report "$work/logs-loop" >cli.out 2>&1 && grep -q torch_loop cli.out && echo "PASS the wheel's own gpufl reports" >>all.txt || echo "FAIL the wheel's gpufl" >>all.txt
 "$build/bin/gpufl" report "$work/logs-loop" 2>/dev/null | cmp -s - cli.out && echo "PASS the build's gpufl says the same" >>all.txt || echo "NOTE the build has another report text than the wheel" >>all.txt

@@ -9,24 +9,12 @@ import sys
 import pytest
 from conftest import PATIENCE, Log
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples/python"
-NEEDS = {"read_a_session": ("matplotlib",), "torch_loop": ("torch",), "jax_loop": ("jax",), "cupy_kernels": ("cupy",),
-         "numba_kernels": ("numba",), "triton_kernels": ("triton",), "lightning_loop": ("pytorch_lightning",),
-         "transformers_loop": ("transformers",)}
-GPU = {"cupy_kernels", "triton_kernels"}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from run_notebook import NEEDS  # noqa: E402
 
-# Each cell as a notebook runs it; says which forms of its last value a notebook could show.
-NOTEBOOK = """
-import json, sys
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
-    if cell["cell_type"] == "code":
-        done = shell.run_cell("".join(cell["source"]), store_history=True)
-        done.raise_error()
-        if done.result is not None:
-            print("SHOWN", *sorted(shell.display_formatter.format(done.result)[0]))
-"""
+RUNNER = pathlib.Path(__file__).resolve().parents[1] / "run_notebook.py"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples/python"
+GPU = {"cupy_kernels", "triton_kernels"}
 
 
 def here(name):
@@ -61,7 +49,7 @@ def test_a_notebook(name, tmp_path):
     pytest.importorskip("IPython")
     pytest.importorskip("matplotlib")
     here(name)
-    shown = [line.split()[1:] for line in start(tmp_path, "-c", NOTEBOOK, EXAMPLES / f"{name}.ipynb").splitlines()
+    shown = [line.split()[1:] for line in start(tmp_path, RUNNER, EXAMPLES / f"{name}.ipynb").splitlines()
              if line.startswith("SHOWN")]
     assert any("image/png" in forms for forms in shown) and any("text/html" in forms for forms in shown), shown
 
