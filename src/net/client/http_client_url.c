@@ -46,7 +46,7 @@ int http_client_clean_url(const char *url, char *out, size_t size, struct err *e
                        "the server's address must not contain a name or password: put a key into "
                        "GPUFL_API_KEY or a file");
     if (scheme && !known_scheme(url, scheme))
-        return err_set(e, GPUFL_E_INVAL, "%s: http:// and https:// are spoken here", url);
+        return err_set(e, GPUFL_E_INVAL, "%s: an address begins with http:// or https://", url);
     if (!host_len || host[0] == ':')
         return err_set(e, GPUFL_E_INVAL, "'%s' names no server; as in https://gpufl.example.org",
                        url);
