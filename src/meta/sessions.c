@@ -29,9 +29,13 @@ static int gpu_row(void *arg, const struct meta_value *cells, unsigned n)
     struct shown *p = arg;
     if (n != 3)
         return GPUFL_E_CORRUPT;
-    buf_str(p->json, p->count++ ? ",{\"uuid\":" : "{\"uuid\":");
-    buf_json(p->json, cells[0].at, cells[0].len);
-    buf_str(p->json, ",\"name\":");
+    buf_str(p->json, p->count++ ? ",{" : "{");
+    if (cells[0].len) {
+        buf_str(p->json, "\"uuid\":");
+        buf_json(p->json, cells[0].at, cells[0].len);
+        buf_char(p->json, ',');
+    }
+    buf_str(p->json, "\"name\":");
     buf_json(p->json, cells[1].at, cells[1].len);
     if (cells[2].len) {
         buf_str(p->json, ",\"vendor\":");

@@ -154,6 +154,8 @@ static void tell_gpu(const struct telling *t, unsigned at)
 {
     const struct registry *r = t->registry;
     const struct registry_gpu *known = &r->gpus[at];
+    if (!*known->uuid) /* the fleet knows GPUs by it */
+        return;
     const struct newest_gpu *s = samples_of(t->latest, known->id);
     int64_t time = s ? registry_epoch(r, s->cells[COL_device_metric_time]) : 0;
     int64_t total = s ? s->cells[COL_device_metric_memory_total] : CELL_NULL;

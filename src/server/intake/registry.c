@@ -176,7 +176,8 @@ static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned colum
 static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
                      size_t i)
 {
-    bool told = tell_number(&g->index, b, COL_device_index, i);
+    bool told = !*g->uuid && tell_text(g->uuid, sizeof g->uuid, name_of(r, b, COL_device_uuid, i));
+    told |= tell_number(&g->index, b, COL_device_index, i);
     told |= tell_number(&g->memory, b, COL_device_memory_total, i);
     told |= tell_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
     told |= tell_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
@@ -184,17 +185,16 @@ static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wi
     return told;
 }
 
-/* The GPU of a row; NULL: it has no UUID yet, or there are too many. */
+/* The GPU of a row, which may have no UUID, or have it in a later row; NULL: there are too many. */
 static struct registry_gpu *gpu_of(struct registry *r, int64_t id, const char *uuid)
 {
     for (unsigned k = 0; id > 0 && k < r->gpu_count; k++)
-        if (r->gpus[k].id == id || strcmp(r->gpus[k].uuid, uuid) == 0)
+        if (r->gpus[k].id == id || (*uuid && strcmp(r->gpus[k].uuid, uuid) == 0))
             return &r->gpus[k];
-    if (id <= 0 || !*uuid || r->gpu_count == REGISTRY_GPUS)
+    if (id <= 0 || r->gpu_count == REGISTRY_GPUS)
         return NULL;
     struct registry_gpu *g = &r->gpus[r->gpu_count++];
     *g = (struct registry_gpu){.id = id, .index = CELL_NULL, .memory = CELL_NULL};
-    cut_text(g->uuid, sizeof g->uuid, uuid);
     r->changed = true;
     return g;
 }

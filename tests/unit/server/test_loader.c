@@ -247,7 +247,7 @@ static void send_gpu(int64_t id, const char *header, const uint32_t *names,
     d.index = id - 1;
     d.name = 2;
     d.vendor = 3;
-    d.uuid = names[n - 1];
+    d.uuid = *texts[n - 1] == '?' ? 0 : names[n - 1]; /* the GPU has none */
     encode_rows(&b, RECORD_device, (const int64_t *)&d, 1);
     struct ingest_request r = fixture_request("g", "device", *offset);
     fixture_send(&fix, &r, b.data, b.len, 0, &a);
@@ -279,6 +279,31 @@ TEST(test_gpus_one_by_one)
     send_gpu(3, "", (const uint32_t[]){402}, (const char *const[]){"U-3"}, 1, &offset);
     row = fixture_entry("g", &mem);
     assert_string_equal(row.gpus, "[" GPU("U-1") "," GPU("U-2") "," GPU("U-3") "]");
+    region_fini(&mem);
+    fixture_down(&fix);
+    free(header);
+}
+
+/* GPUs without a UUID have name and vendor all the same; a UUID that is told later belongs to the
+ * GPU of that number. */
+TEST(test_gpus_without_uuid)
+{
+    struct region mem;
+    int64_t offset = 0;
+    size_t n;
+    char *header = fixture_lines("g", 0, 1, true, &n);
+    header[strcspn(header, "\n") + 1] = '\0';
+    fixture_up(&fix, tmpdir);
+    send_gpu(1, header, (const uint32_t[]){2, 3, 400}, (const char *const[]){"H", "amd", "?"}, 3,
+             &offset);
+    send_gpu(2, "", (const uint32_t[]){401}, (const char *const[]){"?"}, 1, &offset);
+    struct meta_session row = fixture_entry("g", &mem);
+#define BARE "{\"name\":\"H\",\"vendor\":\"amd\"}"
+    assert_string_equal(row.gpus, "[" BARE "," BARE "]");
+    region_fini(&mem);
+    send_gpu(2, "", (const uint32_t[]){402}, (const char *const[]){"U-2"}, 1, &offset);
+    row = fixture_entry("g", &mem);
+    assert_string_equal(row.gpus, "[" BARE "," GPU("U-2") "]");
     region_fini(&mem);
     fixture_down(&fix);
     free(header);
@@ -430,14 +455,9 @@ int main(int argc, char **argv)
         complete_main(argv[2], argv[3]);
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_begin, fixture_end)
     const struct CMUnitTest tests[] = {
-        T(test_killed),
-        T(test_pyramid),
-        T(test_registered),
-        T(test_gpus_one_by_one),
-        T(test_ends),
-        T(test_ends_over_kills),
-        T(test_ends_when_stopped),
-        T(test_no_backlog_is_loaded),
+        T(test_killed),          T(test_pyramid),           T(test_registered),
+        T(test_gpus_one_by_one), T(test_gpus_without_uuid), T(test_ends),
+        T(test_ends_over_kills), T(test_ends_when_stopped), T(test_no_backlog_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
