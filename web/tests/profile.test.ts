@@ -1,6 +1,7 @@
 // What engines beside Trace counted: hardware counters, instructions, samples by scope.
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sampledKernelsOf, sampledScopesOf } from "../src/pages/kernels/profile";
+import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, PICKED, sampledKernelsOf, sampledScopesOf } from "../src/pages/kernels/profile";
 import { shown } from "../src/pages/kernels/Profile";
 
 const counter = (metric: string, more: object) => ({ metric, source: "range", device: 0, scope: null, range: null, kernel_symbol: null, values: 1, mean: 1, least: 1, most: 1, ...more });
@@ -77,4 +78,17 @@ it("samples by scope: shares are of all samples, reasons of the scope's own; tho
     { scope: "b", samples: 100, share: 0.5, issued: 0.2, reasons: [{ reason: "wait", part: 0.6 }, { reason: "branch", part: 0.2 }] },
     { scope: "a", samples: 10, share: 0.05, issued: 0, reasons: [{ reason: "wait", part: 1 }] },
   ]);
+});
+
+describe("samples of those that issued", () => {
+  it("has the reasons that stall.def calls running", () => {
+    const text = readFileSync(new URL("../../src/analyze/model/kernels/stall.def", import.meta.url), "utf8");
+    expect([...PICKED].sort()).toEqual([...text.matchAll(/^STALL\((\w+), RUNNING,/gm)].map(([, name]) => name).sort());
+  });
+  it("is a part of the samples whose reason is known", () => {
+    const kernel = (reason: string | null, samples: number) => ({ kernel: "k", symbol: "_k", short_name: "k", reason, samples });
+    const issued = (kernels: object[]) => sampledKernelsOf({ samples: { samples: 100, shares: [], kernels } })[0]?.issued;
+    expect(issued([kernel("wave_issued", 20), kernel("waitcnt", 60), kernel(null, 20)])).toBe(0.25);
+    expect(issued([kernel(null, 100)])).toBe(null);
+  });
 });

@@ -23,6 +23,8 @@ export interface Words {
   /** Metrics of a GPU, where they differ from text/system.ts. */
   metrics: Record<string, string>;
   /** Engine PcSampling of a capture that is asked for. */
+  /** Ranges that programs mark by the vendor's library. */
+  ranges: string;
   sampling: string;
   sampled: string;
   samplesOfScopes: string;
@@ -47,6 +49,7 @@ const nvidia: Words = {
   shape: (grid, block) => `grid ${grid}, block ${block}`,
   evidence: {},
   metrics: {},
+  ranges: "NVTX ranges (torch.cuda.nvtx.range_push in PyTorch)",
   sampling: "Where warps stall.",
   sampled: "Shares of the time in which multiprocessors had work, with their error at 95 %: also of kernels that are not recorded.",
   samplesOfScopes: "Why warps waited while each scope was open; samples of windows that several scopes share are in none.",
@@ -80,6 +83,7 @@ const amd: Words = {
     reason_not_issued: "Of these: no wavefront issued",
   },
   metrics: { clock_sm: "Shader clock" },
+  ranges: "rocTX ranges (roctxRangePush)",
   sampling: "Where wavefronts stall.",
   sampled: "Shares of the time in which compute units had work, with their error at 95 %: also of kernels that are not recorded.",
   samplesOfScopes: "Why wavefronts waited while each scope was open; samples of windows that several scopes share are in none.",
@@ -102,6 +106,8 @@ export const kernel = {
   waves: (waves: string) => `${waves} waves`,
   calls: (n: string, time: string) => `${n} ${n === "1" ? "launch" : "launches"}, ${time}`,
   stallsText: "Samples by reason; the dark part in cycles in which the scheduler issued nothing.",
+  stallsPlain: "Samples by reason.",
+  reasonUnknown: "not known",
   samples: (n: string, part: string) => `${n} samples, ${part}`,
   code: "Code",
   codeCut: "Instructions are kept of the functions with most samples; this one is beyond them. gpufl report --kernel shows it.",

@@ -1,7 +1,7 @@
 // scopes.ts - words of the tab of scopes.
 export const scopes = {
   none: "No scopes",
-  noneText: "The program opened none. GFL_SCOPE in C++ and NVTX ranges (torch.cuda.nvtx.range_push in PyTorch) mark parts of a run.",
+  noneText: (ranges: string) => `The program opened none. GFL_SCOPE in C++ and ${ranges} mark parts of a run.`,
   heading: "Scopes",
   icicle: "Scopes within scopes",
   aside: "Bars: wall time, as a part of the longest scope without a parent.",

@@ -34,7 +34,7 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
   return (
     <section className="tl-stack" aria-label={text.stack}>
       <h3 className="small quiet">{text.stackOf(frames.length)}</h3>
-      <div className="tl-frames" tabIndex={0} role="group" aria-label={text.stack}>
+      <div className="tl-frames" tabIndex={0} role="region" aria-label={text.stack}>
         <ol className="mono small">
           {frames.map((frame, at) => (
             <li key={at}>{frame}</li>

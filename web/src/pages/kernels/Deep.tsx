@@ -80,11 +80,11 @@ function Stalls({ stalls }: { stalls: Stall[] }) {
     <dl className="stalls small">
       {stalls.map((s) => (
         <div key={s.reason} title={text.samples(exact(s.samples), percent(s.part))}>
-          <dt className="mono ellipsis">{s.reason}</dt>
+          <dt className={s.reason ? "mono ellipsis" : "quiet"}>{s.reason || text.reasonUnknown}</dt>
           <dd>
             <svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true">
               <rect className="stall" width={(s.samples / top) * 1000} height="14" />
-              <rect className="stall-idle" width={(s.notIssued / top) * 1000} height="14" />
+              {s.notIssued !== null && <rect className="stall-idle" width={(s.notIssued / top) * 1000} height="14" />}
             </svg>
             <span className="number">{percent(s.part)}</span>
           </dd>
@@ -293,7 +293,7 @@ export function Deep({ session, name, symbol, short, passes, place, at, words }:
   const stalls = useMemo(() => (part ? stallsOf(part, symbol) : []), [part, symbol]);
   const lines = useMemo(() => (part ? codeOf(part, symbol) : null), [part, symbol]);
   const why = analysed && (
-    <Panel title={words.stalls} aside={text.stallsText}>
+    <Panel title={words.stalls} aside={stalls.some((stall) => stall.notIssued !== null) ? text.stallsText : text.stallsPlain}>
       <div className="panel-body">{!part ? <div className="skeleton skeleton-block" /> : stalls.length ? <Stalls stalls={stalls} /> : <p className="quiet">{words.stallsNone}</p>}</div>
     </Panel>
   );

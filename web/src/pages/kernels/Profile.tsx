@@ -317,7 +317,7 @@ function SampledScopes({ part, words }: { part: unknown; words: Words }) {
 
 function Part({ title, about, children }: { title: string; about: string; children: ReactNode }) {
   return (
-    <section className="stack" aria-label={title}>
+    <section className="stack">
       <div className="row">
         <h2>{title}</h2>
         <span className="quiet small">{about}</span>

@@ -77,9 +77,9 @@ export function configsOf(recorded: AnswerConfigs, launched: readonly Launched[]
 }
 
 export interface Stall {
-  reason: string;
+  reason: string; // "": not known
   samples: number;
-  notIssued: number;
+  notIssued: number | null; // null: not known
   part: number; // of the kernel's samples
 }
 
@@ -87,7 +87,7 @@ export function stallsOf(part: unknown, symbol: string): Stall[] {
   const rows = list(raw(raw(part).samples).kernels).filter((row) => row.symbol === symbol);
   const all = rows.reduce((sum, row) => sum + (number(row.samples) ?? 0), 0);
   return rows
-    .map((row) => ({ reason: word(row.reason) || "?", samples: number(row.samples) ?? 0, notIssued: number(row.not_issued) ?? 0, part: all ? (number(row.samples) ?? 0) / all : 0 }))
+    .map((row) => ({ reason: word(row.reason), samples: number(row.samples) ?? 0, notIssued: number(row.not_issued), part: all ? (number(row.samples) ?? 0) / all : 0 }))
     .sort((a, b) => b.samples - a.samples);
 }
 

@@ -142,7 +142,7 @@ export function instructionsOfKernel(part: unknown, symbol: string): Executed | 
 interface Sampled {
   samples: number;
   share: number; // of all samples
-  issued: number; // part of its samples whose warps were picked
+  issued: number | null; // part of those whose reason is known that had their turn; null: of none
   reasons: { reason: string; part: number }[]; // most first
 }
 
@@ -158,7 +158,8 @@ function sampledOf(reasons: ReadonlyMap<string, number>, whole: number): Sampled
   const all = [...reasons.values()].reduce((sum, n) => sum + n, 0);
   const waits = [...reasons].filter(([reason]) => reason && !PICKED.has(reason)).sort((a, b) => b[1] - a[1]);
   const picked = [...PICKED].reduce((sum, reason) => sum + (reasons.get(reason) ?? 0), 0);
-  return { samples: all, share: whole ? all / whole : 0, issued: all ? picked / all : 0, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
+  const known = all - (reasons.get("") ?? 0);
+  return { samples: all, share: whole ? all / whole : 0, issued: known ? picked / known : null, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
 }
 
 /** Kernels' shares of the time in which multiprocessors had work: all that is known of it where kernels are not recorded. */
@@ -187,8 +188,8 @@ export interface SampledScope extends Sampled {
   scope: string;
 }
 
-/** Warps that are picked wait for nothing. */
-export const PICKED: ReadonlySet<string> = new Set(["selected", "none"]);
+/** Those of class RUNNING (stall.def): who issued an instruction waits for nothing. */
+export const PICKED: ReadonlySet<string> = new Set(["selected", "none", "wave_issued"]);
 
 export function sampledScopesOf(part: unknown): SampledScope[] {
   const samples = raw(raw(part).samples);

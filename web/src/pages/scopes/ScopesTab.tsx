@@ -3,11 +3,13 @@
 import { useMemo } from "react";
 import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
+import { vendorOf } from "../../api/vendor";
 import { who } from "../../api/who";
 import { Link } from "../../router/Link";
 import { href, useQuery, useQuerySoon } from "../../router/router";
 import { en } from "../../text/en";
 import { flameText } from "../../text/flame";
+import { wordsOf } from "../../text/kernel";
 import { scopes as text } from "../../text/scopes";
 import { countColumn, Listing, timeColumn, type Column } from "../../ui/Listing";
 import { Empty, Meter, Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -64,7 +66,7 @@ export function ScopesTab({ session }: TabProps) {
   const scopes = useMemo(() => (asked.data ? inTreeOrder(scopesOf(asked.data)) : undefined), [asked.data]);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!scopes) return <Skeleton rows={8} />;
-  if (scopes.length === 0) return <Empty title={text.none} text={text.noneText} />;
+  if (scopes.length === 0) return <Empty title={text.none} text={text.noneText(wordsOf(vendorOf(session)).ranges)} />;
   return <Scopes scopes={scopes} />;
 }
 
