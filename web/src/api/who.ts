@@ -24,6 +24,7 @@ function keep(storage: () => Storage, key: string, value: string): void {
 
 export class Who {
   workspace = ""; // chosen by somebody who is in several; "": the server's choice
+  remembered = false; // that choice comes from an earlier visit, not from the address
   link = ""; // token of a link: of this tab alone
   csrf = "";
   expired = false; // a login that worked has ended
@@ -35,7 +36,9 @@ export class Who {
   static ofBrowser(): Who {
     const who = new Who();
     if (typeof location === "undefined") return who;
-    who.workspace = new URLSearchParams(location.search).get("workspace") ?? kept(() => localStorage, WORKSPACE);
+    const wanted = new URLSearchParams(location.search).get("workspace");
+    who.workspace = wanted ?? kept(() => localStorage, WORKSPACE);
+    who.remembered = wanted === null && who.workspace !== "";
     who.link = kept(() => sessionStorage, LINK);
     return who;
   }
@@ -80,7 +83,13 @@ export class Who {
   choose(workspace: string): void {
     keep(() => localStorage, WORKSPACE, workspace);
     this.workspace = workspace;
+    this.remembered = false;
     this.renewed();
+  }
+
+  /** The workspace of an earlier visit is not there any more, or not for this person: the server chooses. */
+  lost(): void {
+    if (this.remembered) this.choose("");
   }
 
   opened(link: string): void {

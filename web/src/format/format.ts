@@ -98,6 +98,14 @@ export function date(ns: string | null | undefined): string {
   return ms === null ? UNKNOWN : DATE.format(ms);
 }
 
+const MOMENT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
+
+/** Where many things happen in one minute. */
+export function moment(ns: string | null | undefined): string {
+  const ms = epochMs(ns);
+  return ms === null ? UNKNOWN : MOMENT.format(ms);
+}
+
 export function exactDate(ns: string | null | undefined): string {
   const ms = epochMs(ns);
   return ms === null ? "unknown" : `${new Date(ms).toISOString()} (${ns} ns since the Unix epoch)`;

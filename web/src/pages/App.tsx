@@ -90,6 +90,10 @@ export function App() {
   useEffect(keepFocus, []);
   useEffect(copyWholeNames, []);
   useConnection(!outside && me.data !== undefined);
+  const lost = me.problem?.status === 404;
+  useEffect(() => {
+    if (lost) who.lost();
+  }, [lost]);
   return (
     <MeContext.Provider value={me.data}>
       <a className="skip" href="#content">

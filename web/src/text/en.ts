@@ -29,6 +29,7 @@ export const en = {
     nothing: "Nothing here",
     problemId: (id: string) => `Request ${id}, as the server's log calls it.`,
     whatNow: { 0: "Check that gpufl-server runs and can be reached, then try again.", 401: "Log in, then come back to this address.", 403: "Ask an owner of the workspace for the right to see this.", 404: "It may have been deleted, or belong to another workspace.", 429: "Too many requests at once; wait a moment.", 500: "The server's log says more.", 503: "The server is starting or ending; wait a moment." } as Record<number, string>,
+    refused: "The server did not take this",
     lostPage: "There is no such page",
     lostPageText: "The address may be cut off or out of date.",
     toSessions: "To the sessions",
@@ -73,5 +74,5 @@ export const en = {
   },
   palette: { title: "Commands", hint: "Where to? Type a page or a session", none: "Nothing found", go: "Go to", theme: "Change theme", shortcuts: "Show shortcuts", session: "Session" },
   shortcuts: { title: "Shortcuts", close: "Close", before: [["Ctrl K", "Commands: go to a page or a session"], ["?", "This sheet"], ["/", "Search on the page"]] as [string, string][], after: [["t", "Light or dark"], ["1 … 9", "Tabs of a session"], ["↑ ↓", "In a table: to the row above, below; also Page Up, Page Down, Home, End"]] as [string, string][] },
-  table: { sort: (column: string) => `Sort by ${column}`, moreText: "More columns to the right", printed: (shown: string, all: string) => `The first ${shown} of ${all} rows are printed.` },
+  table: { actions: "Actions", sort: (column: string) => `Sort by ${column}`, moreText: "More columns to the right", printed: (shown: string, all: string) => `The first ${shown} of ${all} rows are printed.` },
 } as const;

@@ -5,6 +5,7 @@ export const settings = {
   partsLabel: "Parts of the settings",
   notYours: "Not with your role",
   notYoursText: (role: string) => `You are a ${role} here. An owner of the workspace can change this, or give you another role.`,
+  notYoursServer: "This part is for administrators of the server.",
   none: "None",
   workspace: {
     name: "Name",
@@ -61,7 +62,7 @@ export const settings = {
     pickScope: "Choose what it may do.",
   },
   links: {
-    columns: { session: "Session", created: "Made", expires: "Ends", state: "State" },
+    columns: { session: "Session", link: "Link", creator: "By", created: "Made", expires: "Ends", state: "State" },
     states: { open: "open", ended: "ended", revoked: "taken back" } as Record<string, string>,
     revoke: "Take back",
     revokeTitle: "Take back this link?",
@@ -91,6 +92,7 @@ export const settings = {
   audit: {
     columns: { at: "When", actor: "Who", action: "What", target: "Of what", address: "From", detail: "More" },
     none: "Nothing yet",
+    noneText: "Here stands who changed what: members, keys, links, workspaces, alerts and configurations, newest first.",
     more: "Load more",
     server: "the server",
   },
@@ -100,6 +102,7 @@ export const settings = {
     new: "New password",
     change: "Change the password",
     text: "Your other logins end.",
+    wrong: "The current password is wrong.",
     changed: "Changed. Your other logins have ended.",
     local: "A local server has no accounts.",
     key: "You are here with a key, which has no password.",

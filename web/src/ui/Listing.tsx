@@ -2,6 +2,7 @@
 // room. Columns are values: what stands above them, what a cell shows, and the exact value behind it.
 import type { ReactNode } from "react";
 import { count, date, duration, exact, exactDate } from "../format/format";
+import { en } from "../text/en";
 
 export interface Column<T> {
   label: string; // empty: of what can be done
@@ -27,15 +28,11 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
       <table className={roomy ? "simple roomy" : "simple"}>
         <thead>
           <tr>
-            {columns.map((column, at) =>
-              column.label.trim() ? (
-                <th scope="col" key={at} className={sideOf(column)}>
-                  {column.label}
-                </th>
-              ) : (
-                <td key={at} />
-              ),
-            )}
+            {columns.map((column, at) => (
+              <th scope="col" key={at} className={sideOf(column)}>
+                {column.label || <span className="hidden-label">{en.table.actions}</span>}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>

@@ -27,6 +27,17 @@ export function Name({ short, full, symbol, find = "" }: { short: string; full: 
   );
 }
 
+const MOST = 96; // letters of what people wrote that a table shows
+const FIRST = 56;
+const LAST = 36;
+
+/** A text that people wrote, who may write as much as the server takes: its begin and its end, by which two of them are told
+ * apart; the whole is in the tooltip, and on the clipboard when the text is copied. */
+export function Words({ text }: { text: string }) {
+  const letters = [...text];
+  return <Name short={letters.length > MOST ? `${letters.slice(0, FIRST).join("")}…${letters.slice(-LAST).join("")}` : text} full={text} />;
+}
+
 /** Puts the whole name on the clipboard. */
 export function CopyName({ full }: { full: string }) {
   return (

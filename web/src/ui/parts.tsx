@@ -82,11 +82,15 @@ interface Wrong {
   request: string | null;
 }
 
+/** Of what somebody asked for in a form; the message says what is wrong with it. */
+const REFUSALS = [400, 409, 413, 422];
+
 export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?: boolean; again?: () => void }) {
   const advice = en.states.whatNow[problem.status];
+  const title = REFUSALS.includes(problem.status) ? en.states.refused : problem.title || `Status ${problem.status}`;
   return (
     <section className="panel state state-problem" role="alert">
-      <StateTitle alone={alone}>{problem.title || `Status ${problem.status}`}</StateTitle>
+      <StateTitle alone={alone}>{title}</StateTitle>
       <p>{problem.message}</p>
       {advice && <p className="quiet">{advice}</p>}
       {problem.request && <p className="quiet small">{en.states.problemId(problem.request)}</p>}

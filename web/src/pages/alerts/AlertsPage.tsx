@@ -11,6 +11,7 @@ import { alerts as text } from "../../text/alerts";
 import { en } from "../../text/en";
 import { Ask } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import "./alerts.css";
 import { conditionOf } from "./rules";
@@ -21,7 +22,7 @@ const TONES: Record<string, string> = { firing: "chip chip-live", pending: "chip
 
 const FIRING: Column<RowFiringNow>[] = [
   { label: text.historyColumns.state, show: (row) => <span className={TONES[row.state] ?? "chip"}>{text.states[row.state] ?? row.state}</span> },
-  { label: text.historyColumns.name, className: "wrap", show: (row) => row.name },
+  { label: text.historyColumns.name, className: "wrap", show: (row) => <Words text={row.name} /> },
   { label: text.historyColumns.text, className: "wrap", show: (row) => sentence(row.text) },
   dateColumn(text.historyColumns.since, (row) => row.started),
   dateColumn(text.historyColumns.ended, (row) => row.ended),
@@ -31,7 +32,7 @@ const Firings = ({ rows }: { rows: readonly RowFiringNow[] }) => <Listing label=
 
 const DELIVERY: Column<RowDelivery>[] = [
   dateColumn(text.deliveryColumns.created, (row) => row.created),
-  { label: text.deliveryColumns.url, className: "wrap mono small", show: (row) => row.url },
+  { label: text.deliveryColumns.url, className: "wrap mono small", show: (row) => <Words text={row.url} /> },
   { label: text.deliveryColumns.state, show: (row) => <span className={TONES[row.state] ?? "chip"}>{text.deliveryStates[row.state] ?? row.state}</span> },
   { label: text.deliveryColumns.attempts, show: (row) => row.attempts },
   { label: text.deliveryColumns.answer, className: "wrap", show: (row) => row.error || (row.status ? String(row.status) : "") },
@@ -104,6 +105,15 @@ function RuleActions({ row, busy, onTest, onEdit, onLeave }: { row: RowAlert; bu
   );
 }
 
+const aboutOf = ({ host, app }: RowAlert) => (
+  <>
+    {host && <Words text={host} />}
+    {host && app && ", "}
+    {app && <Words text={app} />}
+    {!host && !app && text.everywhere}
+  </>
+);
+
 function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) {
   const asked = useApi("alerts", {}, FRESH);
   const [edited, setEdited] = useQuery("edit"); // a rule, or "new"
@@ -128,10 +138,10 @@ function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) 
     </button>
   );
   const columns: Column<RowAlert>[] = [
-    { label: text.columns.name, className: "wrap", show: (row) => row.name },
+    { label: text.columns.name, className: "wrap", show: (row) => <Words text={row.name} /> },
     { label: text.columns.condition, className: "wrap", show: conditionOf },
-    { label: text.columns.of, className: "wrap", show: (row) => [row.host, row.app].filter(Boolean).join(", ") || text.everywhere },
-    { label: text.columns.url, className: "wrap mono small", show: (row) => row.url },
+    { label: text.columns.of, className: "wrap", show: aboutOf },
+    { label: text.columns.url, className: "wrap mono small", show: (row) => <Words text={row.url} /> },
     { label: text.columns.state, show: (row) => (row.enabled ? text.on : text.off) },
     ...(writes ? [{ label: "", show: (row: RowAlert) => <RuleActions row={row} busy={test.busy} onTest={() => void test.run(row.id)} onEdit={() => setEdited(row.id)} onLeave={() => setLeaving(row)} /> }] : []),
   ];

@@ -5,13 +5,14 @@ import { useApi } from "../../api/use";
 import { date, exactDate } from "../../format/format";
 import { configs as text } from "../../text/control";
 import { Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Changes } from "./Changes";
 import { historyOf, settingsOf, type Setting, type Version } from "./configs";
 
 const SETTINGS: Column<Setting>[] = [
   { label: text.option, className: "mono", show: ({ name }) => name, title: ({ name }) => OPTIONS[name]?.doc },
-  { label: text.value, className: "mono wrap", show: ({ name, value }) => [value, OPTIONS[name]?.unit].filter(Boolean).join(" ") },
+  { label: text.value, className: "mono wrap", show: ({ name, value }) => <Words text={[value, OPTIONS[name]?.unit].filter(Boolean).join(" ")} /> },
 ];
 
 interface Props {
@@ -32,9 +33,9 @@ export function ConfigDetail({ name, version, onUse }: Props) {
   const columns: Column<Version>[] = [
     { label: text.historyColumns.version, right: true, show: ({ row }) => row.version },
     { label: text.historyColumns.when, className: "number", show: ({ row }) => date(row.created), title: ({ row }) => exactDate(row.created) },
-    { label: text.historyColumns.who, className: "config-who", show: ({ row }) => row.author },
+    { label: text.historyColumns.who, className: "config-who", show: ({ row }) => <Words text={row.author} /> },
     { label: text.historyColumns.changed, className: "config-changed", show: (one) => (one.row.removed ? text.deleted : one.first && one.differences.length === 0 ? text.first : <Changes list={one.differences} />) },
-    { label: text.historyColumns.note, className: "wrap", show: ({ row }) => row.note },
+    { label: text.historyColumns.note, className: "wrap", show: ({ row }) => <Words text={row.note} /> },
   ];
   if (onUse)
     columns.push({

@@ -8,6 +8,7 @@ import { href } from "../../router/router";
 import { configHosts as text } from "../../text/control";
 import { Pick } from "../../ui/forms";
 import { Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Command, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { useNow } from "../fleet/fresh";
 import { seenText } from "../fleet/GpuCard";
@@ -60,12 +61,13 @@ export function ConfigHosts({ configs, writes }: { configs: readonly RowNamedCon
   const rows = hostsOf(agents.data.rows, assigned.data.rows, sessions.data.rows, configs);
   const choices = (uses: string) => [{ value: "", label: text.nothing }, ...[...new Set([...(uses ? [uses] : []), ...configs.map(({ id }) => id)])].sort().map((id) => ({ value: id, label: id }))];
   const columns: Column<HostRow>[] = [
-    { label: text.columns.host, className: "wrap", show: (row) => <Link href={href("host", { host: row.host })}>{row.host}</Link> },
+    { label: text.columns.host, className: "wrap", show: (row) => <Link href={href("host", { host: row.host })}><Words text={row.host} /></Link> },
     { label: text.columns.agent, className: "wrap", show: (row) => <Agent row={row} now={now} /> },
     {
       label: text.columns.uses,
+      className: "wrap",
       title: (row) => (row.assigned ? `${row.assigned.author}, ${exactDate(row.assigned.created)}` : undefined),
-      show: (row) => (writes ? <Pick hide label={text.usesOf(row.host)} value={row.uses} options={choices(row.uses)} onChange={(config) => void assign.run(row.host, config)} /> : row.uses || <span className="quiet">{text.nothing}</span>),
+      show: (row) => (writes ? <Pick hide label={text.usesOf(row.host)} value={row.uses} options={choices(row.uses)} onChange={(config) => void assign.run(row.host, config)} /> : row.uses ? <Words text={row.uses} /> : <span className="quiet">{text.nothing}</span>),
     },
     { label: text.columns.runs, className: "wrap", show: (row) => <Runs row={row} /> },
   ];

@@ -9,6 +9,7 @@ import { useQuery } from "../../router/router";
 import { configs as text } from "../../text/control";
 import { Ask } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { ConfigDetail } from "./ConfigDetail";
 import { ConfigForm } from "./ConfigForm";
@@ -72,8 +73,8 @@ export function ConfigsPart({ me }: { me: Me }) {
     { label: text.columns.version, right: true, show: (row) => row.version },
     { label: text.columns.options, right: true, show: (row) => settingsOf(row.options).length },
     dateColumn(text.columns.when, (row) => row.created),
-    { label: text.columns.who, className: "config-who", show: (row) => row.author },
-    { label: text.columns.note, className: "wrap", show: (row) => row.note },
+    { label: text.columns.who, className: "config-who", show: (row) => <Words text={row.author} /> },
+    { label: text.columns.note, className: "wrap", show: (row) => <Words text={row.note} /> },
     { label: text.columns.hosts, right: true, show: (row) => usersOf(row.id) },
   ];
   if (writes)

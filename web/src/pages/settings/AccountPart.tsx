@@ -40,7 +40,7 @@ export function AccountPart({ me }: PartProps) {
           <Field name="password" label={text.new} type="password" complete="new-password" hint={join.passwordHint} value={fields.password} onChange={set("password")} />
         </div>
         <p className="small quiet">{text.text}</p>
-        {change.problem && <ProblemView problem={{ status: -1, title: login.failed, message: change.problem.message, request: change.problem.request }} />}
+        {change.problem && <ProblemView problem={{ status: -1, title: login.failed, message: change.problem.status === 401 ? text.wrong : change.problem.message, request: change.problem.request }} />}
         <div className="row">
           <button type="submit" className="button button-main" disabled={change.busy}>
             {text.change}

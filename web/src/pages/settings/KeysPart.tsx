@@ -7,6 +7,7 @@ import { date, epochMs, exactDate } from "../../format/format";
 import { settings } from "../../text/settings";
 import { Ask, Check, CopyButton, Field, Pick } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Command, Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { readWith, sendWith } from "./commands";
 import { endAfter } from "./links";
@@ -94,7 +95,7 @@ const ended = (row: RowKey): boolean => row.expires !== null && (epochMs(row.exp
 const off = (row: RowKey): boolean => row.revoked !== null || ended(row);
 
 const columnsFor = (onRevoke: (row: RowKey) => void): Column<RowKey>[] => [
-  { label: head.name, className: "strike wrap", show: (row) => row.name },
+  { label: head.name, className: "strike wrap", show: (row) => <Words text={row.name} /> },
   { label: head.prefix, className: "mono", show: (row) => `${row.prefix}…` },
   {
     label: head.scopes,
@@ -104,11 +105,11 @@ const columnsFor = (onRevoke: (row: RowKey) => void): Column<RowKey>[] => [
         .join(", "),
   },
   dateColumn(head.created, (row) => row.created),
-  { label: head.used, title: (row) => (row.used ? exactDate(row.used) : undefined), show: (row) => (row.used ? date(row.used) : text.neverUsed) },
-  { label: head.expires, title: (row) => (row.expires ? exactDate(row.expires) : undefined), show: (row) => (row.expires ? `${date(row.expires)}${ended(row) ? ` (${text.ended})` : ""}` : text.never) },
+  { label: head.used, className: "number", title: (row) => (row.used ? exactDate(row.used) : undefined), show: (row) => (row.used ? date(row.used) : text.neverUsed) },
+  { label: head.expires, className: "number", title: (row) => (row.expires ? exactDate(row.expires) : undefined), show: (row) => (row.expires ? `${date(row.expires)}${ended(row) ? ` (${text.ended})` : ""}` : text.never) },
   {
     label: "",
-    right: true,
+    className: "actions",
     show: (row) =>
       row.revoked ? (
         <span className="small">{text.revoked(date(row.revoked))}</span>

@@ -8,6 +8,7 @@ import { href } from "../../router/router";
 import { settings } from "../../text/settings";
 import { Ask } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Empty, Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { stateOf } from "./links";
 
@@ -16,6 +17,7 @@ const head = text.columns;
 
 export function LinksPart() {
   const asked = useApi("shares", {});
+  const people = useApi("members", {});
   const [leaving, setLeaving] = useState<RowShare>();
   const revoke = useAct(async (share: string) => {
     await client.change("share_revoke", { share }, undefined);
@@ -26,8 +28,11 @@ export function LinksPart() {
   if (!asked.data) return <Skeleton />;
   if (asked.data.rows.length === 0) return <Empty title={text.none} text={text.noneText} />;
   const now = Date.now();
+  const names = new Map((people.data?.rows ?? []).map((row) => [row.account, row.email]));
   const columns: Column<RowShare>[] = [
     { label: head.session, className: "mono", show: (row) => <Link href={href("session", { session: row.session, tab: "insights" })}>{row.session.slice(0, 8)}</Link> },
+    { label: head.link, className: "mono", show: (row) => row.id.slice(0, 8) },
+    { label: head.creator, className: "wrap", show: (row) => <Words text={names.get(row.creator) ?? row.creator} /> },
     dateColumn(head.created, (row) => row.created),
     dateColumn(head.expires, (row) => row.expires),
     { label: head.state, show: (row) => text.states[stateOf(row, now)] },
@@ -36,7 +41,7 @@ export function LinksPart() {
       right: true,
       show: (row) =>
         stateOf(row, now) === "open" && (
-          <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.revoke} ${row.session.slice(0, 8)}`}>
+          <button type="button" className="button" onClick={() => setLeaving(row)} aria-label={`${text.revoke} ${row.id.slice(0, 8)}`}>
             {text.revoke}
           </button>
         ),

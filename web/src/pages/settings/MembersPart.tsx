@@ -7,6 +7,7 @@ import { useAct, useApi } from "../../api/use";
 import { settings } from "../../text/settings";
 import { Ask, CopyButton, Pick } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { tokenLink } from "./commands";
 import type { PartProps } from "./SettingsPage";
@@ -74,13 +75,14 @@ export function MembersPart({ me }: PartProps) {
   const columns: Column<RowMember>[] = [
     {
       label: head.name,
+      className: "wrap",
       show: (row) => (
         <>
-          {row.name} {row.account === me.id && <span className="chip">{text.you}</span>}
+          <Words text={row.name} /> {row.account === me.id && <span className="chip">{text.you}</span>}
         </>
       ),
     },
-    { label: head.email, className: "wrap", show: (row) => row.email },
+    { label: head.email, className: "wrap", show: (row) => <Words text={row.email} /> },
     {
       label: head.role,
       show: (row) =>

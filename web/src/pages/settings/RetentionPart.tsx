@@ -80,12 +80,12 @@ function Editor({ row, onSaved }: { row: RowRetention; onSaved: () => void }) {
   );
 }
 
-function Shown({ row }: { row: RowRetention }) {
+function Shown({ row, role }: { row: RowRetention; role: string }) {
   const texts = textsOf(row);
   return (
     <>
       <Stats items={FIELDS.map(([name, label, , unit]) => ({ label, value: texts[name] === "0" ? settings.none : `${texts[name]} ${unit}` }))} />
-      <p className="quiet">{settings.notYoursText("")}</p>
+      <p className="quiet">{settings.notYoursText(role)}</p>
     </>
   );
 }
@@ -94,7 +94,7 @@ export function RetentionPart({ me }: PartProps) {
   const asked = useApi("retention", {});
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data) return <Skeleton rows={3} />;
-  return owner(me) ? <Editor row={asked.data} onSaved={asked.again} /> : <Shown row={asked.data} />;
+  return owner(me) ? <Editor row={asked.data} onSaved={asked.again} /> : <Shown row={asked.data} role={me.role ?? ""} />;
 }
 
 const owner = (me: Me) => may(me, "OWNER");

@@ -8,6 +8,7 @@ import { bytes } from "../../format/format";
 import { settings } from "../../text/settings";
 import { Ask, CopyButton, Field } from "../../ui/forms";
 import { dateColumn, Listing, type Column } from "../../ui/Listing";
+import { Words } from "../../ui/Name";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { tokenLink } from "./commands";
 import type { PartProps } from "./SettingsPage";
@@ -35,10 +36,11 @@ function Workspaces({ here }: { here: string | null }) {
   const make = useAct(async () => {
     await client.change("workspace_make", {}, { name });
     setName("");
-    who.renewed();
+    if (!who.workspace && here) who.choose(here); // the server's choice is the first one by name, which may be the new one
+    else who.renewed();
   });
   const columns: Column<RowWorkspace>[] = [
-    { label: text.columns.name, className: "wrap", show: (row) => <strong>{row.name}</strong> },
+    { label: text.columns.name, className: "wrap", show: (row) => <strong><Words text={row.name} /></strong> },
     { label: text.columns.id, className: "mono small", show: (row) => row.id },
     dateColumn(text.columns.since, (row) => row.created),
     {
@@ -69,7 +71,11 @@ function Workspaces({ here }: { here: string | null }) {
           {text.make}
         </button>
       </form>
-      {make.problem && <ProblemView problem={make.problem} />}
+      {make.problem && (
+        <div className="panel-body">
+          <ProblemView problem={make.problem} />
+        </div>
+      )}
       {leaving && (
         <Delete
           row={leaving}
@@ -92,8 +98,8 @@ function Users() {
     setLink({ email: user.email, address: tokenLink(location.origin, "reset", made.token ?? "") });
   });
   const columns: Column<RowUser>[] = [
-    { label: text.columns.name, show: (row) => <strong>{row.name}</strong> },
-    { label: text.columns.email, className: "wrap", show: (row) => row.email },
+    { label: text.columns.name, className: "wrap", show: (row) => <strong><Words text={row.name} /></strong> },
+    { label: text.columns.email, className: "wrap", show: (row) => <Words text={row.email} /> },
     {
       label: text.columns.state,
       show: (row) => (
@@ -118,7 +124,11 @@ function Users() {
       {asked.problem && <ProblemView problem={asked.problem} again={asked.again} />}
       {!asked.data && <Skeleton rows={2} />}
       {asked.data && <Listing roomy label={text.users} columns={columns} rows={asked.data.rows} keyOf={(row) => row.id} />}
-      {reset.problem && <ProblemView problem={reset.problem} />}
+      {reset.problem && (
+        <div className="panel-body">
+          <ProblemView problem={reset.problem} />
+        </div>
+      )}
       {link && (
         <div className="panel-body stack" role="status">
           <span className="small quiet">{text.resetMade(link.email)}</span>

@@ -76,7 +76,7 @@ export function SettingsPage({ part: wanted }: { part: string }) {
             ) : may(known, part.right) ? (
               <part.view me={known} />
             ) : (
-              <Empty title={text.notYours} text={text.notYoursText(known.role ?? "")} />
+              <Empty title={text.notYours} text={part.right === "ADMIN" ? text.notYoursServer : text.notYoursText(known.role ?? "")} />
             )}
           </Boundary>
         </div>

@@ -94,7 +94,7 @@ function Steps({ steps, sessions }: { steps: Step[]; sessions: Session[] }) {
     { label: head.change, right: true, show: (s) => <strong className={(s.ratio ?? 1) > 1 ? "wrong" : undefined}>{change(s.ratio) || UNKNOWN}</strong> },
     { label: head.p, right: true, show: (s) => chance(s.p), title: (s) => exact(s.p) },
     {
-      label: " ",
+      label: head.note,
       show: (s) => {
         const { a, b } = aroundStep(sessions, s);
         return (
@@ -124,7 +124,7 @@ function Machines({ title, machines, to }: { title: string; machines: Machine[];
     { label: head.sessions, right: true, show: (m) => count(m.sessions) },
     { label: head.ratio, right: true, show: (m) => (m.ratio === null ? <span className="quiet">{text.tooFew}</span> : change(m.ratio)) },
     { label: head.q, right: true, show: (m) => chance(m.q) },
-    { label: " ", show: (m) => m.outlying && <span className={(m.ratio ?? 1) > 1 ? "chip chip-warn" : "chip chip-good"}>{(m.ratio ?? 1) > 1 ? text.slower : text.faster}</span> },
+    { label: head.verdict, show: (m) => m.outlying && <span className={(m.ratio ?? 1) > 1 ? "chip chip-warn" : "chip chip-good"}>{(m.ratio ?? 1) > 1 ? text.slower : text.faster}</span> },
   ];
   return (
     <Panel title={title} aside={text.machinesText}>

@@ -122,7 +122,7 @@ export function UploadPage() {
   const { items, running } = upload;
   const left = items.filter((item) => item.state !== "done");
   const begun = left.some((item) => item.state === "failed" || item.state === "stopped");
-  if (me && !may(me, "INGEST")) return <Empty title={text.notYours} text={text.notYoursText} />;
+  if (me && !may(me, "INGEST")) return <Empty alone title={text.notYours} text={text.notYoursText} />;
   return (
     <div className="stack upload">
       <div>
