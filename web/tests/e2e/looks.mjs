@@ -1,4 +1,4 @@
-// looks.mjs - every page that links lead to, as it is seen: in both themes without a serious finding of
+// looks.mjs - every page that links lead to, as it is seen: in both themes without a finding of
 // axe, at the width of a phone, of a desk and of a wall with nothing beside the page, without anything that
 // moves where motion is not wished for, and without what is there being pushed away by what comes later.
 // And the insights on paper.
