@@ -1,6 +1,7 @@
 """longest.py GPUFL ROOT - the place of every finding on the timeline, of every recorded session of the repository: read
 from the report, and found again in the log by this file's own reading of it. A finding about waits or copies names the
-longest one of its line; a finding about idle time names the gap with the longest part of its cause and line."""
+longest one of its line; one about idle time the gap with the longest part of its cause and line; one about an order of kernels
+the longest run of them (sequences.py)."""
 import collections
 import fnmatch
 import functools
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 
+import sequences
 from idle_gaps import Gaps
 
 gpufl, root = sys.argv[1:3]
@@ -31,9 +33,6 @@ def column(name, kind, value, rows):
         return value
     known = itertools.accumulate(v for v in value if v is not None)
     return [None if v is None else next(known) for v in value]
-
-
-SEQUENCES = ("elementwise_chains", "attention_pieces")  # from their first kernel to their last
 
 
 class Log:
@@ -111,8 +110,6 @@ def candidates(log, finding, files):
     if rule == "small_copies":
         return [row for row in log.rows["wait"] if row["call"] == COPY and 0 < (row["bytes"] or 0) <= SMALL
                 and (not finding["line"] or log.line_of(row, files) == line)]
-    if rule in SEQUENCES:
-        return [row for row in log.rows["kernel"] if row["start"] == log.start + finding["evidence"]["longest_start_ns"]]
     if rule in ("late_launch", "launch_storm", "idle_cause", "broken_graphs"):
         return None
     waits = [row for kind in WAITS for row in log.rows[kind]]
@@ -238,16 +235,17 @@ def check_gap(places, finding, begin, end, what):
     assert (begin, end) in longest, f"{what}: {most} ns of {[(one.start, one.end - one.start) for one in longest]} is longer"
 
 
-def check(log, finding, files, places):
+def check(log, finding, files, places, sequence):
     evidence = finding["evidence"]
     begin, length = log.start + evidence["longest_start_ns"], evidence["longest_ns"]
-    rows = candidates(log, finding, files)
     what = f"{finding['id']} ({finding['title']}) at {finding['place']}: {length} ns from {begin}"
+    if finding["id"] in sequences.RULES:
+        most, starts = sequence(finding["id"])
+        assert (length, begin) in {(most, start) for start in starts}, f"{what}: the longest has {most} ns from {starts}"
+        return
+    rows = candidates(log, finding, files)
     if rows is None:
         check_gap(places(), finding, begin, begin + length, what)
-        return
-    if finding["id"] in SEQUENCES:
-        assert any(row["start"] == begin and row["duration"] <= length for row in rows), f"{what}: no kernel begins there"
         return
     assert any((row["start"], row["duration"]) == (begin, length) for row in rows), f"{what}: no such row in the log"
     if finding["line"]:  # of a place in a library the frames alone say which waits are its
@@ -256,13 +254,14 @@ def check(log, finding, files, places):
 
 def sessions():
     for data in ("examples/data", "tests/data/answers"):
-        for path in sorted(glob.glob(f"{root}/{data}/**/device*.log.gz", recursive=True)):
+        for path in sorted(glob.glob(f"{root}/{data}/**/*.log.gz", recursive=True)):
             yield os.path.dirname(path)
 
 
 def main():
     rules, wrong, placed, left = collections.Counter(), [], 0, []
     activities = Activities(f"{root}/src/analyze/model/idle/activity.def")
+    kinds = sequences.Kinds(f"{root}/src/symbol/names/kinds.def")
     for folder in sorted(set(sessions())):
         done = subprocess.run([gpufl, "report", "--json", folder], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -270,10 +269,11 @@ def main():
         files = {finding["file"] for finding in report["insights"] if finding["file"] and not finding["in_library"]}
         log = Log(folder)
         places = functools.cache(lambda: Places(log, report, files, activities))
+        sequence = functools.partial(sequences.longest_of, log, report, kinds=kinds)
         for finding in report["insights"]:
             if "longest_start_ns" in finding["evidence"]:
                 try:
-                    check(log, finding, files, places)
+                    check(log, finding, files, places, sequence)
                 except AssertionError as error:
                     wrong.append(f"{folder}: {error}")
                 rules[finding["id"]] += 1
