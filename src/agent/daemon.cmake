@@ -29,6 +29,7 @@ gpufl_module(agent-daemon
     send/watch.c
   DEPS agent agent-archive analyze net-client net-kafka net-metrics symbol wire base)
 add_executable(gpufl-agent-main daemon/main.c)
+gpufl_fixed_address(gpufl-agent-main)
 set_target_properties(gpufl-agent-main PROPERTIES OUTPUT_NAME gpufl-agent)
 target_link_libraries(gpufl-agent-main PRIVATE gpufl-agent-daemon)
 install(TARGETS gpufl-agent-main RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

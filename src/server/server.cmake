@@ -42,6 +42,7 @@ gpufl_module(server-parts
   DEPS auth net-client intake server-kafka server-analysis analyze symbol store meta net-server wire base PkgConfig::JANSSON)
 
 add_executable(gpufl-server-main main.c)
+gpufl_fixed_address(gpufl-server-main)
 set_target_properties(gpufl-server-main PROPERTIES OUTPUT_NAME gpufl-server)
 target_link_libraries(gpufl-server-main PRIVATE gpufl-server-parts)
 add_custom_target(gpufl-server DEPENDS gpufl-server-main) # by the program's name
