@@ -142,6 +142,12 @@ def test_idle_is_the_reports():
     assert str(session.idle.line.dtype) == "Int64"
 
 
+def test_the_summary_is_the_first_screen_of_the_report(capsys):
+    GpuFlightSession(TRAIN).print_summary()
+    screen, _, following = native("report", TRAIN).partition("\nNext: ")  # the command names the command that follows
+    assert following and capsys.readouterr().out == screen != ""
+
+
 def test_inspections_are_sections_of_the_report(capsys):
     session = GpuFlightSession(TRAIN)
     for call, section in ((session.inspect_scopes, "scopes"), (session.inspect_hotspots, "kernels"), (session.inspect_idle, "idle")):
