@@ -529,19 +529,50 @@ class Configured(Case):
         for option in re.findall(r"^ .*?--([a-z-]+)", run("--help").stdout, re.M):
             self.assertRegex(page, rf"Fl -{option}\b", option)
 
-    def test_a_certificate_that_nobody_signed(self):
+    def certificate(self, name):
+        """Files of a certificate of localhost and its key, signed by itself."""
+        files = [self.dir / f"{name}-{part}.pem" for part in ("cert", "key")]
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", self.dir / "key.pem",
-                        "-out", self.dir / "cert.pem"], check=True, capture_output=True)
+                        "-addext", "subjectAltName=DNS:localhost", "-out", files[0], "-keyout", files[1]], check=True,
+                       capture_output=True)
+        return files
+
+    def speak_tls(self, clients=None):
+        """The server speaks TLS from now on, with clients that have this certificate alone; its address and certificate."""
+        cert, key = self.certificate("server")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.dir / "cert.pem", self.dir / "key.pem")
+        context.load_cert_chain(cert, key)
+        if clients:
+            context.load_verify_locations(clients)
+            context.verify_mode = ssl.CERT_REQUIRED
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        url = f"https://localhost:{self.server.server_port}"
+        return f"https://localhost:{self.server.server_port}", cert
+
+    def test_a_server_that_asks_for_a_certificate(self):
+        cert, key = self.certificate("client")
+        other = self.certificate("other")
+        url, authority = self.speak_tls(cert)
+        args = ("--check", "--source", self.logs, "--state", self.state, "--server", url, "--ca-file", authority)
+        for more in ((), ("--client-cert", other[0], "--client-key", other[1])):
+            out = run(*args, *more)
+            self.assertEqual((out.returncode, out.stderr.count("\n")), (5, 1), out)
+            self.assertRegex(out.stderr, rf"^gpufl-agent: {url}: .*certificate")
+        for name, more in (("cert", (self.dir / "none.pem", key)), ("key", (cert, self.dir / "none.pem"))):
+            out = run(*args, "--client-cert", more[0], "--client-key", more[1])
+            self.assertEqual((out.returncode, out.stderr.count("\n")), (5, 1), (name, out))
+            self.assertIn("none.pem", out.stderr, name)
+        self.assertEqual(run(*args, "--client-cert", cert, "--client-key", key).returncode, 0)
+        log = Log(self.logs, "known")
+        with self.agent("--ca-file", authority, "--client-cert", cert, "--client-key", key, server=url) as agent:
+            self.until_arrived(log, agent)
+
+    def test_a_certificate_that_nobody_signed(self):
+        url, cert = self.speak_tls()
         args = ("--check", "--source", self.logs, "--state", self.state, "--server", url)
         out = run(*args)
         self.assertEqual((out.returncode, out.stderr.count("\n")), (5, 1), out)
         self.assertIn("certificate", out.stderr)
-        self.assertEqual(run(*args, "--ca-file", self.dir / "cert.pem").returncode, 0)
+        self.assertEqual(run(*args, "--ca-file", cert).returncode, 0)
         log = Log(self.logs, "tls")
         with self.agent(server=url) as agent:
             until(lambda: agent.status()["state"] == "alarm", agent.said)

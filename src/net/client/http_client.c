@@ -395,6 +395,29 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
+/* The server refuses the client's certificate, or that there is none: by OpenSSL's names of the
+ * alerts. The alert may be lost where the server closes the connection at once. */
+static bool own_certificate_refused(CURLcode code, const char *why)
+{
+    static const char *const alerts[] = {"alert certificate", "alert unknown ca",
+                                         "alert bad certificate", "alert unsupported certificate"};
+    for (size_t i = 0; code == CURLE_RECV_ERROR && i < sizeof alerts / sizeof *alerts; i++)
+        if (strstr(why, alerts[i]))
+            return true;
+    return false;
+}
+
+/* Says whether a TLS connection ended before any byte of an answer, or of a body, went over it. */
+static bool ended_after_tls(const struct flight *f, CURLcode code)
+{
+    curl_off_t secured = 0, sent = 0;
+    long received = 0;
+    curl.easy_getinfo(f->client->easy, CURLINFO_APPCONNECT_TIME_T, &secured);
+    curl.easy_getinfo(f->client->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    curl.easy_getinfo(f->client->easy, CURLINFO_HEADER_SIZE, &received);
+    return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && secured && !sent && !received;
+}
+
 /* The reason why no server was reached, for people; NULL: libcurl's own words. */
 static const char *cause(const struct flight *f, CURLcode code)
 {
@@ -413,7 +436,9 @@ static const char *cause(const struct flight *f, CURLcode code)
     case CURLE_SEND_FAIL_REWIND: /* libcurl would send the body again on a new connection */
         return "the connection ended while the body was sent";
     default:
-        return NULL;
+        return ended_after_tls(f, code) ? "the connection ended before an answer came; does the "
+                                          "server ask for a certificate of the client?"
+                                        : NULL;
     }
 }
 
@@ -440,6 +465,16 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
             e, GPUFL_E_PERM, "%s: its certificate is not trusted (%s); %s", c->place, why,
             c->config.ca_advice ? c->config.ca_advice
                                 : "the system has to trust the authority that signed it");
+    if (code == CURLE_SSL_CERTPROBLEM)
+        return err_set(e, GPUFL_E_PERM,
+                       "%s: the client's certificate or its key cannot be used (%s); they have to "
+                       "be PEM files of one pair",
+                       c->place, why);
+    if (own_certificate_refused(code, why))
+        return err_set(e, GPUFL_E_PERM,
+                       "%s: the server does not take the client's certificate, or asks for one "
+                       "(%s)",
+                       c->place, why);
     if (code == CURLE_OUT_OF_MEMORY)
         return err_nomem(e);
     if (code == CURLE_URL_MALFORMAT)
