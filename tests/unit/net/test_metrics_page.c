@@ -59,7 +59,7 @@ TEST(test_heads)
         struct metrics_request r = metrics_request_read(head, len);
         if (r.status != heads[i].status || r.target != heads[i].target)
             fail_msg("%s: status %d, target %d", head, r.status, (int)r.target);
-        assert_int_equal(r.head, memcmp(head, "HEAD ", 5) == 0);
+        assert_int_equal(r.head, strncmp(head, "HEAD ", 5) == 0);
         assert_true(*metrics_status_text(r.status));
         assert_int_equal(!*metrics_status_advice(r.status), r.status == 200);
     }
@@ -142,7 +142,7 @@ static struct answer ask(const char *request)
     struct answer a;
     int fd = client_open(port);
     assert_true(client_say(fd, request));
-    client_answer(fd, &a, memcmp(request, "HEAD", 4) == 0);
+    client_answer(fd, &a, strncmp(request, "HEAD", 4) == 0);
     assert_true(client_closed(fd, 20000));
     close(fd);
     return a;
