@@ -91,12 +91,11 @@ struct metrics_request metrics_request_read(const char *bytes, size_t len)
     r.target = target_of(target);
     bool v11 = piece_is(version, "HTTP/1.1"), v10 = piece_is(version, "HTTP/1.0");
     bool http = version.len > 5 && memcmp(version.at, "HTTP/", 5) == 0;
-    if (zero || !method.len || !target.len || !http)
+    bool known = v11 || v10;
+    if (zero || !method.len || !target.len || !http || (known && !fields_right(rest, v11)))
         r.status = 400;
-    else if (!v11 && !v10)
+    else if (!known)
         r.status = 505;
-    else if (!fields_right(rest, v11))
-        r.status = 400;
     else if (r.target == METRICS_NONE)
         r.status = 404;
     else
