@@ -446,6 +446,19 @@ TEST(by_another_user)
 }
 
 /* Without windows there is no socket, and a session that cannot have windows says why. */
+/* Nobody looked, so nobody knows what the program did. */
+TEST(none_was_opened)
+{
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--windows"), .program = LIST("500")});
+    check_program(&r, 0);
+    assert_int_equal(int_at(r.report, "windows.opened"), 0);
+    assert_true(json_is_null(at(r.report, "kernels.count")));
+    assert_string_equal(text_at(r.report, "known.kernels.why"), "not_recorded");
+    check_contains(&r, text_at(r.report, "answer.statement"), "no window of capture was opened");
+    run_free(&r);
+}
+
 TEST(not_possible)
 {
     struct run r;
@@ -482,6 +495,7 @@ int main(void)
         cmocka_unit_test(by_clock_again),
         cmocka_unit_test(by_ctl),
         cmocka_unit_test(by_another_user),
+        cmocka_unit_test(none_was_opened),
         cmocka_unit_test(not_possible),
     };
     return cmocka_run_group_tests_name("fake.windows", tests, NULL, NULL);

@@ -12,6 +12,8 @@ enum { BUSY_ENOUGH = 90 /* % of the run: what is idle beyond it is not worth loo
 
 #define SAMPLE_KERNELS                                                                             \
     "Sample the kernels (gpufl trace -e PcSampling) to see what their instructions wait for."
+#define LONGER_WINDOWS                                                                             \
+    "Record longer windows (gpufl trace --launches, --duration), so that their edges are small."
 #define LOOK_AT_IDLE "Read where the idle time lies (gpufl report --section idle)."
 
 const char *answer_error(const struct model *m, int64_t half_width, char *text, size_t size)
@@ -48,6 +50,14 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
                units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
 }
 
+/* Time in which nobody knows whether the GPU was busy, of the run. */
+static int64_t unknown_of_run(const struct model *m, int64_t idle)
+{
+    struct idle_busy b;
+    sum_idle_busy(m, idle, &b);
+    return sum_idle_of_run(m, b.unknown);
+}
+
 static bool is_busy(int64_t idle, int64_t wall)
 {
     return wall > 0 && (double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall;
@@ -56,7 +66,7 @@ static bool is_busy(int64_t idle, int64_t wall)
 /* The GPU was busy between its first and its last work, and what is idle lies around that: a short
  * run, or one whose steps are not known. Where that is more than half of the run and takes long, it
  * is the answer instead. edges: that time, of the run. */
-static void put_edges(const struct model *m, int64_t idle, int64_t edges, bool start,
+static void put_edges(const struct model *m, int64_t quiet, int64_t edges, bool start,
                       struct answer *a, struct buf *out)
 {
     int64_t wall = sum_steps_time(m), inner = wall - edges;
@@ -68,7 +78,7 @@ static void put_edges(const struct model *m, int64_t idle, int64_t edges, bool s
                "%s, and no finding gives back 1 %% of the run. The other %s of the run lies before "
                "and after.",
                start ? "between the first 1 % of its work and" : "between the first and",
-               units_time(time, inner), units_percent(busy, (double)(wall - idle), (double)inner),
+               units_time(time, inner), units_percent(busy, (double)(wall - quiet), (double)inner),
                units_percent(rest, (double)edges, (double)wall));
     put_top_kernel(m, a, out);
 }
@@ -101,7 +111,7 @@ static void put_nothing(const struct model *m, const struct insight *little, str
     int64_t all, wall = sum_steps_time(m);
     char share[UNITS_TEXT];
     unsigned devices = sum_idle_steady(m, sums, &all);
-    int64_t idle = sum_idle_of_run(m, all);
+    int64_t idle = sum_idle_of_run(m, all), quiet = idle + unknown_of_run(m, all);
     int64_t until, start = insight_start_idle(m, &until);
     int64_t edges = sum_idle_of_run(m, sums[IDLE_BEFORE].time + sums[IDLE_AFTER].time + start);
     bool estimated = little && little->rule->bound == INSIGHT_ESTIMATED;
@@ -120,21 +130,29 @@ static void put_nothing(const struct model *m, const struct insight *little, str
         a->cause = "unknown";
         a->next = "Trace the program with engine Trace for its own waits and idle time.";
         buf_str(out, "Nothing is known of the program's own idle time: the engine slows kernels.");
-    } else if (is_busy(idle, wall)) {
+    } else if (is_busy(idle, wall) && !is_busy(quiet, wall)) {
+        a->cause = "unknown";
+        a->next = LONGER_WINDOWS;
+        buf_printf(
+            out,
+            "Too little was recorded: what the GPU did for %s of %s is not known, before the "
+            "first work in a window and after the last.",
+            units_percent(share, (double)(quiet - idle), (double)wall), whole);
+    } else if (is_busy(quiet, wall)) {
         a->cause = "nothing_to_win";
         a->next = SAMPLE_KERNELS;
         buf_printf(out,
                    "Nothing to win here: the %s busy for %s of %s, and no %s gives back %d %% "
                    "of it.",
-                   gpus, units_percent(share, (double)(wall - idle), (double)wall), whole,
+                   gpus, units_percent(share, (double)(wall - quiet), (double)wall), whole,
                    estimated ? "measured finding" : "finding",
                    little && !estimated ? INSIGHT_severity_medium : 1);
         if (little)
             put_little(m, little, out);
         put_top_kernel(m, a, out);
     } else if (devices == 1 && (edges * 2 <= wall || edges < INSIGHT_edges * 1000000000ll) &&
-               is_busy(idle - edges, wall - edges)) {
-        put_edges(m, idle, edges, start > 0, a, out);
+               is_busy(quiet - edges, wall - edges)) {
+        put_edges(m, quiet, edges, start > 0, a, out);
     } else {
         enum idle_cause c = largest(sums);
         a->cause = sum_idle_key(c);
@@ -156,7 +174,7 @@ static bool is_little(const struct model *m, const struct insight *i)
          asked = m->sass.rows || m->samples.functions.count;
     return i->band <= INSIGHT_BAND_WORTH && !(estimated && asked) &&
            sum_idle_steady(m, sums, &all) > 0 &&
-           is_busy(sum_idle_of_run(m, all), sum_steps_time(m));
+           is_busy(sum_idle_of_run(m, all) + unknown_of_run(m, all), sum_steps_time(m));
 }
 
 void answer_find(const struct model *m, const struct insights *in, struct answer *a,

@@ -262,15 +262,22 @@ static void say_waits(const struct model *m, struct buf *out)
     uint64_t count;
     int64_t total, duration = sum_windows_time(m);
     struct busy_result r;
+    bool calls = false;
     sum_wait_kinds_blocking(m, &count, &total);
     busy_result(&m->wait_kinds.blocked, &r);
     /* Engine Sync: the calls were timed, the driver was not asked, or in windows only. */
     if ((!count || m->windows.kernels.opened) && m->wait_lines.calls)
-        count = m->wait_lines.calls, total = r.busy = sum_wait_lines_blocked_all(m);
+        count = m->wait_lines.calls, total = r.busy = sum_wait_lines_blocked_all(m), calls = true;
+    if (!count && sum_known_why(m, KNOWN_WAITS) == KNOWN_DAMAGED) {
+        buf_str(out, "Waits ");
+        findings_put_none(m, "waits", out);
+        buf_str(out, ".\n");
+    }
     if (!count)
         return;
-    buf_printf(out, "The host waited %s in %s synchronization%s", units_time(a, total),
-               units_count(b, (int64_t)count), count == 1 ? "" : "s");
+    buf_printf(out, "The host waited %s in %s %s%s", units_time(a, total),
+               units_count(b, (int64_t)count), calls ? "blocking call" : "synchronization",
+               count == 1 ? "" : "s");
     if (duration > 0)
         buf_printf(out, " (%s of %s%s)", units_percent(c, (double)r.busy, (double)duration),
                    sum_windows_whole(m),

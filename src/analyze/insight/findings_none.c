@@ -74,6 +74,8 @@ static void put_unrecorded(const struct model *m, const char *feature, struct bu
     reason = c ? model_text(m, c->reason) : "";
     if (*reason)
         buf_printf(out, "not recorded: %s", reason);
+    else if (sum_known_no_window(m))
+        buf_str(out, "not recorded: no window of capture was opened");
     else if (advice(engine))
         buf_printf(out, "not recorded by this engine, %s", advice(engine));
     else
@@ -86,9 +88,9 @@ static void put_damaged(const struct model *m, enum known_kind kind, struct buf 
     int64_t written = m->known.written[kind];
     char a[UNITS_TEXT];
     buf_printf(out, "unknown: %s channel %s",
-               m->known.accounts      ? "system"
-               : kind == KNOWN_SCOPES ? "scope"
-                                      : "device",
+               m->known.accounts                             ? "system"
+               : kind == KNOWN_SCOPES || kind == KNOWN_WAITS ? "scope"
+                                                             : "device",
                m->known.missing ? "missing" : "damaged");
     if (written > 0)
         buf_printf(out, " (%s row%s written, and none can be read)", units_count(a, written),
@@ -135,9 +137,9 @@ bool findings_damaged(const struct model *m, struct buf *out)
         enum known_kind kind;
         const char *feature;
     } kinds[] = {{KNOWN_KERNELS, "kernels"},        {KNOWN_COPIES, "copies"},
-                 {KNOWN_SYNCS, "synchronizations"}, {KNOWN_MEMORY, "memory"},
-                 {KNOWN_MANAGED, "managed memory"}, {KNOWN_GRAPHS, "graphs"},
-                 {KNOWN_SCOPES, "scopes"}};
+                 {KNOWN_SYNCS, "synchronizations"}, {KNOWN_WAITS, "waits"},
+                 {KNOWN_MEMORY, "memory"},          {KNOWN_MANAGED, "managed memory"},
+                 {KNOWN_GRAPHS, "graphs"},          {KNOWN_SCOPES, "scopes"}};
     bool any = false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (!m->known.sessions[kinds[i].kind][KNOWN_DAMAGED])

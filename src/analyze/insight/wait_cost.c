@@ -19,7 +19,8 @@ void wait_cost_put_facts(const struct model *m, const struct wait_line *l,
 {
     insight_fact(i, "calls", (int64_t)w->calls);
     insight_fact(i, "blocked_ns", w->ns);
-    insight_fact(i, "gpu_idle_ns", w->idle);
+    if (sum_idle_is_known(m))
+        insight_fact(i, "gpu_idle_ns", w->idle);
     insight_fact(i, "gpu_idle_without_waits_less_ns", w->lead);
     if (w->least != CELL_NULL)
         insight_fact(i, "gpu_idle_without_waits_less_least_ns", w->least);

@@ -21,6 +21,8 @@ static const struct kind {
                       COL_ledger_copies_recorded, COL_ledger_copies_written, DISCOVER_DEVICE},
     [KNOWN_SYNCS] = {"synchronizations", MODEL_TAKES(sync), COL_ledger_syncs_recorded,
                      COL_ledger_syncs_written, DISCOVER_DEVICE},
+    [KNOWN_WAITS] = {"waits", MODEL_TAKES(wait), COL_ledger_waits_recorded,
+                     COL_ledger_waits_written, DISCOVER_SCOPE},
     [KNOWN_MEMORY] = {"memory", MODEL_TAKES(alloc), NO_COLUMN, NO_COLUMN, DISCOVER_DEVICE},
     [KNOWN_MANAGED] = {"managed_memory", MODEL_TAKES(managed), NO_COLUMN, NO_COLUMN,
                        DISCOVER_DEVICE},
@@ -135,6 +137,12 @@ static enum known without_ledger(const struct model *m, const struct kind *k, co
     return is_cut(m, k) || (said && absent) ? KNOWN_DAMAGED : KNOWN_UNTOLD;
 }
 
+bool sum_known_no_window(const struct model *m)
+{
+    const char *status = status_of(m, "windows");
+    return *status && strcmp(status, "not_requested") != 0 && !sum_windows_gpu_any(m);
+}
+
 static enum known answer(const struct model *m, enum known_kind kind);
 
 /* The ledger does not count rows of that kind: damage may have taken some, or none. */
@@ -159,7 +167,7 @@ static enum known answer(const struct model *m, enum known_kind kind)
         return KNOWN_UNTOLD;
     if (written != CELL_NULL && written > 0)
         return KNOWN_DAMAGED;
-    if (is_one_of(status, off))
+    if (is_one_of(status, off) || sum_known_no_window(m))
         return KNOWN_UNRECORDED;
     if (!m->ledger.any)
         return without_ledger(m, k, status);

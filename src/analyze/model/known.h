@@ -21,7 +21,8 @@ struct wire_batch;
 enum known_kind {
     KNOWN_KERNELS,
     KNOWN_COPIES, /* copies and fills */
-    KNOWN_SYNCS,
+    KNOWN_SYNCS,  /* synchronizations as the driver tells them */
+    KNOWN_WAITS,  /* calls that can wait, as the program's threads made them */
     KNOWN_MEMORY,
     KNOWN_MANAGED,
     KNOWN_GRAPHS, /* launches */
@@ -73,6 +74,9 @@ const char *sum_known_feature(enum known_kind k);
 
 /* True where one session did some work on a GPU, or nobody knows that it did none. */
 bool sum_known_worked(const struct model *m);
+
+/* True where windows of capture were asked for and none was opened: nothing was looked at. */
+bool sum_known_no_window(const struct model *m);
 
 /* True where the device channel is damaged, so that the log's rows of the GPU's work are not all
  * of them. */

@@ -90,7 +90,7 @@ void json_idle(const struct report *r, struct json_out *j)
     json_out_object(j, "idle");
     json_out_count(j, "devices_told", devices);
     json_out_int(j, "doubtful_ns", m->idle.doubtful);
-    put_causes(j, sums, steady, devices || sum_known_is(m, KNOWN_KERNELS));
+    put_causes(j, sums, steady, sum_idle_is_known(m));
     json_out_array(j, "devices");
     for (size_t i = 0; i < m->idle.device_count && i < m->devices.count; i++) {
         const struct idle_device *d = &m->idle.devices[i];

@@ -273,9 +273,13 @@ void json_waits(const struct report *r, struct json_out *j)
     sum_wait_kinds_blocking(m, &count, &total);
     busy_result(&w->blocked, &blocked);
     json_out_object(j, "synchronizations");
-    bool known = sum_known_is(m, KNOWN_SYNCS);
-    json_out_known(j, "host_waits", known, (int64_t)count);
-    json_out_known(j, "host_wait_ns", known, total);
+    bool known = sum_known_is(m, KNOWN_SYNCS), timed = false;
+    if (!known && sum_known_is(m, KNOWN_WAITS)) { /* engine Sync: calls on the program's threads */
+        sum_wait_lines_explicit(m, &count, &total);
+        timed = true;
+    }
+    json_out_known(j, "host_waits", known || timed, (int64_t)count);
+    json_out_known(j, "host_wait_ns", known || timed, total);
     json_out_known(j, "host_waiting_ns", known, blocked.busy);
     json_out_object(j, "by_kind");
     for (int i = 0; i < SYNC_KINDS; i++) {

@@ -476,7 +476,7 @@ void page_waits(struct page *p)
         page_text(p, "%s calls that can wait, timed on the program's threads: see above.",
                   units_count(a, (int64_t)m->wait_lines.calls));
     else
-        page_none(p, "synchronizations");
+        page_none(p, sum_known_why(m, KNOWN_WAITS) == KNOWN_DAMAGED ? "waits" : "synchronizations");
     if (w->graph_launches || m->graphs.all.launches)
         put_graphs(p);
     put_memory(p, "GPU memory", &m->memory.gpu);

@@ -89,31 +89,17 @@ void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS
     }
 }
 
-/* What GPUs did while they were not idle. kernels: the part of it in which a kernel ran. Sessions
- * that ran at the same time count each on its own, as their idle time does; and of windows, nothing
- * is known of what lies before the first work in one and after the last. */
-static void add_busy(const struct model *m, struct time_parts *t, int64_t watched)
+static void add_busy(const struct model *m, struct time_parts *t)
 {
-    int64_t compute = 0, any = 0, busy = watched - t->idle;
-    for (uint32_t i = 0; i < m->devices.count; i++) {
-        struct busy_result r;
-        busy_result(&m->devices.items[i].compute, &r);
-        compute = cells_sum(compute, r.busy);
-        busy_result(&m->devices.items[i].any, &r);
-        any = cells_sum(any, r.busy);
-    }
-    if (sum_steps_steady(m)) {
-        compute -= m->steps.compute_before < compute ? m->steps.compute_before : compute;
-        any -= m->steps.any_before < any ? m->steps.any_before : any;
-    }
-    busy = busy < 0 ? 0 : busy;
-    int64_t known = sum_windows_gpu_any(m) && any < busy ? any : busy,
-            kernels = cells_whole((double)known * cells_share((double)compute, (double)any)),
-            ranks = m->late_ranks.waited < kernels ? m->late_ranks.waited : kernels;
-    add(t, TIME_KERNELS, kernels - ranks);
+    struct idle_busy b;
+    sum_idle_busy(m, t->idle, &b);
+    int64_t ranks = m->late_ranks.waited < b.kernels ? m->late_ranks.waited : b.kernels;
+    add(t, TIME_KERNELS, b.kernels - ranks);
     add(t, TIME_RANKS, ranks);
-    add(t, TIME_COPIES, known - kernels);
-    add(t, TIME_UNKNOWN, busy - known);
+    add(t, TIME_COPIES, b.any - b.kernels);
+    add(t, TIME_UNKNOWN, b.unknown);
+    t->busy = b.any;
+    t->unknown = b.unknown;
 }
 
 void time_parts_make(const struct model *m, struct time_parts *t)
@@ -124,7 +110,7 @@ void time_parts_make(const struct model *m, struct time_parts *t)
     t->devices = sum_idle_steady(m, sums, &t->idle);
     if (!t->devices)
         return;
-    add_busy(m, t, sum_idle_watched(m));
+    add_busy(m, t);
     for (int c = 0; c < IDLE_CAUSES; c++)
         add(t, TIME_IDLE + c, sums[c].time);
     if (!t->count)
@@ -191,17 +177,26 @@ void page_time(struct page *p)
 {
     struct time_parts t;
     int cells[TIME_PARTS], width = p->width - 4 < BAR_MOST ? p->width - 4 : BAR_MOST;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[32] = "";
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], of[40] = "";
+    char unknown[96] = "";
     bool steady = sum_steps_steady(p->model);
     time_parts_make(p->model, &t);
     if (!t.devices)
         return;
-    if (t.devices > 1)
+    if (p->model->facts.sessions > 1)
+        snprintf(of, sizeof of, ", summed over sessions and GPUs");
+    else if (t.devices > 1)
         snprintf(of, sizeof of, " of %u GPUs together", t.devices);
     page_heading(p, "Where the time went");
-    page_text(p, "Kernels or copies ran for %s of %s%s%s; nothing ran for %s.",
-              units_percent(a, (double)(t.whole - t.idle), (double)t.whole),
-              steady ? "the steady part, " : "", units_time(b, t.whole), of, units_time(c, t.idle));
+    if (t.unknown)
+        snprintf(unknown, sizeof unknown, "; what ran for %s at the edges of windows is not known",
+                 units_time(a, t.unknown));
+    page_text(p, "Kernels or copies ran for %s of %s%s%s; nothing ran for %s%s.",
+              units_percent(a, (double)t.busy, (double)t.whole),
+              !steady                        ? ""
+              : p->model->facts.sessions > 1 ? "the steady parts, "
+                                             : "the steady part, ",
+              units_time(b, t.whole), of, units_time(c, t.idle), unknown);
     time_parts_spread(&t, width, cells);
     fputs("  ", p->out);
     for (size_t i = 0; i < t.count; i++)
@@ -224,8 +219,9 @@ void json_time(const struct report *r, struct json_out *j)
     json_out_int(j, "whole_ns", t.devices ? t.whole : CELL_NULL);
     json_out_count(j, "devices", t.devices);
     json_out_text(j, "share_of", json_share_of(&r->model));
-    json_out_int(j, "start_up_ns", sum_steps_steady(&r->model) ? r->model.steps.start_up : 0);
-    json_out_int(j, "end_ns", sum_steps_steady(&r->model) ? r->model.steps.end : 0);
+    bool steady = sum_steps_steady(&r->model);
+    json_out_known(j, "start_up_ns", t.devices > 0, steady ? r->model.steps.start_up : 0);
+    json_out_known(j, "end_ns", t.devices > 0, steady ? r->model.steps.end : 0);
     json_out_array(j, "parts");
     for (size_t i = 0; i < t.count; i++) {
         json_out_object(j, NULL);

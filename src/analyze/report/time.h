@@ -26,8 +26,8 @@ struct time_part {
 struct time_parts {
     struct time_part items[TIME_PARTS]; /* kernels, copies, then the others by their time */
     size_t count;
-    int64_t whole, idle; /* ns, of all GPUs */
-    unsigned devices;    /* 0: nothing is known of the GPUs' time */
+    int64_t whole, idle, busy, unknown; /* ns, of all GPUs; the latter three are the whole */
+    unsigned devices;                   /* 0: nothing is known of the GPUs' time */
 };
 
 void time_parts_make(const struct model *m, struct time_parts *t);

@@ -128,6 +128,18 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
     mem_free(list);
 }
 
+/* True where threads waited at the same time at different lines. */
+static bool lines_overlap(const struct model *m, const uint32_t *order, size_t count)
+{
+    int64_t sum = 0, all = sum_wait_lines_blocked_all(m);
+    for (size_t i = 0; i < count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, order[i]);
+        if (!l->apart)
+            sum = cells_sum(sum, sum_wait_lines_blocked(m, l));
+    }
+    return sum > all + all / 100;
+}
+
 static void put_tables(struct page *p, const uint32_t *order, size_t count)
 {
     const struct model *m = p->model;
@@ -138,6 +150,8 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
         page_text(p, "%s of %s (%s) with at least one thread in a call that waits.",
                   units_percent(a, (double)blocked, (double)sum_windows_time(m)),
                   sum_windows_whole(m), units_time(b, blocked));
+        if (lines_overlap(m, order, count))
+            page_text(p, "Several threads wait at once: shares of lines overlap.");
         put_lines(p, order, count, false);
     }
     if (has(m, order, count, true)) {

@@ -98,7 +98,7 @@ static void put_line(const struct model *m, struct json_out *j, const struct sta
     json_out_count(j, "calls", l->count);
     json_out_int(j, "blocked_ns", blocked);
     json_out_number(j, "share", cells_share((double)blocked, (double)sum_windows_time(m)));
-    json_out_int(j, "gpu_idle_ns", l->idle);
+    json_out_known(j, "gpu_idle_ns", sum_idle_is_known(m), l->idle);
     json_out_int(j, "threads", l->threads);
     json_out_int(j, "first_ns", sum_wait_lines_first(m, l));
     json_out_int(j, "longest_ns", l->longest.end - l->longest.start);

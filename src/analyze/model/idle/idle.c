@@ -435,6 +435,35 @@ int64_t sum_idle_watched(const struct model *m)
     return watched;
 }
 
+bool sum_idle_is_known(const struct model *m)
+{
+    struct idle_sum sums[IDLE_CAUSES];
+    int64_t all;
+    return sum_idle_total(m, sums, &all) > 0 || sum_known_is(m, KNOWN_KERNELS);
+}
+
+/* Sessions that ran at the same time count each on its own, as their idle time does: what is busy
+ * is what is not idle, and the unions of the work divide it. */
+void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out)
+{
+    int64_t compute = 0, any = 0, busy = sum_idle_watched(m) - idle;
+    for (uint32_t i = 0; i < m->devices.count; i++) {
+        struct busy_result r;
+        busy_result(&m->devices.items[i].compute, &r);
+        compute = cells_sum(compute, r.busy);
+        busy_result(&m->devices.items[i].any, &r);
+        any = cells_sum(any, r.busy);
+    }
+    if (sum_steps_steady(m)) {
+        compute -= m->steps.compute_before < compute ? m->steps.compute_before : compute;
+        any -= m->steps.any_before < any ? m->steps.any_before : any;
+    }
+    busy = busy < 0 ? 0 : busy;
+    out->any = sum_windows_gpu_any(m) && any < busy ? any : busy;
+    out->kernels = cells_whole((double)out->any * cells_share((double)compute, (double)any));
+    out->unknown = busy - out->any;
+}
+
 int64_t sum_idle_of_run(const struct model *m, int64_t ns)
 {
     return cells_whole((double)ns *

@@ -120,6 +120,18 @@ bool sum_idle_counts(const struct model *m, enum idle_cause c);
  * idle time is: ns. */
 int64_t sum_idle_watched(const struct model *m);
 
+/* True where idle time is a number, also 0: a device was watched, or it is known that none worked.
+ */
+bool sum_idle_is_known(const struct model *m);
+
+/* What GPUs did in that time while they were not idle. unknown: of windows of capture, nothing is
+ * known of what ran before the first work in one and after the last. */
+struct idle_busy {
+    int64_t kernels, any; /* ns with a kernel; with a kernel, copy or fill */
+    int64_t unknown;      /* ns */
+};
+void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out);
+
 /* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 

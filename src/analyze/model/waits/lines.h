@@ -131,6 +131,8 @@ size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t c
 int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l);
 /* Says of all lines together what sum_wait_lines_blocked says of one. */
 int64_t sum_wait_lines_blocked_all(const struct model *m);
+/* How many calls of all lines only wait (for events, streams, contexts), and their ns, summed. */
+void sum_wait_lines_explicit(const struct model *m, uint64_t *count, int64_t *total);
 /* ns from the session's start to the first of the line's calls that are known one by one;
  * CELL_NULL: there are none. */
 int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);

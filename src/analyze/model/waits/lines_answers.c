@@ -30,6 +30,20 @@ int64_t sum_wait_lines_blocked_all(const struct model *m)
     return union_within(m, &m->wait_lines.blocked, rest);
 }
 
+void sum_wait_lines_explicit(const struct model *m, uint64_t *count, int64_t *total)
+{
+    static const enum wait_call calls[] = {WAIT_EVENT, WAIT_STREAM, WAIT_CONTEXT};
+    *count = 0;
+    *total = 0;
+    for (size_t i = 0; i < m->wait_lines.lines.count; i++) {
+        const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
+        for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+            *count += l->calls[calls[c]];
+            *total = cells_sum(*total, l->time[calls[c]]);
+        }
+    }
+}
+
 int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l)
 {
     return l->first == INT64_MAX ? CELL_NULL : l->first - m->facts.start;

@@ -226,12 +226,55 @@ TEST(test_own)
     assert_int_equal(f.gives_back, 4000);
 }
 
+static void put_window(bool opens)
+{
+    struct window_row w;
+    MAKE_UNKNOWN(w);
+    w.time = finder.p.now;
+    w.name = program_name(&finder.p, "window");
+    w.phase = !opens;
+    w.capture = 1;
+    make_log_rows(&finder.p.log, RECORD_window, &w, 1);
+}
+
+/* A window of which most lies before its first work and after its last: whether the GPU was busy
+ * there nobody knows, so that it is neither busy nor idle. */
+TEST(test_edges_of_windows)
+{
+    finder_begin("edges");
+    program_work(&finder.p, 50000000);
+    put_window(true);
+    program_work(&finder.p, 6000000);
+    program_launch(&finder.p, (struct program_kernel){.ns = 2000000});
+    program_work(&finder.p, 8000000);
+    put_window(false);
+    program_work(&finder.p, 50000000);
+    ask();
+    assert_null(answer.insight);
+    assert_string_equal(answer.cause, "unknown");
+    assert_ptr_equal(strstr(said, "Too little was recorded: what the GPU did for 8"), said);
+    struct idle_sum sums[IDLE_CAUSES];
+    struct idle_busy busy;
+    int64_t idle;
+    assert_int_equal(sum_idle_steady(&finder.m, sums, &idle), 1);
+    sum_idle_busy(&finder.m, idle, &busy);
+    assert_int_equal(busy.any, 2000000);
+    assert_int_equal(busy.kernels, 2000000);
+    assert_in_range(busy.unknown, 11000000, 13000000);
+    assert_int_equal(busy.any + busy.unknown + idle, sum_idle_watched(&finder.m));
+    finder_end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),     cmocka_unit_test(test_nothing_to_win),
-        cmocka_unit_test(test_theory),   cmocka_unit_test(test_little),
-        cmocka_unit_test(test_start),    cmocka_unit_test(test_no_line),
-        cmocka_unit_test(test_ended_by), cmocka_unit_test(test_own)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_line),
+                                       cmocka_unit_test(test_nothing_to_win),
+                                       cmocka_unit_test(test_theory),
+                                       cmocka_unit_test(test_little),
+                                       cmocka_unit_test(test_start),
+                                       cmocka_unit_test(test_no_line),
+                                       cmocka_unit_test(test_ended_by),
+                                       cmocka_unit_test(test_own),
+                                       cmocka_unit_test(test_edges_of_windows)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

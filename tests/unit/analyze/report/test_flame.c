@@ -68,7 +68,7 @@ TEST(test_no_stacks)
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "context  (no stack)"));
     assert_non_null(
-        strstr(text, "The host waited 8.04 ms in 20 synchronizations (60.8 % of the run)."));
+        strstr(text, "The host waited 8.04 ms in 20 blocking calls (60.8 % of the run)."));
     assert_null(strstr(text, "Insights"));
     free(text);
 }

@@ -17,6 +17,7 @@ enum { NAMES_GPU = 1, NAME_UUID, NAME_KERNEL, NAME_KERNELS, NAME_STATUS };
 struct made {
     const char *id, *engine, *status; /* of kernels; NULL: no capability */
     int64_t launches, recorded, written, rows;
+    int64_t waits; /* written; none of them is in the log */
     bool no_ledger, not_final, damaged, absent;
 };
 
@@ -44,6 +45,7 @@ static void make(const struct made *s)
     row.kernels_recorded = s->recorded;
     row.kernels_written = s->written;
     row.scopes_opened = row.scopes_written = 0;
+    row.waits_recorded = row.waits_written = s->waits;
     if (!s->no_ledger)
         make_log_rows(&l, RECORD_ledger, &row, 1);
     if (!s->not_final)
@@ -268,11 +270,40 @@ TEST(test_system_channel)
     }
 }
 
+/* Engine Sync has the waits of the program's threads, in the scope channel, and none of the
+ * driver's: its waits are unknown where that channel is gone, and its idle time always. */
+TEST(test_waits)
+{
+    static const char sentence[] =
+        "aits unknown: scope channel missing (5 rows were written, and none can be read)";
+    bool damaged;
+    make(
+        &(struct made){"waits-gone", "Sync", "not_requested", 5, CELL_NULL, CELL_NULL, .waits = 5});
+    char *text = report("waits-gone", GPUFL_REPORT_TEXT, true, &damaged);
+    assert_true(damaged);
+    if (!strstr(text, sentence))
+        fail_msg("%s", text);
+    free(text);
+    json_t *root = json("waits-gone", &damaged);
+    assert_true(damaged);
+    assert_string_equal(json_string_value(json_object_get(at(root, "known", "waits"), "why")),
+                        "damaged");
+    assert_true(json_is_null(at(root, "synchronizations", "host_waits")));
+    assert_true(json_is_null(at(root, "time", "start_up_ns")));
+    assert_true(json_is_null(at(root, "time", "end_ns")));
+    json_decref(root);
+    make(&(struct made){"no-waits", "Sync", "not_requested", 5, CELL_NULL, CELL_NULL, .waits = 0});
+    root = json("no-waits", &damaged);
+    assert_false(damaged);
+    assert_true(json_is_integer(at(root, "synchronizations", "host_waits")));
+    json_decref(root);
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, tmpdir_open, tmpdir_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {CASE(test_answers), CASE(test_one_part), CASE(test_several),
-                                       CASE(test_system_channel)};
+                                       CASE(test_system_channel), CASE(test_waits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
