@@ -1,9 +1,10 @@
 /* gpu.h - what the planted programs need of the driver, C and C++.
  *
  * They are linked to libcuda.so.1 and run alike on the fake driver of tests/fake
- * and on a real one. Calls that can wait stand in the programs themselves, as macros
- * at most: a wait has to be found at its own line. Kernels are those of kernels.ptx
- * and run for as long as they are told. */
+ * and on a real one; with PLANTED_HIP they are programs of AMD's HIP (gpu_hip.h).
+ * Calls that can wait stand in the programs themselves, as macros at most: a wait has
+ * to be found at its own line. Kernels are those of kernels.ptx and run for as long as
+ * they are told. */
 #ifndef GPUFL_TESTS_PLANTED_GPU_H
 #define GPUFL_TESTS_PLANTED_GPU_H
 
@@ -19,6 +20,9 @@ typedef struct gpu_stream_handle *gpu_stream;
 typedef struct gpu_event_handle *gpu_event;
 typedef uint64_t gpu_memory;
 
+#ifdef PLANTED_HIP
+#include "gpu_hip.h"
+#else
 int cuStreamCreate(gpu_stream *stream, unsigned flags);
 int cuStreamSynchronize(gpu_stream stream);
 int cuStreamWaitEvent(gpu_stream stream, gpu_event event, unsigned flags);
@@ -37,6 +41,7 @@ int cuMemcpyHtoDAsync_v2(gpu_memory to, const void *from, size_t bytes, gpu_stre
 int cuMemcpyDtoHAsync_v2(void *to, gpu_memory from, size_t bytes, gpu_stream stream);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra);
+#endif
 
 /* The GPU is slower by as much as a sanitizer makes the host: what is late stays the same. */
 #ifndef PLANTED_SLOWER
@@ -51,6 +56,9 @@ enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
 /* Brings the driver up. True: the program is to run without its fault ("clean"). Whatever
  * fails ends the program with exit code 9. */
 bool gpu_open(int argc, char **argv);
+
+/* What gpu_open does of a vendor's own. */
+void gpu_up(void);
 
 /* A kernel of kernels.ptx: spin, hoard, greedy, spill. */
 void *gpu_kernel(const char *name);

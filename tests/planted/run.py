@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Traces every program of table.py and holds the findings of its report against the table.
 
-    tests/planted/run.py --build DIR [--fake DIR] [--only NAME,...] [--no-python] [--results FILE]
+    tests/planted/run.py --build DIR [--fake DIR | --rocm DIR] [--only NAME,...] [--no-python] [--results FILE]
                          [--keep DIR]
 
 --fake: the folder of the fake vendor libraries; without it the machine's own driver is used, and a case
-that needs what is not there is skipped. Closes with
+that needs what is not there is skipped. --rocm: the folder of the fake ROCm, for the programs that are made for HIP as well.
+Closes with
 "N programs x N rules: N right, N false positives, N misses, N skipped". Exit 1 where one is wrong.
 """
 import argparse
@@ -20,7 +21,7 @@ import tempfile
 import time
 
 from group import Group, can_limit
-from table import CASES, ELSEWHERE, HERE, RULES, Kernel, Says, markers
+from table import CASES, ELSEWHERE, HERE, HIP, RULES, Kernel, Says, markers
 
 PLACES = markers()
 LIMIT_US = 20_000  # of each 100 ms, of a case that needs a limit
@@ -31,15 +32,15 @@ ATTEMPTS = 5
 class Lab:
     """Where things are and how a program is traced."""
 
-    def __init__(self, build, fake=None):
-        self.build, self.fake = build.resolve(), fake and fake.resolve()
+    def __init__(self, build, fake=None, rocm=None):
+        self.build, self.fake, self.rocm = build.resolve(), fake and fake.resolve(), rocm and rocm.resolve()
         self.gpufl = self.build / "bin/gpufl"
 
     def command(self, case):
         if case.needs in ("python", "torch"):
             command = [sys.executable, HERE / "python" / case.program]
         else:
-            command = [self.build / "planted" / case.program]
+            command = [self.build / "planted" / ("hip" if self.rocm else "") / case.program]
         command.append(case.mode if case.mode == "fault" else "clean")
         if case.program == "torch_scopes.py":
             command.append(self.build / "lib/libgpufl.so")
@@ -51,6 +52,8 @@ class Lab:
             env.update(LD_LIBRARY_PATH=str(self.fake), GPUFL_CUPTI_PATH=str(self.fake), GPUFL_BACKEND="Auto",
                        FAKE_NVML="calm")
             env.update(case.env)
+        if self.rocm:
+            env.update(LD_LIBRARY_PATH=str(self.rocm), GPUFL_ROCPROFILER_PATH=str(self.rocm / "7"), GPUFL_BACKEND="Amd", FAKE_ROCP="")
         return env
 
     def session(self, case, work):
@@ -234,7 +237,7 @@ def run_case(lab, case, keep):
         except Exception as error:  # a program that breaks shows nothing
             return Result(case, [f"{type(error).__name__}: {error}"], [], set(), False)
         disturbed = was_crowded()
-        misses, wrong, fired = judge(case, report, lab.fake is not None, disturbed)
+        misses, wrong, fired = judge(case, report, bool(lab.fake or lab.rocm), disturbed)
         if keep and (misses or wrong):
             keep.mkdir(parents=True, exist_ok=True)
             (keep / f"{case.name.replace(' ', '_')}.json").write_text(json.dumps(report, indent=1))
@@ -247,13 +250,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--fake", type=pathlib.Path)
+    parser.add_argument("--rocm", type=pathlib.Path)
     parser.add_argument("--only", help="programs, or 'program mode'")
     parser.add_argument("--no-python", action="store_true")
     parser.add_argument("--results", type=pathlib.Path, help="write the table of what was found here, in Markdown")
     parser.add_argument("--keep", type=pathlib.Path, help="keep the reports in which something is wrong here, as JSON")
     args = parser.parse_args()
-    lab = Lab(args.build, args.fake)
+    lab = Lab(args.build, args.fake, args.rocm)
     chosen = [c for c in CASES if not args.only or {c.name, c.program} & set(args.only.split(","))]
+    if args.rocm:
+        chosen = [c for c in chosen if c.program in HIP and c.needs == "driver"]
     missed = false = skipped = 0
     results = []
     for case in chosen:
@@ -269,7 +275,7 @@ def main():
         print(f"{'FAIL' if misses or wrong else 'ok  '}  {case.name}: {', '.join(sorted(fired)) or 'nothing'}")
         print("".join(f"      missed: {text}\n" for text in misses) +
               "".join(f"      false: {text}\n" for text in wrong), end="", flush=True)
-    for rule in RULES if not args.only else ():
+    for rule in RULES if not (args.only or args.rocm) else ():
         if rule not in ELSEWHERE and not any(rule in case.must for case in CASES):
             missed += 1
             print(f"FAIL  no program plants {rule}")

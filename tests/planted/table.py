@@ -202,6 +202,12 @@ CASES = [
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
 
+# Programs that are made for HIP as well; CMake's list is the same. copies_pageable is none: rocprofiler-sdk does not say what memory a
+# copy reads.
+HIP = ("sync_loop", "sync_inline", "sync_lambda", "sync_template", "sync_thread", "sync_lead", "copies_small",
+       "free_loop", "launch_storm", "launch_late", "idle_input", "spills", "occupancy", "occupancy_registers", "event_wait",
+       "pipeline")
+
 # Rules that no program here plants, and the test that does: the programs make no CUDA graphs, are one process each,
 # and do not make the machine short of memory.
 ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",

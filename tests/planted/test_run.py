@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The words of run.py's table, without running a program."""
 import pathlib
+import re
 import tempfile
 import unittest
 
 import run
-from table import Case
+from table import CASES, HIP, Case
 
 
 def case(must=(), **more):
@@ -14,6 +15,14 @@ def case(must=(), **more):
 
 def result(of, fired, misses=(), disturbed=False):
     return run.Result(of, list(misses), [], set(fired), disturbed)
+
+
+class Programs(unittest.TestCase):
+    def test_those_of_hip_are_what_cmake_builds(self):
+        text = (pathlib.Path(run.HERE) / "CMakeLists.txt").read_text()
+        files = re.search(r"foreach\(file ([^)]*)\)\n  get_filename_component\(name \$\{file\} NAME_WE\)\n  add_executable\(planted-hip", text)
+        self.assertEqual({name.partition(".")[0] for name in files[1].split()}, set(HIP))
+        self.assertLessEqual(set(HIP), {one.program for one in CASES})
 
 
 class Words(unittest.TestCase):

@@ -10,11 +10,20 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEVICES = 8, STREAMS = 64, GRAPHS = 128, COPY_BYTES_A_US = 10000, FAULT = 1 };
+enum {
+    DEVICES = 8,
+    STREAMS = 64,
+    GRAPHS = 128,
+    COPY_BYTES_A_US = 10000,
+    ALLOC_NS = 20000,
+    FAULT = 1
+};
+
+#define TOLD INT64_C(-1) /* a kernel runs for as long as its first argument says */
 
 struct stream {
     int device;
-    int64_t end; /* when its last work ends; guarded by lock */
+    int64_t end; /* when its last work ends; of an event: what it marks; guarded by lock */
 };
 
 enum { NODES = 16, NODE_KERNEL = 0, NODE_MEMSET = 2, NODE_GRAPH = 4 };
@@ -38,8 +47,12 @@ static const struct fake_kernel kernels[] = {
     {2, "_Z9fake_reluPfi.kd", 0, 16, 16, 24, 0, 50000},
     {3, "__amd_rocclr_fillBufferAligned.kd", 0, 0, 16, 24, 0, 20000},
     {4, "__amd_rocclr_copyBuffer.kd", 0, 0, 16, 24, 0, 30000},
+    {5, "spin.kd", 0, 0, 16, 24, 0, TOLD},
+    {6, "hoard.kd", 32768, 0, 16, 24, 0, TOLD}, /* two workgroups on a compute unit */
+    {7, "greedy.kd", 0, 0, 96, 256, 0, TOLD},
+    {8, "spill.kd", 0, 512, 96, 24, 0, TOLD},
 };
-enum { FILL = 2, SHADER_COPY = 3, KERNELS = 4 };
+enum { FILL = 2, SHADER_COPY = 3, PLANTED = 4, KERNELS = 8 };
 
 static struct {
     pthread_mutex_t lock;
@@ -136,9 +149,22 @@ static void wait_for(struct stream *s)
     wait_until(end);
 }
 
-static void dispatch(struct stream *s, const struct fake_kernel *k, struct dim3 grid,
-                     struct dim3 block, size_t shared)
+/* The null stream begins after all work of its device, as the real one does behind streams that
+ * block. */
+static void null_joins(void)
 {
+    pthread_mutex_lock(&me.lock);
+    for (int i = 0; i < STREAMS; i++)
+        if (me.streams[i].device == device && me.streams[i].end > me.defaults[device].end)
+            me.defaults[device].end = me.streams[i].end;
+    pthread_mutex_unlock(&me.lock);
+}
+
+/* told: how long, of a kernel that is told. */
+static void run(struct stream *s, const struct fake_kernel *k, struct dim3 grid, struct dim3 block,
+                size_t shared, int64_t told)
+{
+    int64_t length = k->duration == TOLD ? told : k->duration;
     struct fake_dispatch d = {
         .kernel = k,
         .device = s->device,
@@ -147,10 +173,16 @@ static void dispatch(struct stream *s, const struct fake_kernel *k, struct dim3 
         .grid = {grid.x * block.x, grid.y * block.y, grid.z * block.z},
         .group_bytes = k->group_bytes + (uint32_t)shared,
     };
-    d.start = enqueue(s, k->duration);
-    d.end = d.start + k->duration;
+    d.start = enqueue(s, length);
+    d.end = d.start + length;
     if (me.hooks.dispatch)
         me.hooks.dispatch(&d);
+}
+
+static void dispatch(struct stream *s, const struct fake_kernel *k, struct dim3 grid,
+                     struct dim3 block, size_t shared)
+{
+    run(s, k, grid, block, shared, 0);
 }
 
 static void copy(struct stream *s, int to, int from, size_t bytes)
@@ -196,6 +228,7 @@ int hipMalloc(void **out, size_t bytes)
     me.address += (bytes + 4095) & ~UINT64_C(4095);
     pthread_mutex_unlock(&me.lock);
     *out = (void *)(uintptr_t)address;
+    wait_until(fake_now() + ALLOC_NS);
     if (me.hooks.memory)
         me.hooks.memory(0, device, address, bytes);
     return leave(&c, 0);
@@ -207,6 +240,7 @@ int hipFree(void *p)
     enter(&c, "hipFree");
     put64(&c, 0, (uint64_t)(uintptr_t)p);
     begin(&c);
+    null_joins();
     wait_for(&me.defaults[device]);
     if (me.hooks.memory)
         me.hooks.memory(1, device, (uint64_t)(uintptr_t)p, 0);
@@ -230,7 +264,7 @@ int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, v
                     size_t shared, void *stream)
 {
     struct fake_call c;
-    (void)args;
+    int64_t told = 0;
     enter(&c, "hipLaunchKernel");
     put64(&c, 0, (uint64_t)(uintptr_t)function);
     put(&c, 8, &grid, sizeof grid);
@@ -240,7 +274,9 @@ int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, v
     begin(&c);
     if (!function || block.x * block.y * block.z > 1024)
         return leave(&c, FAULT);
-    dispatch(stream_of(stream), function, grid, block, shared);
+    if (args)
+        memcpy(&told, args[0], sizeof told);
+    run(stream_of(stream), function, grid, block, shared, told);
     return leave(&c, 0);
 }
 
@@ -265,6 +301,7 @@ int hipMemcpy(void *to, const void *from, size_t bytes, int kind)
 {
     struct fake_call c;
     enter(&c, "hipMemcpy");
+    null_joins();
     return copy_call(&c, to, from, bytes, kind, stream_of(NULL), 1);
 }
 
@@ -321,10 +358,93 @@ int hipDeviceSynchronize(void)
     struct fake_call c;
     enter(&c, "hipDeviceSynchronize");
     begin(&c);
+    null_joins();
     wait_for(&me.defaults[device]);
-    for (int i = 0; i < STREAMS; i++)
-        if (me.streams[i].device == device)
-            wait_for(&me.streams[i]);
+    return leave(&c, 0);
+}
+
+int hipHostMalloc(void **out, size_t bytes, unsigned flags)
+{
+    struct fake_call c;
+    enter(&c, "hipHostMalloc");
+    put64(&c, 0, (uint64_t)(uintptr_t)out);
+    put64(&c, 8, bytes);
+    put32(&c, 16, flags);
+    begin(&c);
+    *out = malloc(bytes);
+    return leave(&c, *out ? 0 : FAULT);
+}
+
+int hipHostFree(void *p)
+{
+    struct fake_call c;
+    enter(&c, "hipHostFree");
+    put64(&c, 0, (uint64_t)(uintptr_t)p);
+    begin(&c);
+    free(p);
+    return leave(&c, 0);
+}
+
+/* ---- events: the end of the work before them ------------------------------------------ */
+
+int hipEventCreateWithFlags(void **event, unsigned flags)
+{
+    struct fake_call c;
+    enter(&c, "hipEventCreateWithFlags");
+    put64(&c, 0, (uint64_t)(uintptr_t)event);
+    put32(&c, 8, flags);
+    begin(&c);
+    *event = calloc(1, sizeof(struct stream));
+    return leave(&c, *event ? 0 : FAULT);
+}
+
+int hipEventDestroy(void *event)
+{
+    struct fake_call c;
+    enter(&c, "hipEventDestroy");
+    put64(&c, 0, (uint64_t)(uintptr_t)event);
+    begin(&c);
+    free(event);
+    return leave(&c, 0);
+}
+
+int hipEventRecord(void *event, void *stream)
+{
+    struct fake_call c;
+    struct stream *e = event;
+    enter(&c, "hipEventRecord");
+    put64(&c, 0, (uint64_t)(uintptr_t)event);
+    put64(&c, 8, (uint64_t)(uintptr_t)stream);
+    begin(&c);
+    pthread_mutex_lock(&me.lock);
+    e->end = stream_of(stream)->end;
+    pthread_mutex_unlock(&me.lock);
+    return leave(&c, 0);
+}
+
+int hipEventSynchronize(void *event)
+{
+    struct fake_call c;
+    enter(&c, "hipEventSynchronize");
+    put64(&c, 0, (uint64_t)(uintptr_t)event);
+    begin(&c);
+    wait_for(event);
+    return leave(&c, 0);
+}
+
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    struct fake_call c;
+    struct stream *s = stream_of(stream), *e = event;
+    enter(&c, "hipStreamWaitEvent");
+    put64(&c, 0, (uint64_t)(uintptr_t)stream);
+    put64(&c, 8, (uint64_t)(uintptr_t)event);
+    put32(&c, 16, flags);
+    begin(&c);
+    pthread_mutex_lock(&me.lock);
+    if (e->end > s->end)
+        s->end = e->end;
+    pthread_mutex_unlock(&me.lock);
     return leave(&c, 0);
 }
 
@@ -447,4 +567,13 @@ void *fake_graph(const void *function, int n)
 const void *fake_kernel(int which)
 {
     return &kernels[which];
+}
+
+const void *fake_kernel_named(const char *name)
+{
+    for (int i = PLANTED; i < KERNELS; i++)
+        if (!strncmp(kernels[i].name, name, strlen(name)) &&
+            !strcmp(kernels[i].name + strlen(name), ".kd"))
+            return &kernels[i];
+    return NULL;
 }

@@ -12,6 +12,10 @@ struct dim3 {
 
 enum { HIP_H2D = 1, HIP_D2H, HIP_D2D };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int hipGetDeviceCount(int *count);
 int hipSetDevice(int device);
 int hipMalloc(void **out, size_t bytes);
@@ -26,6 +30,13 @@ int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_devic
 int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
 int hipStreamSynchronize(void *stream);
 int hipDeviceSynchronize(void);
+int hipHostMalloc(void **out, size_t bytes, unsigned flags);
+int hipHostFree(void *p);
+int hipEventCreateWithFlags(void **event, unsigned flags);
+int hipEventDestroy(void *event);
+int hipEventRecord(void *event, void *stream);
+int hipEventSynchronize(void *event);
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags);
 int hipGraphLaunch(void *exec, void *stream);
 
 int hipGraphInstantiate(void **exec, void *graph, void **error, char *log, size_t size);
@@ -43,10 +54,18 @@ void *fake_graph(const void *function, int n);
 /* Kernels of the fake's one code object: 0 gemm, 1 relu. */
 const void *fake_kernel(int which);
 
+/* The kernels of the planted programs are in that code object, too, and run for as many ns as their
+ * first argument says: spin, hoard, greedy, spill. NULL: no such kernel. */
+const void *fake_kernel_named(const char *name);
+
 void roctxMarkA(const char *message);
 int roctxRangePushA(const char *message);
 int roctxRangePop(void);
 uint64_t roctxRangeStartA(const char *message);
 void roctxRangeStop(uint64_t id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,10 @@ static const struct {
     const char *name;
     int number;
 } operations[] = {{"hipDeviceSynchronize", 66},
+                  {"hipEventCreateWithFlags", 77},
+                  {"hipEventDestroy", 78},
+                  {"hipEventRecord", 81},
+                  {"hipEventSynchronize", 82},
                   {"hipFree", 90},
                   {"hipGetDeviceCount", 113},
                   {"hipGraphExecDestroy", 143},
@@ -24,6 +28,8 @@ static const struct {
                   {"hipGraphInstantiateWithFlags", 160},
                   {"hipGraphNodeSetEnabled", 181},
                   {"hipGraphLaunch", 166},
+                  {"hipHostFree", 194},
+                  {"hipHostMalloc", 197},
                   {"hipLaunchKernel", 214},
                   {"hipMalloc", 215},
                   {"hipMemcpy", 259},
@@ -32,7 +38,8 @@ static const struct {
                   {"hipMemsetAsync", 293},
                   {"hipSetDevice", 335},
                   {"hipStreamCreate", 338},
-                  {"hipStreamSynchronize", 346}};
+                  {"hipStreamSynchronize", 346},
+                  {"hipStreamWaitEvent", 348}};
 
 static const char *const markers[] = {"roctxMarkA", "roctxRangePushA", "roctxRangePop",
                                       "roctxRangeStartA", "roctxRangeStop"};
