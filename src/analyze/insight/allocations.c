@@ -39,15 +39,21 @@ static bool empties_cache(const struct model *m, const struct wait_line *l)
     return false;
 }
 
+enum { CALLS_ROOM = 48 };
+
+/* "cudaMalloc and cudaFree", in the vendor's words. */
+static void name_calls(const struct model *m, bool allocates, bool frees, char out[CALLS_ROOM])
+{
+    const char *api = model_words(m)->api;
+    snprintf(out, CALLS_ROOM, "%s%s%s%s%s", allocates ? api : "", allocates ? "Malloc" : "",
+             allocates && frees ? " and " : "", frees ? api : "", frees ? "Free" : "");
+}
+
 static int add_alloc(const struct model *m, const struct wait_line *l, struct insights *to)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT], calls[48];
-    bool frees = l->calls[WAIT_FREE] > 0, allocates = l->calls[WAIT_ALLOC] > 0,
-         both = frees && allocates;
+    char a[UNITS_TEXT], b[UNITS_TEXT], calls[CALLS_ROOM];
     const char *api = model_words(m)->api;
-    snprintf(calls, sizeof calls, "%s%s%s%s%s", both || !frees ? api : "",
-             both || !frees ? "Malloc" : "", both ? " and " : "", frees ? api : "",
-             frees ? "Free" : "");
+    name_calls(m, l->calls[WAIT_ALLOC] > 0, l->calls[WAIT_FREE] > 0, calls);
     int64_t spent = cells_sum(l->time[WAIT_FREE], l->time[WAIT_ALLOC]),
             all = sum_wait_lines_blocked(m, l);
     struct wait_cost w = {.calls = l->calls[WAIT_FREE] + l->calls[WAIT_ALLOC],
@@ -165,7 +171,7 @@ static int add_lead(const struct model *m, struct insight *i)
 
 /* One pool mends the loops of all lines: the finding of the line with most of their time has the
  * time of all of them. */
-static int join_allocs(const struct model *m, struct insights *to, size_t first)
+static int join_allocs(const struct model *m, struct insights *to, size_t first, const char *calls)
 {
     struct insight *most = &to->items[first];
     int64_t all = 0;
@@ -175,9 +181,7 @@ static int join_allocs(const struct model *m, struct insights *to, size_t first)
         most = to->items[i].gives_back > most->gives_back ? &to->items[i] : most;
     }
     buf_init(&text, TEXT_MAX);
-    const char *loop = strstr(most->title, " in a loop");
-    buf_put(&text, most->title, loop ? (size_t)(loop - most->title) : strlen(most->title));
-    buf_printf(&text, " in loops at %zu lines", to->count - first);
+    buf_printf(&text, "%s in loops at %zu lines", calls, to->count - first);
     int rc = insight_say(&most->title, &text);
     buf_str(&text, most->text);
     put_each_line(m, to, first, &text);
@@ -191,17 +195,24 @@ static int join_allocs(const struct model *m, struct insights *to, size_t first)
 
 int insight_memory_alloc_loop(const struct model *m, struct insights *to)
 {
-    bool frees = frees_in_loop(m);
+    bool frees = frees_in_loop(m), some_allocate = false, some_free = false;
+    char calls_text[CALLS_ROOM];
     size_t first = to->count;
     int rc = 0;
     for (size_t i = 0; frees && !rc && i < m->wait_lines.lines.count; i++) {
         const struct wait_line *l = sum_wait_lines_at(&m->wait_lines, i);
         uint64_t calls = l->calls[WAIT_FREE] + l->calls[WAIT_ALLOC];
-        if (insight_line_is_known(m, l) && calls >= INSIGHT_alloc_calls &&
-            visits(l) >= INSIGHT_alloc_calls)
-            rc = add_alloc(m, l, to);
+        if (!insight_line_is_known(m, l) || calls < INSIGHT_alloc_calls ||
+            visits(l) < INSIGHT_alloc_calls)
+            continue;
+        some_allocate |= l->calls[WAIT_ALLOC] > 0;
+        some_free |= l->calls[WAIT_FREE] > 0;
+        rc = add_alloc(m, l, to);
     }
     if (rc || to->count == first)
         return rc;
-    return to->count > first + 1 ? join_allocs(m, to, first) : add_lead(m, &to->items[first]);
+    if (to->count == first + 1)
+        return add_lead(m, &to->items[first]);
+    name_calls(m, some_allocate, some_free, calls_text);
+    return join_allocs(m, to, first, calls_text);
 }

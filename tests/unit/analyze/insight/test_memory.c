@@ -25,7 +25,7 @@ TEST(test_alloc_loop)
     assert_true(i->gives_back > 29 * 250000 + other->gives_back);
     assert_true(i->gives_back < 30 * 900000);
     assert_true(i->of_rule && !i->part_of && other->part_of);
-    assert_non_null(strstr(i->title, " in loops at 2 lines"));
+    assert_non_null(strstr(i->title, "cudaMalloc and cudaFree in loops at 2 lines"));
     assert_non_null(strstr(i->text, " ms at a.py:3 and "));
     assert_null(finder_find("sync_loop", ""));
     finder_end();
