@@ -61,6 +61,9 @@ class Alone(unittest.TestCase):
                               timeout=PATIENCE, check=True).stdout
         self.assertIn(UNVERIFIED, " ".join(said.split()))
         self.assertIn("Fake Instinct 0", said)
+        self.assertRegex(said, r"shader clock +1700 MHz")
+        for other in ("graphics clock", "SM clock", "NVLink"):
+            self.assertNotIn(other, said)
 
     def test_rocm_smi(self):
         self.samples("amd-6.3")

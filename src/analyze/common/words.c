@@ -2,6 +2,7 @@
 #include "analyze/common/words.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define PINNED_BACK(calls)                                                                         \
     "Copy to pinned memory, with a call that does not block. Wait before the data is read. " calls \
@@ -98,6 +99,15 @@ const struct words *words_of(const char *arch)
     while (strncmp(arch, all[i].arch, strlen(all[i].arch)) != 0)
         i++;
     return &all[i].words;
+}
+
+const struct words *words_of_device(const char *vendor, const char *arch)
+{
+    if (!strcasecmp(vendor, "amd"))
+        return words_of("gfx");
+    if (!strcasecmp(vendor, "nvidia"))
+        return words_of("sm_");
+    return *arch ? words_of(arch) : NULL;
 }
 
 const struct words *words_join(const struct words *a, const struct words *b)

@@ -38,6 +38,10 @@ const char *words_next(const struct words *w, const char *rule);
 /* The words for GPUs of an architecture ("sm_90", "gfx942"); NVIDIA's where it is unknown. */
 const struct words *words_of(const char *arch);
 
+/* The words for a GPU by its vendor (nvidia, amd), else by its architecture; NULL: neither is
+ * known ("", or a simulated GPU without one). */
+const struct words *words_of_device(const char *vendor, const char *arch);
+
 /* The words for what is spoken of in a and b at once. a: NULL for the first. */
 const struct words *words_join(const struct words *a, const struct words *b);
 

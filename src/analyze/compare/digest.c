@@ -247,7 +247,7 @@ static int put_devices(struct digest *d, const struct model *m)
     int rc = 0;
     for (uint32_t i = 0; i < m->devices.count && !rc; i++) {
         const struct device_sum *s = &m->devices.items[i];
-        const char *clock = words_of(model_text(m, (uint32_t)known(s->row.arch)))->clock;
+        const char *clock = model_device_words(m, &s->row)->clock;
         if (!s->named || !s->compute.count)
             continue;
         used++;

@@ -148,19 +148,33 @@ int model_settle(struct model *into)
     return model_finish(into);
 }
 
+/* NULL: the log does not tell whose the device is. */
+static const struct words *device_words(const struct model *m, const struct device_row *d)
+{
+    return words_of_device(d->vendor > 0 ? model_text(m, (uint32_t)d->vendor) : "",
+                           d->arch > 0 ? model_text(m, (uint32_t)d->arch) : "");
+}
+
+const struct words *model_device_words(const struct model *m, const struct device_row *d)
+{
+    const struct words *w = device_words(m, d);
+    return w ? w : words_of("");
+}
+
 const struct words *model_words(const struct model *m)
 {
-    const struct words *w = NULL;
+    const struct words *all = NULL, *w;
     for (uint32_t i = 0; i < m->devices.count; i++)
-        if (m->devices.items[i].row.arch > 0)
-            w = words_join(w, words_of(model_text(m, (uint32_t)m->devices.items[i].row.arch)));
-    return w ? w : words_of("");
+        if ((w = device_words(m, &m->devices.items[i].row)))
+            all = words_join(all, w);
+    return all ? all : words_of("");
 }
 
 const struct words *model_config_words(const struct model *m, const struct config_row *c)
 {
     const struct device_row *d = &m->devices.items[sum_devices_resolve(m, c->device)].row;
-    return d->arch > 0 ? words_of(model_text(m, (uint32_t)d->arch)) : model_words(m);
+    const struct words *w = device_words(m, d);
+    return w ? w : model_words(m);
 }
 
 const struct words *model_kernel_words(const struct model *m, uint32_t name)

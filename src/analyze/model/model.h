@@ -87,6 +87,10 @@ int model_merge_pass(struct model *into, const struct model *from, unsigned give
 /* The text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
+/* The words of the vendor of a device; NVIDIA's where it is not known. */
+struct device_row;
+const struct words *model_device_words(const struct model *m, const struct device_row *d);
+
 /* The words of the vendor of the devices; of both where there are devices of two. */
 const struct words *model_words(const struct model *m);
 

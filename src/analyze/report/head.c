@@ -113,7 +113,7 @@ static void put_devices(const struct page *p)
             snprintf(memory, sizeof memory, ", %s", units_bytes(a, d->memory_total));
         if (d->sm_count > 0)
             snprintf(sms, sizeof sms, ", %lld %s", (long long)d->sm_count,
-                     words_of(model_text(m, (uint32_t)d->arch))->sms);
+                     model_device_words(m, d)->sms);
         const char *arch = model_text(m, (uint32_t)d->arch),
                    *driver = model_text(m, (uint32_t)d->driver),
                    *uuid = model_text(m, (uint32_t)d->uuid);

@@ -21,6 +21,9 @@ struct metric_line {
     const char *suffix;
 };
 
+/* On AMD this is the shader clock, which has a line. */
+static const char GRAPHICS[] = "graphics clock";
+
 static const struct metric_line device_lines[] = {
     {"GPU utilization", COL_device_metric_gpu_util, UNIT_PERCENT, ""},
     {"memory utilization", COL_device_metric_mem_util, UNIT_PERCENT, ""},
@@ -30,7 +33,7 @@ static const struct metric_line device_lines[] = {
     {"memory temperature", COL_device_metric_temperature_memory, UNIT_PLAIN, " C"},
     {"hot spot", COL_device_metric_temperature_junction, UNIT_PLAIN, " C"},
     {NULL, COL_device_metric_clock_sm, UNIT_PLAIN, " MHz"},
-    {"graphics clock", COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
+    {GRAPHICS, COL_device_metric_clock_gfx, UNIT_PLAIN, " MHz"},
     {"memory clock", COL_device_metric_clock_mem, UNIT_PLAIN, " MHz"},
     {"PCIe in", COL_device_metric_pcie_rx, UNIT_RATE, ""},
     {"PCIe out", COL_device_metric_pcie_tx, UNIT_RATE, ""},
@@ -84,7 +87,8 @@ static void put_metrics(struct page *p, const struct metric_line *lines, size_t 
     grid_init(&g, columns, 4);
     for (size_t i = 0; i < count; i++) {
         const struct metric_sum *s = &sums[lines[i].column];
-        if (!s->count)
+        bool again = lines[i].name == GRAPHICS && model_words(p->model)->vendor == WORDS_AMD;
+        if (!s->count || again)
             continue;
         grid_put(&g, "%s", lines[i].name ? lines[i].name : model_words(p->model)->clock);
         put_value(&g, &lines[i], sum_metrics_mean(s));

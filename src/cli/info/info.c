@@ -89,8 +89,9 @@ static void device_line(struct buf *b, const struct device_row *row, const struc
     buf_printf(b, "  GPU %" PRId64 "  %s", row->index, *t->name ? t->name : "(no name)");
     if (row->memory_total != CELL_NULL)
         buf_printf(b, ", %.1f GiB", (double)row->memory_total / (1 << 30));
+    const struct words *w = words_of_device(t->vendor, t->arch);
     if (row->sm_count != CELL_NULL)
-        buf_printf(b, ", %" PRId64 " %s", row->sm_count, words_of(t->arch)->sms);
+        buf_printf(b, ", %" PRId64 " %s", row->sm_count, w ? w->sms : words_of("")->sms);
     if (*t->arch)
         buf_printf(b, ", %s", t->arch);
     if (*t->pci)

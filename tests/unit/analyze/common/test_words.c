@@ -81,12 +81,25 @@ TEST(test_words_of_both)
     assert_string_equal(words_join(nvidia, amd)->clock, "SM or shader clock");
 }
 
+/* The vendor decides where the architecture is not known, and before it. */
+TEST(test_words_of_a_device)
+{
+    const struct words *amd = words_of("gfx1100"), *nvidia = words_of("sm_90");
+    assert_ptr_equal(words_of_device("amd", ""), amd);
+    assert_ptr_equal(words_of_device("AMD", "gfx942"), amd);
+    assert_ptr_equal(words_of_device("nvidia", ""), nvidia);
+    assert_ptr_equal(words_of_device("sim", "gfx90a"), amd);
+    assert_ptr_equal(words_of_device("", "sm_100"), nvidia);
+    assert_null(words_of_device("", ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amd_has_words_of_its_own),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_words_of_both),
+        cmocka_unit_test(test_words_of_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
