@@ -32,7 +32,7 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
   const frames = engine.scene.lines.framesOf(stack);
   if (frames.length === 0) return null;
   return (
-    <section className="tl-stack" aria-label={text.stack}>
+    <div className="tl-stack">
       <h3 className="small quiet">{text.stackOf(frames.length)}</h3>
       <div className="tl-frames" tabIndex={0} role="region" aria-label={text.stack}>
         <ol className="mono small">
@@ -41,7 +41,7 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
           ))}
         </ol>
       </div>
-    </section>
+    </div>
   );
 }
 

@@ -9,6 +9,7 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
+import { ownPlaces } from "./steps_places.mjs";
 import { simulate, withoutKernels } from "./sessions.mjs";
 
 const [bin, data, out, ...trained] = process.argv.slice(2);
@@ -72,22 +73,7 @@ async function firstVisit(page) {
 
 /** The link of each finding leads to the finding's own longest event, which is marked. */
 async function ownEvents(page, session, app, least) {
-  const all = (await ask(page, `sessions/${session}/insights`)).insights;
-  const insights = all.filter(({ part_of }) => part_of === null); // what is part of another finding has no card
-  await page.goto(`${origin}/sessions/${session}/insights?more=1`);
-  await page.locator(".finding").first().waitFor();
-  const links = await page.locator(".finding").evaluateAll((all) => all.map((finding) => [...finding.querySelectorAll("a")].find((a) => a.innerText === "On the timeline")?.href ?? null));
-  const place = ({ evidence }) => (Number.isInteger(evidence.longest_start_ns) ? `${evidence.longest_start_ns}-${evidence.longest_start_ns + evidence.longest_ns}` : null);
-  const wanted = insights.map(place);
-  check(links.length === insights.length, `${app}: ${links.length} cards of ${insights.length} findings`);
-  check(wanted.filter(Boolean).length >= least, `${app}: places of findings: ${wanted}`);
-  wanted.forEach((range, at) => range && check(links[at] && new URL(links[at]).searchParams.get("range") === range, `${app}: ${insights[at].title} leads to ${links[at]}, not to ${range}`));
-  await shots(page, `causes-insights-${app}`);
-  const first = wanted.findIndex(Boolean);
-  await page.goto(links[first]);
-  await drawn(page);
-  const { from, to } = await page.evaluate(() => window.gpuflTimeline.shown.range);
-  check(`${from}-${to}` === wanted[first], `${app}: the finding's event is the range that is marked: ${from}-${to}, not ${wanted[first]}`);
+  await ownPlaces({ page, origin, check }, session, app, { least, seen: () => shots(page, `causes-insights-${app}`) });
 }
 
 /** The range's tables stand below the timeline, as wide as the timeline. */
