@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, PICKED, sampledKernelsOf, sampledScopesOf } from "../src/pages/kernels/profile";
+import { SEEN } from "../src/ui/found";
 import { shown } from "../src/pages/kernels/Profile";
 
 const counter = (metric: string, more: object) => ({ metric, source: "range", device: 0, scope: null, range: null, kernel_symbol: null, values: 1, mean: 1, least: 1, most: 1, ...more });
@@ -78,6 +79,23 @@ it("samples by scope: shares are of all samples, reasons of the scope's own; tho
     { scope: "b", samples: 100, share: 0.5, issued: 0.2, reasons: [{ reason: "wait", part: 0.6 }, { reason: "branch", part: 0.2 }] },
     { scope: "a", samples: 10, share: 0.05, issued: 0, reasons: [{ reason: "wait", part: 1 }] },
   ]);
+});
+
+describe("names of kernels that are not recorded", () => {
+  const short = (middle: string) => `a_kernel_whose_name_begins_like_all_the_others<${middle}, and_ends_like_all_of_the_others>`;
+  const [one, two] = [short("float"), short("double")];
+  it("differ in what a table shows of them", () => {
+    const rows = [one, two].map((short_name) => ({ kernel: short_name, symbol: short_name, short_name, samples: 5, reason: "wait", executed: 5, source: "kernel", metric: "m", kernel_symbol: short_name, values: 1, mean: 1, least: 1, most: 1 }));
+    const seen = [sampledKernelsOf({ samples: { samples: 10, shares: [], kernels: rows } }), instructionsOf({ instructions: { warp_size: 32, kernels: rows } }), countersOf({ counters: rows }).rows];
+    for (const table of seen) {
+      expect(new Set(table.map((row) => row.short.slice(0, SEEN))).size).toBe(2);
+      expect(table.map((row) => /float|double/.exec(row.short)?.[0])).toEqual(["float", "double"]);
+    }
+  });
+  it("are cut for nothing where they are one name", () => {
+    const rows = ["a", "b"].map((scope) => ({ kernel: one, symbol: one, short_name: one, scope, executed: 5 }));
+    expect(instructionsOf({ instructions: { warp_size: 32, kernels: rows } }).map((row) => row.short)).toEqual([one, one]);
+  });
 });
 
 describe("samples of those that issued", () => {

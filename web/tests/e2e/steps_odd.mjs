@@ -86,6 +86,7 @@ export async function samplesOnly(world) {
   const [name, most] = [...sums].sort(([, a], [, b]) => b - a)[0];
   await page.goto(`${origin}/sessions/${made.id}/kernels`);
   await rest(page);
+  await t.legible(page, "only samples, kernels");
   const first = page.getByRole("region", { name: "Samples by kernel" }).locator("tbody tr").first();
   const shown = await first.evaluate((line) => [line.querySelector("[data-name]")?.dataset.name, ...[...line.querySelectorAll("td [title]")].map((cell) => cell.title.replace(/\D/g, ""))]);
   t.check(most > 1000 && shown[0] === name && shown.includes(String(most)), `only samples: the kernel with most: ${shown}, not ${name} with ${most}`);

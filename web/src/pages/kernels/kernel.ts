@@ -2,8 +2,7 @@
 import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
 import { kernels as kernelTexts } from "../../text/kernels";
-import { cutMiddle } from "../../timeline/names";
-import { SEEN } from "../../ui/found";
+import { apart } from "./apart";
 import type { Named } from "./groups";
 import type { Reported } from "./report";
 
@@ -21,41 +20,6 @@ const NAME_MOST = 256; // bytes of a name that a question can take
 
 /** As much of the name's beginning as a question takes. */
 export const beginOf = (name: string): string => name.slice(0, new TextEncoder().encodeInto(name, new Uint8Array(NAME_MOST)).read);
-
-const HEAD = 10; // letters of a name that is cut between its beginning and where it differs
-const AROUND = 6; // letters before that place, and after it where names differ again later
-
-/** Names whose ends are alike, too: the beginning, and the letters from where they first differ. whole: before they were cut.
- * head: what parts them from others. */
-function partAlike(kernels: readonly Kernel[], whole: ReadonlyMap<Kernel, string>, head: (text: string) => string): void {
-  const groups = new Map<string, Kernel[]>();
-  for (const kernel of kernels) groups.set(kernel.short, [...(groups.get(kernel.short) ?? []), kernel]);
-  for (const group of groups.values()) {
-    const texts = group.map((kernel) => whole.get(kernel)!);
-    if (texts.every((text) => text === texts[0])) continue; // the tooltip alone tells them apart
-    let at = 0;
-    while (texts.every((text) => text[at] === texts[0]![at])) at++;
-    const from = Math.max(HEAD, at - AROUND);
-    group.forEach((kernel, n) => {
-      const begin = `${head(texts[n]!)}…`;
-      kernel.short = begin + texts[n]!.slice(from, Math.max(at + AROUND, from + SEEN - begin.length));
-    });
-    partAlike(group, whole, (text) => `${head(text)}…${text.slice(from, at + AROUND)}`); // those that differ later
-  }
-}
-
-/** Names that begin alike for as long as any table shows have their ends instead of their middles, or what parts them. */
-function apart(kernels: Kernel[]): Kernel[] {
-  const begins = new Map<string, number>();
-  const beginning = ({ short }: Kernel): string => short.slice(0, SEEN);
-  const long = kernels.filter(({ short }) => short.length > SEEN);
-  for (const kernel of long) begins.set(beginning(kernel), (begins.get(beginning(kernel)) ?? 0) + 1);
-  const alike = long.filter((kernel) => begins.get(beginning(kernel))! > 1);
-  const whole = new Map(alike.map((kernel) => [kernel, kernel.short]));
-  for (const kernel of alike) kernel.short = cutMiddle(kernel.short, SEEN);
-  partAlike(alike, whole, (text) => text.slice(0, HEAD));
-  return kernels;
-}
 
 const UNREPORTED: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
 

@@ -1,6 +1,7 @@
 // profile.ts - what engines beside Trace counted, of the report's part (docs/report.md): hardware counters
 // by scope and kernel, counted instructions, samples by scope. Unknown stays null.
 import { list, number, raw, word, type Raw } from "../../format/raw";
+import { apart } from "./apart";
 
 const ratio = (a: number | null, b: number | null): number | null => (a !== null && b !== null && b > 0 ? a / b : null);
 
@@ -63,7 +64,7 @@ export function countersOf(part: unknown): Counters {
   for (const row of sampled) put(row, { symbol: "", short: "", place: "", run: true });
   for (const row of sampled) if (word(row.scope)) put(row, { symbol: "", short: "", place: word(row.scope), run: false });
   for (const row of all) if (row.source !== "sampled") put(row, { symbol: word(row.kernel_symbol), short: word(row.short_name), place: word(row.range) || word(row.scope), run: false });
-  return { metrics: [...metrics], rows: [...rows.values()] };
+  return { metrics: [...metrics], rows: apart([...rows.values()]) };
 }
 
 export interface CountedMetric extends Value {
@@ -125,9 +126,8 @@ function executedOf(rows: readonly Row[], warp: number | null): Executed {
 /** By kernel, and by kernel and scope; most instructions first. */
 export function instructionsOf(part: unknown): Executed[] {
   const from = raw(raw(part).instructions);
-  return list(from.kernels)
-    .map((row) => executedOf([row], number(from.warp_size)))
-    .sort((a, b) => (b.executed ?? 0) - (a.executed ?? 0));
+  const rows = list(from.kernels).map((row) => executedOf([row], number(from.warp_size)));
+  return apart(rows.sort((a, b) => (b.executed ?? 0) - (a.executed ?? 0)));
 }
 
 /** Of one kernel, in all code objects that have it together. */
@@ -177,9 +177,8 @@ export function sampledKernelsOf(part: unknown): SampledKernel[] {
     count(kernel.symbols, word(row.symbol));
     kernels.set(name, kernel);
   }
-  return [...kernels]
-    .map(([name, { short, reasons, symbols }]) => ({ name, short, symbol: [...symbols].sort((a, b) => b[1] - a[1])[0]![0], margin: margins.get(name) ?? null, ...sampledOf(reasons, whole) }))
-    .sort((a, b) => b.samples - a.samples);
+  const rows = [...kernels].map(([name, { short, reasons, symbols }]) => ({ name, short, symbol: [...symbols].sort((a, b) => b[1] - a[1])[0]![0], margin: margins.get(name) ?? null, ...sampledOf(reasons, whole) }));
+  return apart(rows.sort((a, b) => b.samples - a.samples));
 }
 
 // ---- samples by scope --------------------------------------------------------------------------------
