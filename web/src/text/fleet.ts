@@ -33,7 +33,7 @@ export const fleet = {
     noGpus: "No GPU of this host is known.",
     forgotten: "This host is not known now: it was forgotten, or has not been heard of. What it did stays below.",
     days: "What it did",
-    utilText: "by NVML: any program's kernels",
+    utilText: "by the driver: any program's kernels",
     busyText: "work of these sessions",
     sums: { hours: "GPU hours", busy: "GPU busy", util: "Utilisation", energy: "Energy", sessions: "Sessions", kernels: "Kernels" },
     sessions: "Sessions in these days",

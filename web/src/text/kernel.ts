@@ -22,6 +22,8 @@ export interface Words {
   evidence: Record<string, string>;
   /** Metrics of a GPU, where they differ from text/system.ts. */
   metrics: Record<string, string>;
+  /** What a metric of a GPU means, where its name does not tell. */
+  notes: Record<string, string>;
   /** Engine PcSampling of a capture that is asked for. */
   /** Ranges that programs mark by the vendor's library. */
   ranges: string;
@@ -49,6 +51,7 @@ const nvidia: Words = {
   shape: (grid, block) => `grid ${grid}, block ${block}`,
   evidence: {},
   metrics: {},
+  notes: { gpu_util: "By NVML: the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, so that it may be less." },
   ranges: "NVTX ranges (torch.cuda.nvtx.range_push in PyTorch)",
   sampling: "Where warps stall.",
   sampled: "Shares of the time in which multiprocessors had work, with their error at 95 %: also of kernels that are not recorded.",
@@ -83,6 +86,7 @@ const amd: Words = {
     reason_not_issued: "Of these: no wavefront issued",
   },
   metrics: { clock_sm: "Shader clock" },
+  notes: { gpu_util: "By AMD's driver: the part of each sample's time in which the GPU worked for any program. GPU busy is the time in which this session's work ran, so that it may be less." },
   ranges: "rocTX ranges (roctxRangePush)",
   sampling: "Where wavefronts stall.",
   sampled: "Shares of the time in which compute units had work, with their error at 95 %: also of kernels that are not recorded.",

@@ -4,6 +4,7 @@ export const system = {
   host: "Host",
   none: "No samples",
   noneText: "The session has no samples of GPUs or of the host.",
+  noneOfDevice: "No samples of this GPU in the time that is shown.",
   shared: "Another session on this host took a part of these samples, for both:",
   band: "Band: least to greatest; line: mean.",
   drag: "Drag over a plot to see a part of the time.",
@@ -16,6 +17,5 @@ export const system = {
   mean: "mean",
   least: "least",
   most: "most",
-  notes: { gpu_util: "By NVML: the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, so that it may be less." } as Record<string, string>,
   metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", temperature_junction: "Hot spot", fan: "Fan", voltage: "Core voltage", pcie_total: "PCIe both ways", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU", host_memory_used: "Host memory in use", process_rss: "This process's memory", cpu_throttled: "Periods in which the CPU limit stopped it", faults_major: "Its pages read from a disk", swap_in: "Host: read from swap", memory_waits: "Host: time waiting for memory" } as Record<string, string>,
 };

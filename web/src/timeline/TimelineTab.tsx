@@ -10,7 +10,7 @@ import { between, count, duration, percent } from "../format/format";
 import { ALLOCATED, DEVICE, HOST, type Counter } from "../format/metrics";
 import { go as goTo, usePlace, useQuery, withQuery, type QueryValues } from "../router/router";
 import { en } from "../text/en";
-import { wordsOf } from "../text/kernel";
+import { wordsOf, type Words } from "../text/kernel";
 import { system } from "../text/system";
 import { timelineText as text } from "../text/timeline";
 import { Pick } from "../ui/forms";
@@ -62,7 +62,7 @@ export function useEngine(session: string): Engine {
   return engine;
 }
 
-function Tip({ engine }: { engine: Engine }) {
+function Tip({ engine, notes }: { engine: Engine; notes: Words["notes"] }) {
   const hovered = useSyncExternalStore(engine.subscribe, () => engine.hovered);
   if (!hovered) return null;
   const { picked, sample, bookmark } = hovered;
@@ -73,7 +73,7 @@ function Tip({ engine }: { engine: Engine }) {
     <div className="tl-tip" style={{ left: right ? undefined : x + 14, right: right ? wide - x + 14 : undefined, top: y + 16 }}>
       {bookmark && <BookmarkTip bookmark={bookmark} />}
       {picked && <EventTip engine={engine} picked={picked} />}
-      {sample && <SampleTip track={sample.track} sample={sample.sample} />}
+      {sample && <SampleTip track={sample.track} sample={sample.sample} notes={notes} />}
     </div>
   );
 }
@@ -108,7 +108,7 @@ function EventTip({ engine, picked }: { engine: Engine; picked: Picked }) {
   );
 }
 
-function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
+function SampleTip({ track, sample, notes }: { track: Track; sample: Sample; notes: Words["notes"] }) {
   const { show, text: name } = track.source!.metric;
   return (
     <>
@@ -117,7 +117,7 @@ function SampleTip({ track, sample }: { track: Track; sample: Sample }) {
       </strong>
       {sample.least !== sample.most && <span>{text.band(show(sample.least), show(sample.most))}</span>}
       <span className="quiet">{exactTime(sample.at)}</span>
-      {system.notes[name] && <span className="quiet">{system.notes[name]}</span>}
+      {notes[name] && <span className="quiet">{notes[name]}</span>}
     </>
   );
 }
@@ -490,7 +490,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
                 <canvas className="tl-canvas" ref={canvas} aria-hidden="true" />
                 <div />
               </div>
-              <Tip engine={engine} />
+              <Tip engine={engine} notes={wordsOf(vendorOf(session)).notes} />
             </div>
             <Status engine={engine} lanes={lanes.length} />
           </div>

@@ -27,9 +27,9 @@ const server = await startServer(bin);
 const { origin } = server;
 
 /** Records the program's kernels with an engine, as the simulated library is told to behave; sends the session. */
-function record(key, { script, options, name }) {
+function record(key, { script, options, name, metrics }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-amd-"));
-  const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", HOME: folder, LD_LIBRARY_PATH: FAKES, GPUFL_ROCPROFILER_PATH: path.join(FAKES, "7"), FAKE_ROCP: script, FAKE_CODE: CODE, GPUFL_APP_NAME: name };
+  const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", HOME: folder, LD_LIBRARY_PATH: FAKES, GPUFL_ROCPROFILER_PATH: path.join(FAKES, "7"), FAKE_ROCP: script, FAKE_CODE: CODE, GPUFL_APP_NAME: name, ...(metrics ? { GPUFL_AMD_SMI_PATH: path.join(bin, "../fake/amd-7") } : {}) };
   try {
     const done = spawnSync(path.join(bin, "gpufl"), ["trace", ...options, "--output", path.join(folder, "logs"), "--", path.join(FAKES, "fake_hip"), String(LAUNCHES)], { encoding: "utf8", env });
     if (done.status !== 0) throw new Error(`gpufl trace ended with ${done.status}: ${done.stderr}`);
@@ -42,7 +42,7 @@ function record(key, { script, options, name }) {
 const SESSIONS = [
   { name: "amd-reasons", script: "stochastic,sampled=1", options: ["-e", "PcSampling"] },
   { name: "amd-no-reasons", script: "", options: ["-e", "PcSampling"] },
-  { name: "amd-counters", script: "", options: ["-e", "RangeProfiler", "--ranges", "kernels"] },
+  { name: "amd-counters", script: "", options: ["-e", "RangeProfiler", "--ranges", "kernels"], metrics: true },
 ];
 
 const ask = (page, address) => page.evaluate(async (url) => (await fetch(`/api/v1/${url}`)).json(), address);
@@ -127,6 +127,8 @@ async function counters(page, { "amd-counters": made }) {
   await open(page, `/sessions/${made.id}/kernels`);
   await page.getByText("Hardware counters").first().waitFor();
   await toKernel(page, made.id, "fake_gemm");
+  await open(page, `/sessions/${made.id}/system`);
+  await page.getByText("By AMD's driver: the part of each sample's time").first().waitFor();
   await pages(page, made);
 }
 

@@ -333,8 +333,8 @@ async function fleet(page) {
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");
   const figure = await page.locator(".days-figure").innerText();
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
-  const used = page.locator("main .stat", { hasText: "by NVML: any program's kernels" });
-  check((await used.count()) === 1, "host: what NVML's number is");
+  const used = page.locator("main .stat", { hasText: "by the driver: any program's kernels" });
+  check((await used.count()) === 1, "host: what the driver's number is");
   // Nobody has asked for a capture: there is the button that asks, and no panel without content.
   check((await page.getByRole("button", { name: "Record now" }).count()) === 1, "host: one button asks for a capture");
   const panels = await page.locator("main .panel").evaluateAll((all) => all.map((panel) => [panel.querySelector("h2")?.innerText ?? "", panel.querySelector("td, dd, svg, canvas") !== null]));

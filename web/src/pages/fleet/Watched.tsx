@@ -4,9 +4,11 @@ import type { RowFound, RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { between, count, date, exactDate } from "../../format/format";
 import { DEVICE, HOST, type Metric } from "../../format/metrics";
+import { list, word } from "../../format/raw";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { fleet } from "../../text/fleet";
+import { wordsOf } from "../../text/kernel";
 import { system } from "../../text/system";
 import { Choices } from "../../ui/forms";
 import { countColumn, Listing, type Column } from "../../ui/Listing";
@@ -95,7 +97,7 @@ function Plots({ session }: { session: RowSession }) {
           <h3>
             {system.device} {device} <span className="quiet small">{name}</span>
           </h3>
-          <Utilisation />
+          <Utilisation notes={wordsOf(word(list(session.gpus)[device]?.vendor)).notes} />
           <div className="plots">
             {OF_DEVICE.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} />

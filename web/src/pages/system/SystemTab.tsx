@@ -30,7 +30,8 @@ export function SystemTab({ session }: TabProps) {
   const samplers = useApi("samplers", { session: session.id });
   const others = useMemo(() => (samplers.data ? samplersOf(samplers.data, session.id) : []), [samplers.data, session.id]);
   const vendor = vendorOf(session);
-  const metrics = useMemo(() => ofDevices(wordsOf(vendor).metrics), [vendor]);
+  const words = wordsOf(vendor);
+  const metrics = useMemo(() => ofDevices(words.metrics), [words]);
   const all = gpus.length * metrics.length + HOST.length;
   const empty = !window.part && counted.length === 0 && Object.keys(answers).length === all && Object.values(answers).every((rows) => rows === 0);
   const plot = { session: session.id, window, onRange: choose };
@@ -55,7 +56,8 @@ export function SystemTab({ session }: TabProps) {
               {system.device} {device} <span className="quiet small">{name}</span>
             </h2>
           )}
-          {!empty && answers[`${device} gpu_util`] !== 0 && <Utilisation />}
+          {!empty && answers[`${device} gpu_util`] !== 0 && <Utilisation notes={words.notes} />}
+          {!empty && metrics.every(({ name: of }) => answers[`${device} ${of}`] === 0) && !counted.some((counter) => counter.device === device + 1) && <p className="quiet">{system.noneOfDevice}</p>}
           <div className="plots">
             {metrics.map((metric) => (
               <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />

@@ -3,6 +3,7 @@
 import { useMemo } from "react";
 import type { AnswerDeviceSeries } from "../../api/schema";
 import { useApi, type Asked } from "../../api/use";
+import type { Words } from "../../text/kernel";
 import { system } from "../../text/system";
 import { seconds, type Metric } from "../../format/metrics";
 import { Link } from "../../router/Link";
@@ -43,10 +44,10 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   );
 }
 
-/** What NVML's number is: above the plots, not in one of them, so that all are of one height. */
-export const Utilisation = () => (
+/** What the driver's number is: above the plots, not in one of them, so that all are of one height. */
+export const Utilisation = ({ notes }: { notes: Words["notes"] }) => (
   <p className="quiet small">
-    {system.metrics.gpu_util}: {system.notes.gpu_util}
+    {system.metrics.gpu_util}: {notes.gpu_util}
   </p>
 );
 
