@@ -65,6 +65,10 @@ int roles_folder(const char *log_folder, long file_system, char *out, size_t siz
 int roles_open(struct roles **out, const struct roles_config *c);
 void roles_close(struct roles *r); /* gives all roles up */
 
+/* Removes such a folder with its files where no process holds a role or waits for one: they were
+ * killed. Not for a process that has roles of its own. */
+void roles_sweep(const char *folder);
+
 /* A thing to be sampled: "host" and the boot's id, a GPU's UUID; "" is never shared. Its number,
  * counted from 0, or -1. Interval: as in the configuration. */
 int roles_add(struct roles *r, const char *name);

@@ -73,13 +73,13 @@ static int no_descriptors(void)
     return setrlimit(RLIMIT_NOFILE, &none) ? BROKEN_EXIT : 0;
 }
 
-/* Opens fail with EPERM from here on, on all threads. */
-static int forbid_open(void)
+/* A system call has that end from here on, on all threads. */
+static int forbid(unsigned call, unsigned end)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, end),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
@@ -87,6 +87,11 @@ static int forbid_open(void)
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
         return SKIPPED_EXIT;
     return 0;
+}
+
+static int forbid_open(void)
+{
+    return forbid(SYS_openat, SECCOMP_RET_ERRNO | EPERM);
 }
 
 static int remove_logs(void)
@@ -163,6 +168,38 @@ static int run_brief_child(char **argv)
     return right ? 0 : BROKEN_EXIT;
 }
 
+/* Runs this program again in a child; true where the child ended so. */
+static bool child_ends(char **argv, const char *what, int status)
+{
+    int got = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        char *again[] = {argv[0], (char *)(uintptr_t)what, (char *)"100", NULL};
+        execv("/proc/self/exe", again);
+        _exit(BROKEN_EXIT);
+    }
+    return child > 0 && waitpid(child, &got, 0) == child && (got & 0x7f) == (status & 0x7f);
+}
+
+/* One that works, or none, one that crashes after CUDA's start and one that is killed inside. */
+static int run_beside(char **argv, bool works)
+{
+    bool right = (!works || child_ends(argv, "nothing", 0)) && child_ends(argv, "crash", SIGSEGV) &&
+                 child_ends(argv, "killed", SIGSYS);
+    printf("{\"launches\":0}\n");
+    return right ? 0 : BROKEN_EXIT;
+}
+
+/* Locking a log ends the process: a session has its folder then, and no record. */
+static int be_killed_inside(void)
+{
+    struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) || forbid(SYS_flock, SECCOMP_RET_KILL_PROCESS))
+        return SKIPPED_EXIT;
+    (void)cuInit(0);
+    return BROKEN_EXIT;
+}
+
 /* 0, or the exit code. */
 static int start_anew(const char *how, char **argv)
 {
@@ -195,6 +232,10 @@ int main(int argc, char **argv)
         return 0;
     if (strcmp(what, "127") == 0)
         return 127;
+    if (strcmp(what, "beside") == 0 || strcmp(what, "lost") == 0)
+        return run_beside(argv, strcmp(what, "beside") == 0);
+    if (strcmp(what, "killed") == 0)
+        return be_killed_inside();
     if (strcmp(what, "child") == 0)
         return run_brief_child(argv);
     for (size_t i = 0; i < sizeof after_init / sizeof after_init[0]; i++)

@@ -121,6 +121,48 @@ TEST(a_child_ended_by_exit)
     run_free(&r);
 }
 
+static int entries(const char *folder)
+{
+    DIR *d = opendir(folder);
+    int count = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        count += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return count;
+}
+
+/* Processes of which nothing was written are named beside others, too, and leave nothing behind. */
+TEST(lost_beside_others)
+{
+    static const char *const all[] = {"beside", "lost"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct run r;
+        run_it(&r, all[i], "64M");
+        check_program(&r, 0);
+        const char *said = r.c.text[CHILD_ERR].data;
+        bool known = kernel_tells();
+        check_contains(&r, said,
+                       known ? "1 process ended (signal 11, Segmentation fault) before its first "
+                               "records were written: right after it had initialized CUDA (pid "
+                             : "1 process ended before its first records were written");
+        check_contains(&r, said,
+                       known ? "1 process ended (signal 31, Bad system call) while capture began"
+                             : "1 process ended while capture began");
+        if (i == 0) {
+            check_contains(&r, said, "1 session in ");
+            assert_non_null(r.report);
+            assert_int_equal(json_array_size(at(r.report, "sessions")), 1);
+            assert_int_equal(int_at(r.report, "ledger.kernels_written"), 120);
+        } else {
+            check_contains(&r, said, "no process got so far as to write a record");
+            assert_null(strstr(said, "exit code"));
+        }
+        assert_int_equal(entries(r.logs), i == 0);
+        run_free(&r);
+    }
+}
+
 /* A session whose log cannot take its end is no program that ended by _exit. */
 TEST(a_log_that_cannot_grow)
 {
@@ -139,15 +181,12 @@ TEST(a_log_that_cannot_grow)
 
 /* ---- no session ---------------------------------------------------------------------------- */
 
-static int entries(const char *folder)
+/* What sessions share their samples by. */
+static const char *sampler_in(const struct run *r)
 {
-    DIR *d = opendir(folder);
-    int count = 0;
-    for (struct dirent *e; d && (e = readdir(d));)
-        count += e->d_name[0] != '.';
-    if (d)
-        closedir(d);
-    return count;
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.4000s/.gpufl-sampler", r->logs);
+    return path;
 }
 
 /* Lines that are gpufl's. */
@@ -182,6 +221,7 @@ TEST(says_what_is_known)
             if (strcmp(cases[i].what, "threads") == 0) /* one sentence, nothing before it */
                 assert_int_equal(sentences(r.c.text[CHILD_ERR].data), 1);
             assert_int_equal(entries(r.logs), 0);
+            assert_int_equal(access(sampler_in(&r), F_OK), -1);
         }
         run_free(&r);
     }
@@ -210,7 +250,7 @@ int main(void)
         cmocka_unit_test(the_log_goes_on),        cmocka_unit_test(moved_away),
         cmocka_unit_test(ended_by_exit),          cmocka_unit_test(a_child_ended_by_exit),
         cmocka_unit_test(a_log_that_cannot_grow), cmocka_unit_test(says_what_is_known),
-        cmocka_unit_test(a_memory_limit),
+        cmocka_unit_test(a_memory_limit),         cmocka_unit_test(lost_beside_others),
     };
     return cmocka_run_group_tests_name("fake.rights", tests, NULL, NULL);
 }

@@ -90,7 +90,10 @@ static int nothing_read(const struct discover_session *s, const struct load_stat
         return err_set(e, GPUFL_E_CORRUPT,
                        "%s: not a session log: none of its %llu lines can be read", what,
                        (unsigned long long)st->lines.lines);
-    return err_set(e, GPUFL_E_CORRUPT, "%s: the log is empty", what);
+    return err_set(e, GPUFL_E_CORRUPT, "%s: the log is empty%s", what,
+                   what == s->dir ? ": its process ended before its first record, or has written "
+                                    "none so far"
+                                  : "");
 }
 
 /* Looks up frames that have addresses only, and takes the answers as if the log had them. */

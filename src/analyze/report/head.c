@@ -260,6 +260,24 @@ static const char *session_name(const struct page *p, const struct report_sessio
     return s->session ? model_text(p->model, s->session) : slash ? slash + 1 : s->dir;
 }
 
+/* Why sessions are left out. */
+static void put_left_out(struct page *p)
+{
+    const struct report *r = p->report;
+    size_t n = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct buf text;
+        if (!r->sessions[i].failure || n++ >= LIST_MAX)
+            continue;
+        buf_init(&text, 1 << 14);
+        buf_printf(&text, "Left out: %s.", r->sessions[i].failure);
+        page_item(p, "  ", &text);
+        buf_fini(&text);
+    }
+    if (n > LIST_MAX)
+        page_text(p, "… and %zu more are left out", n - LIST_MAX);
+}
+
 /* Sessions without work on a GPU, in one sentence. */
 static void put_apart(struct page *p)
 {
@@ -302,7 +320,7 @@ void page_sessions(struct page *p)
         if (report_is_apart(r, s))
             continue;
         grid_put(&g, "%.8s", session_name(p, s));
-        grid_put(&g, "%s", s->failure ? s->failure : model_text(p->model, s->app));
+        grid_put(&g, "%s", s->app ? model_text(p->model, s->app) : "-");
         if (s->pid > 0)
             grid_put(&g, "%lld", (long long)s->pid);
         else
@@ -323,6 +341,7 @@ void page_sessions(struct page *p)
     page_grid(p, &g);
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);
+    put_left_out(p);
     put_apart(p);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         char name[9];

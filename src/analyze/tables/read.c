@@ -179,7 +179,10 @@ static int finish(struct reader *r, const struct discover_session *s, const stru
     if (!f->parts)
         return err_set(e, GPUFL_E_IO, "%s", f->first_error);
     if (!d->lines)
-        return err_set(e, GPUFL_E_CORRUPT, "%s: the log is empty", s->dir);
+        return err_set(e, GPUFL_E_CORRUPT,
+                       "%s: the log is empty: its process ended before its first record, or has "
+                       "written none so far",
+                       s->dir);
     if (d->lines <= d->damaged + d->unknown_records)
         return err_set(e, GPUFL_E_CORRUPT,
                        "%s: not a session log: none of its %llu lines can be read", s->dir,

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,10 +34,12 @@ struct pidfd_info_0 {
 #define PIDFD_INFO_EXIT  (1ull << 3)
 
 struct exits_process {
-    char session[SESSION_MAX];
+    char session[SESSION_MAX]; /* "": none has begun */
+    long pid;
     int pidfd; /* -1: status holds, or the process cannot be asked */
     int status;
     bool over;
+    bool answered;
     bool unwritten; /* its log could not take the session's end */
 };
 
@@ -78,7 +81,7 @@ static struct exits_process *find(const struct exits *x, const char *session)
 }
 
 /* A new one; NULL: no room. */
-static struct exits_process *add(struct exits *x, const char *session)
+static struct exits_process *add(struct exits *x, const char *session, long pid)
 {
     if (x->count == x->capacity) {
         size_t capacity = x->capacity ? 2 * x->capacity : 16;
@@ -92,14 +95,22 @@ static struct exits_process *add(struct exits *x, const char *session)
     if (strlen(session) >= SESSION_MAX)
         return NULL;
     struct exits_process *p = &x->items[x->count++];
-    *p = (struct exits_process){.pidfd = -1};
+    *p = (struct exits_process){.pidfd = -1, .pid = pid};
     snprintf(p->session, sizeof p->session, "%s", session);
     return p;
 }
 
-void exits_keep(struct exits *x, const char *session, int pidfd)
+/* A process in which no session has begun so far. */
+static struct exits_process *find_loaded(const struct exits *x, long pid)
 {
-    struct exits_process *p = add(x, session);
+    for (size_t i = x->count; i-- > 0;)
+        if (x->items[i].pid == pid && !*x->items[i].session && !x->items[i].answered)
+            return &x->items[i];
+    return NULL;
+}
+
+static void keep(struct exits *x, struct exits_process *p, int pidfd)
+{
     if (pidfd >= 0 && x->open >= EXITS_OPEN)
         settle(x);
     if (p && x->open < EXITS_OPEN) {
@@ -108,6 +119,34 @@ void exits_keep(struct exits *x, const char *session, int pidfd)
     } else if (pidfd >= 0) {
         close(pidfd);
     }
+}
+
+void exits_keep_loaded(struct exits *x, long pid, int pidfd)
+{
+    keep(x, add(x, "", pid), pidfd);
+}
+
+void exits_keep_answered(struct exits *x, long pid)
+{
+    struct exits_process *p = find_loaded(x, pid);
+    if (p)
+        p->answered = true;
+}
+
+void exits_keep(struct exits *x, const char *session, long pid, int pidfd)
+{
+    struct exits_process *p = find_loaded(x, pid);
+    if (p && strlen(session) < SESSION_MAX) {
+        snprintf(p->session, sizeof p->session, "%s", session);
+        if (p->pidfd >= 0 || p->over) { /* the descriptor of the same process */
+            if (pidfd >= 0)
+                close(pidfd);
+            return;
+        }
+        keep(x, p, pidfd);
+        return;
+    }
+    keep(x, add(x, session, pid), pidfd);
 }
 
 void exits_keep_unwritten(struct exits *x, const char *session)
@@ -130,6 +169,23 @@ bool exits_status(const struct exits *x, const char *session, int *status)
         return false;
     *status = p->status;
     return p->over || (p->pidfd >= 0 && ask(p->pidfd, status));
+}
+
+struct exits_fate exits_fate(const struct exits *x, size_t i)
+{
+    const struct exits_process *p = &x->items[i];
+    struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+    struct exits_fate f = {.session = p->session,
+                           .pid = p->pid,
+                           .answered = p->answered,
+                           .over = p->over,
+                           .known = p->over,
+                           .status = p->status};
+    if (!f.over && p->pidfd >= 0) {
+        f.over = poll(&ended, 1, 0) == 1 && ended.revents;
+        f.known = ask(p->pidfd, &f.status);
+    }
+    return f;
 }
 
 void exits_fini(struct exits *x)

@@ -10,11 +10,11 @@
 #include "base/process/alive.h"
 #include "cli/cmd.h"
 #include "cli/trace/compress.h"
+#include "cli/trace/lost.h"
 #include "cli/trace/session.h"
 
 #include <gpufl/analysis.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -200,6 +200,14 @@ static void print_open(const struct finish *f, const struct sessions *s)
                 running, running == 1 ? "" : "es", running == 1 ? "s" : "");
 }
 
+static void print_failed(const struct finish *f)
+{
+    if (f->evidence && f->evidence->marks.failed)
+        fprintf(stderr, "gpufl: in %u process%s capture could not begin (pid %ld: %s)\n",
+                f->evidence->marks.failed, f->evidence->marks.failed == 1 ? "" : "es",
+                f->evidence->marks.failed_pid, f->evidence->marks.why);
+}
+
 /* Says where the data is and what to run next. in_file: the report is in its file. */
 static void print_next(const struct finish *f, const struct sessions *s, bool in_file)
 {
@@ -207,39 +215,18 @@ static void print_next(const struct finish *f, const struct sessions *s, bool in
     fprintf(stderr, "gpufl: %zu session%s in %s\n", s->ours, s->ours == 1 ? "" : "s", shown);
     if (s->open && f->ended)
         print_open(f, s);
+    if (f->ended && !f->passes)
+        lost_say(f, s, stderr);
     if (s->foreign && s->ours > 1)
         fprintf(stderr, "gpufl: %zu session%s of earlier runs there %s in the report, too\n",
                 s->foreign, s->foreign == 1 ? "" : "s", s->foreign == 1 ? "is" : "are");
-    if (f->evidence && f->evidence->marks.failed)
-        fprintf(stderr, "gpufl: in %u process%s capture could not begin (pid %ld: %s)\n",
-                f->evidence->marks.failed, f->evidence->marks.failed == 1 ? "" : "es",
-                f->evidence->marks.failed_pid, f->evidence->marks.why);
+    print_failed(f);
     if (in_file)
         fprintf(stderr, "gpufl: the report is in %s\n", f->request->report_file);
     fputs("gpufl: next: ", stderr);
     if (have_server())
         fprintf(stderr, "gpufl view %s%s%s   or: ", q, shown, q);
     fprintf(stderr, "gpufl report %s%s%s --full\n", q, shown, q);
-}
-
-/* Removes the folder of a session that ended before its first record, where nobody can still be
- * writing: the program was the only one in which a session began, and is over. Marks of other
- * processes (marks.h) decide whether a folder is removed, never which one: it is a folder that was
- * found here, with empty files. */
-static void drop_blank(const struct finish *f, const struct sessions *s)
-{
-    const struct marks *m = f->evidence ? &f->evidence->marks : NULL;
-    char path[PATH_MAX];
-    struct dirent *file;
-    if (!m || m->began != 1 || m->began_pid != f->child || s->blank != 1 || !s->blank_dir)
-        return;
-    DIR *d = opendir(s->blank_dir);
-    while (d && (file = readdir(d)))
-        if (path_join(path, sizeof path, s->blank_dir, file->d_name) == 0 && file_size(path) == 0)
-            (void)unlink(path);
-    if (d)
-        closedir(d);
-    (void)rmdir(s->blank_dir);
 }
 
 static int no_session(const struct finish *f, const struct sessions *s)
@@ -252,22 +239,35 @@ static int no_session(const struct finish *f, const struct sessions *s)
     struct why w = {.request = f->request,
                     .place = f->place,
                     .evidence = f->evidence,
-                    .blank = (unsigned)s->blank,
+                    .blank = (unsigned)lost_folders(f, s),
                     .status = f->status};
     empty_report(f);
+    if (lost_others(f, s)) {
+        fprintf(stderr,
+                "gpufl: nothing was captured: no process got so far as to write a record\n");
+        lost_say(f, s, stderr);
+        print_failed(f);
+        lost_drop(f, s);
+        return CMD_FAILED;
+    }
     buf_init(&text, SENTENCE_MAX);
     why_no_session(&w, &text);
-    if (s->blank)
-        drop_blank(f, s);
+    lost_drop(f, s);
     fprintf(stderr, "gpufl: nothing was captured: %s\n", buf_cstr(&text));
     buf_fini(&text);
     return CMD_FAILED;
 }
 
 /* Says why the program has no session, where the only one is the launcher's own (sampler.h). */
-static void say_sampled(const struct finish *f)
+static void say_sampled(const struct finish *f, const struct sessions *s)
 {
     struct buf text;
+    if (lost_others(f, s)) {
+        fprintf(stderr,
+                "gpufl: sampled by gpufl itself, as no process of the program got so far as "
+                "to write a record\n");
+        return;
+    }
     struct why w = {.request = f->request, .place = f->place, .status = f->status};
     buf_init(&text, SENTENCE_MAX);
     why_no_session(&w, &text);
@@ -350,8 +350,12 @@ int finish_pass(void *arg)
     if (read_sessions(f, &s))
         return PASS_LEFT_NOTHING;
     int rc = s.ours ? PASS_DONE : PASS_LEFT_NOTHING;
-    if (!s.ours)
+    if (!s.ours) {
         no_session(f, &s);
+    } else if (!f->request->quiet && (!f->request->json || f->report_fd >= 0)) {
+        lost_say(f, &s, stderr);
+        lost_drop(f, &s);
+    }
     for (size_t i = 0; i < s.count; i++)
         if (!s.items[i].ended && session_is_written(&s.items[i]))
             rc = PASS_STILL_RUNS;
@@ -379,11 +383,14 @@ int finish_run(void *arg)
         rc = no_session(f, &s);
     } else if (!f->reported) {
         bool to_stderr = f->report_fd < 0, wanted = !r->no_report && !(r->quiet && to_stderr);
+        bool says = !r->quiet && !(r->json && to_stderr && wanted);
+        if (f->ended && !f->passes && says) /* else the report lists the folders */
+            lost_drop(f, &s);
         if (wanted)
             rc = print_report(f, &s);
-        if (f->sampled && !r->quiet && !(r->json && to_stderr && wanted))
-            say_sampled(f);
-        if (!r->quiet && !(r->json && to_stderr && wanted))
+        if (f->sampled && says)
+            say_sampled(f, &s);
+        if (says)
             print_next(f, &s, wanted && !to_stderr && rc == CMD_OK);
     }
     if (!f->passes)

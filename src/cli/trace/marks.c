@@ -74,11 +74,13 @@ static void take_one(struct marks *m, const char *message, int sender)
     switch (message[0]) {
     case MARK_LOADED:
         m->loaded++;
+        exits_keep_loaded(&m->exits, pid, sender);
+        sender = -1;
         break;
     case MARK_BEGAN:
         m->began_pid = m->began++ ? m->began_pid : pid;
         keep(m->dir, text);
-        exits_keep(&m->exits, base_of(text), sender);
+        exits_keep(&m->exits, base_of(text), pid, sender);
         sender = -1;
         break;
     case MARK_UNWRITTEN:
@@ -87,10 +89,12 @@ static void take_one(struct marks *m, const char *message, int sender)
     case MARK_FAILED:
         m->failed_pid = m->failed++ ? m->failed_pid : pid;
         keep(m->why, text);
+        exits_keep_answered(&m->exits, pid);
         break;
     case MARK_DISABLED:
         m->disabled++;
         keep(m->disabler, text);
+        exits_keep_answered(&m->exits, pid);
         break;
     default:
         break;

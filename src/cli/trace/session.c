@@ -213,11 +213,15 @@ static int add(struct sessions *s, const struct session *one)
     return GPUFL_OK;
 }
 
-static void add_blank(struct sessions *s, const char *dir)
+static int add_blank(struct sessions *s, const char *dir)
 {
-    s->blank++;
-    mem_free(s->blank_dir);
-    s->blank_dir = mem_strdup(dir);
+    int rc =
+        mem_grow(&s->blanks, &s->blank_capacity, s->blank + 1, sizeof *s->blanks, SESSIONS_MAX);
+    char *own = rc ? NULL : mem_strdup(dir);
+    if (!own)
+        return rc ? rc : GPUFL_E_NOMEM;
+    s->blanks[s->blank++] = own;
+    return GPUFL_OK;
 }
 
 int sessions_read(struct sessions *s, const char *dir, const char *run)
@@ -238,7 +242,7 @@ int sessions_more(struct sessions *s, const char *dir, const char *run)
         if (f->d_name[0] == '.' || path_join(one.dir, sizeof one.dir, dir, f->d_name) ||
             !session_open(&one, &blank)) {
             if (blank)
-                add_blank(s, one.dir);
+                rc = add_blank(s, one.dir);
             continue;
         }
         one.ours = !run || strcmp(one.run, run) == 0;
@@ -252,6 +256,8 @@ int sessions_more(struct sessions *s, const char *dir, const char *run)
 void sessions_fini(struct sessions *s)
 {
     mem_free(s->items);
-    mem_free(s->blank_dir);
+    for (size_t i = 0; i < s->blank; i++)
+        mem_free(s->blanks[i]);
+    mem_free(s->blanks);
     *s = (struct sessions){0};
 }

@@ -27,8 +27,8 @@ struct sessions {
     size_t ours, ended; /* of the run asked for; of these, ended */
     size_t open;        /* of the run asked for: neither ended nor packed */
     size_t foreign;     /* of other runs */
-    char *blank_dir;    /* the last of the blank ones; owned, NULL: none */
-    size_t blank; /* folders whose files are empty: their process ended before its first record */
+    char **blanks; /* folders whose files are empty: nothing of their process has come; owned */
+    size_t blank, blank_capacity;
 };
 
 /* Reads the sessions below dir; run: id of the run whose sessions are ours, NULL: all

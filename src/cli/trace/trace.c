@@ -18,6 +18,7 @@
 #include "cli/trace/sampler.h"
 #include "cli/trace/session.h"
 #include "cli/trace/watch.h"
+#include "monitor/roles.h"
 
 #include "backend/backend.h"
 
@@ -27,6 +28,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -344,6 +346,15 @@ static void wait_report(struct trace *t)
                  WTERMSIG(status), t->place.shown);
 }
 
+/* Processes that were killed or crashed leave the files by which sessions share their samples. */
+static void sweep_roles(const char *dir)
+{
+    char folder[PATH_MAX];
+    struct statfs fs;
+    if (statfs(dir, &fs) == 0 && roles_folder(dir, (long)fs.f_type, folder, sizeof folder) == 0)
+        roles_sweep(folder);
+}
+
 static void finish(struct trace *t)
 {
     t->sampled = trace_sampler_end(&t->sampler);
@@ -351,6 +362,7 @@ static void finish(struct trace *t)
     say_signal(t);
     start_report(t, all_reported(t));
     wait_report(t);
+    sweep_roles(t->place.dir);
     place_drop_empty(&t->place);
 }
 
@@ -447,6 +459,7 @@ static int go_pass(struct trace *t)
                        .status = t->run.status,
                        .ended = true};
     int left = run_helper_start(&t->run, finish_pass, &f) ? run_helper_wait(&t->run) : 0;
+    sweep_roles(t->at->dir);
     return after_pass(t, WIFEXITED(left) && WEXITSTATUS(left) <= PASS_STILL_RUNS ? WEXITSTATUS(left)
                                                                                  : PASS_DONE);
 }

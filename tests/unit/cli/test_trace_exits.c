@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,55 @@ static void check(const struct marks *m, int number, bool known, int expected)
         assert_int_equal(status, expected);
 }
 
+/* A process as the marks have it; fails where there is none. */
+static struct exits_fate fate_of(const struct marks *m, const char *session, long pid)
+{
+    for (size_t i = 0; i < m->exits.count; i++) {
+        struct exits_fate f = exits_fate(&m->exits, i);
+        if (strcmp(f.session, session) == 0 && (!pid || f.pid == pid))
+            return f;
+    }
+    fail_msg("no process %ld with session '%s'", pid, session);
+    return (struct exits_fate){0};
+}
+
+/* A process that says that it was loaded, and answers so, if at all. */
+static pid_t loaded(int answer, int number)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!mark_send(MARK_LOADED, "") || (answer && !mark_send(answer, "why")))
+            _exit(99);
+        (void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+        raise(number);
+        _exit(98);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    return pid;
+}
+
+/* Processes that were loaded and ended before a session began are known, too. */
+TEST(ended_before_a_session)
+{
+    struct marks m;
+    marks_open(&m, RUN);
+    process(0, 7);
+    pid_t silent = loaded(0, SIGSEGV), failed = loaded(MARK_FAILED, SIGKILL),
+          off = loaded(MARK_DISABLED, SIGKILL);
+    marks_take(&m);
+    assert_int_equal(m.exits.count, 4); /* a process is one, though its session began later */
+    struct exits_fate f = fate_of(&m, "0000-0", 0);
+    assert_true(f.over && f.known == kernel_tells() && !f.answered);
+    f = fate_of(&m, "", silent);
+    assert_true(f.over && f.known == kernel_tells() && !f.answered);
+    assert_int_equal(f.known ? f.status : SIGSEGV, SIGSEGV);
+    assert_true(fate_of(&m, "", failed).answered);
+    assert_true(fate_of(&m, "", off).answered);
+    marks_close(&m);
+}
+
 TEST(children_of_others)
 {
     struct marks m;
@@ -129,7 +179,7 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(children_of_others),
-                                       cmocka_unit_test(many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(children_of_others), cmocka_unit_test(many),
+                                       cmocka_unit_test(ended_before_a_session)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -238,6 +238,27 @@ TEST(last_one_tidies_up)
     assert_false(file_exists(folder));
 }
 
+/* Processes that are killed leave the files; they stay as long as another one is there. */
+TEST(what_the_killed_leave)
+{
+    char other[80];
+    begin(0, SECOND);
+    begin(1, SECOND);
+    assert_int_equal(step(0, 1, "session-0"), ROLE_OURS);
+    assert_int_equal(step(1, 1, "session-0"), ROLE_THEIRS);
+    end(0, true);
+    roles_sweep(folder);
+    assert_int_equal(step(1, 2, "session-1"), ROLE_OURS);
+    snprintf(other, sizeof other, "%s/GPU-0", folder);
+    assert_true(file_exists(other));
+    end(1, true);
+    assert_true(file_exists(other));
+    roles_sweep(folder);
+    assert_false(file_exists(folder));
+    roles_sweep(folder); /* nothing is there */
+    assert_false(file_exists(folder));
+}
+
 /* Somebody removes the logs with all that lies there: the next step makes the files again. */
 TEST(folder_removed)
 {
@@ -341,9 +362,17 @@ TEST(names_that_are_none)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(first_has_it),   T(taken_over),           T(given_up),           T(fastest_has_it),
-        T(stands_still),   T(last_one_tidies_up),   T(folder_removed),     T(not_ours),
-        T(damaged_record), T(where_roles_are_kept), T(names_that_are_none)};
+    const struct CMUnitTest tests[] = {T(first_has_it),
+                                       T(taken_over),
+                                       T(given_up),
+                                       T(fastest_has_it),
+                                       T(stands_still),
+                                       T(last_one_tidies_up),
+                                       T(folder_removed),
+                                       T(not_ours),
+                                       T(damaged_record),
+                                       T(what_the_killed_leave),
+                                       T(where_roles_are_kept),
+                                       T(names_that_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

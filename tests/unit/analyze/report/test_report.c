@@ -285,6 +285,11 @@ TEST(test_several)
     const char *broken = strstr(text, "\n  broken "); /* nothing of it is known */
     assert_non_null(broken);
     assert_null(memmem(broken + 1, strcspn(broken + 1, "\n"), " 0", 2));
+    size_t reasons = 0; /* each that is left out has its own */
+    for (const char *reason = text; (reason = strstr(reason, "\n  Left out: ")); reason++)
+        reasons++;
+    assert_int_equal(reasons, 2);
+    assert_non_null(strstr(text, "not a session log"));
     assert_non_null(strstr(text, "1 of 2 sessions did NOT end cleanly"));
     free(text);
     json_t *root = report_parse(report_ok(dir, GPUFL_REPORT_JSON, 100, false));
