@@ -329,6 +329,8 @@ int sum_facts_finish(struct model *m)
     f->end_missing = f->absent & 1u << DISCOVER_SYSTEM;
     f->unclean = !f->ended && !f->end_unknown;
     f->over = f->unclean && f->ending;
+    if (f->over)
+        endings_add(&f->endings, f->ending, 1);
     f->cut_short = f->ended && end_of(model_text(m, f->end_reason))->cut_short;
     if (f->any && (!f->header || f->start <= 0))
         f->start = f->first;
@@ -408,8 +410,7 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
                  {&f->run, o->run},         {&f->command, o->command},
                  {&f->engine, o->engine},   {&f->backend, o->backend},
                  {&f->version, o->version}, {&f->system, o->system},
-                 {&f->session, o->session}, {&f->end_reason, o->end_reason},
-                 {&f->ending, o->ending}};
+                 {&f->session, o->session}, {&f->end_reason, o->end_reason}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!f->sessions)
             *texts[i].into = texts[i].from;
@@ -499,6 +500,7 @@ int sum_facts_merge(struct model *into, const struct model *from, int64_t shift)
     f->clock = (struct epoch_clock){.known = true};
     f->unclean += o->unclean;
     f->over += o->over;
+    endings_merge(&f->endings, &o->endings);
     f->end_unknown += o->end_unknown;
     f->cut_short += o->cut_short;
     f->sessions += o->sessions;

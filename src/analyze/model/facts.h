@@ -5,6 +5,7 @@
 
 #include "analyze/common/busy.h"
 #include "analyze/common/epoch_clock.h"
+#include "analyze/model/endings.h"
 #include "wire/encode.h"
 
 #include <stdbool.h>
@@ -47,12 +48,13 @@ struct facts_message {
 struct sum_facts {
     uint32_t session, app, host, run, command, engine, backend, version, system; /* names */
     uint32_t end_reason;
-    uint32_t ending; /* how the program of a session without an end ended; 0: unknown */
-    bool header;     /* one was seen */
-    bool simulated;  /* also: any of the merged sessions */
-    bool any;        /* an event was seen: first and last are set */
-    bool partial;    /* set by the reader: one part of the log alone, which is shown as such */
-    bool ended;      /* cleanly; merged: all of them */
+    uint32_t ending; /* how the program of a session without an end ended; 0: unknown, or merged */
+    struct endings endings; /* of all sessions without an end, set when a session is complete */
+    bool header;            /* one was seen */
+    bool simulated;         /* also: any of the merged sessions */
+    bool any;               /* an event was seen: first and last are set */
+    bool partial; /* set by the reader: one part of the log alone, which is shown as such */
+    bool ended;   /* cleanly; merged: all of them */
     unsigned
         damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
     unsigned absent; /* channels without a file: bits; set by the reader, of one session */

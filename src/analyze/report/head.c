@@ -126,6 +126,7 @@ static void put_devices(const struct page *p)
 static void put_end(const struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
+    struct buf how;
     if (f->partial)
         page_fact(p, "part",
                   "one part of the log alone: times and percentages are of what is in it");
@@ -137,12 +138,13 @@ static void put_end(const struct page *p)
                   f->end_missing ? "missing" : "damaged");
     if (f->partial || (f->end_unknown && !f->unclean))
         return;
-    if (f->sessions > 1 && f->unclean)
-        page_fact(p, "end", "%u of %u sessions did NOT end cleanly: %s", f->unclean, f->sessions,
-                  f->over == f->unclean
-                      ? "killed, or ended by _exit; this is what had reached the disk"
-                      : "killed, crashed or still running");
-    else if (f->unclean && f->ending)
+    buf_init(&how, 1 << 12);
+    if (f->sessions > 1 && f->unclean) {
+        endings_say(&f->endings, p->model->names, f->unclean, &how);
+        page_fact(p, "end",
+                  "%u of %u sessions did NOT end cleanly: %s; this is what had reached the disk",
+                  f->unclean, f->sessions, buf_cstr(&how));
+    } else if (f->unclean && f->ending)
         page_fact(p, "end", "NOT CLEAN: %s; this is what had reached the disk",
                   model_text(p->model, f->ending));
     else if (f->unclean)
@@ -156,6 +158,7 @@ static void put_end(const struct page *p)
         page_fact(p, "end", "NOT captured to the program's end: %s", sum_facts_end_text(p->model));
     else
         page_fact(p, "end", "clean%s%s", f->end_reason ? ": " : "", sum_facts_end_text(p->model));
+    buf_fini(&how);
 }
 
 /* "Deep, ran as PcSampling: why"; nothing where the requested engine ran. */
@@ -291,9 +294,13 @@ static void put_apart(struct page *p)
         const struct report_session *s = &r->sessions[i];
         if (!report_is_apart(r, s) || n++ >= LIST_MAX)
             continue;
-        buf_printf(&text, "%s%s (session %.8s, pid %lld, %s%s)", n > 1 ? ", " : "",
+        buf_printf(&text, "%s%s (session %.8s, pid %lld, %s%s%s)", n > 1 ? ", " : "",
                    model_text(p->model, s->app), session_name(p, s), (long long)s->pid,
-                   units_time(a, s->duration), s->unclean ? ", unclean" : "");
+                   units_time(a, s->duration),
+                   s->ending    ? ", "
+                   : s->unclean ? ", unclean"
+                                : "",
+                   model_text(p->model, s->ending));
     }
     if (n > LIST_MAX)
         buf_printf(&text, " and %zu more", n - LIST_MAX);

@@ -69,6 +69,20 @@ static void put_flag(struct json_out *j, const char *key, bool value, bool known
         json_out_null(j, key);
 }
 
+/* How the program ended; of several sessions how many ended how. */
+static void put_ending(const struct model *m, bool merged, struct json_out *j)
+{
+    const struct sum_facts *f = &m->facts;
+    struct buf text;
+    buf_init(&text, 1 << 12);
+    if (!merged)
+        buf_str(&text, model_text(m, f->ending));
+    else if (f->endings.count)
+        endings_say(&f->endings, m->names, f->unclean, &text);
+    json_out_text_or_null(j, "ending", buf_cstr(&text));
+    buf_fini(&text);
+}
+
 void json_facts(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;
@@ -82,10 +96,10 @@ void json_facts(const struct report *r, struct json_out *j)
                  {"host", f->host},       {"run", f->run},
                  {"command", f->command}, {"engine", f->engine},
                  {"backend", f->backend}, {"version", f->version},
-                 {"system", f->system},   {"end_reason", f->end_reason},
-                 {"ending", f->ending}};
+                 {"system", f->system},   {"end_reason", f->end_reason}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         json_out_text_or_null(j, texts[i].key, model_text(m, texts[i].name));
+    put_ending(m, merged, j);
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
     json_out_bool(j, "simulated", f->simulated);
     json_out_bool(j, "partial", f->partial);
@@ -129,6 +143,7 @@ void json_sessions(const struct report *r, struct json_out *j)
         put_flag(j, "gpu_work", !s->idle, !s->unread);
         put_flag(j, "simulated", s->simulated, !s->unread);
         put_flag(j, "clean_end", !s->unclean, !s->unread && !s->end_unknown);
+        json_out_text_or_null(j, "ending", model_text(m, s->ending));
         put_flag(j, "cut_short", s->cut_short, !s->unread);
         json_out_close_object(j);
     }

@@ -20,6 +20,7 @@ static void note_session(struct report_session *line, const struct model *m)
     line->engine = f->engine;
     line->backend = f->backend;
     line->stand_in = sum_facts_stand_in(m);
+    line->ending = f->unclean ? f->ending : 0;
     line->pid = f->pid;
     line->pass = f->pass;
     line->start = f->clock.known ? f->start + f->clock.offset : 0;

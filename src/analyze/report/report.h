@@ -17,6 +17,7 @@ struct report_session {
     char *dir; /* owned */
     uint32_t session, app, host, run, engine, backend;
     struct facts_stand_in stand_in;
+    uint32_t ending; /* how its program ended, where it left no end; 0: unknown */
     int64_t pid;
     int64_t pass;     /* of `gpufl trace --passes`, from 1; 0: none */
     int64_t start;    /* ns since the epoch; 0: unknown */

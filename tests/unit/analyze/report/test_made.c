@@ -65,6 +65,56 @@ TEST(test_simulated_and_unclean)
     json_decref(root);
 }
 
+static void ended_so(const char *id, const char *ending)
+{
+    char from[64], to[64];
+    struct make_log l;
+    report_session(id, false, false, 3);
+    make_log_init(&l, id);
+    make_log_header(&l, "system", 1);
+    make_log_names(&l, "process_end", ending ? ending : "nothing", NULL);
+    if (ending)
+        make_log_rows(&l, RECORD_message,
+                      &(struct message_row){.time = CELL_NULL, .severity = 1, .code = 1, .text = 2},
+                      1);
+    make_log_write(&l, tmpdir, "system.log");
+    make_log_fini(&l);
+    snprintf(from, sizeof from, "%s", id);
+    snprintf(to, sizeof to, "run/%s", id);
+    char *source = strdup(tmpdir_path(from));
+    assert_int_equal(rename(source, tmpdir_path(to)), 0);
+    free(source);
+}
+
+/* What each session says of its program's end is counted where they are merged. */
+TEST(test_ends_of_a_run)
+{
+    static const char by_exit[] = "the program ended by _exit, code 0";
+    assert_int_equal(mkdir(tmpdir_path("run"), 0777), 0);
+    ended_so("one", by_exit);
+    ended_so("two", by_exit);
+    ended_so("three", by_exit);
+    char *text = report_ok(tmpdir_path("run"), GPUFL_REPORT_TEXT, 160, false);
+    assert_non_null(strstr(text, "3 of 3 sessions did NOT end cleanly: 3 processes ended by _exit, "
+                                 "code 0; this is what had reached the disk"));
+    free(text);
+    json_t *root = report_parse(report_ok(tmpdir_path("run"), GPUFL_REPORT_JSON, 100, false));
+    const char *ending = json_string_value(json_object_get(json_object_get(root, "run"), "ending"));
+    assert_string_equal(ending, "3 processes ended by _exit, code 0");
+    json_t *session = json_array_get(json_object_get(root, "sessions"), 0);
+    assert_string_equal(json_string_value(json_object_get(session, "ending")), by_exit);
+    json_decref(root);
+
+    ended_so("four", "the program was ended by signal 9 (Killed)");
+    ended_so("five", NULL);
+    root = report_parse(report_ok(tmpdir_path("run"), GPUFL_REPORT_JSON, 100, false));
+    ending = json_string_value(json_object_get(json_object_get(root, "run"), "ending"));
+    assert_non_null(strstr(ending, "3 processes ended by _exit, code 0"));
+    assert_non_null(strstr(ending, "1 process was ended by signal 9 (Killed)"));
+    assert_non_null(strstr(ending, "; 1 was killed, crashed or still running"));
+    json_decref(root);
+}
+
 /* A session that ended, but not because the program did. */
 TEST(test_cut_short)
 {
@@ -308,9 +358,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_simulated_and_unclean),
-        cmocka_unit_test(test_cut_short),     cmocka_unit_test(test_idle_device),
-        cmocka_unit_test(test_scope_kernels), cmocka_unit_test(test_their_stacks),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_stand_in),
+        cmocka_unit_test(test_ends_of_a_run), cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_idle_device),   cmocka_unit_test(test_scope_kernels),
+        cmocka_unit_test(test_their_stacks),  cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_stand_in),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
