@@ -300,7 +300,7 @@ class Keys(Case):
 
     def test_addresses_that_are_none(self):
         self.session(kernels=10)
-        for url, word in (("ftp://x", "http:// and https://"), ("http://me:secret@x", "must not contain"),
+        for url, word in (("ftp://x", "http:// or https://"), ("http://me:secret@x", "must not contain"),
                           ("https://", "names no server"), ("http://a b", "spaces"), ("http://x/?a", "ends before")):
             run = self.upload(server=url)
             self.assertEqual(run.returncode, 2)

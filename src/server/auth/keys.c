@@ -11,7 +11,7 @@ int auth_key_make(const struct auth_ask *ask, const char *name, int64_t scopes, 
     const struct auth_who *by = ask->by;
     char hash[SECRET_HASH], prefix[SECRET_PREFIX] = "";
     if (!*name || strlen(name) > 200)
-        return err_set(ask->e, GPUFL_E_INVAL, "a key's name has 1 to 200 characters");
+        return err_set(ask->e, GPUFL_E_INVAL, "a key's name has 1 to 200 bytes");
     if (scopes <= 0 || scopes & ~(int64_t)SCOPE_ALL)
         return err_set(ask->e, GPUFL_E_INVAL,
                        "a key's scopes are ingest, read, admin, or some of them");

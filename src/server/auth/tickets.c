@@ -48,7 +48,7 @@ static int ticket_use(const struct auth_ask *ask, const char *token, const char 
 static int name_check(const char *name, struct err *e)
 {
     size_t len = strlen(name);
-    return len >= 1 && len <= 200 ? 0 : err_set(e, GPUFL_E_INVAL, "a name has 1 to 200 characters");
+    return len >= 1 && len <= 200 ? 0 : err_set(e, GPUFL_E_INVAL, "a name has 1 to 200 bytes");
 }
 
 /* ---- the first admin ---------------------------------------------------------------------- */
