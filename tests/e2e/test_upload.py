@@ -382,10 +382,19 @@ class Proxies(Case):
     def test_nobody_on_this_machine_is_no_reason_to_ask_a_proxy(self):
         self.session(kernels=10)
         for url in ("http://127.0.0.1:1", "http://localhost:1", "http://gpu.localhost:1", "http://[::1]:1",
-                    "https://127.0.0.1:1"):
-            run, asked = self.through(url)
+                    "https://127.0.0.1:1", "http://[::1%25lo]:1", "http://[::1%lo]:1", "http://[::ffff:127.0.0.1]:1",
+                    "http://127%2e0.0.1:1", "http://loc%61lhost:1", "http://0x7f.1:1", "http://2130706433:1",
+                    "http://0:1"):
+            run, asked = self.through(url, "--unreachable", "200ms")
             self.assertEqual((run.returncode, asked), (2, []), run.stderr)
             self.assertNotIn("proxy", run.stderr)
+
+    def test_letters_that_libcurl_rewrites_go_through_no_proxy(self):
+        self.session(kernels=10)
+        for url in ("http://ｌｏｃａｌｈｏｓｔ:1", "http://127。0。0。1:1"):
+            run, asked = self.through(url)
+            self.assertEqual((run.returncode, asked), (2, []), run.stderr)
+            self.assertIn("through a proxy the server's name has to be written in ASCII", run.stderr)
 
     def test_http_through_a_proxy_is_in_the_clear_and_the_proxy_is_named(self):
         self.session(kernels=10)

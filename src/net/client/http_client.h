@@ -117,14 +117,18 @@ void http_client_answer_fini(struct http_client_answer *a);
 /* The text of a URL cleaned up: scheme added, trailing slashes cut, into out. INVAL with a
  * sentence: another scheme, a name and password in it, a query, control characters, too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* Says whether the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1. No proxy is
- * asked for those. */
+/* Says whether the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1, 0.0.0.0, ::,
+ * in every spelling that libcurl takes: old forms of IPv4, zones, %XX, mapped addresses. No proxy
+ * is asked for those. */
 bool http_client_is_here(const char *clean_url);
+/* As http_client_is_here, without 0.0.0.0 and ::, on which one listens for all machines. */
+bool http_client_is_loopback(const char *clean_url);
 /* Says whether a request to that URL can be read on the way: http, and not to this machine. A
  * proxy on the way changes nothing: it passes http on as it is, and sees of https only the host. */
 bool http_client_in_clear(const char *clean_url);
 /* The proxy that the environment names for a URL, with name and password, into out; "": none, or
- * not for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one. */
+ * not for this host (no_proxy, is_here). INVAL with a sentence where it cannot be one, and where
+ * the host is not in ASCII: which machine that is, libcurl alone knows. */
 int http_client_find_proxy(const char *clean_url, char *out, size_t size, struct err *e);
 /* A proxy's URL without name and password, for messages. */
 void http_client_show_proxy(const char *proxy, char *out, size_t size);

@@ -6,6 +6,7 @@
 #include "net/client/http_client.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,10 +17,27 @@ enum { HOST_MAX = 256 };
 
 /* A host as a name, or as an address. */
 struct host {
-    char text[HOST_MAX]; /* without brackets, port and final dots; "" where it does not fit */
+    char text[HOST_MAX]; /* without brackets, port, zone and final dots; "" where it does not fit */
     int family;          /* AF_INET, AF_INET6; 0: a name */
     uint8_t bytes[16];
 };
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* Takes "%6c" as "l", as libcurl does in names and addresses of IPv4. */
+static void decode(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at; at++) {
+        bool escaped = at[0] == '%' && hex(at[1]) >= 0 && hex(at[2]) >= 0;
+        *out++ = escaped ? (char)(hex(at[1]) * 16 + hex(at[2])) : *at;
+        at += escaped ? 2 : 0;
+    }
+    *out = '\0';
+}
 
 static void read_host(struct host *h, const char *at, size_t len)
 {
@@ -29,17 +47,31 @@ static void read_host(struct host *h, const char *at, size_t len)
         at++;
         len -= 2;
     }
-    while (len && at[len - 1] == '.')
-        len--;
     if (len >= sizeof h->text)
         return;
     memcpy(h->text, at, len);
-    if (inet_pton(AF_INET6, h->text, h->bytes) == 1) {
-        h->family = AF_INET6;
-    } else if (inet_aton(h->text, &four)) { /* also 127.1, as libcurl takes it */
+    if (strchr(h->text, ':')) { /* of IPv6; its zone says which link, not which address */
+        h->text[strcspn(h->text, "%")] = '\0';
+        h->family = inet_pton(AF_INET6, h->text, h->bytes) == 1 ? AF_INET6 : 0;
+        return;
+    }
+    decode(h->text);
+    for (len = strlen(h->text); len && h->text[len - 1] == '.'; len--)
+        h->text[len - 1] = '\0';
+    if (inet_aton(h->text, &four)) { /* also 127.1, as libcurl takes it */
         memcpy(h->bytes, &four, sizeof four);
         h->family = AF_INET;
     }
+}
+
+/* Says whether the host has letters that libcurl turns into others before it resolves the name: it
+ * takes wide and circled digits as plain ones. */
+static bool is_rewritten(const struct host *h)
+{
+    for (const char *c = h->text; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            return true;
+    return false;
 }
 
 /* The host of a clean URL, or of an entry of no_proxy, which may have a port, too. */
@@ -57,19 +89,44 @@ static bool name_ends(const char *name, const char *end)
     return n >= m && strcasecmp(name + n - m, end) == 0 && (n == m || name[n - m - 1] == '.');
 }
 
-bool http_client_is_here(const char *clean_url)
+/* An IPv4 address, also one that is mapped into IPv6; NULL: the host has none. */
+static const uint8_t *four_of(const struct host *h)
 {
-    static const uint8_t none[16], one[16] = {[15] = 1}, mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    if (h->family == AF_INET)
+        return h->bytes;
+    return h->family && !memcmp(h->bytes, mapped, sizeof mapped) ? h->bytes + sizeof mapped : NULL;
+}
+
+static bool is_loopback(const struct host *h)
+{
+    static const uint8_t one[16] = {[15] = 1};
+    const uint8_t *four = four_of(h);
+    if (!h->family)
+        return name_ends(h->text, "localhost");
+    return four ? four[0] == 127 : !memcmp(h->bytes, one, sizeof one);
+}
+
+/* Says whether it is 0.0.0.0 or ::, by which a connection comes back to this machine. */
+static bool is_unspecified(const struct host *h)
+{
+    static const uint8_t none[16];
+    const uint8_t *four = four_of(h);
+    return h->family && !memcmp(four ? four : h->bytes, none, four ? 4 : sizeof none);
+}
+
+bool http_client_is_loopback(const char *clean_url)
+{
     struct host h;
     host_of(&h, clean_url);
-    const uint8_t *four = h.bytes;
-    if (h.family == 0)
-        return name_ends(h.text, "localhost");
-    if (h.family == AF_INET6 && memcmp(h.bytes, mapped, sizeof mapped) != 0)
-        return !memcmp(h.bytes, one, sizeof one) || !memcmp(h.bytes, none, sizeof none);
-    if (h.family == AF_INET6)
-        four += sizeof mapped;
-    return four[0] == 127 || !memcmp(four, none, 4);
+    return is_loopback(&h);
+}
+
+bool http_client_is_here(const char *clean_url)
+{
+    struct host h;
+    host_of(&h, clean_url);
+    return is_loopback(&h) || is_unspecified(&h);
 }
 
 bool http_client_in_clear(const char *clean_url)
@@ -156,9 +213,16 @@ int http_client_find_proxy(const char *clean_url, char *out, size_t size, struct
     static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
     static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
     const char *proxy = set_variable(strncmp(clean_url, "http://", 7) == 0 ? plain : tls);
+    struct host h;
     out[0] = '\0';
     if (!proxy || http_client_is_here(clean_url) || is_excepted(clean_url))
         return 0;
+    host_of(&h, clean_url);
+    if (is_rewritten(&h))
+        return err_set(e, GPUFL_E_INVAL,
+                       "%s: through a proxy the server's name has to be written in ASCII, as in "
+                       "xn--: other letters can name this machine",
+                       clean_url);
     for (const char *c = proxy; *c; c++)
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
             return err_set(e, GPUFL_E_INVAL,

@@ -28,26 +28,65 @@ static void expect_proxy(const char *url, const char *wanted)
 }
 
 /* Every spelling by which a connection reaches this machine, and names that only look so. */
+static const char *const here[] = {"http://localhost",
+                                   "http://localhost:80",
+                                   "http://LocalHost./x",
+                                   "http://gpu.localhost:1",
+                                   "http://127.0.0.1",
+                                   "http://127.0.0.1:8080/base",
+                                   "http://127.255.3.4",
+                                   "http://127.1",
+                                   "http://2130706433",
+                                   "http://0.0.0.0:80",
+                                   "http://[::1]/x",
+                                   "http://[::1]:8080",
+                                   "http://[0:0:0:0:0:0:0:1]",
+                                   "http://[::]:1",
+                                   "http://[::ffff:127.0.0.1]:80",
+                                   "https://127.0.0.1:8443",
+                                   "http://[::1%25lo]:1",
+                                   "http://[::1%25eth0]/x",
+                                   "http://[::1%lo]",
+                                   "http://[::1%251]",
+                                   "http://[::%25lo]:1",
+                                   "http://[::FFFF:7F00:1]",
+                                   "http://0",
+                                   "http://[::ffff:127.0.0.1%25lo]",
+                                   "http://0x7F000001",
+                                   "http://0X7f.1",
+                                   "http://017700000001",
+                                   "http://0177.0.0.1",
+                                   "http://127.0.0.1.",
+                                   "http://127.1.:80",
+                                   "http://LOCALHOST:80",
+                                   "http://GPU.LocalHost",
+                                   "http://127%2e0.0.1",
+                                   "http://%31%32%37.1:8080",
+                                   "http://loc%61lhost",
+                                   "http://%6Cocalhost%2E:1",
+                                   "http://[::ffff:0.0.0.0]",
+                                   "http://127.0x0.00.1"};
+static const char *const elsewhere[] = {"http://host",
+                                        "http://localhost.example.org",
+                                        "http://notlocalhost",
+                                        "http://10.0.0.1",
+                                        "http://127.0.0.1.example.org",
+                                        "http://127.evil.example.org",
+                                        "http://128.0.0.1",
+                                        "http://[::2]",
+                                        "http://[::ffff:10.0.0.1]",
+                                        "http://[fe80::1]:80",
+                                        "http://example.org/localhost",
+                                        "http://[fe80::1%25lo]:80",
+                                        "http://[::2%25lo]",
+                                        "http://[::ffff:10.0.0.1%25lo]",
+                                        "http://127%2e0.0.1.example.org",
+                                        "http://4294967297",
+                                        "http://0x80.1",
+                                        "http://localhost%2eexample.org"};
+
 TEST(test_this_machine)
 {
-    static const char *const here[] = {
-        "http://localhost",         "http://localhost:80", "http://LocalHost./x",
-        "http://gpu.localhost:1",   "http://127.0.0.1",    "http://127.0.0.1:8080/base",
-        "http://127.255.3.4",       "http://127.1",        "http://2130706433",
-        "http://0.0.0.0:80",        "http://[::1]/x",      "http://[::1]:8080",
-        "http://[0:0:0:0:0:0:0:1]", "http://[::]:1",       "http://[::ffff:127.0.0.1]:80",
-        "https://127.0.0.1:8443"};
-    static const char *const elsewhere[] = {"http://host",
-                                            "http://localhost.example.org",
-                                            "http://notlocalhost",
-                                            "http://10.0.0.1",
-                                            "http://127.0.0.1.example.org",
-                                            "http://127.evil.example.org",
-                                            "http://128.0.0.1",
-                                            "http://[::2]",
-                                            "http://[::ffff:10.0.0.1]",
-                                            "http://[fe80::1]:80",
-                                            "http://example.org/localhost"};
     setenv("http_proxy", "http://proxy:3128", 1);
     setenv("https_proxy", "http://proxy:3128", 1);
     setenv("ALL_PROXY", "http://proxy:3128", 1);
@@ -62,6 +101,23 @@ TEST(test_this_machine)
         expect_proxy(elsewhere[i], "http://proxy:3128");
     }
     assert_false(http_client_in_clear("https://host"));
+}
+
+/* On an address that means this machine to a client, a server may listen for all machines. */
+TEST(test_loopback)
+{
+    static const char *const here[] = {"http://127.0.0.1", "http://127.1",
+                                       "http://[::1]:1",   "http://localhost",
+                                       "http://[::1%lo]",  "http://[::ffff:127.0.0.1]"};
+    static const char *const all[] = {"http://0.0.0.0",  "http://0",
+                                      "http://0x0:1",    "http://[::]",
+                                      "http://[0::0]:1", "http://[::ffff:0.0.0.0]"};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        if (!http_client_is_loopback(here[i]))
+            fail_msg("%s is loopback", here[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (http_client_is_loopback(all[i]) || !http_client_is_here(all[i]))
+            fail_msg("%s is no loopback, and is this machine", all[i]);
 }
 
 TEST(test_which_variable)
@@ -109,6 +165,10 @@ TEST(test_hosts_that_are_excepted)
         {"fd00::/8", "http://[fe80::1]", false},
         {"[fd00::1]", "http://[fd00::1]", true},
         {"fd00::1", "http://[fd00::1]", true},
+        {"fe80::/10", "http://[fe80::1%25eth0]:80", true},
+        {"fe80::1%eth0", "http://[fe80::1%25eth0]", true},
+        {"example.org", "http://gpu.ex%61mple%2Eorg", true},
+        {"10.0.0.1", "http://10%2e0.0.1", true},
         {"", "http://host", false},
         {" , ,", "http://host", false},
     };
@@ -120,6 +180,28 @@ TEST(test_hosts_that_are_excepted)
     unsetenv("no_proxy");
     setenv("NO_PROXY", "host", 1);
     expect_proxy("http://host", "");
+}
+
+/* libcurl makes of such letters others, which may name this machine. */
+TEST(test_names_that_are_not_ascii)
+{
+    static const char *const urls[] = {"http://ｌｏｃａｌｈｏｓｔ:1", "http://127。0。0。1",
+                                       "http://①27.1", "http://%EF%BD%8Cocalhost",
+                                       "https://gpu.exämple.org"};
+    char out[64];
+    struct err e = {0};
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        expect_proxy(urls[i], "");
+    setenv("http_proxy", "http://proxy:3128", 1);
+    setenv("https_proxy", "http://proxy:3128", 1);
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        strcpy(out, "before");
+        if (http_client_find_proxy(urls[i], out, sizeof out, &e) != GPUFL_E_INVAL || *out)
+            fail_msg("%s goes through '%s'", urls[i], out);
+        assert_non_null(strstr(e.text, "has to be written in ASCII"));
+    }
+    setenv("no_proxy", "*", 1);
+    expect_proxy(urls[0], "");
 }
 
 TEST(test_proxies_that_are_none)
@@ -158,8 +240,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_this_machine, clear_environment),
+        cmocka_unit_test_setup(test_loopback, clear_environment),
         cmocka_unit_test_setup(test_which_variable, clear_environment),
         cmocka_unit_test_setup(test_hosts_that_are_excepted, clear_environment),
+        cmocka_unit_test_setup(test_names_that_are_not_ascii, clear_environment),
         cmocka_unit_test_setup(test_proxies_that_are_none, clear_environment),
         cmocka_unit_test_setup(test_what_is_said_of_a_proxy, clear_environment),
     };
