@@ -510,8 +510,9 @@ class Configured(Case):
         self.refused("No such file", "--config", self.dir / "none", code=2)
         self.refused("which folders?", "--server", "x")
         self.refused("to which server?", "--source", self.logs)
-        self.refused("--listen 0.0.0.0:0", "--source", self.logs, "--server", self.server.url, "--listen", "0.0.0.0:0",
-                     "--state", self.state)
+        for everybody in ("0.0.0.0:0", "0:0", "0x0:0", "[::]:0", "[::0]:0", "[::ffff:0.0.0.0]:0"):
+            self.refused("--listen " + everybody, "--source", self.logs, "--server", self.server.url, "--listen",
+                         everybody, "--state", self.state)
         self.refused("is no folder", "--source", config, "--server", self.server.url, "--state", self.state)
         self.refused("belong together", "--client-cert", "x")
         self.refused("there is no command 'stats'", "stats")

@@ -212,8 +212,7 @@ static int stay_here(const char *listen, struct err *e)
         return rc;
     bool v6 = strchr(address, ':') != NULL;
     snprintf(url, sizeof url, "http://%s%s%s:1", v6 ? "[" : "", address, v6 ? "]" : "");
-    bool all = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
-    if (all || !http_client_is_here(url))
+    if (!http_client_is_loopback(url))
         return err_set(e, GPUFL_E_INVAL,
                        "--listen %s: the agent answers on this machine alone (127.0.0.1, ::1)",
                        listen);
