@@ -235,6 +235,23 @@ TEST(disabled)
     run_free(&r);
 }
 
+/* The debug output names every file of the session, which a thread without stderr creates. */
+TEST(debug_output_names_the_files)
+{
+    static const char *const channels[] = {"device", "scope", "system", "code"};
+    struct run r;
+    run_all(&r, &(struct run_setup){.options = LIST("--option", "enable_debug_output=true"),
+                                    .program = LIST("100")});
+    check_program(&r, 0);
+    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
+        char line[2 * PATH_MAX];
+        snprintf(line, sizeof line, "gpufl: debug: file: %s/%s/%s.log\n", r.logs,
+                 text_at(r.report, "session.id"), channels[i]);
+        check_contains(&r, r.c.text[CHILD_ERR].data, line);
+    }
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +263,7 @@ int main(void)
         cmocka_unit_test(unknown_is_not_zero),
         cmocka_unit_test(monitor_without_cupti),
         cmocka_unit_test(disabled),
+        cmocka_unit_test(debug_output_names_the_files),
     };
     return cmocka_run_group_tests_name("fake.trace", tests, NULL, NULL);
 }

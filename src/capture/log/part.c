@@ -79,7 +79,7 @@ static int part_create(struct part *p)
     p->id = file_id(fd);
     p->allocated = 0;
     say_in_use(fd);
-    log_debug_each("file: %s/%s", p->dir->path, name);
+    p->created = true;
     return 0;
 }
 
@@ -273,10 +273,21 @@ static void work_open(void *arg)
         w->rc = reserve(w->part, 0);
 }
 
+/* Says which file was created: not on the file thread, whose table has no stderr. */
+static void say_created(struct part *p)
+{
+    char name[PART_NAME];
+    if (!p->created)
+        return;
+    p->created = false;
+    log_debug_each("file: %s/%s", p->dir->path, active_name(p, name));
+}
+
 int part_open(struct part *p)
 {
     struct work w = {.part = p};
     fd_thread_run(work_open, &w);
+    say_created(p);
     return w.rc;
 }
 
@@ -290,6 +301,7 @@ int part_write(struct part *p, const void *data, size_t n, int how)
 {
     struct work w = {.part = p, .data = data, .n = n, .how = how};
     fd_thread_run(work_append, &w);
+    say_created(p);
     return w.rc;
 }
 

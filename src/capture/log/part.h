@@ -32,6 +32,7 @@ struct part {
     int64_t
         allocated; /* bytes of the file that have their place on the disk, if more than it has */
     bool started;  /* the header is in the file */
+    bool created;  /* the file is new, and the debug output has not said so */
     bool torn;     /* the file ends in a broken line that could not be cut off */
     uint64_t rows[RECORD_COUNT]; /* in the file: lost when it is deleted */
 };
