@@ -243,7 +243,7 @@ struct gpufl_upload_options {
     const char *api_path;
     int timeout_ms;                     /* for all of it; 0: 5 minutes */
     struct gpufl_upload_result *result; /* NULL: not wanted */
-    int unreachable_ms; /* a server that cannot be reached is given up after so long; 0: 15 s */
+    int unreachable_ms; /* a server that never answers is given up after so long; 0: 15 s */
 };
 
 /* The result of an upload. */

@@ -222,7 +222,7 @@ struct UploadOptions {
     String api_key = "";
     String api_path = "";
     int timeout_ms = 0;     // for all of it; 0: 5 minutes
-    int unreachable_ms = 0; // a server that cannot be reached is given up after so long; 0: 15 s
+    int unreachable_ms = 0; // a server that never answers is given up after so long; 0: 15 s
 };
 
 struct UploadResult {

@@ -172,7 +172,7 @@ def upload_logs(
     """Sends all sessions below log_path (None: the last session's) to a server; waits for it, without Python's lock.
 
     What is not given is taken as gpufl.init takes it. timeout_ms bounds all of it (0: 5 minutes), unreachable_ms how
-    long a server that cannot be reached is tried (0: 15 s). Call it after shutdown. It raises for wrong types only:
+    long a server that never answers is tried (0: 15 s). Call it after shutdown. It raises for wrong types only:
     what goes wrong is in the result. Where capture is disabled nothing is sent, and success is True.
     """
     return UploadResult(*_capture.upload_logs(log_path, backend_url, api_key, api_path, timeout_ms, unreachable_ms))

@@ -113,6 +113,17 @@ const char *remote_asked(const struct remote *r)
     return r->way ? r->way->asked : r->asked;
 }
 
+void remote_set_watch(struct remote *r, const struct http_client_watch *watch)
+{
+    if (!r->way)
+        http_client_set_watch(r->http, watch);
+}
+
+bool remote_answered(const struct remote *r)
+{
+    return r->way || http_client_answered(r->http);
+}
+
 /* ---- another way ---------------------------------------------------------------------------- */
 
 int remote_open_way(struct remote **out, const struct remote_way *way, void *arg, struct err *e)
@@ -252,6 +263,7 @@ static int send_call(struct remote *r, const struct http_client_call *call, stru
     empty(a);
     int rc = http_client_send(r->http, call, &r->answer, e);
     a->sent = r->answer.sent;
+    a->stalled = r->answer.stalled;
     a->cut = r->answer.cut;
     if (rc)
         return rc;

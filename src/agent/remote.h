@@ -25,6 +25,10 @@ const char *remote_url(const struct remote *r);   /* for messages; without the A
 const char *remote_proxy(const struct remote *r); /* see http_client_proxy */
 const char *remote_asked(const struct remote *r); /* "the server", or that and the proxy's URL */
 
+/* As http_client_set_watch and http_client_answered; another way than HTTP watches by itself. */
+void remote_set_watch(struct remote *r, const struct http_client_watch *watch);
+bool remote_answered(const struct remote *r);
+
 /* A line that was left out. */
 struct remote_error {
     uint64_t line; /* of the body, from 1 */
@@ -36,6 +40,7 @@ struct remote_answer {
     char detail[384];    /* of a problem; "" */
     int64_t retry_after; /* s; -1: not given */
     int64_t sent;        /* bytes of the body that went out */
+    bool stalled;        /* no answer: nothing moved for too long on a connection */
     bool cut;            /* no answer: the connection ended when the body was under way */
     uint64_t accepted, rejected;
     int64_t offset;    /* the channel's, from a 200 or a 409; -1: not given */

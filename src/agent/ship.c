@@ -26,6 +26,7 @@ static int64_t now(void)
 const struct ship_words ship_words_command = {
     .server = "--server URL, or GPUFL_BACKEND_URL",
     .key = "--api-key-file or GPUFL_API_KEY",
+    .longer = "--unreachable",
     .ca = "--ca-file names the authority that signed it",
     .again = "the same command goes on from there",
 };
@@ -33,14 +34,37 @@ const struct ship_words ship_words_command = {
 const struct ship_words ship_words_code = {
     .server = "set backend_url, or GPUFL_BACKEND_URL",
     .key = "api_key or GPUFL_API_KEY",
+    .longer = "unreachable_ms",
     .again = "the next call goes on from there",
 };
+
+/* While a request is under way: false ends it, for a server that has not answered in the time that
+ * the caller gives it. A server that takes a body moves bytes. */
+static bool on_request(void *arg, int64_t moved)
+{
+    struct shipping *s = arg;
+    const struct ship_config *c = s->config;
+    s->silent = moved > s->silent ? moved : s->silent;
+    int64_t ns = now() - s->silent;
+    int64_t most = remote_answered(c->remote) ? 0 : c->unreachable;
+    if (most && ns >= most)
+        return false;
+    if (c->watch.silent)
+        c->watch.silent(c->watch.arg, ns, most);
+    return true;
+}
+
+void shipping_over(struct shipping *s)
+{
+    remote_set_watch(s->config->remote, NULL);
+}
 
 void shipping_init(struct shipping *s, const struct ship_config *c,
                    const struct ship_session *session, struct ship_result *out)
 {
     *s = (struct shipping){.config = c, .session = session, .result = out, .silent = now()};
     *out = (struct ship_result){.end = SHIP_ALL};
+    remote_set_watch(c->remote, &(struct http_client_watch){.waiting = on_request, .arg = s});
     backoff_init(
         &s->backoff, c->tries ? c->tries : TRIES, c->wait_least ? c->wait_least : SECOND / 2,
         c->wait_most ? c->wait_most : 60 * SECOND, (uint64_t)now() ^ ((uint64_t)getpid() << 32));
@@ -170,10 +194,22 @@ static void say_given_up(struct shipping *s, const char *why, const struct remot
                      s->backoff.tries == 1 ? "try" : "tries");
 }
 
+/* The sentence for a server that was not reached, or took a connection and no more, in the time
+ * that the caller gives it. */
+static void say_unreachable(struct shipping *s, const char *why)
+{
+    shipping_end(s, SHIP_REFUSED,
+                 "%s; given up after %u %s and %.3g s without an answer (%s gives it longer)", why,
+                 s->backoff.tries, s->backoff.tries == 1 ? "try" : "tries",
+                 (double)(now() - s->silent) / (double)SECOND, words(s)->longer);
+}
+
 enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
                               const struct remote_answer *a)
 {
     char why[416];
+    if (!rc || (a->stalled && remote_answered(s->config->remote)))
+        s->silent = now(); /* it is there, if slow */
     if (stopped(s) || (rc == GPUFL_E_STATE)) {
         bool late = !(s->config->stop && *s->config->stop);
         shipping_end(s, SHIP_STOPPED, "%s; %s", late ? "no time left" : "interrupted",
@@ -193,19 +229,23 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
     else
         snprintf(why, sizeof why, "%s answers %d%s%.200s", remote_asked(s->config->remote),
                  a->status, *a->detail ? ": " : "", a->detail);
-    s->silent = rc ? s->silent : now();
     bool not_now = is_not_now(rc, a);
     int64_t wait =
         not_now ? wait_patiently(s, a) : backoff_next(&s->backoff, rc ? -1 : a->retry_after);
-    if (rc && wait != BACKOFF_GIVE_UP)
+    bool tried_out = wait == BACKOFF_GIVE_UP;
+    if (rc && !tried_out)
         wait = wait_reachable(s, wait);
     if (wait == BACKOFF_GIVE_UP) {
-        say_given_up(s, why, not_now ? a : NULL);
+        if (tried_out)
+            say_given_up(s, why, not_now ? a : NULL);
+        else
+            say_unreachable(s, why);
         return SHIP_STEP_END;
     }
     if (s->config->watch.waiting)
         s->config->watch.waiting(s->config->watch.arg, wait, why);
     (void)wait_for(s, wait);
+    s->silent = rc ? s->silent : now(); /* it asked for the wait */
     return SHIP_STEP_AGAIN;
 }
 
@@ -465,7 +505,12 @@ static void ship_offsets(struct shipping *s)
             bytes += c.parts[n].bytes;
         c.count = n;
         s->done = total;
-        bool ok = s->config->force || ask_position(s, c.parts[0].channel, &c.at);
+        /* With `force` a server that has not answered yet is asked nevertheless: the work that a
+         * large body makes may take longer than a server may be silent that might not be there. */
+        bool ok = (s->config->force && remote_answered(s->config->remote)) ||
+                  ask_position(s, c.parts[0].channel, &c.at);
+        if (s->config->force)
+            c.at = 0;
         int64_t before = ok ? had_before(&c) : 0;
         uint64_t bodies = s->result->bodies;
         if (ok)
@@ -489,6 +534,7 @@ void ship(const struct ship_config *c, const struct ship_session *session, struc
         ship_offsets(&s);
     else
         ship_windows(&s);
+    shipping_over(&s);
     if (out->end == SHIP_SOME && !out->bodies && !out->before)
         out->end = SHIP_FAILED;
 }
@@ -505,6 +551,7 @@ void ship_complete(const struct ship_config *c, const struct ship_session *sessi
         int rc = remote_complete(c->remote, session->id, &a, &e);
         step = shipping_judge(&s, rc, &e, &a);
     } while (step == SHIP_STEP_AGAIN);
+    shipping_over(&s);
     if (step == SHIP_STEP_ANSWER && (a.status < 200 || a.status > 299))
         shipping_refused(&s, NULL, &a);
 }

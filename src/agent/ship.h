@@ -8,7 +8,8 @@
  *
  * Requests that fail for the moment are tried again (backoff.h) until there was no progress for
  * a while. A server that says "not now" (429, or 503 with Retry-After) is waited for, which is
- * no failure and ends with the caller's patience.
+ * no failure and ends with the caller's patience. A server that has not answered any request is
+ * given up once nothing has moved for `unreachable`; one that has answered may be slow.
  * Memory does not grow with the session. One thread at a time. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
@@ -41,12 +42,16 @@ struct ship_watch {
     void (*rejected)(void *arg, const struct ship_part *p, const struct remote_error *line);
     /* A request failed, or the server says "not now"; the request is made again in ns. */
     void (*waiting)(void *arg, int64_t ns, const char *why);
+    /* A request is under way, and nothing has moved for ns: about once a second. most: ns after
+     * which the server is given up, 0: it has answered before. */
+    void (*silent)(void *arg, int64_t ns, int64_t most);
 };
 
 /* How sentences name what the reader can set, and what to do next. */
 struct ship_words {
     const char *server; /* "--server URL, or GPUFL_BACKEND_URL" */
     const char *key;    /* "--api-key-file or GPUFL_API_KEY" */
+    const char *longer; /* "--unreachable" */
     const char *ca;     /* http_client_config.ca_advice; NULL: the system's */
     const char *again;  /* "the same command goes on from there" */
 };
@@ -64,7 +69,7 @@ struct ship_config {
     int64_t wait_most;              /* ns before any; 0: 60 s */
     int64_t deadline;               /* CLOCK_MONOTONIC ns; 0: none */
     int64_t patience;    /* ns of waiting in a row for a server that says "not now"; 0: 1 h */
-    int64_t unreachable; /* ns until a server that never answered is given up; 0: tries count */
+    int64_t unreachable; /* ns in which nothing moves, until a server is given up; 0: tries count */
     int64_t piece; /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
     const volatile sig_atomic_t *stop;
     struct ship_watch watch;

@@ -12,7 +12,7 @@ struct shipping {
     const struct ship_session *session;
     struct ship_result *result;
     struct backoff backoff;
-    int64_t silent; /* CLOCK_MONOTONIC ns since which no request was answered; 0: the last was */
+    int64_t silent; /* CLOCK_MONOTONIC ns since which no request was answered and nothing moved */
     int64_t waited; /* CLOCK_MONOTONIC ns since which the server says "not now"; 0: it does not */
     int64_t done;   /* bytes on disk before the part at hand */
     int64_t shown;  /* progress that was shown last */
@@ -26,6 +26,8 @@ enum ship_step {
     SHIP_STEP_END,    /* it is over: the result says how */
 };
 
+/* shipping_over ends what shipping_init began. */
+void shipping_over(struct shipping *s);
 void shipping_init(struct shipping *s, const struct ship_config *c,
                    const struct ship_session *session, struct ship_result *out);
 

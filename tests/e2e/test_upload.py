@@ -190,6 +190,51 @@ class Odd(Case):
                 self.assertIn("; again in ", run.stderr)
             self.assertLess(time.monotonic() - began, 150)
 
+    def test_a_server_that_takes_connections_and_never_answers(self):
+        """The system takes the connection; what waits then says for whom, and no longer than the option says."""
+        self.session(kernels=100)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen(8)
+            url = f"http://127.0.0.1:{s.getsockname()[1]}"
+            for args in (("--unreachable", "3s"), ("--unreachable", "3s", "--force")):
+                began = time.monotonic()
+                run = self.upload(*args, server=url)
+                self.assertLess(time.monotonic() - began, 40)  # a stall of the standard length is 60 s
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertRegex(run.stderr, f"{url}: it takes the connection, and does not answer; given up after "
+                                             r"1 try and [3-9][.0-9]* s without an answer \(--unreachable gives it longer\)")
+            run = self.upload("--unreachable", "8s", server=url)
+            self.assertRegex(run.stderr, f"gpufl upload: waiting for {url}: no answer for [5-7].00 s; it is given up after "
+                                         "8.00 s\n")
+            self.assertEqual(self.upload("--unreachable", "8s", "--quiet", server=url).stderr.count("\n"), 1)
+
+    def test_a_slow_server_that_has_answered_is_waited_for(self):
+        folder = self.session(kernels=100)
+        hang = threading.Event()
+        self.server.script = [{"hang": hang}]
+        with subprocess.Popen([GPUFL, "upload", "--unreachable", "1s", "--server", self.server.url, self.dir], env=ENV,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            said = run.stderr.readline()  # five times as long as a server may be silent that has not answered
+            hang.set()
+            _, rest = run.communicate(timeout=120)
+        self.assertRegex(said, f"gpufl upload: waiting for {self.server.url}: no answer for [0-9.]+ s\n$")
+        self.assertEqual(run.returncode, 0, said + rest)
+        self.assert_arrived(folder)
+
+    def test_a_server_that_has_answered_and_stalls_is_tried_again(self):
+        """Its silence was longer than a server may be silent that has not answered."""
+        folder = self.session(kernels=100)
+        hang = threading.Event()
+        self.server.script = [{"hang": hang, "cut": 0}]
+        with subprocess.Popen([GPUFL, "upload", "--unreachable", "1s", "--timeout", "4s", "--server", self.server.url,
+                               self.dir], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            _, said = run.communicate(timeout=120)
+        hang.set()
+        self.assertIn("; again in ", said)
+        self.assertEqual(run.returncode, 0, said)
+        self.assert_arrived(folder)
+
     def test_a_cut_connection_goes_on_where_the_server_stands(self):
         folder = self.session(kernels=20000)
         pack(folder)
@@ -544,6 +589,20 @@ class FromTheProgram(Case):
         run = self.run_program(GPUFL_CLI=str(cli))
         self.assertEqual(run.stdout, "upload: to which server? set backend_url, or GPUFL_BACKEND_URL\n")
         self.assertNotIn("--server", run.stderr)
+
+    def test_a_server_that_never_answers_has_unreachable_ms(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen(8)
+            url = f"http://127.0.0.1:{s.getsockname()[1]}"
+            cli = self.dir / "cli"
+            cli.write_text(f"#!/bin/sh\nGPUFL_BACKEND_URL={url} exec {GPUFL} \"$@\"\n")
+            cli.chmod(0o700)
+            run = self.run_program(GPUFL_CLI=str(cli))
+        self.assertRegex(run.stderr, f"gpufl: upload: waiting for {url}: no answer for [5-9].00 s; it is given up after 15.0 s\n")
+        self.assertRegex(run.stdout, r"does not answer; given up after 1 try and 1[5-9][.0-9]* s without an answer "
+                                     r"\(unreachable_ms gives it longer\)")
+        self.assertNotIn("--unreachable", run.stdout + run.stderr)
 
     def test_off_it_does_nothing(self):
         run = self.run_program(GPUFL_DISABLED="1", GPUFL_CLI="/nowhere/gpufl")

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000, WAIT_MS = 10000 };
+enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000, WAIT_MS = 10000, SILENT_MS = 5000 };
 
 static const int64_t MILLI = 1000000, SECOND = 1000000000;
 
@@ -107,10 +107,30 @@ static void on_waiting(void *arg, int64_t ns, const char *why)
     s->waited = at;
 }
 
+static void on_silent(void *arg, int64_t ns, int64_t most)
+{
+    struct upload_show *s = arg;
+    char silent[UNITS_TEXT], limit[UNITS_TEXT];
+    int64_t at = clock_mono();
+    if (s->quiet || ns < SILENT_MS * MILLI ||
+        (s->silence && at - s->silence < WAIT_MS * MILLI && at - s->silence < ns))
+        return;
+    s->silence = at;
+    ns -= ns % SECOND;
+    if (most)
+        say(s, "waiting for %s: no answer for %s; it is given up after %s", s->server,
+            units_time(silent, ns), units_time(limit, most));
+    else
+        say(s, "waiting for %s: no answer for %s", s->server, units_time(silent, ns));
+}
+
 struct ship_watch upload_show_watch(struct upload_show *s)
 {
-    return (struct ship_watch){
-        .arg = s, .progress = on_progress, .rejected = on_rejected, .waiting = on_waiting};
+    return (struct ship_watch){.arg = s,
+                               .progress = on_progress,
+                               .rejected = on_rejected,
+                               .waiting = on_waiting,
+                               .silent = on_silent};
 }
 
 void upload_show_begin(struct upload_show *s, const struct upload_session *session, size_t index,
@@ -122,7 +142,7 @@ void upload_show_begin(struct upload_show *s, const struct upload_session *sessi
     s->began = clock_mono();
     s->drawn = 0;
     s->told = 0;
-    s->waited = 0;
+    s->waited = s->silence = 0;
 }
 
 /* ---- results ------------------------------------------------------------------------------- */

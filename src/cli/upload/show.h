@@ -19,6 +19,7 @@ struct upload_show {
     int64_t began, drawn; /* CLOCK_MONOTONIC ns */
     int64_t first;        /* bytes that were there before the first that was sent */
     int64_t waited;       /* when a wait was said last; 0: not in this session */
+    int64_t silence;      /* when a silence was said last; 0: not in this session */
     char why[416];        /* for what, then: the same reason is said every 10 s only */
     uint64_t told;        /* lines left out that were reported */
     bool open;            /* a line stands on the terminal */

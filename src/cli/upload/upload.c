@@ -323,7 +323,7 @@ int cmd_upload(int argc, char **argv)
         {"wait", 0, OPT_DURATION, &a.wait, "TIME", NULL,
          "Give up a server that has said 'not now' for this time (1h)."},
         {"unreachable", 0, OPT_DURATION, &a.unreachable, "TIME", NULL,
-         "Give up a server that cannot be reached for this time (15s)."},
+         "Give up a server that has not answered at all for this time (15s)."},
         {"ca-file", 0, OPT_STRING, &a.ca_file, "FILE", NULL,
          "PEM file with the authorities to trust instead of the system's."},
         {"insecure", 0, OPT_FLAG, &a.insecure, NULL, NULL,

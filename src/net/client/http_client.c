@@ -80,6 +80,8 @@ struct http_client {
     char *authorization;   /* owned: the header line, wiped */
     char *sign, *signer;   /* owned, the second wiped; NULL: requests are not signed */
     struct http_client_config config;
+    struct http_client_watch watch; /* waiting NULL: nobody watches */
+    bool answered;                  /* some request was */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -88,12 +90,15 @@ struct flight {
     struct http_client *client;
     const struct http_client_call *call;
     struct http_client_answer *answer;
-    int read_code;  /* of call->read */
-    int write_code; /* of call->write */
-    bool refused;   /* an address was not allowed */
-    bool overflow;  /* the answer is too long */
-    bool late;      /* the call's deadline is over */
-    bool begun;     /* some of the body was read */
+    int read_code;   /* of call->read */
+    int write_code;  /* of call->write */
+    bool refused;    /* an address was not allowed */
+    bool overflow;   /* the answer is too long */
+    bool late;       /* the call's deadline is over */
+    bool begun;      /* some of the body was read */
+    bool dropped;    /* the watch ended it */
+    int64_t moved;   /* CLOCK_MONOTONIC ns at which bytes of a body last moved; 0: never */
+    curl_off_t seen; /* bytes of both bodies that had moved then */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -125,11 +130,23 @@ static size_t on_write(char *data, size_t size, size_t count, void *arg)
     return f->overflow ? CURL_WRITEFUNC_ERROR : size * count;
 }
 
-static bool is_over(int64_t deadline)
+static int64_t now(void)
 {
     struct timespec t;
-    return deadline && !clock_gettime(CLOCK_MONOTONIC, &t) &&
-           t.tv_sec * SECOND + t.tv_nsec >= deadline;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static long response_code(const struct flight *f)
+{
+    long status = 0;
+    curl.easy_getinfo(f->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
+static bool is_over(int64_t deadline)
+{
+    return deadline && now() >= deadline;
 }
 
 static bool must_stop(const struct http_client_config *c)
@@ -141,14 +158,20 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
                        curl_off_t up)
 {
     struct flight *f = arg;
+    const struct http_client_watch *watch = &f->client->watch;
     (void)down_total;
-    (void)down;
     (void)up_total;
     f->answer->sent = up;
+    if (up + down != f->seen) {
+        f->seen = up + down;
+        f->moved = now();
+    }
+    f->client->answered |= response_code(f) > 0;
+    f->dropped |= watch->waiting && !watch->waiting(watch->arg, f->moved);
     if (f->call->progress)
         f->call->progress(f->call->arg, up);
     f->late |= is_over(f->call->deadline);
-    return f->late || must_stop(&f->client->config);
+    return f->late || f->dropped || must_stop(&f->client->config);
 }
 
 /* The socket for an address that may be connected to. */
@@ -281,6 +304,16 @@ const char *http_client_url(const struct http_client *c)
 const char *http_client_proxy(const struct http_client *c)
 {
     return c->proxy_shown;
+}
+
+void http_client_set_watch(struct http_client *c, const struct http_client_watch *watch)
+{
+    c->watch = watch ? *watch : (struct http_client_watch){0};
+}
+
+bool http_client_answered(const struct http_client *c)
+{
+    return c->answered;
 }
 
 /* ---- a request ----------------------------------------------------------------------------- */
@@ -442,6 +475,14 @@ static const char *cause(const struct flight *f, CURLcode code)
     }
 }
 
+/* Says whether the request was about to go out, or had gone out. */
+static bool connected(const struct flight *f)
+{
+    curl_off_t ready = 0;
+    curl.easy_getinfo(f->client->easy, CURLINFO_PRETRANSFER_TIME_T, &ready);
+    return ready > 0;
+}
+
 /* The code and sentence for a request without an answer. */
 static int explain(const struct flight *f, CURLcode code, struct err *e)
 {
@@ -453,8 +494,12 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
         return f->write_code;
     if (f->late)
         return err_set(e, GPUFL_E_TIMEOUT, "%s: no answer in the time given", c->place);
-    if (code == CURLE_ABORTED_BY_CALLBACK)
+    if (code == CURLE_ABORTED_BY_CALLBACK && (!f->dropped || must_stop(&c->config)))
         return err_set(e, GPUFL_E_STATE, "stopped");
+    if (f->dropped)
+        return err_set(e, GPUFL_E_UNAVAILABLE, "%s: %s", c->place,
+                       connected(f) ? "it takes the connection, and does not answer"
+                                    : "no connection was made");
     if (f->refused)
         return err_set(e, GPUFL_E_PERM, "%s: requests may not go to that address", c->place);
     if (f->overflow)
@@ -486,13 +531,13 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
 
 static void take_answer(const struct flight *f)
 {
-    long status = 0;
+    long status = response_code(f);
     curl_off_t seconds = 0, sent = 0;
     struct curl_header *field;
-    curl.easy_getinfo(f->client->easy, CURLINFO_RESPONSE_CODE, &status);
     curl.easy_getinfo(f->client->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
     f->answer->status = (int)status;
     f->answer->sent = sent;
+    f->client->answered |= status > 0;
     if (curl.easy_header(f->client->easy, "Retry-After", 0, CURLH_HEADER, -1, &field) ==
             CURLHE_OK &&
         !curl.easy_getinfo(f->client->easy, CURLINFO_RETRY_AFTER, &seconds))
@@ -534,7 +579,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     a->status = 0;
     a->retry_after = -1;
     a->sent = 0;
-    a->cut = false;
+    a->cut = a->stalled = false;
     a->tag[0] = '\0';
     int result = open_handle(c, e);
     if (result)
@@ -557,6 +602,7 @@ int http_client_send(struct http_client *c, const struct http_client_call *call,
     take_answer(&f);
     result = answered(&f, code) ? 0 : explain(&f, code, e);
     a->cut = f.begun && result == GPUFL_E_UNAVAILABLE;
+    a->stalled = code == CURLE_OPERATION_TIMEDOUT && connected(&f);
     curl.easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
     /* A handle's memory of a failed request outlives curl_easy_reset: where a kept connection died
      * under a body and no other was available, libcurl 7.88 fails the next request that connects,

@@ -83,11 +83,21 @@ struct http_client_text {
 
 int64_t http_client_read_text(void *arg, char *out, size_t size);
 
+/* Watches requests that take long. */
+struct http_client_watch {
+    /* Called about once a second in a request. moved: CLOCK_MONOTONIC ns at which bytes of a body
+     * last went either way, 0: none did. False: the request ends with UNAVAILABLE, for no answer
+     * came. */
+    bool (*waiting)(void *arg, int64_t moved);
+    void *arg;
+};
+
 struct http_client_answer {
     int status;          /* 0: there was none */
     struct buf body;     /* owned; at most HTTP_CLIENT_ANSWER_MAX */
     int64_t retry_after; /* s that the server asks to wait; -1: it does not say */
     int64_t sent;        /* bytes of the body */
+    bool stalled;        /* the server was connected to, and nothing moved for too long */
     bool cut;            /* no answer came, and the connection ended when the body was under way */
     char tag[72];        /* the ETag; "": none, or too long a one */
 };
@@ -102,6 +112,11 @@ void http_client_close(struct http_client *c);
 const char *http_client_url(const struct http_client *c);
 /* "http://host:port" of the proxy that requests go through, without name and password; "": none. */
 const char *http_client_proxy(const struct http_client *c);
+
+/* watch: copied; NULL: none. For the requests that follow. */
+void http_client_set_watch(struct http_client *c, const struct http_client_watch *watch);
+/* Says whether the server, or a proxy, has answered any request of this client. */
+bool http_client_answered(const struct http_client *c);
 
 /* Sends one request and waits for its answer, whatever its status. 0, or UNAVAILABLE (nobody there,
  * the connection broke, it stood still), PERM (the certificate is not trusted), STATE (stopped, no

@@ -29,6 +29,18 @@ const char *http_client_proxy(const struct http_client *c)
     return "";
 }
 
+void http_client_set_watch(struct http_client *c, const struct http_client_watch *watch)
+{
+    (void)c;
+    (void)watch;
+}
+
+bool http_client_answered(const struct http_client *c)
+{
+    (void)c;
+    return false;
+}
+
 int http_client_send(struct http_client *c, const struct http_client_call *call,
                      struct http_client_answer *a, struct err *e)
 {

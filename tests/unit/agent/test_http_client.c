@@ -3,6 +3,7 @@
 #include "net/client/http_client.h"
 #include "tests/test.h"
 
+#include "base/clock.h"
 #include "base/process/thread.h"
 
 #include <arpa/inet.h>
@@ -175,8 +176,10 @@ TEST(test_a_server_that_comes_back)
     assert_int_equal(rc, 0);
     http_client_answer_init(&a);
     start(&server, at);
+    assert_false(http_client_answered(client));
     assert_int_equal(post(client, &a, &e), 0);
     assert_int_equal(a.status, 200);
+    assert_true(http_client_answered(client));
     assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* on the connection it kept */
     thread_join(&server.thread);
     assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* nobody is there */
@@ -192,6 +195,72 @@ TEST(test_a_server_that_comes_back)
     close(server.held);
 }
 
+/* A watch that ends the request once nothing has moved for a second. */
+struct seen {
+    int64_t began, moved, ended; /* CLOCK_MONOTONIC ns */
+    unsigned moves;              /* times that more had moved */
+};
+
+static bool end_a_silence(void *arg, int64_t moved)
+{
+    struct seen *s = arg;
+    s->moves += moved > s->moved;
+    assert_true(moved >= s->moved);
+    s->moved = moved;
+    s->ended = clock_mono();
+    return s->ended - (moved ? moved : s->began) < 1000000000;
+}
+
+static int64_t read_without_end(void *arg, char *out, size_t size)
+{
+    *(size_t *)arg += size;
+    memset(out, 'x', size);
+    return (int64_t)size;
+}
+
+/* The system takes connections and some bytes of the body for a server that does nothing. */
+TEST(test_a_server_that_takes_the_connection_alone)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct seen seen = {.began = clock_mono()};
+    int held = bound(&at);
+    size_t read = 0;
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    const struct http_client_config c = {.url = url, .agent = "test", .direct = true};
+    const struct http_client_watch watch = {.waiting = end_a_silence, .arg = &seen};
+    const struct http_client_call get = {.method = "GET", .path = "/"};
+    const struct http_client_call post_all = {.method = "POST",
+                                              .path = "/",
+                                              .read = read_without_end,
+                                              .body_size = INT64_C(1) << 40,
+                                              .arg = &read};
+    struct http_client *client;
+    struct http_client_answer a;
+    struct err e = {0};
+    assert_int_equal(listen(held, 4), 0);
+    int rc = http_client_open(&client, &c, &e);
+    if (rc == GPUFL_E_NOT_BUILT) {
+        close(held);
+        skip();
+    }
+    http_client_answer_init(&a);
+    http_client_set_watch(client, &watch);
+    assert_int_equal(http_client_send(client, &get, &a, &e), GPUFL_E_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "it takes the connection, and does not answer"));
+    assert_int_equal(seen.moves, 0);
+    assert_true(seen.ended - seen.began < 30 * INT64_C(1000000000)); /* not the 60 s of a stall */
+    seen = (struct seen){.began = clock_mono()};
+    assert_int_equal(http_client_send(client, &post_all, &a, &e), GPUFL_E_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "does not answer"));
+    assert_true(seen.moves > 0 && seen.moved >= seen.began && a.sent > 0);
+    assert_true(a.cut && !a.stalled);
+    assert_false(http_client_answered(client));
+    http_client_close(client);
+    http_client_answer_fini(&a);
+    close(held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_no_field_is_smuggled_in),
         cmocka_unit_test(test_keys_that_are_none),
         cmocka_unit_test(test_a_server_that_comes_back),
+        cmocka_unit_test(test_a_server_that_takes_the_connection_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
