@@ -159,6 +159,10 @@ struct sink_ops {
     /* [any] Counts losses. */
     void (*lost)(struct sink *s, enum loss cause, uint64_t n);
 
+    /* [any] A scope whose begin the engine took (trace_range_fn) is not counted after all. why:
+     * static text. */
+    void (*uncounted)(struct sink *s, uint32_t name, const char *why);
+
     /* [any] What a person should know; goes to the log and, from warning on, to stderr. */
     void (*message)(struct sink *s, enum severity severity, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
@@ -276,10 +280,11 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 
 /* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of
  * no scope, the thread is about to end, and what it counted is to be read. repeats, with the begin:
- * so many iterations will be told; 0: it is done once. Returns why the scope is not counted, static
+ * so many iterations will be told; 0: it is done once. name: the scope's, in the session's names.
+ * Returns why the scope is not counted, static
  * text; NULL: it is, or that is not known yet. */
 typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
-                                   uint32_t repeats);
+                                   uint32_t repeats, uint32_t name);
 
 /* ns: trace_ops.stop returns by then, whoever stands in the vendor's library and does not come
  * back: a program that ends waits for it so long. */

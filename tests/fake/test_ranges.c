@@ -228,20 +228,43 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* Where a scope is open when its session ends, short scopes before it that were not read (where a
- * scope takes long, on a busy machine) are counted as lost; scopes of the next session are
- * counted. */
+/* Where a scope is open when its session ends, those before it have their counts, the open one is
+ * named, and nothing is lost; scopes of the next session are counted. */
 TEST(sessions_that_leave_a_scope)
 {
     struct run r;
     count(&r, "FAKE_CUPTI=", "sm__a.sum",
           LIST("40", "threads=0", "steps=10", "sessions=3", "left", "ranged"));
     check_program(&r, 0);
-    json_t *read = row_of(&r, "sm__a.sum", "step");
-    int64_t lost = int_at(r.report, "ledger.samples_lost");
-    assert_in_range(lost, 3, 3 * (10 + 1)); /* each scope that was left, at least */
-    assert_int_equal(lost + (read ? int_at(read, "values") : 0), 3 * (10 + 1));
+    check_row(&r, "sm__a.sum", "step", 3 * 10, 40);
+    assert_null(row_of(&r, "sm__a.sum", "left"));
+    assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
+    assert_string_equal(setting(&r, "uncounted_scope", 0), "left: 1, open when the session ended");
+    assert_string_equal(setting(&r, "uncounted_open", 0), "1");
     assert_null(setting(&r, "uncounted_beside", 0));
+    check_contains(&r, message_of(&r, "range_profiler.uncounted_scopes"),
+                   "left: 1, open when the session ended");
+    run_free(&r);
+}
+
+/* Counts that the library does not give are lost, and each scope is named. */
+TEST(counts_that_cannot_be_read)
+{
+    struct run r;
+    count(&r, "FAKE_CUPTI=fail=cuptiRangeProfilerDecodeData:1:999", "sm__a.sum",
+          LIST("40", "threads=0", "steps=10", "left", "ranged"));
+    check_program(&r, 0);
+    json_t *read = row_of(&r, "sm__a.sum", "step");
+    int64_t values = read ? int_at(read, "values") : 0,
+            lost = int_at(r.report, "ledger.samples_lost");
+    int64_t named = 0;
+    for (int i = 0; setting(&r, "uncounted_scope", i); i++) {
+        int count = 0;
+        assert_int_equal(sscanf(setting(&r, "uncounted_scope", i), "%*[^:]: %d", &count), 1);
+        named += count;
+    }
+    assert_true(lost > 0);
+    assert_int_equal(values + named, 10 + 1);
     run_free(&r);
 }
 
@@ -557,6 +580,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(contexts_come_and_go),
         cmocka_unit_test(sessions_follow_each_other),
         cmocka_unit_test(sessions_that_leave_a_scope),
+        cmocka_unit_test(counts_that_cannot_be_read),
         cmocka_unit_test(one_pass),
         cmocka_unit_test(repeated_scopes),
         cmocka_unit_test(repeated_scopes_of_one_pass),

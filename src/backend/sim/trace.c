@@ -197,11 +197,11 @@ static void trace_drain(struct trace *t)
 }
 
 static const char *trace_range(struct trace *t, uint64_t instance, enum range_moment moment,
-                               uint32_t repeats)
+                               uint32_t repeats, uint32_t name)
 {
     struct sim_trace *a = trace_of(t);
     uint32_t next = atomic_load_explicit(&a->machine->correlation, memory_order_relaxed);
-    (void)repeats;
+    (void)repeats, (void)name;
     return sim_counters_scope(&a->counters, instance, moment, next);
 }
 

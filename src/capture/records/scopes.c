@@ -108,12 +108,13 @@ static inline bool ranged(void)
 }
 
 /* The reason why the scope is not counted; NULL: it is counted, or nobody counts. */
-static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats)
+static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats,
+                                     uint32_t name)
 {
     if (!ranged())
         return NULL;
     return atomic_load_explicit(&range_fn, memory_order_relaxed)(
-        atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats);
+        atomic_load_explicit(&range_trace, memory_order_relaxed), instance, moment, repeats, name);
 }
 
 /* Reports the begin of a scope to hardware counters, which count outermost scopes; notes why a
@@ -121,7 +122,7 @@ static inline const char *tell_range(uint64_t instance, enum range_moment moment
 static void range_begins(struct thread_state *t, uint64_t instance, uint32_t name, bool is,
                          uint32_t repeats)
 {
-    const char *why = is ? tell_range(instance, RANGE_BEGINS, repeats)
+    const char *why = is ? tell_range(instance, RANGE_BEGINS, repeats, name)
                          : atomic_load_explicit(&range_inner, memory_order_relaxed);
     if (why)
         uncounted_note(name, why);
@@ -131,14 +132,14 @@ static void range_begins(struct thread_state *t, uint64_t instance, uint32_t nam
 
 static void range_ends(const struct thread_state *t, uint64_t instance)
 {
-    const char *why = tell_range(instance, RANGE_ENDS, 0);
+    const char *why = tell_range(instance, RANGE_ENDS, 0, t->range_name);
     if (why)
         uncounted_note(t->range_name, why);
 }
 
 void scopes_settle(void)
 {
-    (void)tell_range(0, RANGE_SETTLES, 0);
+    (void)tell_range(0, RANGE_SETTLES, 0, 0);
 }
 
 /* The scopes that other threads ended: their number, and the last of them. A writer takes a number,
@@ -281,7 +282,7 @@ void scopes_repetition(uint64_t handle)
 {
     struct thread_state *t = thread_here;
     if (t && is_range(t, handle, find_open(t, handle)))
-        (void)tell_range(handle, RANGE_REPEATS, 0);
+        (void)tell_range(handle, RANGE_REPEATS, 0, 0);
 }
 
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "capture/log/messages.h"
 #include "capture/records/scopes.h"
+#include "capture/records/uncounted.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/collector_wake.h"
 #include "capture/threads/exits.h"
@@ -300,6 +301,12 @@ static void op_capability(struct sink *s, const char *feature, bool requested, c
     feature_set(feature, requested, status, reason);
 }
 
+static void op_uncounted(struct sink *s, uint32_t name, const char *why)
+{
+    (void)s;
+    uncounted_note(name, why);
+}
+
 static void op_wake(struct sink *s)
 {
     (void)s;
@@ -332,6 +339,7 @@ static const struct sink_ops ops = {
     .row = op_row,
     .engine_time = op_engine_time,
     .lost = op_lost,
+    .uncounted = op_uncounted,
     .message = op_message,
     .capability = op_capability,
     .began = op_began,

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELLS = 1024 /* a power of two */, PROBES = 32, REASONS = 16, REASON_BITS = 8 };
+enum { CELLS = 1024 /* a power of two */, PROBES = 32, REASONS = 32, REASON_BITS = 8 };
 
 static struct {
     _Atomic uint64_t key;   /* written once a session by who takes the cell */

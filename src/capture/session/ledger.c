@@ -232,7 +232,8 @@ static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LIN
         {r->stacks_lost, "stacks not captured"},
         {r->stacks_cut, "stacks cut: more libraries were loaded than can be told apart"},
         {r->samples_lost,
-         "samples or ranges that could not be read: drain more often or sample less"},
+         "samples that could not be read (drain more often or sample less), or ranges (named among "
+         "the scopes that were not counted)"},
         {missing_kernels(r), "kernels launched of which no record came"},
         {missing_graphs(r), "graphs launched of which no record came"},
     };

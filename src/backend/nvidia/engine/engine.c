@@ -387,11 +387,11 @@ void nv_engines_module_gone(struct trace *t, cuda_context context)
 }
 
 const char *nv_engines_range(struct trace *t, uint64_t instance, enum range_moment moment,
-                             uint32_t repeats)
+                             uint32_t repeats, uint32_t name)
 {
     for (size_t i = 0; i < NV_ENGINES && !trace_mute(t); i++)
         if (running(t, i) && nv_engines[i]->range)
-            return nv_engines[i]->range(t, instance, moment, repeats);
+            return nv_engines[i]->range(t, instance, moment, repeats, name);
     return moment == RANGE_BEGINS ? "CUPTI counts no more: see the messages" : NULL;
 }
 

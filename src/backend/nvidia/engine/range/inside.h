@@ -24,7 +24,9 @@ struct range {
     uint64_t instance;
     int64_t start, end; /* ns */
     uint32_t window;    /* in which it began; 0: the session has none */
+    uint32_t scope;     /* name of its scope, in the session's names */
     bool outside;       /* that closed before it ended: nothing of it is kept */
+    bool read;          /* its values are among the results */
 };
 
 struct range_result {
@@ -59,6 +61,9 @@ enum range_passed {
     NO_WINDOW,
     WINDOW_CHANGED,
     NOT_COUNTING,
+    LEFT_OPEN,
+    CONTEXT_GONE,
+    UNREAD,
     PASSED_BY
 };
 
@@ -113,10 +118,25 @@ const char *ranges_why(enum range_passed why);
 void ranges_fail_on(struct trace *t, int result, const char *doing);
 
 /* What a session before has left is given back: no thread has a range open. */
-void ranges_renew(void);
+void ranges_renew(struct trace *t);
 
 /* The counters are this thread's context's, set up by this plan, or become so. */
 bool ranges_ready(struct trace *t, const struct range_plan *plan);
+
+/* Counts and names a scope whose begin was taken and that is not counted after all. */
+void ranges_not_counted(struct trace *t, const struct range *r, enum range_passed why);
+
+/* Forgets the ranges since the last start: those that have ended and were not read are lost. */
+void ranges_drop(struct trace *t);
+
+/* Takes so many decoded ranges; what cannot be read is lost. */
+void ranges_take(struct trace *t, size_t count);
+
+/* Stops, and takes what was counted. An enum cupti_result. */
+int ranges_collect(struct trace *t);
+
+/* Gives the counters back, as range_context_close. */
+int ranges_close(struct trace *t);
 
 /* Which metrics the values of a result are of. */
 void ranges_name_metrics(struct range_result *to);

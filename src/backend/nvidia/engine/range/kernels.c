@@ -21,7 +21,7 @@ static bool wanted(struct trace *t, const char *name)
     bool outside = t->switched && !atomic_load_explicit(&t->window, memory_order_relaxed);
     if (!name || outside || !ranges_enter(true))
         return false;
-    ranges_renew();
+    ranges_renew(t);
     uint32_t *left = ranging.opened && !ranging.failed ? range_pick(&ranging.pick, name) : NULL;
     bool yes = left && ranges_ready(t, &plan_kernels);
     if (yes)

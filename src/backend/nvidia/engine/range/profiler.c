@@ -63,15 +63,9 @@ void ranges_pass_by(enum range_passed why)
     atomic_fetch_add_explicit(&ranging.passed_by[why], 1, memory_order_relaxed);
 }
 
-static int close_counters(void)
-{
-    ranging.range_count = 0;
-    return range_context_close(&ranging.at);
-}
-
 static void fail(struct trace *t, const char *text)
 {
-    close_counters();
+    ranges_close(t);
     ranging.failed = true;
     nv_engine_fail(t, NV_RANGE_PROFILER, text);
 }
@@ -83,62 +77,7 @@ void ranges_fail_on(struct trace *t, int result, const char *doing)
     fail(t, e.text);
 }
 
-/* ---- what was counted, with the lock --------------------------------------------------------- */
-
-static struct range *range_named(const char *name)
-{
-    for (size_t i = 0; name && i < ranging.range_count; i++)
-        if (strcmp(ranging.ranges[i].name, name) == 0)
-            return &ranging.ranges[i];
-    return NULL; /* of a session before */
-}
-
-void ranges_name_metrics(struct range_result *to)
-{
-    to->count = ranging.at.host.count;
-    for (size_t i = 0; i < to->count; i++)
-        to->metrics[i] =
-            (uint8_t)((size_t)(ranging.at.host.names[i] - ranging.metrics.names[0]) / METRIC_NAME);
-}
-
-static void take_range(size_t index)
-{
-    const char *name;
-    struct range_result *to = &ranging.results[ranging.result_count];
-    if (ranging.result_count == RANGE_RESULTS ||
-        range_context_values(&ranging.at, index, &name, to->values) != CUPTI_OK)
-        return;
-    struct range *r = range_named(name);
-    if (!r || r->outside)
-        return;
-    ranges_name_metrics(to);
-    to->source = RANGE_SOURCE_RANGE;
-    to->instance = r->instance;
-    to->start = r->start;
-    to->end = r->end;
-    ranging.result_count++;
-}
-
-/* What cannot be had is lost. */
-static void take_ranges(size_t count)
-{
-    size_t before = ranging.result_count, kept = 0;
-    for (size_t i = 0; i < count; i++)
-        take_range(i);
-    for (size_t i = 0; i < ranging.range_count; i++)
-        kept += !ranging.ranges[i].outside;
-    ranging.lost += kept - (ranging.result_count - before);
-    ranging.range_count = 0;
-}
-
-/* Stops, and takes what was counted. An enum cupti_result. */
-static int collect(void)
-{
-    size_t count;
-    int result = range_context_stop(&ranging.at, &count);
-    take_ranges(count);
-    return result;
-}
+/* ---- the context that is counted, with the lock ---------------------------------------------- */
 
 static void choose(struct range_choice *c)
 {
@@ -191,8 +130,8 @@ bool ranges_ready(struct trace *t, const struct range_plan *plan)
         return true;
     device = ranging.at.context ? ranging.at.device : device;
     if (ranging.at.started)
-        collect();
-    int result = close_counters();
+        ranges_collect(t);
+    int result = ranges_close(t);
     if (result != CUPTI_OK) {
         ranges_fail_on(t, result, "to give hardware counters back");
         return false;
@@ -211,12 +150,12 @@ bool ranges_ready(struct trace *t, const struct range_plan *plan)
     return true;
 }
 
-void ranges_renew(void)
+void ranges_renew(struct trace *t)
 {
     if (ranging.stale && ranging.at.started)
-        collect();
+        ranges_collect(t);
     if (ranging.stale)
-        close_counters();
+        ranges_close(t);
     ranging.stale = false;
 }
 
@@ -227,10 +166,11 @@ static uint32_t window_now(struct trace *t)
     return atomic_load_explicit(&t->window, memory_order_relaxed);
 }
 
-static struct range *range_new(struct trace *t, uint64_t instance)
+static struct range *range_new(struct trace *t, uint64_t instance, uint32_t name)
 {
     struct range *r = &ranging.ranges[ranging.range_count];
-    *r = (struct range){.instance = instance, .start = clock_mono(), .window = window_now(t)};
+    *r = (struct range){
+        .instance = instance, .start = clock_mono(), .window = window_now(t), .scope = name};
     snprintf(r->name, sizeof r->name, "%" PRIu64, instance);
     return r;
 }
@@ -250,11 +190,11 @@ static bool push(struct trace *t, struct range *r)
     return result == CUPTI_OK;
 }
 
-static void range_begins(struct trace *t, uint64_t instance, uint32_t repeats)
+static void range_begins(struct trace *t, uint64_t instance, uint32_t repeats, uint32_t name)
 {
     struct range_plan plan = {RANGE_USER, REPLAY_USER,
                               repeats < RANGE_PASSES_MOST ? repeats : RANGE_PASSES_MOST, 1};
-    ranges_renew();
+    ranges_renew(t);
     if (ranging.failed ||
         !ranges_ready(t, ranging.at.context && repeats > 1 && ranging.more_passes ? &plan
                                                                                   : &plan_scopes))
@@ -265,7 +205,7 @@ static void range_begins(struct trace *t, uint64_t instance, uint32_t repeats)
     ranging.repeated_scope.on = ranging.at.plan.passes > 1;
     ranging.repeated_scope.done = ranging.repeated_scope.pass_open = false;
     ranging.repeated_scope.passes = 0;
-    struct range *r = range_new(t, instance);
+    struct range *r = range_new(t, instance, name);
     if (!ranging.repeated_scope.on && !push(t, r))
         return;
     ranging.open_instance = instance;
@@ -287,7 +227,7 @@ static void range_ends(struct trace *t)
         r->end - ranging.batch_began < BATCH_MOST)
         return;
     if (result == CUPTI_OK)
-        result = collect();
+        result = ranges_collect(t);
     if (result != CUPTI_OK)
         ranges_fail_on(t, result, "to count ranges");
 }
@@ -324,7 +264,7 @@ static void pass_ends(struct trace *t)
     ranging.ranges[0].end = clock_mono();
     ranging.ranges[0].outside = ranging.ranges[0].window != window_now(t);
     ranging.range_count = 1;
-    take_ranges(count);
+    ranges_take(t, count);
 }
 
 static void iteration_begins(struct trace *t)
@@ -342,10 +282,14 @@ static void repeated_ends(struct trace *t)
     ranging.repeated_scope.on = false;
     if (ranging.repeated_scope.pass_open)
         pass_ends(t);
-    if (ranging.repeated_scope.done || ranging.failed)
+    if (ranging.repeated_scope.done)
         return;
+    if (ranging.failed) {
+        ranges_pass_by(UNREAD);
+        return;
+    }
     ranges_pass_by(TOO_FEW);
-    close_counters(); /* the library is in the middle of its passes */
+    ranges_close(t); /* the library is in the middle of its passes */
 }
 
 static void scope_goes_on(struct trace *t, bool ends)
@@ -367,7 +311,7 @@ static void settle(struct trace *t)
     FLOAT_ENV_DEFAULT;
     mine.unread = false;
     int64_t begin = engine_time_begin();
-    int result = ranging.at.started && !ranging.open_instance ? collect() : CUPTI_OK;
+    int result = ranging.at.started && !ranging.open_instance ? ranges_collect(t) : CUPTI_OK;
     if (result != CUPTI_OK)
         ranges_fail_on(t, result, "to count ranges");
     ranges_leave();
@@ -401,7 +345,7 @@ static enum suspended ranges_suspend(struct trace *t)
     if (holds && idle)
         idle = cuda_current() == ranging.at.context;
     if (holds && idle)
-        idle = close_counters() == CUPTI_OK;
+        idle = ranges_close(t) == CUPTI_OK;
     ranges_leave();
     return idle ? SUSPEND_DONE : SUSPEND_LATER;
 }
@@ -432,14 +376,14 @@ static bool is_ignored(struct trace *t, uint64_t instance)
 }
 
 static void scope_with_lock(struct trace *t, uint64_t instance, enum range_moment moment,
-                            uint32_t repeats)
+                            uint32_t repeats, uint32_t name)
 {
     bool begins = moment == RANGE_BEGINS;
     FLOAT_ENV_DEFAULT;
     int64_t since = engine_time_begin();
     if (ranges_enter(true)) {
         if (begins && ranging.opened && !atomic_load(&ranging.open_instance))
-            range_begins(t, instance, repeats);
+            range_begins(t, instance, repeats, name);
         else if (!begins && atomic_load(&ranging.open_instance) == instance &&
                  pthread_equal(ranging.owner, pthread_self()))
             scope_goes_on(t, moment == RANGE_ENDS);
@@ -451,7 +395,7 @@ static void scope_with_lock(struct trace *t, uint64_t instance, enum range_momen
 }
 
 static const char *ranges_scope(struct trace *t, uint64_t instance, enum range_moment moment,
-                                uint32_t repeats)
+                                uint32_t repeats, uint32_t name)
 {
     bool begins = moment == RANGE_BEGINS;
     passed = 0;
@@ -468,7 +412,7 @@ static const char *ranges_scope(struct trace *t, uint64_t instance, enum range_m
     }
     if (!begins && atomic_load(&ranging.open_instance) != instance)
         return NULL;
-    scope_with_lock(t, instance, moment, repeats);
+    scope_with_lock(t, instance, moment, repeats, name);
     if (begins)
         atomic_store(&ranging.beginning, false);
     return passed_text();
@@ -485,16 +429,30 @@ static bool ranges_last(void)
     return lasts;
 }
 
+/* The scope that is open is not counted; those before it are complete. */
+static void leave_open(struct trace *t, enum range_passed why)
+{
+    bool repeated = ranging.repeated_scope.on;
+    if (!ranging.open_instance)
+        return;
+    if (!repeated || ranging.repeated_scope.pass_open)
+        (void)range_context_pop(&ranging.at);
+    if (!repeated || !ranging.repeated_scope.done)
+        ranges_not_counted(t, &ranging.ranges[ranging.range_count], why);
+    ranging.repeated_scope.on = ranging.repeated_scope.pass_open = false;
+    ranging.open_instance = 0;
+}
+
 static void ranges_context_gone(struct trace *t, cuda_context gone)
 {
-    (void)t;
     if (!ranges_enter(true))
         return;
     if (ranging.at.context && gone == ranging.at.context) {
-        if (ranging.at.started && !ranging.open_instance)
-            collect();
-        close_counters();
-        ranging.open_instance = 0;
+        bool repeats = ranging.open_instance && ranging.repeated_scope.on;
+        leave_open(t, CONTEXT_GONE);
+        if (ranging.at.started && !repeats)
+            ranges_collect(t);
+        ranges_close(t);
     }
     ranges_leave();
 }
@@ -538,15 +496,18 @@ static int ranges_open(struct trace *t, struct err *e)
 
 static void ranges_stop(struct trace *t, bool quiet)
 {
-    (void)t;
     if (!ranges_enter(true))
         return;
-    if (quiet && !ranging.open_instance && ranging.at.started)
-        collect();
-    if (quiet && !ranging.open_instance)
-        close_counters();
-    ranging.lost += ranging.range_count + (ranging.open_instance != 0);
-    ranging.range_count = 0;
+    bool repeats = ranging.open_instance && ranging.repeated_scope.on;
+    if (quiet)
+        leave_open(t, LEFT_OPEN);
+    else if (ranging.open_instance && !(repeats && ranging.repeated_scope.done))
+        ranges_not_counted(t, &ranging.ranges[ranging.range_count], LEFT_OPEN);
+    if (quiet && ranging.at.started && !repeats)
+        ranges_collect(t);
+    if (quiet)
+        ranges_close(t);
+    ranges_drop(t);
     ranging.opened = false;
     ranges_leave();
 }

@@ -28,6 +28,9 @@ static const struct {
     [NO_WINDOW] = {"uncounted_no_window", "outside of windows of capture"},
     [WINDOW_CHANGED] = {"uncounted_window", "a window of capture opened or closed meanwhile"},
     [NOT_COUNTING] = {"uncounted_failed", "the counters could not be read: see the messages"},
+    [LEFT_OPEN] = {"uncounted_open", "open when the session ended"},
+    [CONTEXT_GONE] = {"uncounted_context_gone", "open when their CUDA context was destroyed"},
+    [UNREAD] = {"uncounted_unread", "counted, but the counts could not be read"},
 };
 
 const char *ranges_why(enum range_passed why)
