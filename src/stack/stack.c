@@ -137,6 +137,7 @@ int stacks_open(bool python, struct err *e)
     }
     atomic_store_explicit(&s->taken, false, memory_order_release);
     modules_open(false);
+    modules_describe_loaded();
     stacks_look_for_python();
     atomic_store_explicit(&opened, OPEN, memory_order_release);
     return 0;

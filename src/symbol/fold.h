@@ -10,9 +10,10 @@
  *   4. the innermost of them that has a name,
  *   5. the innermost frame of the program's own file, which has no name,
  *   6. the innermost of the others that is in a known file, which is then all there is to show,
- *   7. none: <driver-internal>. The C library and what starts threads do not count: the driver's
- *      own threads end with them, too. A native frame counts as the user's where it has a line in
- *      a file that is not a library's, or where it is in the program itself. A library (lib*.so)
+ *   7. none: <driver-internal>, or <unknown> where a native frame is in no known file. The C
+ *      library and what starts threads do not count: the driver's own threads end with them, too.
+ *      A native frame counts as the user's where it has a line in a file that is not a library's,
+ *      or where it is in the program itself. A library (lib*.so)
  *      without lines is not the user's, whoever built it: nothing in it could be pointed at. The
  *      rule is a table, in which the first match wins: see fold.c. [any] */
 #ifndef GPUFL_SYMBOL_FOLD_H

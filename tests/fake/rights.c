@@ -57,6 +57,14 @@ static int change_root(void)
     return chroot("/proc") || chdir("/") ? BROKEN_EXIT : 0;
 }
 
+/* A root without /proc, before any stack was captured. */
+static int enter_jail(void)
+{
+    if (geteuid() != 0)
+        return SKIPPED_EXIT;
+    return mkdir("jail", 0700) || chroot("jail") || chdir("/") ? BROKEN_EXIT : 0;
+}
+
 static int lose_folder(void)
 {
     return mkdir("gone", 0700) || chdir("gone") || rmdir("../gone") ? BROKEN_EXIT : 0;
@@ -149,6 +157,7 @@ static const struct {
     {"moved", move_logs},     {"nofile", no_descriptors}, {"seccomp", forbid_open},
     {"removed", remove_logs}, {"nothing", nothing},       {"crash", crash},
     {"fsize", limit_files},   {"_exit", leave},           {"brief", brief},
+    {"jail", enter_jail},
 };
 
 /* ---- before -------------------------------------------------------------------------------- */
@@ -245,7 +254,7 @@ int main(int argc, char **argv)
         return start_anew(what, argv);
     if (cuInit(0))
         return BROKEN_EXIT;
-    if (strcmp(what, "crash") != 0 && strcmp(what, "_exit") != 0)
+    if (strcmp(what, "crash") != 0 && strcmp(what, "_exit") != 0 && strcmp(what, "jail") != 0)
         launch(20);
     int rc = fn();
     if (rc)

@@ -48,6 +48,26 @@ TEST(the_log_goes_on)
         }
 }
 
+/* Stacks name the program's lines, though neither /proc nor the program's file is reachable where
+ * the first one is captured. */
+TEST(lines_in_a_new_root)
+{
+    struct run r;
+    run_it(&r, "jail", "64K");
+    if (r.code != SKIPPED_EXIT) {
+        check_program(&r, 0);
+        assert_non_null(r.report);
+        assert_int_equal(int_at(r.report, "ledger.kernels_written"), 20000);
+        assert_true(json_is_true(at(r.report, "session.clean_end")));
+        char *text = json_dumps(r.report, 0);
+        assert_non_null(strstr(text, "rights.c"));
+        assert_null(strstr(text, "<driver-internal>"));
+        assert_null(strstr(text, "<unknown>"));
+        free(text);
+    }
+    run_free(&r);
+}
+
 /* The run's folder has another name by the end. */
 TEST(moved_away)
 {
@@ -251,6 +271,7 @@ int main(void)
         cmocka_unit_test(ended_by_exit),          cmocka_unit_test(a_child_ended_by_exit),
         cmocka_unit_test(a_log_that_cannot_grow), cmocka_unit_test(says_what_is_known),
         cmocka_unit_test(a_memory_limit),         cmocka_unit_test(lost_beside_others),
+        cmocka_unit_test(lines_in_a_new_root),
     };
     return cmocka_run_group_tests_name("fake.rights", tests, NULL, NULL);
 }

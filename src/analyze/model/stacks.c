@@ -344,6 +344,14 @@ static struct fold_frame as_frame(const struct model *m, const struct stacks_ste
                                .line = step->line};
 }
 
+static bool has_code_of_no_file(const struct fold_frame *frames, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (frames[i].language == FOLD_NATIVE && !*frames[i].module)
+            return true;
+    return false;
+}
+
 /* Finds the place by the rule of symbol/fold.h. Where there is none, the stack's own mark says
  * why, if it has one. *any false: the stack is empty. */
 static int find_place(const struct model *m, struct stacks_room *room, uint32_t node,
@@ -366,7 +374,11 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
         return 0;
     }
     uint32_t text = mark ? mark->function : 0;
-    *p = (struct stacks_place){.mark = text ? text : intern_str(m->names, "<driver-internal>")};
+    *p = (struct stacks_place){
+        .mark = text ? text
+                     : intern_str(m->names, has_code_of_no_file(room->frames, n)
+                                                ? "<unknown>" /* it may be the program's own */
+                                                : "<driver-internal>")};
     return p->mark ? 0 : GPUFL_E_NOMEM;
 }
 

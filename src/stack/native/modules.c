@@ -439,6 +439,26 @@ void modules_open(bool own_snapshot)
     atomic_store_explicit(&opened, true, memory_order_release);
 }
 
+static int describe_row(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size, (void)arg;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_LOAD)
+            continue;
+        uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        begin &= ~(uintptr_t)(MODULE_PAGE - 1);
+        if (module_file_needs_file(begin, info->dlpi_name))
+            (void)modules_find(begin);
+        break;
+    }
+    return 0;
+}
+
+void modules_describe_loaded(void)
+{
+    dl_iterate_phdr(describe_row, NULL);
+}
+
 void modules_refresh(void)
 {
     if (atomic_load_explicit(&find_object, memory_order_relaxed))

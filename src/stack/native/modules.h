@@ -66,6 +66,10 @@ void modules_free_unlisted(void);
 /* Chooses how addresses are looked up. own_snapshot: as on a libc without _dl_find_object. */
 void modules_open(bool own_snapshot);
 
+/* Describes what is loaded now as far as that needs files: a program may give up /proc, its root or
+ * its rights before its first stack is captured. */
+void modules_describe_loaded(void);
+
 /* Reads again what is loaded, where libc cannot be asked without a lock. [collector] */
 void modules_refresh(void);
 

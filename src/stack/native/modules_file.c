@@ -297,6 +297,13 @@ bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, cons
     return true;
 }
 
+bool module_file_needs_file(uintptr_t begin, const char *name)
+{
+    struct headers h;
+    char id[2 * sizeof(uint64_t) + 1];
+    return name[0] != '/' || (headers_read(&h, begin) && !note_build_id(&h, id, sizeof id));
+}
+
 enum module_role modules_role(const char *path)
 {
     static const struct {

@@ -21,6 +21,10 @@ struct module_mapping {
 /* Reads the mapping that begins at that address; false: none does. [any] */
 bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
 
+/* True where only the file, or the system's list of mappings, says which file is mapped there: the
+ * loader's name is no whole path, or no build id is in memory. */
+bool module_file_needs_file(uintptr_t begin, const char *name);
+
 /* A hash of the loader's name, never 0. [hot] */
 uint64_t module_file_name_hash(const char *name);
 

@@ -173,19 +173,22 @@ TEST(test_native)
             user = program_native(&p, main, "/srv/app/app", 0x1200, &frame),
             rt = program_native(&p, user, "/usr/local/cuda/lib64/libcudart.so.13", 0x777, NULL),
             bare = program_native(&p, 0, "/srv/app/stripped", 0x4242, &replaced),
-            mark = program_mark(&p, "<driver-internal>");
+            mark = program_mark(&p, "<driver-internal>"),
+            nowhere = program_native(&p, 0, "", 0x99, NULL);
     program_symbol(&p, frame, 1, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
     program_symbol(&p, frame, 0, "_Z5inneri", "/srv/app/inner.h", 12, 0);
     program_symbol(&p, replaced, 0, NULL, NULL, CELL_NULL, STACKS_FILE_REPLACED);
     program_sync(&p, WAIT_STREAM, rt, 1);
     program_sync(&p, WAIT_STREAM, bare, 1);
     program_sync(&p, WAIT_STREAM, mark, 1);
+    program_sync(&p, WAIT_STREAM, nowhere, 1);
     program_sync(&p, WAIT_STREAM, 0, 1);
     program_sync(&p, WAIT_STREAM, 99999, 1);
     read_program(&p, &m);
     assert_int_equal(line(&m, "inner.h:12")->count, 1);
     assert_int_equal(line(&m, "stripped+0x4242")->count, 1);
     assert_int_equal(line(&m, "<driver-internal>")->count, 1);
+    assert_int_equal(line(&m, "<unknown>")->count, 1); /* the driver's, or not: nobody knows */
     assert_int_equal(line(&m, "")->count, 2);
     assert_int_equal(m.wait_lines.unstacked, 2);
     struct stacks_walk w = {.node = line(&m, "inner.h:12")->node};
