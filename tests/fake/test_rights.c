@@ -229,7 +229,7 @@ TEST(says_what_is_known)
         {"environment", 0, "nothing was captured: "}, /* which one: see unit.cli.trace_why */
         {"removed", 0, "1 session began, and the files are gone"},
         {"crash", 139, "the program ended (signal 11"},
-        {"127", 127, "the program did not start (exit code 127)"},
+        {"127", 127, "the program ended with exit code 127, and no session began in it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;

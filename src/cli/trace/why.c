@@ -396,15 +396,13 @@ static bool cause_not_asked(const struct why *w, struct buf *out)
     return true;
 }
 
-/* The loader's code and the shell's. */
+/* The loader's code and the shell's; any program may end with it. */
 static bool cause_not_found(const struct why *w, struct buf *out)
 {
     if (!WIFEXITED(w->status) || WEXITSTATUS(w->status) != 127 || seen_of(w)->library_opened)
         return false;
-    buf_str(
-        out,
-        "the program did not start (exit code 127): a shared library or a command that it needs "
-        "was not found; its own message above names it");
+    buf_str(out, "the program ended with exit code 127, and no session began in it: the loader and "
+                 "shells end so where they find no shared library or command, and then name it");
     return true;
 }
 
