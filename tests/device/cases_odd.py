@@ -9,28 +9,36 @@ import subprocess
 from lab import HERE, Skipped, case, expect, ledger_closes
 
 
-def kernels_of(lab):
-    """(start, end, stream) in ns since the epoch of every kernel of the last trace."""
+def named_kernels_of(lab):
+    """(name, start, end, stream), in ns since the epoch, of every kernel of the last trace."""
     out = lab.work / "peer"
     shutil.rmtree(out, ignore_errors=True)
     done = subprocess.run([lab.gpufl, "export", "--format", "gpuflight", lab.work / "out", "-o", out],
                           capture_output=True, text=True)
     expect(done.returncode == 0, f"export: {done.stderr}")
-    found = []
+    found, names = [], {}
     for part in sorted(out.glob("*/device.*")):
         opened = gzip.open(part, "rt") if part.suffix == ".gz" else part.open()
         columns, base = None, 0
         for line in opened:
             row = json.loads(line)
+            names.update(row.get("kernel_dict", {}))
             if row.get("type") != "kernel_event_batch":
                 continue
             columns, base = row["columns"], row.get("base_time_ns", 0)
             start, length = columns.index("dt_ns"), columns.index("duration_ns")
+            name = columns.index("kernel_id")
             stream = columns.index("stream_id") if "stream_id" in columns else None
             for cells in row["rows"]:
                 begin = base + cells[start]
-                found.append((begin, begin + cells[length], cells[stream] if stream is not None else 0))
+                found.append((names[str(cells[name])], begin, begin + cells[length],
+                              cells[stream] if stream is not None else 0))
     return found
+
+
+def kernels_of(lab):
+    """(start, end, stream) in ns since the epoch of every kernel of the last trace."""
+    return [kernel[1:] for kernel in named_kernels_of(lab)]
 
 
 def in_time(lab, said, slack=100_000):
@@ -190,11 +198,13 @@ many = importlib.util.module_from_spec(spec)
 sys.modules["many_kernels"] = many
 spec.loader.exec_module(many)
 x = torch.zeros(4096, device="cuda")
+launched = {}
 for i in range(300):
     for _ in range(4):
+        launched.setdefault(f"kernel_{i}", []).append(time.time_ns())
         getattr(many, f"kernel_{i}")[(16,)](x, x.numel(), BLOCK=256)
 torch.cuda.synchronize()
-print(float(x[0]))
+print(json.dumps({"sum": float(x[0]), "launched": launched, "end": time.time_ns()}))
 """
 
 
@@ -204,7 +214,17 @@ def three_hundred_triton_kernels(lab):
         raise Skipped("Triton is not here")
     env = {"TRITON_CACHE_DIR": str(lab.work / "triton")}
     out, _, report = lab.trace("python3", "-c", TRITON, env=env)
-    expect(float(out) == 4 * sum(range(300)), f"another result: {out}")
+    said = json.loads(out)
+    expect(said["sum"] == 4 * sum(range(300)), f"another result: {said['sum']}")
     ledger_closes(report)
     mine = {r["name"]: r["count"] for r in report["kernels"]["by_name"] if r["name"].startswith("kernel_")}
     expect(len(mine) == 300 and set(mine.values()) == {4}, f"{len(mine)} kernels, counts {sorted(set(mine.values()))}")
+    begun = {name: [] for name in said["launched"]}
+    for name, start, end, _ in named_kernels_of(lab):
+        if name in begun:
+            begun[name].append(start)
+            expect(end <= said["end"] + 100_000, f"{name} ends after the program's wait")
+    for name, launches in said["launched"].items():
+        starts = sorted(begun[name])
+        early = [launch - start for launch, start in zip(launches, starts) if start < launch - 100_000]
+        expect(len(starts) == len(launches) and not early, f"{name}: {len(starts)} starts, ns before their launch: {early}")
