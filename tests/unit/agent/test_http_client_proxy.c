@@ -106,15 +106,15 @@ TEST(test_this_machine)
 /* On an address that means this machine to a client, a server may listen for all machines. */
 TEST(test_loopback)
 {
-    static const char *const here[] = {"http://127.0.0.1", "http://127.1",
+    static const char *const loopback[] = {"http://127.0.0.1", "http://127.1",
                                        "http://[::1]:1",   "http://localhost",
                                        "http://[::1%lo]",  "http://[::ffff:127.0.0.1]"};
     static const char *const all[] = {"http://0.0.0.0",  "http://0",
                                       "http://0x0:1",    "http://[::]",
                                       "http://[0::0]:1", "http://[::ffff:0.0.0.0]"};
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
-        if (!http_client_is_loopback(here[i]))
-            fail_msg("%s is loopback", here[i]);
+    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+        if (!http_client_is_loopback(loopback[i]))
+            fail_msg("%s is loopback", loopback[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (http_client_is_loopback(all[i]) || !http_client_is_here(all[i]))
             fail_msg("%s is no loopback, and is this machine", all[i]);
