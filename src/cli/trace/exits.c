@@ -121,9 +121,23 @@ static void keep(struct exits *x, struct exits_process *p, int pidfd)
     }
 }
 
+/* A session has begun in the process, which is not known to be over: it is no other process. */
+static bool has_session(const struct exits *x, long pid)
+{
+    for (size_t i = x->count; i-- > 0;)
+        if (x->items[i].pid == pid && *x->items[i].session)
+            return !exits_fate(x, i).over;
+    return false;
+}
+
 void exits_keep_loaded(struct exits *x, long pid, int pidfd)
 {
-    keep(x, add(x, "", pid), pidfd);
+    if (!has_session(x, pid)) {
+        keep(x, add(x, "", pid), pidfd);
+        return;
+    }
+    if (pidfd >= 0)
+        close(pidfd);
 }
 
 void exits_keep_answered(struct exits *x, long pid)

@@ -125,6 +125,18 @@ TEST(ended_before_a_session)
     marks_close(&m);
 }
 
+/* The driver calls the library after a session of the program's own has begun: one process. */
+TEST(loaded_after_a_session)
+{
+    struct marks m;
+    marks_open(&m, RUN);
+    assert_true(mark_send(MARK_BEGAN, "/logs/own") && mark_send(MARK_LOADED, ""));
+    marks_take(&m);
+    assert_int_equal(m.exits.count, 1);
+    assert_false(fate_of(&m, "own", getpid()).over);
+    marks_close(&m);
+}
+
 TEST(children_of_others)
 {
     struct marks m;
@@ -180,6 +192,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(children_of_others), cmocka_unit_test(many),
-                                       cmocka_unit_test(ended_before_a_session)};
+                                       cmocka_unit_test(ended_before_a_session),
+                                       cmocka_unit_test(loaded_after_a_session)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
