@@ -140,6 +140,11 @@ static void on_capability(struct sink *s, const char *feature, bool requested, c
     (void)s, (void)feature, (void)requested, (void)status, (void)reason;
 }
 
+static void on_uncounted(struct sink *s, uint32_t name, const char *why)
+{
+    (void)s, (void)name, (void)why;
+}
+
 static void on_wake(struct sink *s)
 {
     wakeup_signal(&of(s)->wake);
@@ -158,6 +163,7 @@ static const struct sink_ops sink_ops = {
     .config = on_config,
     .row = on_row,
     .lost = on_lost,
+    .uncounted = on_uncounted,
     .message = on_message,
     .capability = on_capability,
     .wake = on_wake,

@@ -83,12 +83,39 @@ TEST(sync_only)
     readback_close(&r);
 }
 
+/* A scope that is open when the session ends is named, and the one before it has its counts. */
+TEST(scope_left_open)
+{
+    char top[] = "gpufl-sim-embedded.XXXXXX", command[4400];
+    struct readback r;
+    struct gpufl_options o;
+    assert_non_null(mkdtemp(top));
+    setenv("GPUFL_SIM", "rate=20000,devices=1", 1);
+    gpufl_options_init(&o, sizeof o);
+    o.log_path = top;
+    o.backend = GPUFL_BACKEND_SIM;
+    o.profiling_engine = GPUFL_ENGINE_RANGE_PROFILER;
+    assert_int_equal(gpufl_init(&o), 0);
+    gpufl_scope_end(gpufl_scope_begin("complete", NULL));
+    (void)gpufl_scope_begin("left", NULL);
+    gpufl_shutdown();
+    readback_open(&r, gpufl_session_dir());
+    assert_true(r.rows[RECORD_counter] > 0);
+    readback_close(&r);
+    snprintf(command, sizeof command, "zgrep -q 'left: 1, open when the session ended' %s/*",
+             gpufl_session_dir());
+    assert_int_equal(system(command), 0);
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sync_only),
         cmocka_unit_test(loop_beside_the_program),
         cmocka_unit_test(monitor_only),
+        cmocka_unit_test(scope_left_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

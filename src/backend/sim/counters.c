@@ -244,7 +244,7 @@ static void drain_samples(struct sim_counters *c, struct sim_drain *d, struct si
 /* ---- scopes and kernels ---------------------------------------------------------------------- */
 
 const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum range_moment moment,
-                               uint32_t next)
+                               uint32_t next, uint32_t name)
 {
     uint64_t none = 0;
     if (!c->ranges || (moment != RANGE_BEGINS && moment != RANGE_ENDS))
@@ -258,7 +258,7 @@ const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum r
             return "more scopes than the simulated GPU counts";
         }
         c->ranges[n] = (struct sim_range){
-            .instance = instance, .start = clock_mono(), .from = next, .device = -1};
+            .instance = instance, .start = clock_mono(), .from = next, .device = -1, .scope = name};
         atomic_store_explicit(&c->begun, n + 1, memory_order_release);
         return NULL;
     }
@@ -340,6 +340,8 @@ static void drain_ranges(struct sim_counters *c, struct sim_drain *d, struct sin
         /* the device is waited for at the end of a scope that is counted */
         put(c, s, &row, &r->busy, (r->last > r->end ? r->last : r->end) - r->start);
     }
+    if (atomic_exchange(&c->open, 0)) /* at the session's end alone */
+        s->ops->uncounted(s, c->ranges[ended].scope, "open when the session ended");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@ struct sim_range {
     uint32_t from, to; /* correlation ids: from inclusive, to exclusive once ended */
     int64_t last;      /* end of the last kernel in it; 0: none ran */
     int device;        /* of the first kernel in it; -1: none ran */
+    uint32_t scope;    /* its name, in the session's names */
     struct sim_busy busy;
 };
 
@@ -70,7 +71,7 @@ void sim_counters_fini(struct sim_counters *c); /* [owner] */
 /* A scope begins or ends on the calling thread; next: the next correlation id. Why it is not
  * counted, or NULL. [hot] */
 const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum range_moment moment,
-                               uint32_t next);
+                               uint32_t next, uint32_t name);
 
 /* Takes a kernel's record into account. */
 void sim_counters_kernel(struct sim_counters *c, struct sim_drain *d, struct sink *s,

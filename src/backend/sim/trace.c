@@ -201,8 +201,8 @@ static const char *trace_range(struct trace *t, uint64_t instance, enum range_mo
 {
     struct sim_trace *a = trace_of(t);
     uint32_t next = atomic_load_explicit(&a->machine->correlation, memory_order_relaxed);
-    (void)repeats, (void)name;
-    return sim_counters_scope(&a->counters, instance, moment, next);
+    (void)repeats;
+    return sim_counters_scope(&a->counters, instance, moment, next, name);
 }
 
 static void trace_cost(struct trace *t, struct trace_cost *out)
