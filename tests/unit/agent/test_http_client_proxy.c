@@ -28,77 +28,77 @@ static void expect_proxy(const char *url, const char *wanted)
 }
 
 /* Every spelling by which a connection reaches this machine, and names that only look so. */
-static const char *const here[] = {"http://localhost",
-                                   "http://localhost:80",
-                                   "http://LocalHost./x",
-                                   "http://gpu.localhost:1",
-                                   "http://127.0.0.1",
-                                   "http://127.0.0.1:8080/base",
-                                   "http://127.255.3.4",
-                                   "http://127.1",
-                                   "http://2130706433",
-                                   "http://0.0.0.0:80",
-                                   "http://[::1]/x",
-                                   "http://[::1]:8080",
-                                   "http://[0:0:0:0:0:0:0:1]",
-                                   "http://[::]:1",
-                                   "http://[::ffff:127.0.0.1]:80",
-                                   "https://127.0.0.1:8443",
-                                   "http://[::1%25lo]:1",
-                                   "http://[::1%25eth0]/x",
-                                   "http://[::1%lo]",
-                                   "http://[::1%251]",
-                                   "http://[::%25lo]:1",
-                                   "http://[::FFFF:7F00:1]",
-                                   "http://0",
-                                   "http://[::ffff:127.0.0.1%25lo]",
-                                   "http://0x7F000001",
-                                   "http://0X7f.1",
-                                   "http://017700000001",
-                                   "http://0177.0.0.1",
-                                   "http://127.0.0.1.",
-                                   "http://127.1.:80",
-                                   "http://LOCALHOST:80",
-                                   "http://GPU.LocalHost",
-                                   "http://127%2e0.0.1",
-                                   "http://%31%32%37.1:8080",
-                                   "http://loc%61lhost",
-                                   "http://%6Cocalhost%2E:1",
-                                   "http://[::ffff:0.0.0.0]",
-                                   "http://127.0x0.00.1"};
-static const char *const elsewhere[] = {"http://host",
-                                        "http://localhost.example.org",
-                                        "http://notlocalhost",
-                                        "http://10.0.0.1",
-                                        "http://127.0.0.1.example.org",
-                                        "http://127.evil.example.org",
-                                        "http://128.0.0.1",
-                                        "http://[::2]",
-                                        "http://[::ffff:10.0.0.1]",
-                                        "http://[fe80::1]:80",
-                                        "http://example.org/localhost",
-                                        "http://[fe80::1%25lo]:80",
-                                        "http://[::2%25lo]",
-                                        "http://[::ffff:10.0.0.1%25lo]",
-                                        "http://127%2e0.0.1.example.org",
-                                        "http://4294967297",
-                                        "http://0x80.1",
-                                        "http://localhost%2eexample.org"};
+static const char *const spellings[] = {"http://localhost",
+                                        "http://localhost:80",
+                                        "http://LocalHost./x",
+                                        "http://gpu.localhost:1",
+                                        "http://127.0.0.1",
+                                        "http://127.0.0.1:8080/base",
+                                        "http://127.255.3.4",
+                                        "http://127.1",
+                                        "http://2130706433",
+                                        "http://0.0.0.0:80",
+                                        "http://[::1]/x",
+                                        "http://[::1]:8080",
+                                        "http://[0:0:0:0:0:0:0:1]",
+                                        "http://[::]:1",
+                                        "http://[::ffff:127.0.0.1]:80",
+                                        "https://127.0.0.1:8443",
+                                        "http://[::1%25lo]:1",
+                                        "http://[::1%25eth0]/x",
+                                        "http://[::1%lo]",
+                                        "http://[::1%251]",
+                                        "http://[::%25lo]:1",
+                                        "http://[::FFFF:7F00:1]",
+                                        "http://0",
+                                        "http://[::ffff:127.0.0.1%25lo]",
+                                        "http://0x7F000001",
+                                        "http://0X7f.1",
+                                        "http://017700000001",
+                                        "http://0177.0.0.1",
+                                        "http://127.0.0.1.",
+                                        "http://127.1.:80",
+                                        "http://LOCALHOST:80",
+                                        "http://GPU.LocalHost",
+                                        "http://127%2e0.0.1",
+                                        "http://%31%32%37.1:8080",
+                                        "http://loc%61lhost",
+                                        "http://%6Cocalhost%2E:1",
+                                        "http://[::ffff:0.0.0.0]",
+                                        "http://127.0x0.00.1"};
+static const char *const others[] = {"http://host",
+                                     "http://localhost.example.org",
+                                     "http://notlocalhost",
+                                     "http://10.0.0.1",
+                                     "http://127.0.0.1.example.org",
+                                     "http://127.evil.example.org",
+                                     "http://128.0.0.1",
+                                     "http://[::2]",
+                                     "http://[::ffff:10.0.0.1]",
+                                     "http://[fe80::1]:80",
+                                     "http://example.org/localhost",
+                                     "http://[fe80::1%25lo]:80",
+                                     "http://[::2%25lo]",
+                                     "http://[::ffff:10.0.0.1%25lo]",
+                                     "http://127%2e0.0.1.example.org",
+                                     "http://4294967297",
+                                     "http://0x80.1",
+                                     "http://localhost%2eexample.org"};
 
 TEST(test_this_machine)
 {
     setenv("http_proxy", "http://proxy:3128", 1);
     setenv("https_proxy", "http://proxy:3128", 1);
     setenv("ALL_PROXY", "http://proxy:3128", 1);
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
-        if (!http_client_is_here(here[i]) || http_client_in_clear(here[i]))
-            fail_msg("%s is this machine", here[i]);
-        expect_proxy(here[i], "");
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        if (!http_client_is_here(spellings[i]) || http_client_in_clear(spellings[i]))
+            fail_msg("%s is this machine", spellings[i]);
+        expect_proxy(spellings[i], "");
     }
-    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
-        if (http_client_is_here(elsewhere[i]) || !http_client_in_clear(elsewhere[i]))
-            fail_msg("%s is another machine", elsewhere[i]);
-        expect_proxy(elsewhere[i], "http://proxy:3128");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (http_client_is_here(others[i]) || !http_client_in_clear(others[i]))
+            fail_msg("%s is another machine", others[i]);
+        expect_proxy(others[i], "http://proxy:3128");
     }
     assert_false(http_client_in_clear("https://host"));
 }
@@ -106,15 +106,15 @@ TEST(test_this_machine)
 /* On an address that means this machine to a client, a server may listen for all machines. */
 TEST(test_loopback)
 {
-    static const char *const loopback[] = {"http://127.0.0.1", "http://127.1",
+    static const char *const here[] = {"http://127.0.0.1", "http://127.1",
                                        "http://[::1]:1",   "http://localhost",
                                        "http://[::1%lo]",  "http://[::ffff:127.0.0.1]"};
     static const char *const all[] = {"http://0.0.0.0",  "http://0",
                                       "http://0x0:1",    "http://[::]",
                                       "http://[0::0]:1", "http://[::ffff:0.0.0.0]"};
-    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-        if (!http_client_is_loopback(loopback[i]))
-            fail_msg("%s is loopback", loopback[i]);
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        if (!http_client_is_loopback(here[i]))
+            fail_msg("%s is loopback", here[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (http_client_is_loopback(all[i]) || !http_client_is_here(all[i]))
             fail_msg("%s is no loopback, and is this machine", all[i]);
