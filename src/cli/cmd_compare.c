@@ -128,7 +128,7 @@ int cmd_compare(int argc, char **argv)
     struct arguments a = {.top = -1, .least = (int64_t)(100 * COMPARE_LEAST)};
     const struct opt table[] = {
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with every row."},
-        {"least", 'l', OPT_INT, &a.least, "PERCENT", NULL,
+        {"least", 0, OPT_INT, &a.least, "PERCENT", NULL,
          "Change of a call's duration that is worth a word (2)."},
         {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of each table, 0 for all (text 20, JSON all)."},

@@ -250,7 +250,7 @@ int cmd_sim(int argc, char **argv)
     r.sample = 50;
     const struct opt table[] = {
         {"kernels", 'k', OPT_INT, &r.kernels, "N", NULL, "Kernels to launch; 0: until --duration."},
-        {"devices", 'd', OPT_INT, &r.devices, "N", NULL, "Devices of the machine, 1 to 16."},
+        {"devices", 0, OPT_INT, &r.devices, "N", NULL, "Devices of the machine, 1 to 16."},
         {"streams", 0, OPT_INT, &r.streams, "N", NULL, "Streams a thread uses on each device."},
         {"threads", 't', OPT_INT, &r.threads, "N", NULL, "Host threads that launch, 1 to 64."},
         {"seed", 0, OPT_INT, &r.seed, "N", NULL, "Of every random choice."},

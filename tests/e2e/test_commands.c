@@ -129,33 +129,54 @@ TEST(help_and_pages_agree)
     free(overview);
 }
 
-/* A letter stands for one long option, whatever the command. */
+/* What letters stand for in one command's help, beside what they stood for before. */
+static int take_letters(char meaning[128][NAME_SIZE], const char *command, const char *help)
+{
+    const char *at = strstr(help, "\nOptions");
+    int letters = 0;
+    assert_non_null(at);
+    for (at = strchr(at + 1, '\n') + 1; strncmp(at, "  ", 2) == 0; at = strchr(at, '\n') + 1) {
+        char name[NAME_SIZE];
+        if (at[2] != '-' || at[4] != ',' || strncmp(at + 6, "--", 2) != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, " \n"), at + 8);
+        char *known = meaning[at[3] & 127];
+        if (*known && strcmp(known, name) != 0)
+            fail_msg("-%c: --%s, and --%s for gpufl %s", at[3], known, name, command);
+        letters += !*known;
+        memcpy(known, name, sizeof name);
+    }
+    return letters;
+}
+
+/* A letter stands for one long option, whatever the command; also those that `gpufl serve` passes
+ * on. */
 TEST(letters_have_one_meaning)
 {
     struct names n;
+    struct world w;
+    struct child c;
     char meaning[128][NAME_SIZE] = {{0}};
     int letters = 0;
     list_commands(&n);
     for (size_t i = 0; i < n.count; i++) {
-        struct world w;
-        struct child c;
         world_open(&w);
         assert_int_equal(gpufl(&w, &c, n.items[i], "--help"), 0);
-        const char *at = strstr(c.text[CHILD_OUT].data, "\nOptions:\n");
-        for (at += strlen("\nOptions:\n"); strncmp(at, "  ", 2) == 0; at = strchr(at, '\n') + 1) {
-            char name[NAME_SIZE];
-            if (at[2] != '-' || at[4] != ',' || strncmp(at + 6, "--", 2) != 0)
-                continue;
-            snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 8, " \n"), at + 8);
-            char *known = meaning[at[3] & 127];
-            if (*known && strcmp(known, name) != 0)
-                fail_msg("-%c: --%s, and --%s for gpufl %s", at[3], known, name, n.items[i]);
-            letters += !*known;
-            memcpy(known, name, sizeof name);
-        }
+        letters += take_letters(meaning, n.items[i], c.text[CHILD_OUT].data);
         child_free(&c);
         world_close(&w);
     }
+    world_open(&w);
+    int rc = gpufl(&w, &c, "serve", "--data", "none", "--help"); /* gpufl-server's own */
+    if (rc == 0) {
+        letters += take_letters(meaning, "serve", c.text[CHILD_OUT].data);
+        assert_string_equal(meaning['d'], "data");
+        assert_string_equal(meaning['l'], "listen");
+    } else {
+        assert_int_equal(rc, 69); /* built without the server */
+    }
+    child_free(&c);
+    world_close(&w);
     assert_string_equal(meaning['n'], "name");
     assert_string_equal(meaning['s'], "system-interval");
     assert_true(letters >= 8);

@@ -207,7 +207,7 @@ class Fleet(unittest.TestCase):
 
     def test_days_are_those_of_the_report(self):
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([GPUFL, "sim", "-k", "3000", "-d", "2", "-n", "days", "--sample", "1", "-o", folder],
+            subprocess.run([GPUFL, "sim", "-k", "3000", "--devices", "2", "-n", "days", "--sample", "1", "-o", folder],
                            check=True, stdout=subprocess.DEVNULL)
             session = os.path.join(folder, os.listdir(folder)[0])
             report = json.loads(subprocess.run([GPUFL, "report", "--json", session], check=True,
