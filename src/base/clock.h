@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int64_t clock_mono(void);        /* ns, or the replaced source [hot] */
-int64_t clock_real(void);        /* ns since the Unix epoch */
-int64_t clock_thread_cpu(void);  /* CPU time of the calling thread, ns */
+int64_t clock_mono(void);       /* ns, or the replaced source [hot] */
+int64_t clock_real(void);       /* ns since the Unix epoch */
+int64_t clock_thread_cpu(void); /* CPU time of the calling thread, ns */
+/* CPU time of a thread of this process, ns; -1: there is no such thread. [any] */
+int64_t clock_cpu_of_thread(int32_t tid);
 int64_t clock_process_cpu(void); /* for tests */
 
 struct clock_pair {

@@ -1,6 +1,7 @@
 /* look.c - see look.h. */
 #include "capture/samples/look.h"
 
+#include "base/clock.h"
 #include "monitor/steady.h"
 #include "wire/record.h"
 
@@ -126,18 +127,6 @@ static size_t file_text(int fd, char text[ROOM])
     return n > 0 ? (size_t)n : 0;
 }
 
-/* CPU time of a thread of this process, ns; -1: there is no such thread. The kernel numbers such
- * clocks so: see clock_getcpuclockid(3), which makes only those of processes. */
-static int64_t thread_cpu(int32_t tid)
-{
-    enum { PER_THREAD = 4, SCHED = 2 };
-    clockid_t clock = (clockid_t)(~(uint32_t)tid << 3 | PER_THREAD | SCHED);
-    struct timespec ts;
-    if (clock_gettime(clock, &ts))
-        return -1;
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /* ---- a look ---------------------------------------------------------------------------------- */
 
 static bool sched_read(const struct look_thread *t, struct sched_said *out)
@@ -176,7 +165,7 @@ struct look looks_first(struct looks *l, int32_t tid)
         k.run.woke = l->woke;
         k.run.counted = sched_read(t, &k.run.first);
         if (!k.run.counted)
-            k.run.first.run = thread_cpu(tid);
+            k.run.first.run = clock_cpu_of_thread(tid);
         k.run.at = steady_ns();
         k.thread = t;
         return k;
@@ -201,7 +190,7 @@ void looks_clock(struct look *k)
     if (!k->thread)
         return;
     k->run.clock_at = steady_ns();
-    k->run.clock = thread_cpu(k->thread->tid);
+    k->run.clock = clock_cpu_of_thread(k->thread->tid);
 }
 
 void looks_last(struct look *k)
