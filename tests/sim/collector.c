@@ -181,18 +181,30 @@ static void *collect(void *arg)
     return NULL;
 }
 
+/* Once tracing has started, threads of the simulated machine wake the collector. */
+static int trace_begin(struct collector *c, struct err *e)
+{
+    int rc = c->ops->open(&c->trace, &collector_config, &c->sink, e);
+    if (rc)
+        return rc;
+    rc = c->ops->start(c->trace, e);
+    if (rc)
+        c->ops->close(c->trace);
+    return rc;
+}
+
 int collector_open(struct collector *c, struct err *e)
 {
     c->sink.ops = &sink_ops;
     c->ops = backend_sim.trace;
-    int code = c->ops->open(&c->trace, &collector_config, &c->sink, e);
-    if (code)
-        return code;
-    if ((code = c->ops->start(c->trace, e))) {
-        c->ops->close(c->trace);
-        return code;
+    int rc = wakeup_init(&c->wake);
+    if (rc)
+        return rc;
+    rc = trace_begin(c, e);
+    if (rc) {
+        wakeup_fini(&c->wake);
+        return rc;
     }
-    wakeup_init(&c->wake);
     return thread_start(&c->thread, "collect", 0, collect, c);
 }
 

@@ -239,7 +239,9 @@ static void trace_close(struct trace *t)
         mem_free(s->buffer);
         s->buffer = NULL;
         s->held_count = 0;
+        pthread_mutex_lock(&a->lock); /* who gives up waiting for the collector looks at it */
         s->outstanding = 0;
+        pthread_mutex_unlock(&a->lock);
         pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_unlock(&m->lock);
