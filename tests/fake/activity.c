@@ -570,7 +570,7 @@ EXPORT int cuptiActivityGetNumDroppedRecords(cuda_context context, uint32_t stre
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     SCRIPTED(cuptiActivityFlushAll);
-    life_touched();
+    life_flushed();
     if (library_over())
         return CUPTI_OK;
     pump(flags & CUPTI_FLUSH_FORCED);

@@ -71,8 +71,8 @@ bool pm_enabled(void);
 bool range_enabled(void);
 /* Notes a request for kernel records: true where instrumented kernels exclude them. */
 bool sass_refuses_kernels(bool serialized);
-/* Notes a launch of this thread, which begins after the client's handlers and ends before them. */
-void sass_launching(uint32_t context, bool begins);
+/* A launch begins, after the client's handlers. */
+void sass_launching(void);
 void sass_context_destroying(uint32_t context);
 void sass_context_destroyed(uint32_t context);
 void sass_module_gone(uint32_t context);
@@ -97,5 +97,6 @@ void context_must_live(cuda_context context);
 void driver_connect(bool on);
 /* Notes a call that would attach the real library again where it was finalized. */
 void life_touched(void);
+void life_flushed(void);
 
 #endif

@@ -27,7 +27,10 @@ static _Atomic uint32_t last_correlation;
 /* Streams by number, from 1 on. The number of a destroyed stream is used again, as handles are. */
 static atomic_bool contexts[FAKE_CONTEXTS] = {[FAKE_CONTEXT_NUMBER] = true};
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
-static int64_t stream_ends[STREAMS]; /* guarded by lock: when the work queued so far ends */
+/* Threads inside of a launch, by context, whether the profiling library hears of it or not. */
+static _Atomic int launching[FAKE_CONTEXTS];
+static _Thread_local uint32_t launching_in; /* 0: in none */
+static int64_t stream_ends[STREAMS];        /* guarded by lock: when the work queued so far ends */
 /* guarded by lock; numbers up to the default stream's are taken */
 static uint32_t stream_count = DEFAULT_STREAM + 1;
 
@@ -67,6 +70,17 @@ void call_enter(struct call *c, uint32_t cbid, const char *function, const void 
     if (h->api)
         h->api(cbid, CUPTI_SITE_ENTER, function, params, NULL, c->correlation, &c->data, symbol,
                current);
+    if (strstr(function, "Launch")) {
+        launching_in = current;
+        atomic_fetch_add(&launching[launching_in], 1);
+    }
+}
+
+/* Threads other than this one that are inside of a launch in the context: a launch begins after
+ * its callback at the entry and has ended at that of its exit. */
+EXPORT int fake_cuda_launching(uint32_t context)
+{
+    return atomic_load(&launching[context]) - (launching_in == context);
 }
 
 /* Set after a kernel has faulted: the context answers nothing else any more. */
@@ -81,6 +95,10 @@ int call_exit(struct call *c, int result)
 {
     if (atomic_load(&faulted) && c->cbid != CUPTI_HARMLESS_CALL)
         result = DRIVER_E_FAULT;
+    if (launching_in && strstr(c->function, "Launch")) {
+        atomic_fetch_sub(&launching[launching_in], 1);
+        launching_in = 0;
+    }
     const struct fake_hooks *h = driver_hooks();
     if (h->api)
         h->api(c->cbid, CUPTI_SITE_EXIT, c->function, c->params, &result, c->correlation, &c->data,
@@ -386,15 +404,17 @@ void tell_module(uint32_t cbid, const char *image, size_t size)
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
-static sem_t stuck;
+static sem_t stuck, released;
 static pthread_once_t stuck_once = PTHREAD_ONCE_INIT;
 
 static void stuck_init(void)
 {
     sem_init(&stuck, 0, 0);
+    sem_init(&released, 0, 0);
 }
 
-/* Waits until a thread is inside of a launch of "stuck", which never returns. */
+/* Waits until a thread is inside of a launch of "stuck", which never returns, or of "held", which
+ * returns when it is released. */
 EXPORT void fake_cuda_await_stuck(void)
 {
     pthread_once(&stuck_once, stuck_init);
@@ -408,6 +428,20 @@ static __attribute__((noreturn)) void stay_stuck(void)
     sem_post(&stuck);
     for (;;)
         pause();
+}
+
+EXPORT void fake_cuda_release_held(void)
+{
+    pthread_once(&stuck_once, stuck_init);
+    sem_post(&released);
+}
+
+static void stay_held(void)
+{
+    pthread_once(&stuck_once, stuck_init);
+    sem_post(&stuck);
+    while (sem_wait(&released))
+        continue;
 }
 
 /* Launches a kernel that faults: the launch succeeds, earlier work ends, and the kernel has a
@@ -437,6 +471,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     call_enter(&c, 307, "cuLaunchKernel", &p, name);
     if (!strcmp(name, "stuck"))
         stay_stuck();
+    if (!strcmp(name, "held"))
+        stay_held();
     if (shared > SHARED_MOST || atomic_load(&faulted))
         return call_exit(&c, DRIVER_E_VALUE);
     struct fake_op op = {.work = FAKE_KERNEL,

@@ -124,11 +124,9 @@ static void on_api(uint32_t cbid, int site, const char *function, const void *pa
         activity_call(cbid, correlation);
     bool launches = strstr(function, "Launch") != NULL;
     in_exit = site == CUPTI_SITE_EXIT;
-    if (launches && in_exit)
-        sass_launching(context, false);
     call_back(CUPTI_DOMAIN_DRIVER, cbid, &d);
     if (launches && !in_exit) {
-        sass_launching(context, true);
+        sass_launching();
         come_to_an_end();
     }
     in_exit = false;
@@ -328,16 +326,26 @@ void life_touched(void)
     atomic_fetch_add(&touched, !atomic_load(&attached));
 }
 
+static _Atomic uint64_t flushes;
+
+void life_flushed(void)
+{
+    life_touched();
+    atomic_fetch_add(&flushes, 1);
+}
+
 /* Says how often the library was finalized, how often outside the exit of a driver's call, how
  * often it was called while detached (which attaches the real one again), for how long it was
- * detached at most, ns, and whether it is attached. The real library has no such function. */
-EXPORT void fake_cupti_life(uint64_t life[5])
+ * detached at most, ns, whether it is attached, and how often it was asked for what it has
+ * recorded. The real library has no such function. */
+EXPORT void fake_cupti_life(uint64_t life[6])
 {
     life[0] = atomic_load(&finalized);
     life[1] = atomic_load(&outside_exit);
     life[2] = atomic_load(&touched);
     life[3] = (uint64_t)atomic_load(&longest_away);
     life[4] = atomic_load(&attached);
+    life[5] = atomic_load(&flushes);
 }
 
 /* The older copy has no ranges and no PM sampling. */

@@ -1,5 +1,5 @@
-/* life.h - how often the fake profiling library of this process was finalized, and when it is
- * attached. */
+/* life.h - how often the fake profiling library of this process was finalized and asked for what it
+ * recorded, and when it is attached. */
 #ifndef GPUFL_TESTS_FAKE_LIFE_H
 #define GPUFL_TESTS_FAKE_LIFE_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LIVES = 5 };
+enum { LIVES = 6 };
 
 /* See fake_cupti_life (libcupti.c). All 0 where the library is not loaded. */
 static inline void life(uint64_t out[LIVES])
