@@ -37,6 +37,6 @@ bool driver_gate_is_inside(void);
 
 /* On a thread that is in none: runs fn(arg) while nobody is inside. False: somebody was, or another
  * thread does just that. [any] */
-bool driver_gate_shut(void (*fn)(void *arg), void *arg);
+__attribute__((warn_unused_result)) bool driver_gate_shut(void (*fn)(void *arg), void *arg);
 
 #endif

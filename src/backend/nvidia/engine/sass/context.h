@@ -20,6 +20,7 @@ struct sass_library { /* functions by name; those that are not required may be N
 int sass_library_open(struct sass_library *out, const struct cupti *c, struct err *e);
 
 enum { SASS_CONTEXTS = 64 };         /* at a time */
+enum { SASS_DEVICES = 64 };          /* by the driver's ordinal */
 enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
 
 /* What a device is to count. It is told once a process: a second configuration, after the first was
@@ -41,6 +42,7 @@ struct sass_context {
     enum sass_state state;
     cuda_context handle;     /* the program's; NULL: it is gone */
     bool unloaded;           /* code was unloaded since it counts: see sass_context_disable */
+    bool late;               /* it was to count while launches of other threads did not return */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
     struct drain_windows kept; /* when the tally's counts were taken; none: it has never counted */

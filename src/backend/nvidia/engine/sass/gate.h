@@ -24,9 +24,9 @@ void sass_gate_enters(void);
 void sass_gate_leaves(void);
 
 /* Shuts it, and waits up to patience (ns; 0: not at all) for the calls of other threads. True: none
- * is under way until it is opened; false: some are, and it is shut nevertheless. One thread at a
- * time: under the engines' lock. [any] */
-bool sass_gate_shut(int64_t patience);
+ * is under way until it is opened; false: some are, and it is shut nevertheless: no context may be
+ * told to count. One thread at a time: under the engines' lock. [any] */
+__attribute__((warn_unused_result)) bool sass_gate_shut(int64_t patience);
 void sass_gate_open(void);
 
 #endif

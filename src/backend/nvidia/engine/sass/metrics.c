@@ -7,6 +7,7 @@
 #include "backend/common/engine_lock.h"
 #include "backend/nvidia/engine/sass/context.h"
 #include "backend/nvidia/engine/sass/gate.h"
+#include "backend/nvidia/engine/sass/missing.h"
 #include "backend/nvidia/engine/sass/write.h"
 #include "backend/nvidia/library/cuda.h"
 #include "backend/nvidia/life/cupti_fatal.h"
@@ -22,12 +23,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEVICES = 64 };
-
 static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
 /* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
 #define PATIENCE INT64_C(2000000000)
 static const int64_t ENDING_PATIENCE = 100000000;
+/* From one try to let contexts count to the next, ns: launches wait a tenth of that at most. */
+static const int64_t RETRY = 1000000000;
 _Static_assert(DETACH_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
                "a session's end may wait for all of them");
 
@@ -36,21 +37,18 @@ static struct {
     struct sass_library library; /* constant once it is filled */
     bool opened;                 /* owner's */
     struct sass_context contexts[SASS_CONTEXTS];
-    struct sass_device devices[DEVICES]; /* by the driver's ordinal; for the process */
-    uint64_t described;                  /* bit by device: its settings are written */
+    struct sass_device devices[SASS_DEVICES]; /* by the driver's ordinal; for the process */
+    uint64_t described;                       /* bit by device: its settings are written */
     bool started;
-    bool stayed;      /* a context counts on: sass_context.unloaded */
-    bool resting;     /* between windows no context counts */
-    bool keeping;     /* what is counted is wanted: always, or a window is open */
-    bool counted;     /* something other than 0 was written in this session */
-    bool lost_said;   /* losses have been reported */
-    bool beside_said; /* and of counts taken while others launched */
-    bool crowd_said;  /* and of contexts that there was no room for */
-    uint64_t beside;  /* how often since the last look */
-    uint64_t crowd;   /* how many */
+    bool stayed;  /* a context counts on: sass_context.unloaded */
+    bool resting; /* between windows no context counts */
+    bool keeping; /* what is counted is wanted: always, or a window is open */
+    bool counted; /* something other than 0 was written in this session */
+    struct sass_missing missing;
 
     _Atomic bool deferred; /* Deep samples first, and begins it. Release, acquire */
-    _Atomic bool pending;  /* a context was too young to count: with the next launch; relaxed */
+    _Atomic bool pending;  /* a context does not count yet: with the next launch; relaxed */
+    _Atomic int64_t retry; /* ns: not before, since launches did not return; 0: at once; relaxed */
     _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
     _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
 } me;
@@ -77,19 +75,45 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
         }
     }
     atomic_store_explicit(&me.pending, young && !rc, memory_order_relaxed);
+    atomic_store_explicit(&me.retry, 0, memory_order_relaxed);
     trace_began(t, ENGINE_SASS_METRICS);
     return rc;
 }
 
-/* With the lock. launching: the context in which a launch begins, or NULL; it counts now or never.
- * patience: for launches of other threads. */
+/* Contexts that are idle begin with a later launch: what is wanted of earlier ones is missing. With
+ * the lock. */
+static void note_late(void)
+{
+    for (size_t i = 0; i < SASS_CONTEXTS; i++) {
+        struct sass_context *c = &me.contexts[i];
+        me.missing.late += c->state == SASS_IDLE && !c->late;
+        c->late |= c->state == SASS_IDLE;
+    }
+}
+
+/* Launches have not returned: CUPTI must not be told to count beside them. With the lock. */
+static void put_off(void)
+{
+    if (me.keeping)
+        note_late();
+    atomic_store_explicit(&me.retry, clock_mono() + RETRY, memory_order_relaxed);
+    atomic_store_explicit(&me.pending, true, memory_order_relaxed);
+    cupti_fatal_suspect(); /* it may be one whose end CUPTI did not tell */
+}
+
+/* With the lock. launching: the context in which a launch begins, or NULL; one that is too young
+ * for counting there fails. patience: for launches of other threads; where they do not return in
+ * it, nothing is switched. False: counting was refused. */
 static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
 {
     struct err e = {0};
+    int rc = 0;
     if (nv_engine_failed(t, NV_SASS_METRICS))
         return true;
-    sass_gate_shut(patience);
-    int rc = enable_all(t, launching, &e);
+    if (sass_gate_shut(patience))
+        rc = enable_all(t, launching, &e);
+    else
+        put_off();
     sass_gate_open();
     if (rc)
         nv_engine_fail(t, NV_SASS_METRICS, e.text);
@@ -105,8 +129,8 @@ static void context_add(struct trace *t, cuda_context handle)
     struct sass_context *c = sass_contexts_room(me.contexts);
     if (t->cupti->cuptiGetDeviceId)
         t->cupti->cuptiGetDeviceId(handle, &device);
-    if (!c || device >= DEVICES) {
-        me.crowd++;
+    if (!c || device >= SASS_DEVICES) {
+        me.missing.crowd++;
         return;
     }
     if (me.library.cuptiGetContextId)
@@ -130,7 +154,8 @@ static bool begin_in(struct trace *t, cuda_context context)
 static bool begin_pending(struct trace *t)
 {
     bool counts = true;
-    if (!atomic_load_explicit(&me.pending, memory_order_relaxed) || !me.opened)
+    if (!atomic_load_explicit(&me.pending, memory_order_relaxed) || !me.opened ||
+        clock_mono() < atomic_load_explicit(&me.retry, memory_order_relaxed))
         return counts;
     cuda_context current = cuda_current();
     if (!current || !engine_enter(ENGINE_PATIENCE))
@@ -148,8 +173,11 @@ static void sass_context_gone(struct trace *t, cuda_context context)
         return;
     struct sass_context *c = sass_contexts_find(me.contexts, context);
     if (c && c->state == SASS_ON) {
-        sass_gate_shut(ENDING_PATIENCE);
+        /* Launches that do not return are those of other contexts, else the program is wrong; and a
+         * context that goes while it counts takes the process with it. */
+        bool alone = sass_gate_shut(ENDING_PATIENCE);
         sass_context_disable(c, &me.library, me.keeping);
+        me.missing.beside += !alone && me.keeping;
         sass_gate_open();
     }
     if (c) {
@@ -224,7 +252,7 @@ static void take_ending(bool code)
     take_all();
     for (size_t i = 0; code && i < SASS_CONTEXTS; i++)
         me.contexts[i].unloaded |= me.contexts[i].state == SASS_ON;
-    me.beside += !alone && me.keeping;
+    me.missing.beside += !alone && me.keeping;
     sass_gate_open();
     engine_leave();
 }
@@ -240,12 +268,13 @@ static int sass_open(struct trace *t, struct err *e)
     me.library = l;
     for (size_t i = 0; i < SASS_CONTEXTS; i++)
         sass_context_close(&me.contexts[i]);
-    me.stayed = me.counted = me.lost_said = me.beside_said = me.crowd_said = false;
+    me.stayed = me.counted = false;
     me.keeping = !t->switched;
     me.described = 0;
     me.resting = false;
-    me.beside = me.crowd = 0;
+    me.missing = (struct sass_missing){0};
     atomic_store(&me.pending, false);
+    atomic_store(&me.retry, 0);
     atomic_store(&me.deferred, false);
     atomic_store(&me.launches, 0);
     atomic_store(&me.graphs, 0);
@@ -287,6 +316,8 @@ static int switch_keeping(bool open, struct err *e)
     for (size_t i = 0; i < SASS_CONTEXTS && open; i++)
         if (me.contexts[i].state == SASS_ON)
             drain_window_open(&me.contexts[i].kept, clock_mono());
+    if (open && atomic_load_explicit(&me.retry, memory_order_relaxed))
+        note_late();
     me.keeping = open;
     return 0;
 }
@@ -302,7 +333,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     int rc = open && nv_engine_failed(t, NV_SASS_METRICS)
                  ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
                  : switch_keeping(open, e);
-    me.beside += !rc && !alone;
+    me.missing.beside += !rc && !alone;
     if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
         cupti_fatal_suspect();
     if (counts)
@@ -382,38 +413,6 @@ static void sass_wake(struct trace *t)
 
 /* ---- the collector's rounds -------------------------------------------------------------- */
 
-static void say_losses(struct sink *s, uint64_t lost)
-{
-    if (lost || me.beside)
-        s->ops->lost(s, LOSS_METRICS, lost + me.beside);
-    if (lost && !me.lost_said)
-        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.lost",
-                        "counts of instructions are missing: the driver dropped them, or there "
-                        "were more than %d at a time",
-                        SASS_TALLY_MAX);
-    if (me.beside && !me.beside_said)
-        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
-                        "counts were taken while launches of other threads did not return, and "
-                        "theirs may be missing");
-    me.lost_said |= lost > 0;
-    me.beside_said |= me.beside > 0;
-    me.beside = 0;
-}
-
-static void say_crowd(struct sink *s)
-{
-    if (!me.crowd)
-        return;
-    s->ops->lost(s, LOSS_METRICS, me.crowd);
-    me.crowd = 0;
-    if (!me.crowd_said)
-        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
-                        "counts of instructions are missing: there were more than %d contexts "
-                        "between two looks, or more than %d devices",
-                        SASS_CONTEXTS, DEVICES);
-    me.crowd_said = true;
-}
-
 static void context_write(struct trace *t, struct sass_context *c)
 {
     uint64_t device = UINT64_C(1) << c->device, lost = c->dropped + c->tally.lost;
@@ -421,7 +420,7 @@ static void context_write(struct trace *t, struct sass_context *c)
         return;
     me.counted |= sass_context_write(t, c, me.described & device ? NULL : &me.devices[c->device]);
     me.described |= device;
-    say_losses(t->sink, lost);
+    me.missing.lost += lost;
 }
 
 static void conclude(struct trace *t)
@@ -436,6 +435,11 @@ static void conclude(struct trace *t)
                         "what was counted of %" PRIu64
                         " launches is lost with the context, in which a "
                         "kernel faulted",
+                        all);
+    else if (nothing && me.missing.late_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
+                        "no instruction of %" PRIu64 " launches is counted: launches of other "
+                        "threads did not return while counting was to begin",
                         all);
     else if (nothing)
         s->ops->message(s, SEVERITY_WARNING, "sass_metrics.nothing",
@@ -468,7 +472,7 @@ static void sass_drain(struct trace *t)
         if (c->state == SASS_GONE)
             sass_context_close(c);
     }
-    say_crowd(t->sink);
+    sass_missing_say(&me.missing, t->sink);
     engine_leave();
     if (t->stopped)
         conclude(t);

@@ -1,0 +1,56 @@
+/* missing.c - see sass/missing.h. */
+#include "backend/nvidia/engine/sass/missing.h"
+
+#include "backend/nvidia/engine/sass/context.h"
+
+static void say_lost(struct sass_missing *m, struct sink *s)
+{
+    if (m->lost && !m->lost_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.lost",
+                        "counts of instructions are missing: the driver dropped them, or there "
+                        "were more than %d at a time",
+                        SASS_TALLY_MAX);
+    m->lost_said |= m->lost > 0;
+}
+
+static void say_beside(struct sass_missing *m, struct sink *s)
+{
+    if (m->beside && !m->beside_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.beside",
+                        "counts were taken while launches of other threads did not return, and "
+                        "theirs may be missing");
+    m->beside_said |= m->beside > 0;
+}
+
+static void say_crowd(struct sass_missing *m, struct sink *s)
+{
+    if (m->crowd && !m->crowd_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.contexts",
+                        "counts of instructions are missing: there were more than %d contexts "
+                        "between two looks, or more than %d devices",
+                        SASS_CONTEXTS, SASS_DEVICES);
+    m->crowd_said |= m->crowd > 0;
+}
+
+static void say_late(struct sass_missing *m, struct sink *s)
+{
+    if (m->late && !m->late_said)
+        s->ops->message(s, SEVERITY_WARNING, "sass_metrics.late",
+                        "counts of instructions are missing: in some context kernels count from a "
+                        "later launch on, or never, since launches of other threads did not return "
+                        "when counting was to begin");
+    m->late_said |= m->late > 0;
+}
+
+void sass_missing_say(struct sass_missing *m, struct sink *s)
+{
+    uint64_t all = m->lost + m->beside + m->crowd + m->late;
+    if (!all)
+        return;
+    s->ops->lost(s, LOSS_METRICS, all);
+    say_lost(m, s);
+    say_beside(m, s);
+    say_crowd(m, s);
+    say_late(m, s);
+    m->lost = m->beside = m->crowd = m->late = 0;
+}

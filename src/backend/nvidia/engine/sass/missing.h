@@ -1,0 +1,21 @@
+/* missing.h - counts of instructions that are missing: each loss goes to the ledger, each kind is
+ * explained once a session. Guarded by the engines' lock. */
+#ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_MISSING_H
+#define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_MISSING_H
+
+#include "backend/backend.h"
+
+struct sass_missing {
+    /* Since the session was told last. */
+    uint64_t lost;   /* counts that the driver dropped, or that found no room */
+    uint64_t beside; /* times that counts were taken while others launched */
+    uint64_t crowd;  /* contexts that there was no room for */
+    uint64_t late;   /* contexts in which counting begins late, or never */
+
+    bool lost_said, beside_said, crowd_said, late_said;
+};
+
+/* [collector] */
+void sass_missing_say(struct sass_missing *m, struct sink *s);
+
+#endif
