@@ -55,7 +55,7 @@ add_test(NAME unit.backend.abi_profiler COMMAND test-unit-backend-abi_profiler)
 set_tests_properties(unit.backend.abi_profiler PROPERTIES TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
 
 foreach(name registry amd_counter_sets amd_counting amd_objects amd_occupancy amd_sampling code_copies nvidia_buffers nvidia_devices nvidia_device_watch nvidia_driver_gate nvidia_graphs nvidia_detach nvidia_launches nvidia_local_memory
-        nvidia_nvml nvidia_metric_sets nvidia_own_kernels nvidia_range_pick nvidia_pc_tally nvidia_pm_clock nvidia_pm_device nvidia_records nvidia_sass_gate
+        nvidia_nvml nvidia_metric_sets nvidia_own_kernels nvidia_range_pick nvidia_pc_tally nvidia_pm_clock nvidia_pm_device nvidia_records nvidia_sass_gate nvidia_earlier_calls
         nvidia_sass_tally nvidia_search
         nvidia_waits)
   gpufl_test(${name} DEPS backend)

@@ -10,6 +10,7 @@
 #include "backend/nvidia/life/attach.h"
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "backend/nvidia/life/detach.h"
+#include "backend/nvidia/life/earlier_calls.h"
 #include "backend/nvidia/life/object_calls.h"
 #include "backend/nvidia/record/functions.h"
 #include "backend/nvidia/record/launches.h"
@@ -29,6 +30,7 @@ enum {
  * call the driver by the longer one. */
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
+enum { EARLIER_TRIES = 1000 }; /* of who opens a window, until calls from before have returned */
 static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
 static const int64_t LATE = 50000000;   /* of a window that goes on: worth telling */
 
@@ -297,7 +299,7 @@ void suspend_leave(struct trace *t, cuda_context context, bool waited)
     if ((!rests && !begins) || captures(t) ||
         clock_mono() < atomic_load_explicit(&me.earliest, memory_order_relaxed))
         return;
-    if (!driver_gate_shut(rests ? give_back : begin, t))
+    if (!earlier_calls_returned() || !driver_gate_shut(rests ? give_back : begin, t))
         atomic_store_explicit(&me.missed, true, memory_order_relaxed);
 }
 
@@ -318,7 +320,9 @@ static void begin_here(struct trace *t)
     int64_t ns = atomic_load_explicit(&me.earliest, memory_order_relaxed) - clock_mono();
     if (ns > 0)
         nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-    for (int i = 0; i < TRIES && !is_on() && !captures(t); i++)
+    for (int i = 0; i < EARLIER_TRIES && !earlier_calls_returned(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
+    for (int i = 0; i < TRIES && earlier_calls_returned() && !is_on() && !captures(t); i++)
         if (!atomic_load_explicit(&me.unbegun, memory_order_relaxed) ||
             !driver_gate_shut(begin, t) || !is_on())
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
@@ -333,6 +337,7 @@ static int wake(struct trace *t, bool anew, struct err *e)
         driver_gate_open(); /* calls whose end nobody told while CUPTI was away */
         sass_gate_begin();
         rc = attach_on(t, e);
+        earlier_calls_begin();
     }
     rc = rc ? rc : nv_engines_wake(t, anew, e);
     if (rc)
@@ -439,6 +444,8 @@ void suspend_look(struct trace *t)
         driver_gate_open(); /* calls whose begin nobody told */
         if (launches_enable(t) != CUPTI_OK)
             return; /* no call would be reported */
+        earlier_calls_begin();
+        atomic_store_explicit(&me.earliest, under_way(), memory_order_relaxed);
         atomic_store(&me.listening, true);
     }
     atomic_store(&me.wanted, true);

@@ -11,8 +11,9 @@
  * knows what has become of them.
  *
  * Calls that were under way when CUPTI was attached again are not counted by the gate: it is waited
- * for some milliseconds, which a launch rarely takes, and longer while such calls are seen to
- * return. One a process, in static memory, as the trace (trace.h). */
+ * for some milliseconds, which a launch rarely takes, longer while such calls are seen to return,
+ * and until their threads have had those milliseconds of a processor (earlier_calls.h). One a
+ * process, in static memory, as the trace (trace.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_SUSPEND_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_SUSPEND_H
 
