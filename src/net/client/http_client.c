@@ -1,75 +1,17 @@
 /* http_client.c - see http_client.h. One easy handle, kept for its connection until a request
- * fails.
- *
- * libcurl brings thirty libraries along; linked, each start of `gpufl` would load them
- * (measured: 5 ms became 40), and a machine without it could not even trace. So it
- * is opened when something is sent. Its own header declares what is called. */
+ * fails. */
 #include "net/client/http_client.h"
 
 #include "base/alloc.h"
-#include "base/process/dl.h"
+#include "net/client/curl.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 enum { URL_MAX = HTTP_CLIENT_URL_MAX, PLACE_MAX = URL_MAX + 160, NANOS_A_MILLI = 1000000 };
 
 static const int64_t SECOND = 1000000000;
-
-/* The functions of libcurl that are used; curl_ precedes each name. */
-#define CURL_FUNCTIONS(F)                                                                          \
-    F(global_init)                                                                                 \
-    F(easy_init)                                                                                   \
-    F(easy_cleanup)                                                                                \
-    F(easy_reset)                                                                                  \
-    F(easy_setopt)                                                                                 \
-    F(easy_perform)                                                                                \
-    F(easy_getinfo)                                                                                \
-    F(easy_header)                                                                                 \
-    F(easy_strerror)                                                                               \
-    F(slist_append)                                                                                \
-    F(slist_free_all)
-
-static struct {
-#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
-    CURL_FUNCTIONS(CURL_MEMBER)
-#undef CURL_MEMBER
-} curl;
-
-/* Loads libcurl once for all clients; guarded by curl_lock. */
-static int load_curl(struct err *e)
-{
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
-    static const struct dl_symbol symbols[] = {
-#define CURL_SYMBOL(name) {"curl_" #name, offsetof(__typeof__(curl), name), true},
-        CURL_FUNCTIONS(CURL_SYMBOL)
-#undef CURL_SYMBOL
-    };
-    struct err why = {0};
-    if (curl.easy_init)
-        return 0;
-    void *library = dl_open_first(names, NULL, 0, &why);
-    if (library && !dl_fill(library, symbols, sizeof symbols / sizeof *symbols, &curl, &why) &&
-        !curl.global_init(CURL_GLOBAL_DEFAULT))
-        return 0;
-    memset(&curl, 0, sizeof curl);
-    return err_set(e, GPUFL_E_NOT_BUILT,
-                   "nothing can be sent without libcurl; install libcurl4, 7.85 or newer (%s)",
-                   why.text);
-}
-
-static int open_curl(struct err *e)
-{
-    static pthread_mutex_t curl_lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&curl_lock);
-    int rc = load_curl(e);
-    pthread_mutex_unlock(&curl_lock);
-    return rc;
-}
 
 struct http_client {
     CURL *easy; /* owned; NULL: the next request gets a new one */
@@ -285,7 +227,7 @@ int http_client_open(struct http_client **out, const struct http_client_config *
     if (!rc)
         rc = take_signer(c, config, e);
     if (!rc)
-        rc = open_curl(e);
+        rc = curl_open(e);
     if (!rc)
         rc = open_handle(c, e);
     if (rc) {
