@@ -1,6 +1,8 @@
 /* ask_metrics.c - series of metrics, and of memory held. */
 #include "store/ask.h"
 
+#include "base/blocks.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -29,11 +31,13 @@ int ask_series(struct ask *a)
 /* ---- memory held ----------------------------------------------------------------------------- */
 
 /* Walks allocations and frees by time. Sums here and not in a statement: the older of the
- * dialects has no windows. */
+ * dialects has no windows. A free without a size has that of the block at its address, and its
+ * device where it has none itself; from one without a block on, what is held is not known. */
 struct held {
     struct ask *a;
-    int64_t step, slot;
-    bool any;
+    struct blocks blocks;
+    int64_t step, device, slot;
+    bool any, unknown;
     __int128 now, peak;
     int64_t calls;
 };
@@ -50,38 +54,70 @@ static int put_step(struct held *h)
         return 0;
     if (!row)
         return h->a->answer.error;
-    const int64_t cells[] = {h->slot, whole(h->now), whole(h->peak), h->calls};
+    const int64_t cells[] = {h->slot, h->unknown ? CELL_NULL : whole(h->now),
+                             h->unknown ? CELL_NULL : whole(h->peak), h->calls};
     memcpy(row, cells, sizeof cells);
     return 0;
 }
 
+enum { ALLOCATED = 1, FREED = 2 };
+
+/* Gives a free the size and the device of its block, and remembers the block of an allocation. */
+static int match(struct held *h, int64_t op, struct block *one)
+{
+    struct block *b = one->address ? blocks_find(&h->blocks, one->address) : NULL;
+    if (op == FREED && b && b->live) {
+        one->bytes = one->bytes < 0 ? b->bytes : one->bytes;
+        one->device = one->device ? one->device : b->device;
+    }
+    if (b)
+        b->live = false;
+    one->live = op == ALLOCATED && one->bytes >= 0;
+    return one->live && one->address ? blocks_put(&h->blocks, one) : 0;
+}
+
+static int take_move(struct held *h, int64_t time, int64_t op, const struct block *one)
+{
+    int64_t rest = time % h->step, slot = time - (rest < 0 ? rest + h->step : rest);
+    int rc = 0;
+    if (!h->any || slot != h->slot) {
+        rc = put_step(h);
+        h->slot = slot;
+        h->any = true;
+        h->calls = 0;
+    }
+    h->unknown |= one->bytes < 0 && (op == ALLOCATED || op == FREED);
+    int64_t bytes = one->bytes > 0 ? one->bytes : 0;
+    h->now += op == ALLOCATED ? bytes : op == FREED ? -bytes : 0;
+    h->peak = h->calls && h->peak > h->now ? h->peak : h->now;
+    h->calls++;
+    return rc;
+}
+
 static int take_moves(void *arg, const struct page *p)
 {
-    enum { ALLOCATED = 1, FREED = 2 };
     struct held *h = arg;
     int rc = 0;
     for (size_t i = 0; !rc && i < p->rows; i++) {
-        int64_t time = page_int(p, 0, i), op = page_int(p, 1, i), bytes = page_int(p, 2, i);
-        int64_t rest = time % h->step, slot = time - (rest < 0 ? rest + h->step : rest);
-        bytes = bytes > 0 ? bytes : 0;
-        if (!h->any || slot != h->slot) {
-            rc = put_step(h);
-            h->slot = slot;
-            h->any = true;
-            h->calls = 0;
-        }
-        h->now += op == ALLOCATED ? bytes : op == FREED ? -bytes : 0;
-        h->peak = h->calls && h->peak > h->now ? h->peak : h->now;
-        h->calls++;
+        int64_t op = page_int(p, 1, i), address = page_int(p, 3, i), device = page_int(p, 4, i);
+        struct block one = {.address = address == CELL_NULL ? 0 : address,
+                            .bytes = page_int(p, 2, i),
+                            .device = device == CELL_NULL ? 0 : device};
+        rc = match(h, op, &one);
+        if (!rc && one.device == h->device)
+            rc = take_move(h, page_int(p, 0, i), op, &one);
     }
     return rc;
 }
 
 int ask_allocations(struct ask *a)
 {
-    struct held h = {.a = a, .step = ask_int(a, "step", 1)};
-    ask_text(a, "SELECT time, op, bytes FROM {alloc} WHERE device = $device AND event(time, 0) "
+    struct held h = {.a = a, .step = ask_int(a, "step", 1), .device = ask_int(a, "device", 0)};
+    blocks_init(&h.blocks);
+    ask_text(a, "SELECT time, op, bytes, address, device FROM {alloc} WHERE event(time, 0) "
                 "ORDER BY time, rowid");
     int rc = ask_pages(a, take_moves, &h);
-    return rc ? rc : put_step(&h);
+    rc = rc ? rc : put_step(&h);
+    blocks_fini(&h.blocks);
+    return rc;
 }

@@ -8,6 +8,13 @@ import { tracksOf } from "../src/timeline/lanes";
 import { greatest, within } from "../src/timeline/series";
 import { windowOf } from "../src/pages/system/window";
 
+describe("memory held", () => {
+  it("the line ends where nobody knows what is held", () => {
+    const rows = allocationRows({ at: [0, 10, 20], held: [100, null, null], peak: [100, null, null] });
+    expect(heldOf(rows, 5, 50)).toEqual({ at: [0, 5, 10], least: [0, 100, 100], mean: [0, 100, 100], most: [0, 100, 100] });
+  });
+});
+
 describe("transfers", () => {
   it("bandwidth is bytes by seconds; unknown stays unknown", () => {
     expect(bandwidth({ bytes: 500, total: 1e9 })).toBe(500);

@@ -346,10 +346,10 @@ void json_managed(const struct report *r, struct json_out *j)
 static void put_memory_use(struct json_out *j, const struct memory_use *u, bool known)
 {
     json_out_known(j, "allocations", known, (int64_t)u->allocs);
-    json_out_known(j, "allocated_bytes", known, u->alloc_bytes);
+    json_out_known(j, "allocated_bytes", known && !u->allocs_unsized, u->alloc_bytes);
     json_out_known(j, "frees", known, (int64_t)u->frees);
-    json_out_known(j, "freed_bytes", known, u->free_bytes);
-    json_out_known(j, "peak_bytes", known, u->peak);
+    json_out_known(j, "freed_bytes", known && !u->frees_unsized, u->free_bytes);
+    json_out_known(j, "peak_bytes", known && sum_memory_sized(u), u->peak);
 }
 
 void json_memory(const struct report *r, struct json_out *j)

@@ -455,10 +455,20 @@ static void put_memory(struct page *p, const char *heading, const struct memory_
     if (!u->allocs && !u->frees)
         return;
     page_heading(p, heading);
-    page_text(p, "%s allocations of %s", units_count(a, (int64_t)u->allocs),
-              units_bytes(b, u->alloc_bytes));
-    page_text(p, "%s frees; %s at most in use at once", units_count(a, (int64_t)u->frees),
-              units_bytes(b, u->peak));
+    if (u->allocs_unsized)
+        page_text(p, "%s allocations; the size of %s is not known",
+                  units_count(a, (int64_t)u->allocs), units_count(b, (int64_t)u->allocs_unsized));
+    else
+        page_text(p, "%s allocations of %s", units_count(a, (int64_t)u->allocs),
+                  units_bytes(b, u->alloc_bytes));
+    if (sum_memory_sized(u))
+        page_text(p, "%s frees; %s at most in use at once", units_count(a, (int64_t)u->frees),
+                  units_bytes(b, u->peak));
+    else
+        page_text(p,
+                  "%s frees, %s of them of a size that is not known: how much was in use at once "
+                  "is not known",
+                  units_count(a, (int64_t)u->frees), units_count(b, (int64_t)u->frees_unsized));
 }
 
 void page_waits(struct page *p)

@@ -5,6 +5,7 @@
  *     threads=T  T threads do all of this
  *     copies=C   C copies to the device and back, and as many by a kernel
  *     fills=F    F asynchronous fills
+ *     allocs=A   A times 1,000,000 bytes are allocated, a kernel is launched, the bytes are freed
  *     graphs=G   G launches of a graph of 3 kernels and a fill
  *     early      the graph is one that was instantiated before anybody listened
  *     changed    a kernel of the graph is switched off before the last launch
@@ -35,7 +36,7 @@ enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048 };
 
 static struct {
     int kernels, threads, copies, fills, graphs, fail, ranges, peers, second, fork, exit;
-    int early, changed;
+    int allocs, early, changed;
 } want = {.threads = 1};
 
 static _Atomic long launches, failed, waits;
@@ -58,6 +59,16 @@ static void copy_all(void *stream, void *memory, char *host)
         hipMemsetAsync(memory, 7, BYTES, stream);
     for (int i = 0; i < want.peers; i++)
         hipMemcpyPeerAsync(memory, 1, memory, 0, BYTES, stream);
+}
+
+static void allocate_all(void *stream)
+{
+    void *memory;
+    for (int i = 0; i < want.allocs; i++) {
+        hipMalloc(&memory, 1000000);
+        launch(stream, 0);
+        hipFree(memory);
+    }
 }
 
 static void refused(void *stream)
@@ -98,6 +109,7 @@ static void *work(void *arg)
     if (exec != graph)
         hipGraphExecDestroy(exec); /* while its kernels run */
     copy_all(stream, memory, host[number]);
+    allocate_all(stream);
     refused(stream);
     uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
     for (int i = 0; i < want.ranges; i++) {
@@ -118,7 +130,7 @@ static const struct {
     int *value;
 } options[] = {{"threads=", &want.threads}, {"copies=", &want.copies}, {"fills=", &want.fills},
                {"graphs=", &want.graphs},   {"fail=", &want.fail},     {"ranges=", &want.ranges},
-               {"peers=", &want.peers},     {"exit=", &want.exit}};
+               {"peers=", &want.peers},     {"exit=", &want.exit},     {"allocs=", &want.allocs}};
 
 static void read_options(int argc, char **argv)
 {

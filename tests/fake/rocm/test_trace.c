@@ -83,6 +83,25 @@ TEST(details)
     run_free(&r);
 }
 
+/* A free has an address and no size: its block has the size. */
+TEST(memory_is_freed)
+{
+    static const uint32_t versions[] = {600, 10000};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r;
+        char script[32];
+        snprintf(script, sizeof script, "FAKE_ROCP=version=%u", versions[i]);
+        run_rocm(&r, i ? NEW : OLD, script, NULL, LIST("0", "allocs=30"));
+        check_counts(&r, "complete", 30, 0);
+        assert_int_equal(int_at(r.report, "memory.allocations"), 31);
+        assert_int_equal(int_at(r.report, "memory.frees"), 31);
+        assert_int_equal(int_at(r.report, "memory.allocated_bytes"), 30000000 + (1 << 16));
+        assert_int_equal(int_at(r.report, "memory.freed_bytes"), 30000000 + (1 << 16));
+        assert_int_equal(int_at(r.report, "memory.peak_bytes"), 1000000 + (1 << 16));
+        run_free(&r);
+    }
+}
+
 /* Findings use AMD's words: LDS, wavefronts, compute units. */
 TEST(occupancy_is_a_finding)
 {
@@ -500,6 +519,7 @@ int main(void)
         cmocka_unit_test(ledger_closes),
         cmocka_unit_test(nothing_claims_hardware),
         cmocka_unit_test(details),
+        cmocka_unit_test(memory_is_freed),
         cmocka_unit_test(occupancy_is_a_finding),
         cmocka_unit_test(words_are_amds),
         cmocka_unit_test(waits_have_lines_and_causes),

@@ -14,7 +14,7 @@ interface AllocationRow {
 }
 
 /** A line that keeps its level between steps, to the session's end: memory stays held while nobody asks
- * for more. */
+ * for more. The line ends where a step is that nobody knows: what is held after it is unknown, too. */
 export function heldOf(rows: readonly AllocationRow[], step: number, end: number): Held {
   const line: Held = { at: [], least: [], mean: [], most: [] };
   const put = (at: number, held: number, most: number): void => {
@@ -31,7 +31,11 @@ export function heldOf(rows: readonly AllocationRow[], step: number, end: number
   };
   let before = 0;
   for (const row of rows) {
-    if (row.at === null || row.held === null) continue;
+    if (row.at === null) continue;
+    if (row.held === null) {
+      put(row.at, before, before);
+      return line;
+    }
     put(row.at, before, before);
     put(row.at + step, row.held, Math.max(row.peak ?? 0, row.held));
     before = row.held;
