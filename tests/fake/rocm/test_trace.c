@@ -83,6 +83,23 @@ TEST(details)
     run_free(&r);
 }
 
+/* The library has not told of a kernel: its registers and occupancy are unknown, and not 0 or 100 %. */
+TEST(kernel_without_a_symbol)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=nameless=2", NULL, LIST("20"));
+    check_counts(&r, "complete", 20, 0);
+    json_t *other = kernel_named(&r, "(no name)");
+    assert_int_equal(int_at(other, "count"), 10);
+    assert_int_equal(int_at(other, "configs.0.block_x"), 256);
+    assert_true(unknown_at(other, "configs.0.registers"));
+    assert_true(unknown_at(other, "configs.0.shared_static"));
+    assert_true(unknown_at(other, "configs.0.occ_warps"));
+    assert_true(unknown_at(other, "configs.0.occ_max_warps"));
+    assert_string_equal(text_at(other, "configs.0.occ_limiter"), "");
+    run_free(&r);
+}
+
 /* A free has an address and no size: its block has the size. */
 TEST(memory_is_freed)
 {
@@ -520,6 +537,7 @@ int main(void)
         cmocka_unit_test(nothing_claims_hardware),
         cmocka_unit_test(details),
         cmocka_unit_test(memory_is_freed),
+        cmocka_unit_test(kernel_without_a_symbol),
         cmocka_unit_test(occupancy_is_a_finding),
         cmocka_unit_test(words_are_amds),
         cmocka_unit_test(waits_have_lines_and_causes),

@@ -90,14 +90,21 @@ static int64_t cell_of(int64_t limit)
     return limit == AMD_NO_LIMIT ? CELL_NULL : limit;
 }
 
+static void no_occupancy(struct config_row *row)
+{
+    row->occ_blocks = row->occ_limit_warps = row->occ_limit_regs = row->occ_limit_shared =
+        row->occ_limit_blocks = row->occ_warps = row->occ_max_warps = CELL_NULL;
+}
+
 /* On RDNA a kernel runs in WGP mode or not, as it was compiled. Occupancy is known where both give
  * the same share; the columns are those of a compute unit. */
 const char *rocm_records_occupancy(const struct agent *a, const struct symbol *s,
                                    struct config_row *row)
 {
     struct amd_occupancy o, other;
-    row->occ_blocks = row->occ_limit_warps = row->occ_limit_regs = row->occ_limit_shared =
-        row->occ_limit_blocks = row->occ_warps = row->occ_max_warps = CELL_NULL;
+    no_occupancy(row);
+    if (s->unknown)
+        return NULL;
     struct amd_kernel k = kernel_of(a, s, row, false);
     if (!amd_occupancy(&k, &o))
         return NULL;
@@ -119,7 +126,7 @@ const char *rocm_records_occupancy(const struct agent *a, const struct symbol *s
 static uint32_t config_of(struct rocm_records *r, const struct rocp_dispatch *d, int agent,
                           const struct symbol *s)
 {
-    uint32_t fixed = s->group_bytes < d->group_bytes ? s->group_bytes : d->group_bytes;
+    int64_t fixed = s->group_bytes < d->group_bytes ? s->group_bytes : d->group_bytes;
     struct config_row row = {
         .name = r->sink->ops->name(r->sink, s->name),
         .device = rocm_records_device(r, agent),
@@ -129,16 +136,20 @@ static uint32_t config_of(struct rocm_records *r, const struct rocp_dispatch *d,
         .block_x = d->workgroup[0],
         .block_y = d->workgroup[1],
         .block_z = d->workgroup[2],
-        .registers = (int64_t)s->arch_vgprs + s->accum_vgprs,
-        .shared_static = fixed,
-        .shared_dynamic = d->group_bytes - fixed,
+        .registers = s->unknown ? CELL_NULL : (int64_t)s->arch_vgprs + s->accum_vgprs,
+        .shared_static = s->unknown ? CELL_NULL : fixed,
+        .shared_dynamic = s->unknown ? CELL_NULL : d->group_bytes - fixed,
         .shared_executed = CELL_NULL,
         .local_per_thread = d->private_bytes,
         .local_total = CELL_NULL,
         .cache_requested = CELL_NULL,
         .cache_executed = CELL_NULL,
     };
-    const char *limiter = agent >= 0 ? rocm_records_occupancy(agents_at(agent), s, &row) : NULL;
+    const char *limiter = NULL;
+    if (agent >= 0)
+        limiter = rocm_records_occupancy(agents_at(agent), s, &row);
+    else
+        no_occupancy(&row);
     row.occ_limiter = limiter ? r->sink->ops->name(r->sink, limiter) : 0;
     return r->sink->ops->config(r->sink, &row);
 }
@@ -186,7 +197,7 @@ static void find_symbol(struct rocm_records *r, uint64_t kernel, struct symbol *
 {
     if (symbols_find(kernel, s) && s->name)
         return;
-    *s = (struct symbol){.name = "(no name)"};
+    *s = (struct symbol){.name = "(no name)", .unknown = true};
     if (!r->name_said)
         r->sink->ops->message(r->sink, SEVERITY_WARNING, "rocprofiler.no_name",
                               "rocprofiler-sdk recorded a kernel of which it did not tell the name "

@@ -16,6 +16,7 @@ struct symbol {
     const char *name; /* mangled, without ".kd"; stays */
     uint32_t group_bytes, private_bytes;
     uint32_t sgprs, arch_vgprs, accum_vgprs;
+    bool unknown; /* the library has not told of it: the numbers are none */
 };
 
 /* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */
