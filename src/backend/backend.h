@@ -152,6 +152,10 @@ struct sink_ops {
      * memcpy and memset rows are filled by the sink from the correlation. */
     void (*row)(struct sink *s, enum record_type type, const void *row);
 
+    /* [collector] Reads what threads have told of launches until now. trace_ops.flush calls this
+     * between taking records and decoding them: their launches have to be joined before. */
+    void (*join)(struct sink *s);
+
     /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of
      * overhead, which is none of the vendor's own account. */
     void (*engine_time)(struct sink *s, int64_t start, int64_t duration, int64_t thread);
@@ -314,7 +318,8 @@ struct trace_ops {
     void (*quiet)(struct trace *t);
     /* [hot] Optional, with ENGINE_RANGE_PROFILER. May wait for the device. */
     trace_range_fn *range;
-    /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). */
+    /* [collector] Makes the vendor hand over buffers; all: also unfinished ones (at the end). A
+     * backend that decodes here calls sink_ops.join before. */
     int (*flush)(struct trace *t, bool all);
     /* [collector] Takes the buffers handed over so far (before the collector drains the
      * threads' rings, so that every launch of a taken record is already joined). */

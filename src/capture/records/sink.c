@@ -307,6 +307,13 @@ static void op_uncounted(struct sink *s, uint32_t name, const char *why)
     uncounted_note(name, why);
 }
 
+static void op_join(struct sink *s)
+{
+    struct capture_sink *k = (struct capture_sink *)s;
+    if (k->drain)
+        scopes_drain(k->drain, false);
+}
+
 static void op_wake(struct sink *s)
 {
     (void)s;
@@ -337,6 +344,7 @@ static const struct sink_ops ops = {
     .mention = op_mention,
     .keep = op_keep,
     .row = op_row,
+    .join = op_join,
     .engine_time = op_engine_time,
     .lost = op_lost,
     .uncounted = op_uncounted,

@@ -259,6 +259,36 @@ TEST(roctx_ranges_are_scopes_and_marks_are_marks)
     }
 }
 
+/* What the end of the session decodes is in its scopes, too. With gpufl_shutdown the library is
+ * not finalized before, so that the end decodes all of it; with `gpufl trace` either may come
+ * first. */
+TEST(kernels_of_the_end_have_scopes)
+{
+    static char library[PATH_MAX + 32], sdk[PATH_MAX + 32];
+    snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
+    snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file("fake/rocm/7"));
+    for (int i = 0; i < 10; i++) {
+        struct run r;
+        if (i % 2)
+            run_rocm(
+                &r, NEW, "FAKE_ROCP=",
+                LIST("--option", "flush_interval_ms=10000", "--option", "flush_first_ms=10000"),
+                LIST("30", "ranges=6", "copies=20"));
+        else
+            run_all(&r,
+                    &(struct run_setup){
+                        .env = LIST(library, sdk, "GPUFL_LOG_PATH=logs", "GPUFL_BACKEND=Amd",
+                                    "GPUFL_FLUSH_INTERVAL_MS=10000", "GPUFL_FLUSH_FIRST_MS=10000"),
+                        .alone = true,
+                        .program = LIST("30", "ranges=6", "copies=20"),
+                        .binary = "fake/rocm/fake_hip_linked"});
+        check_counts(&r, "complete", 36, 60);
+        assert_int_equal(int_at(scope_named(&r, "step"), "kernels"), 6);
+        assert_int_equal(int_at(scope_named(&r, "whole"), "kernels"), 6);
+        run_free(&r);
+    }
+}
+
 static void check_code(struct run *r)
 {
     static char text[1 << 18];
@@ -544,6 +574,7 @@ int main(void)
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_by_scope),
         cmocka_unit_test(roctx_ranges_are_scopes_and_marks_are_marks),
+        cmocka_unit_test(kernels_of_the_end_have_scopes),
         cmocka_unit_test(code_is_taken_apart),
         cmocka_unit_test(two_devices),
         cmocka_unit_test(devices_are_joined_by_address),

@@ -171,6 +171,7 @@ static int trace_flush(struct trace *t, bool all)
     for (unsigned quiet = 0; tool_flush() && all && clock_mono() < deadline;) {
         delivery_gather();
         quiet = delivery_came() ? 0 : quiet + 1;
+        t->sink->ops->join(t->sink);
         decode(t);
         if (quiet >= QUIET_FLUSHES && delivery_dispatches() >= calls_launched() &&
             !counting_waits())
