@@ -82,15 +82,18 @@ static void put_errors(const struct page *p)
         }
 }
 
-/* What a backend says of all that it records. */
+/* What a backend says of all that it records, and what its library refused to record. */
 static void put_caution(const struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
-    for (size_t i = 0; i < f->message_count; i++)
-        if (strcmp(model_text(p->model, f->messages[i].code), "backend.unverified") == 0) {
+    bool unverified = false;
+    for (size_t i = 0; i < f->message_count; i++) {
+        const char *code = model_text(p->model, f->messages[i].code);
+        bool is = strcmp(code, "backend.unverified") == 0;
+        if ((is && !unverified) || strcmp(code, "trace.refused") == 0)
             page_fact(p, "caution", "%s", model_text(p->model, f->messages[i].text));
-            return;
-        }
+        unverified |= is;
+    }
 }
 
 /* Names the configuration of the server that the session took options from. */

@@ -166,7 +166,10 @@ static void put_config(struct page *p, struct grid *g, const struct shown_config
     put_dims(g, r->grid_x, r->grid_y, r->grid_z);
     put_dims(g, r->block_x, r->block_y, r->block_z);
     grid_put(g, "%s", r->registers == CELL_NULL ? "-" : units_count(a, r->registers));
-    grid_put(g, "%s", units_bytes(b, cells_sum(known(r->shared_static), known(r->shared_dynamic))));
+    grid_put(g, "%s",
+             r->shared_static == CELL_NULL || r->shared_dynamic == CELL_NULL
+                 ? "-"
+                 : units_bytes(b, cells_sum(r->shared_static, r->shared_dynamic)));
     grid_put(g, "%s",
              r->local_per_thread == CELL_NULL ? "-"
              : r->local_per_thread == 0       ? "0"

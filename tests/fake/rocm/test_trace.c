@@ -83,7 +83,7 @@ TEST(details)
     run_free(&r);
 }
 
-/* The library has not told of a kernel: its registers and occupancy are unknown, and not 0 or 100 %. */
+/* The library has not told of a kernel: registers and occupancy are unknown, and not 0 or 100 %. */
 TEST(kernel_without_a_symbol)
 {
     struct run r;
@@ -508,23 +508,6 @@ TEST(a_library_that_is_too_old)
     run_free(&r);
 }
 
-/* A single call that fails: the program is the same, and there is a session. */
-TEST(single_calls_that_fail)
-{
-    static const char *const scripts[] = {
-        "FAKE_ROCP=fail=create_context:3", "FAKE_ROCP=fail=configure_callback_tracing_service:2",
-        "FAKE_ROCP=fail=start_context:2",  "FAKE_ROCP=fail=stop_context:1",
-        "FAKE_ROCP=fail=flush_buffer:1",   "FAKE_ROCP=fail=flush_buffer:2"};
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        struct run r;
-        run_rocm(&r, i & 1 ? OLD : NEW, scripts[i], NULL, LIST("20", "exit=3"));
-        check_program(&r, 3);
-        assert_non_null(r.report);
-        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
-        run_free(&r);
-    }
-}
-
 /* Without the library nothing is injected: the variable would end the program. */
 TEST(no_library)
 {
@@ -585,7 +568,6 @@ int main(void)
         cmocka_unit_test(small_pool),
         cmocka_unit_test(a_library_that_refuses),
         cmocka_unit_test(a_library_that_is_too_old),
-        cmocka_unit_test(single_calls_that_fail),
         cmocka_unit_test(no_library),
         cmocka_unit_test(linked),
     };

@@ -35,6 +35,7 @@ static struct {
     bool samples_wanted;               /* by the session [owner] */
     const struct trace_config *forced; /* of the session that made the tool; NULL: it came first */
     struct err why;                    /* of TOOL_FAILED */
+    struct err refusals[ROCP_KIND_COUNT]; /* what the session does without */
     struct err count_why;   /* why kernels cannot be counted; "": that was not asked for */
     struct err sample_why;  /* the same of samples */
     _Atomic int state;      /* enum tool_state; release, acquire */
@@ -97,10 +98,10 @@ static int ask(int status, const char *doing, struct err *e)
     return status == ROCP_OK ? 0 : rocp_error(&me.sdk, status, doing, e);
 }
 
-static int make_context(uint64_t *context, struct err *e)
+static int make_context(uint64_t *context, const char *doing, struct err *e)
 {
     *context = 0; /* the library insists */
-    return ask(me.sdk.rocprofiler_create_context(context), "to create a context", e);
+    return ask(me.sdk.rocprofiler_create_context(context), doing, e);
 }
 
 /* Graphs are counted from the beginning on, too: programs make them once. Where they cannot be, the
@@ -113,13 +114,12 @@ static void make_graphs(void)
                         : me.sdk.rocprofiler_configure_callback_tracing_service(
                               me.code, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count,
                               FORM(graph), NULL);
-    if (status != ROCP_OK)
-        log_debug("rocprofiler-sdk does not tell of graphs (status %d)", status);
+    (void)ask(status, "to tell how graphs are made", &me.refusals[ROCP_HIP_RUNTIME_API]);
 }
 
 static int make_code(struct err *e)
 {
-    int rc = make_context(&me.code, e);
+    int rc = make_context(&me.code, "to create a context for code objects", e);
     if (!rc && me.sdk.kinds[ROCP_CODE_OBJECT] == ROCP_NO_KIND)
         rc = err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not tell of code objects", me.sdk.path);
     rc = rc ? rc
@@ -143,6 +143,28 @@ static int make_calls(struct err *e)
         "to tell of HIP calls", e);
 }
 
+/* Dispatches are needed. What the library has and refuses beside them, the session says. */
+static int make_records(struct err *e)
+{
+    static const char *const doing[ROCP_BUFFER_KIND_COUNT] = {
+        [ROCP_KERNEL_DISPATCH] = "to record dispatches",
+        [ROCP_MEMORY_COPY] = "to record copies",
+        [ROCP_MEMORY_ALLOCATION] = "to record allocations",
+    };
+    for (int i = 0; i < ROCP_BUFFER_KIND_COUNT; i++) {
+        bool has = me.sdk.kinds[i] != ROCP_NO_KIND;
+        int status = has ? me.sdk.rocprofiler_configure_buffer_tracing_service(
+                               me.main, me.sdk.kinds[i], NULL, 0, me.buffer)
+                         : -1;
+        delivery_kind((enum rocp_kind)i, status == ROCP_OK);
+        if (i == ROCP_KERNEL_DISPATCH && status != ROCP_OK)
+            return ask(status, doing[i], e);
+        if (has)
+            (void)ask(status, doing[i], &me.refusals[i]);
+    }
+    return 0;
+}
+
 static int make_buffer(struct err *e)
 {
     me.buffer = me.thread = 0;
@@ -154,26 +176,22 @@ static int make_buffer(struct err *e)
     rc = rc ? rc
             : ask(me.sdk.rocprofiler_assign_callback_thread(me.buffer, me.thread),
                   "a thread for the buffer", e);
-    for (int i = 0; !rc && i < ROCP_BUFFER_KIND_COUNT; i++) {
-        bool needed = i == ROCP_KERNEL_DISPATCH;
-        int status = me.sdk.kinds[i] == ROCP_NO_KIND
-                         ? -1
-                         : me.sdk.rocprofiler_configure_buffer_tracing_service(
-                               me.main, me.sdk.kinds[i], NULL, 0, me.buffer);
-        delivery_kind((enum rocp_kind)i, status == ROCP_OK);
-        if (needed)
-            rc = ask(status, "to record dispatches", e);
-    }
-    return rc;
+    return rc ? rc : make_records(e);
 }
 
 static void make_markers(void)
 {
-    struct err unused;
-    me.has_markers =
-        me.sdk.kinds[ROCP_MARKER_CORE_API] != ROCP_NO_KIND && !make_context(&me.markers, &unused) &&
-        me.sdk.rocprofiler_configure_callback_tracing_service(
-            me.markers, me.sdk.kinds[ROCP_MARKER_CORE_API], NULL, 0, FORM(marker), NULL) == ROCP_OK;
+    struct err *why = &me.refusals[ROCP_MARKER_CORE_API];
+    int kind = me.sdk.kinds[ROCP_MARKER_CORE_API];
+    int rc =
+        kind == ROCP_NO_KIND
+            ? err_set(why, GPUFL_E_UNAVAILABLE, "%.160s does not tell of rocTX ranges", me.sdk.path)
+            : make_context(&me.markers, "to create a context for rocTX ranges", why);
+    rc = rc ? rc
+            : ask(me.sdk.rocprofiler_configure_callback_tracing_service(me.markers, kind, NULL, 0,
+                                                                        FORM(marker), NULL),
+                  "to tell of rocTX ranges", why);
+    me.has_markers = rc == 0;
 }
 
 static int make(struct err *e)
@@ -181,7 +199,7 @@ static int make(struct err *e)
     rocp_find_kinds(&me.sdk);
     int rc = agents_find(&me.sdk, e);
     rc = rc ? rc : make_code(e);
-    rc = rc ? rc : make_context(&me.main, e);
+    rc = rc ? rc : make_context(&me.main, "to create a context for dispatches", e);
     rc = rc ? rc : make_calls(e);
     rc = rc ? rc : make_buffer(e);
     if (!rc)
@@ -354,10 +372,15 @@ int tool_sample(const struct trace_config *c, struct err *e)
         return err_set(e, GPUFL_E_STATE,
                        "rocprofiler-sdk samples PCs only for a session that begins before the "
                        "program's first HIP call, and for later ones of the same process");
-    int rc = make_context(&me.samples, &me.sample_why);
+    int rc = make_context(&me.samples, "to create a context for samples", &me.sample_why);
     rc = rc ? rc : sampling_make(&me.sdk, me.samples, me.thread, c, &me.sample_why);
     me.sampled = rc == 0;
     return rc ? err_set(e, rc, "%s", me.sample_why.text) : 0;
+}
+
+const char *tool_refusal(enum rocp_kind kind)
+{
+    return me.refusals[kind].text;
 }
 
 void tool_forget(void)
@@ -398,8 +421,12 @@ int tool_start(const struct trace_config *c, struct err *e)
     if (waits)
         calls_pause();
     int rc = waits ? 0 : tool_resume(e);
-    if (!rc && me.has_markers)
-        (void)me.sdk.rocprofiler_start_context(me.markers);
+    if (!rc && me.has_markers) {
+        struct err *why = &me.refusals[ROCP_MARKER_CORE_API];
+        *why = (struct err){0}; /* of the session before */
+        (void)ask(me.sdk.rocprofiler_start_context(me.markers), "to start telling of rocTX ranges",
+                  why);
+    }
     return rc;
 }
 

@@ -38,6 +38,10 @@ int tool_sample(const struct trace_config *c, struct err *e);
 /* 0 where the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);
 
+/* Why the library refused a kind that it has; of HIP_RUNTIME_API: the making of graphs; an empty
+ * text: it did not. [owner, collector] */
+const char *tool_refusal(enum rocp_kind kind);
+
 /* In the child of a fork: nothing more is kept of code that is loaded. */
 void tool_forget(void);
 

@@ -198,31 +198,59 @@ static void say_lacking(struct trace *t, const struct err *why, const char *code
     s->ops->capability(s, feature, true, "unavailable", why->text);
 }
 
+/* What the library has and refuses: the first screen of a report has these messages. */
+static void say_refused(struct sink *s, const char *what, const char *why)
+{
+    s->ops->message(s, SEVERITY_WARNING, "trace.refused", "%s: %s", what, why);
+}
+
+/* Where rocTX is not there, a program whose ranges are all rocTX's seems to have none. */
+static void say_untold(struct sink *s)
+{
+    const char *graphs = tool_refusal(ROCP_HIP_RUNTIME_API);
+    const char *ranges = tool_refusal(ROCP_MARKER_CORE_API);
+    if (*graphs)
+        say_refused(s, "kernels of graphs are not counted beforehand", graphs);
+    if (!*ranges)
+        return;
+    say_refused(s, "rocTX ranges and marks are not recorded", ranges);
+    s->ops->capability(s, "scopes", true, "unavailable", ranges);
+}
+
 /* What became of each feature. Kernels are recorded wherever the tool is ready. */
 static void say_recorded(struct trace *t)
 {
     static const struct {
-        const char *feature, *lack;
+        const char *feature, *lack, *without;
         size_t wanted; /* offset in trace_config; 0: always */
         int kind;      /* enum rocp_kind; ROCP_NO_KIND: the library has none for it */
     } features[] = {
-        {"kernels", "", 0, ROCP_KERNEL_DISPATCH},
-        {"copies", "this rocprofiler-sdk records no copies", 0, ROCP_MEMORY_COPY},
+        {"kernels", "", "", 0, ROCP_KERNEL_DISPATCH},
+        {"copies", "this rocprofiler-sdk records no copies", "copies are not recorded", 0,
+         ROCP_MEMORY_COPY},
         {"memory", "rocprofiler-sdk records allocations from ROCm 6.4 on",
-         offsetof(struct trace_config, memory), ROCP_MEMORY_ALLOCATION},
-        {"external_correlation", "rocprofiler-sdk takes no operation ids from frameworks",
+         "allocations are not recorded", offsetof(struct trace_config, memory),
+         ROCP_MEMORY_ALLOCATION},
+        {"external_correlation", "rocprofiler-sdk takes no operation ids from frameworks", "",
          offsetof(struct trace_config, external_correlation), ROCP_NO_KIND},
     };
     struct sink *s = t->sink;
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
         bool wanted = !features[i].wanted || *((const char *)&t->config + features[i].wanted);
         bool has = features[i].kind >= 0 && delivery_has((enum rocp_kind)features[i].kind);
+        const char *refused =
+            features[i].kind >= 0 ? tool_refusal((enum rocp_kind)features[i].kind) : "";
+        if (wanted && *refused)
+            say_refused(s, features[i].without, refused);
         s->ops->capability(s, features[i].feature, wanted,
                            !wanted ? "not_requested"
                            : has   ? "collected"
                                    : "unavailable",
-                           !wanted || has ? "" : features[i].lack);
+                           !wanted || has ? ""
+                           : *refused     ? refused
+                                          : features[i].lack);
     }
+    say_untold(s);
     say_lacking(t, &t->uncounted, "range_profiler.unavailable", "range_counters",
                 "kernels are recorded and not counted");
     say_lacking(t, &t->unsampled, "pc_sampling.unavailable", "pc_sampling",

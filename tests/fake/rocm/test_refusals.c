@@ -1,0 +1,85 @@
+/* test_refusals.c - single calls of rocprofiler-sdk that fail: what the session says is missing. */
+#include "tests/fake/rocm/run_rocm.h"
+#include "tests/test.h"
+
+#include <stdio.h>
+
+/* A single call that fails: the program is the same, and the session says what is missing and why:
+ * in a message, in the capability, on the report's first screen. */
+TEST(single_calls_that_fail)
+{
+    static const struct {
+        const char *script, *feature, *status, *reason, *message;
+    } cases[] = {
+        {"create_context:3", "scopes", "unavailable",
+         "rocprofiler-sdk refuses to create a context for rocTX ranges",
+         "rocTX ranges and marks are not recorded: "},
+        {"configure_callback_tracing_service:4", "scopes", "unavailable",
+         "rocprofiler-sdk refuses to tell of rocTX ranges",
+         "rocTX ranges and marks are not recorded: "},
+        {"start_context:3", "scopes", "unavailable",
+         "rocprofiler-sdk refuses to start telling of rocTX ranges",
+         "rocTX ranges and marks are not recorded: "},
+        {"configure_callback_tracing_service:2", NULL, NULL,
+         "rocprofiler-sdk refuses to tell how graphs are made",
+         "kernels of graphs are not counted beforehand: "},
+        {"configure_buffer_tracing_service:2", "copies", "unavailable",
+         "rocprofiler-sdk refuses to record copies", "copies are not recorded: "},
+        {"configure_buffer_tracing_service:3", "memory", "unavailable",
+         "rocprofiler-sdk refuses to record allocations", "allocations are not recorded: "},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        struct run r;
+        struct child c;
+        char script[96], reason[192], text[256];
+        size_t k = i / 2;
+        snprintf(script, sizeof script, "FAKE_ROCP=version=%u,fail=%s", i & 1 ? 10000u : 600u,
+                 cases[k].script);
+        snprintf(reason, sizeof reason, "%s: ROCPROFILER_STATUS_ERROR (status 1)", cases[k].reason);
+        snprintf(text, sizeof text, "%s%s", cases[k].message, reason);
+        run_rocm(&r, i & 1 ? NEW : OLD, script, LIST("--option", "enable_memory_tracking=true"),
+                 LIST("20", "ranges=5", "copies=3", "exit=3"));
+        check_program(&r, 3);
+        assert_non_null(r.report);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        assert_int_equal(int_at(r.report, "kernels.count"), 25);
+        const char *message = message_of(&r, "trace.refused");
+        assert_string_equal(message ? message : "no message", text);
+        if (cases[k].feature) {
+            assert_string_equal(capability_of(&r, cases[k].feature, "status"), cases[k].status);
+            assert_string_equal(capability_of(&r, cases[k].feature, "reason"), reason);
+        }
+        assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs)), 0);
+        snprintf(script, sizeof script, "  caution   %.30s", text);
+        check_contains(&r, c.text[CHILD_OUT].data, script);
+        child_free(&c);
+        run_free(&r);
+    }
+}
+
+/* The call that starts or stops recording, or hands records over, fails: there is a session. */
+TEST(calls_of_a_session_that_fail)
+{
+    static const char *const scripts[] = {
+        "FAKE_ROCP=fail=start_context:2", "FAKE_ROCP=fail=stop_context:1",
+        "FAKE_ROCP=fail=flush_buffer:1", "FAKE_ROCP=fail=flush_buffer:2"};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct run r;
+        run_rocm(&r, i & 1 ? OLD : NEW, scripts[i], NULL, LIST("20", "exit=3"));
+        check_program(&r, 3);
+        assert_non_null(r.report);
+        assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
+        if (i == 0)
+            check_contains(&r, message_of(&r, "trace_failed"), "no kernels are recorded");
+        run_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_calls_that_fail),
+        cmocka_unit_test(calls_of_a_session_that_fail),
+    };
+    return cmocka_run_group_tests_name("fake.rocm.refusals", tests, NULL, NULL);
+}
