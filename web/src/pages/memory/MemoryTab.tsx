@@ -140,7 +140,7 @@ function Allocations({ session, device, name, length, window, onRange, fresh }: 
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!rows || !points) return <div className="skeleton skeleton-block" />;
   if (rows.length === 0) return null;
-  const peak = rows.reduce((most, row) => Math.max(most, row.peak ?? 0), 0);
+  const peak = rows.reduce<number | null>((most, row) => (most === null || row.peak === null ? null : Math.max(most, row.peak)), 0);
   const held = rows.at(-1)!.held;
   const calls = rows.reduce((sum, row) => sum + (row.calls ?? 0), 0);
   const label = text.allocationsOf(device, name);
@@ -149,7 +149,7 @@ function Allocations({ session, device, name, length, window, onRange, fresh }: 
       <div className="panel-body stack">
         <Stats
           items={[
-            { label: text.peak, value: bytes(peak), exact: exact(peak, "bytes") },
+            { label: text.peak, value: peak === null ? UNKNOWN : bytes(peak), exact: exact(peak, "bytes") },
             { label: text.held, value: held === null ? UNKNOWN : bytes(held), exact: exact(held, "bytes") },
             { label: text.calls, value: count(calls), exact: exact(calls) },
           ]}
