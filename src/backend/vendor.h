@@ -79,6 +79,7 @@ typedef void occupancy_units_fn(int64_t compute_major, int64_t compute_minor,
 
 struct vendor {
     const char *name;
+    const char *runtime; /* what programs use the GPU by, in a sentence */
     /* Variables of the environment that make the driver, and the library of ranges (NVTX), load a
      * library. */
     const char *injection, *injection_ranges; /* NULL: there is none */
@@ -93,7 +94,9 @@ struct vendor {
                                     NULL: it needs none */
     const char *driver;          /* library that every program on the GPU opens; NULL: none */
     const char *driver_folders;  /* where it may lie, beyond where the loader looks; by ':' */
-    const char *no_driver;       /* what is said where the driver does not load */
+    /* The sentence for a machine where the driver does not load; for a vendor without one, where
+     * injection_find finds nothing. */
+    const char *no_driver;
     const char *const
         *devices;          /* device files, of which a usable machine has one; NULL-terminated */
     const char *no_device; /* what is said where there is none of them */

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The sentence for a machine without it. */
+#define AMD_NO_SDK                                                                                 \
+    "rocprofiler-sdk was not found: install it (ROCm 6.2 or later) or set GPUFL_ROCPROFILER_PATH"
+
 /* Puts the path of the library; false: there is none here. Loads nothing. Any thread. */
 bool amd_find_sdk(char *path, size_t size);
 

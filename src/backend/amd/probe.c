@@ -6,11 +6,13 @@
 #include "backend/amd/probe.h"
 
 #include "backend/amd/devices.h"
+#include "backend/amd/find.h"
 #include "backend/amd/library/driver.h"
 #include "backend/amd/library/library.h"
 #include "backend/amd/trace.h"
 #include "base/process/dl.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,8 +88,21 @@ static void probe_permission(struct probe *p)
                e.text);
 }
 
+/* The library that traces. */
+static bool probe_sdk(struct probe *p)
+{
+    char path[PATH_MAX];
+    bool found = dl_find_loaded("librocprofiler-sdk.so", path, sizeof path) ||
+                 amd_find_sdk(path, sizeof path);
+    struct probe_fact *f =
+        fact_add(p, "rocprofiler-sdk", found, "%.180s", found ? path : "not found");
+    if (!found)
+        advise(f, AMD_NO_SDK);
+    return found;
+}
+
 /* Whether a GPU is sampled is known only to a tool of the library's, in a program. */
-static void probe_engine(struct probe *p, const struct engine_row *r)
+static void probe_engine(struct probe *p, const struct engine_row *r, bool sdk)
 {
     char name[48];
     bool works = !(r->asks & ~amd_trace.engines);
@@ -100,7 +115,11 @@ static void probe_engine(struct probe *p, const struct engine_row *r)
         : counts  ? "counts kernels one by one, and no scopes; " AMD_UNVERIFIED
                   : "works; " AMD_UNVERIFIED;
     snprintf(name, sizeof name, "engine %s", r->name);
-    struct probe_fact *f = fact_add(p, name, works, "%s", value);
+    bool lacks = works && r->asks && !sdk;
+    struct probe_fact *f =
+        fact_add(p, name, works && !lacks, "%s", lacks ? "needs rocprofiler-sdk" : value);
+    if (lacks)
+        snprintf(f->advice, sizeof f->advice, "see rocprofiler-sdk above");
     if (!works && samples)
         snprintf(f->advice, sizeof f->advice,
                  "a session that asks for it does what PcSampling does here");
@@ -139,8 +158,9 @@ void amd_probe(struct probe *out)
     if (!out->usable)
         return;
     probe_permission(out);
+    bool sdk = probe_sdk(out);
     for (const struct engine_row *r = engine_table; r->name; r++)
-        probe_engine(out, r);
+        probe_engine(out, r, sdk);
 }
 
 /* Files of the kernel's say whether there is a GPU, so that a program on another vendor's GPU does

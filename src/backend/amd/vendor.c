@@ -37,11 +37,13 @@ static const char *const homes[] = {"ROCM_PATH", NULL};
 
 const struct vendor vendor_amd = {
     .name = "amd",
+    .runtime = "HIP",
     .injection = "ROCP_TOOL_LIBRARIES",
     .injection_library = "libgpufl-rocprofiler.so",
     .injection_find = amd_find_sdk,
     .injection_host = "ROCPROFILER_REGISTER_LIBRARY",
     .sampling_switch = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED",
+    .no_driver = AMD_NO_SDK,
     .devices = devices,
     .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",

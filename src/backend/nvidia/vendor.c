@@ -63,6 +63,7 @@ static void occupancy(int64_t compute_major, int64_t compute_minor, struct occup
 
 const struct vendor vendor_nvidia = {
     .name = "nvidia",
+    .runtime = "CUDA",
     .injection = "CUDA_INJECTION64_PATH",
     .injection_ranges = "NVTX_INJECTION64_PATH",
     .driver = "libcuda.so.1",

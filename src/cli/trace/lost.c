@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/file/file.h"
+#include "cli/trace/here.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -100,8 +101,11 @@ static const char *end_of(const struct exits_fate *fate, char *out, size_t size)
     return out;
 }
 
-static void say_one(const struct exits_fate *fate, size_t n, const char *pids, FILE *out)
+static void say_one(const struct finish *f, const struct exits_fate *fate, size_t n,
+                    const char *pids, FILE *out)
 {
+    char runtime[64];
+    here_runtime(here_backend(f->request), runtime, sizeof runtime);
     bool one = n == 1;
     char end[96];
     if (!fate->over)
@@ -112,14 +116,14 @@ static void say_one(const struct exits_fate *fate, size_t n, const char *pids, F
     else if (*fate->session)
         fprintf(out,
                 "gpufl: %zu process%s ended%s before %s first records were written: right after %s "
-                "had initialized CUDA",
+                "had initialized %s",
                 n, one ? "" : "es", end_of(fate, end, sizeof end), one ? "its" : "their",
-                one ? "it" : "they");
+                one ? "it" : "they", runtime);
     else
-        fprintf(out,
-                "gpufl: %zu process%s ended%s while capture began: right after %s had initialized "
-                "CUDA",
-                n, one ? "" : "es", end_of(fate, end, sizeof end), one ? "it" : "they");
+        fprintf(
+            out,
+            "gpufl: %zu process%s ended%s while capture began: right after %s had initialized %s",
+            n, one ? "" : "es", end_of(fate, end, sizeof end), one ? "it" : "they", runtime);
     fprintf(out, " (pid%s %s)\n", one ? "" : "s", pids);
 }
 
@@ -203,7 +207,7 @@ void lost_say(const struct finish *f, const struct sessions *s, FILE *out)
             continue;
         buf_clear(&pids);
         size_t n = count_alike(f, s, &fate, &pids);
-        say_one(&fate, n, buf_cstr(&pids), out);
+        say_one(f, &fate, n, buf_cstr(&pids), out);
     }
     for (size_t i = 0; i < s->blank && !has_unplaced(f, s, false); i++)
         nameless += f->place->created && !owner_of(f, s->blanks[i], &fate);

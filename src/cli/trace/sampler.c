@@ -12,6 +12,7 @@
 #include "capture/options/options.h"
 #include "capture/options/process_info.h"
 #include "cli/trace/finish.h"
+#include "cli/trace/here.h"
 #include "cli/trace/session.h"
 #include "cli/trace/watch.h"
 
@@ -29,8 +30,6 @@
 enum { STAYS, GIVES_WAY, INTERVAL_MS = 100, COMMAND_SIZE = 1024 };
 
 static const int64_t MS = 1000000;
-
-#define NO_CUDA "the program did not initialize CUDA: no session began in it or its children"
 
 bool trace_sampler_wanted(const struct trace_request *r)
 {
@@ -146,6 +145,19 @@ static bool wait_for_end(const struct trace_request *r, const struct place *p, i
     return other || has_other(r, p);
 }
 
+/* The program never used the GPU, as far as is known. */
+static void say_unused(const struct trace_request *r)
+{
+    char runtime[64], text[160];
+    snprintf(text, sizeof text,
+             "the program did not initialize %s: no session began in it or its children",
+             here_runtime(here_backend(r), runtime, sizeof runtime));
+    feature_set("kernels", false, "not_requested", text);
+    message_say(SEVERITY_NOTE, "not_initialized",
+                "%s; gpufl trace sampled the devices and the host itself, for as long as it ran",
+                text);
+}
+
 static int sample(const struct trace_request *r, const struct place *p, const struct run *run,
                   int end)
 {
@@ -163,12 +175,8 @@ static int sample(const struct trace_request *r, const struct place *p, const st
     if (begin(r, p))
         return GIVES_WAY;
     bool other = wait_for_end(r, p, end, &told);
-    if (!other && told) {
-        feature_set("kernels", false, "not_requested", NO_CUDA);
-        message_say(SEVERITY_NOTE, "not_initialized",
-                    NO_CUDA "; gpufl trace sampled the devices and the host itself, for as long as "
-                            "it ran");
-    }
+    if (!other && told)
+        say_unused(r);
     gpufl_shutdown();
     if (other)
         remove_own();

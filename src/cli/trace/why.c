@@ -10,6 +10,7 @@
 
 #include "base/file/file.h"
 #include "capture/options/options.h"
+#include "cli/trace/here.h"
 #include "cli/trace/words.h"
 
 #include <dlfcn.h>
@@ -100,6 +101,13 @@ enum why_binary why_look_at(const char *path)
     return look_at(path, SHEBANG_DEPTH);
 }
 
+/* What the program would use the GPU by: CUDA, HIP. */
+static const char *runtime_of(const struct why *w)
+{
+    static char text[64];
+    return here_runtime(here_backend(w->request), text, sizeof text);
+}
+
 /* ---- causes: each true with its sentence appended ---------------------------------------- */
 
 static bool env_says(const char *name, bool value)
@@ -172,8 +180,9 @@ static bool cause_gone(const struct why *w, struct buf *out)
     if (w->blank || (m->loaded && !m->began)) {
         buf_str(out, "the program ended");
         put_end(w, out);
-        buf_printf(out, " %s: right after it had initialized CUDA",
-                   w->blank ? "before the first records were written" : "while capture began");
+        buf_printf(out, " %s: right after it had initialized %s",
+                   w->blank ? "before the first records were written" : "while capture began",
+                   runtime_of(w));
         return true;
     }
     if (!m->began)
@@ -228,8 +237,8 @@ static bool cause_binary(const struct why *w, struct buf *out)
 {
     static const char *const sentences[] = {
         [WHY_STATIC] = "is statically linked: it has no loader that could take the capture library "
-                       "or the CUDA driver; link it dynamically (libcudart may stay static)",
-        [WHY_MUSL] = "is built for musl, where neither the CUDA driver nor the capture library "
+                       "or the GPU's driver; link it dynamically (libcudart may stay static)",
+        [WHY_MUSL] = "is built for musl, where neither the GPU's driver nor the capture library "
                      "loads; build it for glibc",
         [WHY_FOREIGN] = "is built for another architecture or word size than the capture library",
     };
@@ -287,9 +296,7 @@ static bool cause_library(const struct why *w, struct buf *out)
 /* A simulated GPU needs no driver, and so nothing loads the library but the program itself. */
 static bool cause_simulated(const struct why *w, struct buf *out)
 {
-    const char *backend = trace_options_setting(w->request, "backend");
-    if (!backend)
-        backend = getenv("GPUFL_BACKEND");
+    const char *backend = here_backend(w->request);
     if (!backend || strcasecmp(backend, "sim") != 0)
         return false;
     buf_str(out, "backend Sim simulates a GPU for programs that call gpufl_init, and this one does "
@@ -297,29 +304,9 @@ static bool cause_simulated(const struct why *w, struct buf *out)
     return true;
 }
 
-/* The machine has a device and a driver of the vendor's. */
-static bool is_here(const struct vendor *v)
-{
-    bool device = !v->devices;
-    for (const char *const *d = v->devices; d && *d; d++)
-        device |= file_exists(*d);
-    return device && dlopen(v->driver, RTLD_LAZY | RTLD_LOCAL);
-}
-
 static bool cause_driver(const struct why *w, struct buf *out)
 {
-    const char *why = NULL;
-    (void)w;
-    for (const struct vendor *const *v = vendors; *v; v++) {
-        if (!(*v)->driver)
-            continue;
-        if (is_here(*v))
-            return false;
-        if (dlopen((*v)->driver, RTLD_LAZY | RTLD_LOCAL))
-            why = (*v)->no_device;
-        else
-            why = why ? why : (*v)->no_driver;
-    }
+    const char *why = here_lacks(here_backend(w->request));
     if (why)
         buf_str(out, why);
     return why != NULL;
@@ -348,9 +335,11 @@ static bool cause_not_loaded(const struct why *w, struct buf *out)
 {
     if (!not_loaded(w))
         return false;
-    buf_str(out, "the capture library was opened, and nobody called it: the program never "
-                 "initialized CUDA, or the library did not load there, though it loads here (a "
-                 "memory limit, a sandbox); LD_DEBUG=libs shows what the loader says");
+    buf_printf(out,
+               "the capture library was opened, and nobody called it: the program never "
+               "initialized %s, or the library did not load there, though it loads here (a "
+               "memory limit, a sandbox); LD_DEBUG=libs shows what the loader says",
+               runtime_of(w));
     return true;
 }
 
@@ -361,11 +350,17 @@ static bool not_asked(const struct why *w)
     return s->driver_opened && !s->library_opened && s->library >= 0;
 }
 
+/* The vendor whose driver was watched. */
+static const struct vendor *vendor_seen(const struct why *w)
+{
+    const struct vendor *v = seen_of(w)->vendor;
+    return v ? v : vendors[0];
+}
+
 /* The variable by which the driver is told to load the capture library. */
 static const char *injection_of(const struct why *w)
 {
-    const struct vendor *v = seen_of(w)->vendor;
-    return (v ? v : vendors[0])->injection;
+    return vendor_seen(w)->injection;
 }
 
 static bool cause_environment(const struct why *w, struct buf *out)
@@ -373,10 +368,10 @@ static bool cause_environment(const struct why *w, struct buf *out)
     if (!not_asked(w) || !seen_of(w)->environment_lost)
         return false;
     buf_printf(out,
-               "the CUDA driver was opened, but %s ran without the variables that capture needs "
+               "the %s driver was opened, but %s ran without the variables that capture needs "
                "(%s, GPUFL_TRACE_OPTIONS): something on the way cleared the environment; put gpufl "
                "after that: … gpufl trace -- COMMAND",
-               seen_of(w)->name, injection_of(w));
+               vendor_seen(w)->runtime, seen_of(w)->name, injection_of(w));
     return true;
 }
 
@@ -413,9 +408,11 @@ static bool cause_unused(const struct why *w, struct buf *out)
         buf_printf(out, "the program never used the GPU: no process opened the CUDA driver (%s)",
                    seen_of(w)->driver);
     else
-        buf_str(out,
-                "no process with gpufl's environment initialized CUDA: the program did not use the "
-                "GPU, or did so in a process that this environment did not reach");
+        buf_printf(
+            out,
+            "no process with gpufl's environment initialized %s: the program did not use the "
+            "GPU, or did so in a process that this environment did not reach",
+            runtime_of(w));
     if (WIFSIGNALED(w->status))
         buf_printf(out, " before signal %d ended it", WTERMSIG(w->status));
     else if (WEXITSTATUS(w->status))

@@ -97,6 +97,55 @@ TEST(a_file_that_is_no_library_of_theirs)
     expect_refused(GPUFL_E_UNAVAILABLE, "libother.so has neither AMD SMI");
 }
 
+static const struct probe_fact *fact_of(const struct probe *p, const char *name)
+{
+    for (int i = 0; i < p->fact_count; i++)
+        if (strcmp(p->facts[i].name, name) == 0)
+            return &p->facts[i];
+    return NULL;
+}
+
+/* Whether the probe says that the library that traces is missing, and names it as what the engines
+ * need; engines that need none work. */
+static bool lacks_sdk(const struct probe *p)
+{
+    const struct probe_fact *sdk = fact_of(p, "rocprofiler-sdk");
+    const struct probe_fact *trace = fact_of(p, "engine Trace");
+    const struct probe_fact *monitor = fact_of(p, "engine Monitor");
+    return p->usable && sdk && trace && monitor && !sdk->works && !trace->works && monitor->works &&
+           strstr(sdk->advice, "install it (ROCm 6.2 or later) or set GPUFL_ROCPROFILER_PATH") &&
+           strcmp(trace->value, "needs rocprofiler-sdk") == 0;
+}
+
+static bool has_sdk(const struct probe *p)
+{
+    const struct probe_fact *sdk = fact_of(p, "rocprofiler-sdk");
+    const struct probe_fact *trace = fact_of(p, "engine Trace");
+    return sdk && trace && sdk->works && trace->works &&
+           strstr(sdk->value, "/6/librocprofiler-sdk");
+}
+
+/* A child loads the fake: it would stay in this process. */
+TEST(the_library_that_traces)
+{
+    folder("sys/module/amdgpu");
+    put("6/librocprofiler-sdk.so.0", "");
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        static struct probe without, with;
+        setenv(AMD_SMI_PATH, FAKES "/amd-7", 1);
+        setenv("GPUFL_ROCPROFILER_PATH", tmpdir_path("empty"), 1);
+        amd_probe(&without);
+        setenv("GPUFL_ROCPROFILER_PATH", tmpdir_path("6"), 1);
+        amd_probe(&with);
+        _exit(!lacks_sdk(&without) + 2 * !has_sdk(&with));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* The child becomes an ordinary user, since root may open everything. */
 static void may_compute_as(uid_t user, int code, const char *words)
 {
@@ -168,6 +217,7 @@ int main(void)
         CASE(no_driver_opens_no_library),
         CASE(a_driver_without_libraries),
         CASE(a_file_that_is_no_library_of_theirs),
+        CASE(the_library_that_traces),
         CASE(a_library_that_lacks_functions), /* which stays in this process */
         CASE(permission_on_kfd),
         CASE(the_topology_names_the_gpu),

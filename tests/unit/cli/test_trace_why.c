@@ -1,5 +1,6 @@
 /* test_trace_why.c - what a program's file says about it, with files made for the test: no compiler
  * and no other libc is needed. */
+#include "cli/trace/here.h"
 #include "cli/trace/why.h"
 #include "tests/test.h"
 
@@ -213,6 +214,53 @@ TEST(sentences_from_evidence)
         check(&all[i]);
 }
 
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static const char *lack_of(const char *backend)
+{
+    const char *why = here_lacks(backend);
+    return why ? why : "nothing";
+}
+
+static const char *runtime_of(const char *backend)
+{
+    static char text[64];
+    return here_runtime(backend, text, sizeof text);
+}
+
+/* Which library or device is missing, in the words of the vendor whose GPU is here. The folder
+ * stands in for /dev; NVIDIA's library is wherever the tester's machine has it. */
+TEST(what_a_machine_lacks)
+{
+    static const char *const no_sdk = "rocprofiler-sdk was not found: install it (ROCm 6.2 or "
+                                      "later) or set GPUFL_ROCPROFILER_PATH";
+    here_root = tmpdir;
+    setenv("GPUFL_ROCPROFILER_PATH", "/nonexistent", 1);
+    assert_non_null(strstr(lack_of("amd"), "/dev/kfd is missing"));
+    assert_non_null(strstr(lack_of("NVIDIA"), "NVIDIA driver"));
+    assert_non_null(strstr(lack_of(NULL), "NVIDIA driver"));
+    assert_string_equal(runtime_of(NULL), "CUDA");
+    assert_string_equal(runtime_of("Amd"), "HIP");
+
+    assert_int_equal(mkdir(tmpdir_path("dev"), 0700), 0);
+    tmpdir_write("dev/kfd", "", 0);
+    assert_string_equal(lack_of("amd"), no_sdk);
+    assert_string_equal(lack_of(NULL), no_sdk);
+    assert_string_equal(lack_of("auto"), no_sdk);
+    assert_string_equal(runtime_of(NULL), "HIP");
+    assert_string_equal(runtime_of("nvidia"), "CUDA");
+
+    setenv("GPUFL_ROCPROFILER_PATH", tmpdir_write("librocprofiler-sdk.so.1", "", 0), 1);
+    assert_string_equal(lack_of("amd"), "nothing");
+    assert_string_equal(lack_of(NULL), "nothing");
+
+    tmpdir_write("dev/nvidiactl", "", 0);
+    assert_string_equal(lack_of(NULL), "nothing");
+    assert_string_equal(runtime_of(NULL), "CUDA or HIP");
+    unsetenv("GPUFL_ROCPROFILER_PATH");
+    here_root = "";
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +269,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(commands_are_found, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(reasons, tmpdir_open, tmpdir_close),
         cmocka_unit_test(sentences_from_evidence),
+        cmocka_unit_test_setup_teardown(what_a_machine_lacks, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
