@@ -257,6 +257,32 @@ TEST(nvdisasm_is_told)
     world_close(&w);
 }
 
+/* A backend that is named is the one that is spoken of, with what to do; no other vendor's. */
+TEST(a_named_backend_is_told)
+{
+    static const struct {
+        const char *smi, *script, *text;
+    } cases[] = {
+        {"GPUFL_AMD_SMI_PATH=" FAKES "/amd-broken", "FAKE_AMD=", "install a newer"},
+        {"GPUFL_AMD_SMI_PATH=" FAKES "/amd-7", "FAKE_AMD=missing", "finds no GPU of AMD's"},
+        {"GPUFL_AMD_SMI_PATH=" FAKES "/amd-7", "FAKE_AMD=denied", "groups render"},
+        {"GPUFL_AMD_SMI_PATH=" FAKES "/amd-7", "FAKE_AMD=unknown", "see dmesg"},
+        {"GPUFL_AMD_SMI_PATH=/nowhere", "FAKE_AMD=", "neither AMD SMI"},
+    };
+    struct world w;
+    struct child c;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const env[] = {"GPUFL_BACKEND=amd", cases[i].smi, cases[i].script, NULL};
+        assert_int_equal(gpufl_run(&w, &c, env, NULL, (const char *const[]){"info", NULL}), 0);
+        const char *said = c.text[CHILD_OUT].data;
+        if (!strstr(said, cases[i].text) || strcasestr(said, "nvidia") || strstr(said, "nvdisasm"))
+            fail_msg("not '%s', or words of NVIDIA's: %s", cases[i].text, said);
+        child_free(&c);
+    }
+    world_close(&w);
+}
+
 /* Colours on a terminal, none with NO_COLOR. */
 TEST(colours_follow_the_terminal)
 {
@@ -320,13 +346,10 @@ TEST(bash_completes)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_and_pages_agree),
-        cmocka_unit_test(version_is_told),
-        cmocka_unit_test(letters_have_one_meaning),
-        cmocka_unit_test(bash_completes),
-        cmocka_unit_test(output_is_plain),
-        cmocka_unit_test(nvdisasm_is_told),
-        cmocka_unit_test(colours_follow_the_terminal),
+        cmocka_unit_test(help_and_pages_agree),     cmocka_unit_test(version_is_told),
+        cmocka_unit_test(letters_have_one_meaning), cmocka_unit_test(bash_completes),
+        cmocka_unit_test(output_is_plain),          cmocka_unit_test(nvdisasm_is_told),
+        cmocka_unit_test(a_named_backend_is_told),  cmocka_unit_test(colours_follow_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

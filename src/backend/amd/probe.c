@@ -151,7 +151,10 @@ void amd_probe(struct probe *out)
         return;
     }
     amd_driver_version(version, sizeof version);
-    fact_add(out, "AMD driver", true, "amdgpu, %s", version);
+    if (amd_driver_loaded())
+        fact_add(out, "AMD driver", true, "amdgpu, %s", version);
+    else /* the library has been chosen, and says what to do */
+        fact_add(out, "AMD driver", false, "not loaded");
     fact_add(out, "backend Amd", true,
              AMD_UNVERIFIED ": made from AMD's headers and tested over simulated libraries only");
     out->usable = probe_devices(out) > 0;

@@ -100,22 +100,25 @@ void dl_beside_program(const char *to, const char *file, char *out, size_t size)
         *out = '\0';
 }
 
+enum { NAMED_MOST = 3 };
+
 int dl_fill(void *handle, const struct dl_symbol *symbols, size_t count, void *table, struct err *e)
 {
-    char missing[256] = "";
-    size_t len = 0;
+    char missing[128] = "", more[32] = "";
+    size_t len = 0, lacks = 0;
     for (size_t i = 0; i < count; i++) {
         void *fn = dlsym(handle, symbols[i].name);
         memcpy((char *)table + symbols[i].offset, &fn, sizeof fn);
         if (fn || !symbols[i].required)
             continue;
-        if (len < sizeof missing)
+        if (lacks++ < NAMED_MOST && len < sizeof missing)
             len += (size_t)snprintf(missing + len, sizeof missing - len, "%s%s", len ? ", " : "",
                                     symbols[i].name);
     }
-    if (len == 0)
+    if (!lacks)
         return 0;
+    if (lacks > NAMED_MOST)
+        snprintf(more, sizeof more, " and %zu more", lacks - NAMED_MOST);
     return err_set(e, GPUFL_E_UNAVAILABLE,
-                   "the library lacks functions that are needed, it may be too old: %s%s", missing,
-                   len >= sizeof missing ? ", ..." : "");
+                   "the library may be too old, install a newer one: it lacks %s%s", missing, more);
 }

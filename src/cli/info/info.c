@@ -21,7 +21,9 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { OUTPUT_MAX = 8 << 20, DEVICES_MAX = 256, DOC_INDENT = 6, NAME_COLUMNS = 22 };
@@ -235,15 +237,29 @@ static void probe_gzip(struct probe *p)
                  "ISA-L: install libisal-dev, and build again");
 }
 
-/* All tools are shown on a machine with none of their GPUs: it may read others' sessions. */
+/* The backend of a real GPU that the environment names; NULL: none, or Auto. */
+static const struct backend *named_backend(void)
+{
+    const char *name = getenv("GPUFL_BACKEND");
+    for (const struct backend *const *at = backends; name && *at; at++)
+        if ((*at)->vendor && !(*at)->simulated && strcasecmp((*at)->name, name) == 0)
+            return *at;
+    return NULL;
+}
+
+/* All tools are shown on a machine with none of their GPUs, except where a backend is named: the
+ * machine may read others' sessions. */
 static void probe_tools(struct probe *p)
 {
-    bool any = false;
+    const struct backend *named = named_backend();
+    bool any = named != NULL;
     for (const struct vendor *const *v = vendors; *v; v++)
         any |= has_device(*v);
-    for (const struct vendor *const *v = vendors; *v; v++)
+    for (const struct vendor *const *v = vendors; *v; v++) {
+        bool wanted = !any || (named ? named->vendor == *v : has_device(*v));
         if ((*v)->disassembler.program)
-            probe_tool(p, *v, !any || has_device(*v));
+            probe_tool(p, *v, wanted);
+    }
     probe_gzip(p);
 }
 
@@ -260,22 +276,14 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-static bool has_device_file(const struct vendor *v)
-{
-    for (const char *const *file = v ? v->devices : NULL; file && *file; file++)
-        if (file_exists(*file))
-            return true;
-    return false;
-}
-
-/* The vendor's backend that Auto selects; where none can be used, one whose facts say why: of the
+/* The vendor's backend that sessions take; where none can be used, one whose facts say why: of the
  * vendor whose device is here, else of the first. */
 static const struct backend *vendor_of(const struct backend *chosen)
 {
-    if (chosen && chosen->trace)
+    if (chosen && chosen->vendor)
         return chosen;
     for (const struct backend *const *at = backends; *at; at++)
-        if (has_device_file((*at)->vendor))
+        if ((*at)->vendor && has_device((*at)->vendor))
             return *at;
     return backends[0];
 }
@@ -285,7 +293,8 @@ static void put_summary(struct buf *b, const struct look *look)
     struct place place = {0};
     struct err e = {0};
     struct probe gpu = {0}, tools = {0};
-    const struct backend *chosen = backend_select(GPUFL_BACKEND_AUTO, NULL);
+    const struct backend *named = named_backend();
+    const struct backend *chosen = named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
     const struct backend *other = chosen && chosen != &backend_none ? backend_other(chosen) : NULL;
     bool found = place_find_library(&place, &e) == GPUFL_OK;
     vendor_of(chosen)->probe(&gpu);

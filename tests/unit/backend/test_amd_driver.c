@@ -85,7 +85,9 @@ TEST(a_library_that_lacks_functions)
 {
     folder("sys/module/amdgpu");
     setenv(AMD_SMI_PATH, FAKES "/amd-broken", 1);
-    expect_refused(GPUFL_E_UNAVAILABLE, "may be too old: amdsmi_shut_down, ");
+    expect_refused(GPUFL_E_UNAVAILABLE,
+                   "may be too old, install a newer one: it lacks amdsmi_shut_down, ");
+    expect_refused(GPUFL_E_UNAVAILABLE, " more");
     setenv(AMD_SMI_PATH, FAKES "/amd-broken/libamd_smi.so.26", 1);
     expect_refused(GPUFL_E_UNAVAILABLE, "AMD SMI at ");
 }
@@ -103,6 +105,38 @@ static const struct probe_fact *fact_of(const struct probe *p, const char *name)
         if (strcmp(p->facts[i].name, name) == 0)
             return &p->facts[i];
     return NULL;
+}
+
+/* The library is there, finds no GPU (rsmi_init says so where /dev/kfd may not be opened, too), and
+ * its user is told why. The child becomes an ordinary user. */
+static void no_gpu_as(uid_t user, int code, const char *words)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct amd_library library = {.name = "ROCm SMI"};
+        struct err e = {0};
+        bool ok = geteuid() != 0 || seteuid(user) == 0;
+        int rc = amd_library_no_gpu(&library, 8, &e);
+        _exit(!(ok && rc == code && strstr(e.text, "ROCm SMI finds no GPU") &&
+                strstr(e.text, words)));
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+TEST(why_the_library_finds_no_gpu)
+{
+    chmod(tmpdir, 0755);
+    no_gpu_as(65534, GPUFL_E_UNAVAILABLE, "load the kernel driver (modprobe amdgpu)");
+    put("dev/kfd", "");
+    chmod(tmpdir_path("dev"), 0755);
+    chmod(tmpdir_path("dev/kfd"), 0600);
+    no_gpu_as(65534, GPUFL_E_PERM, "may not open /dev/kfd");
+    no_gpu_as(65534, GPUFL_E_PERM, "groups render and video");
+    chmod(tmpdir_path("dev/kfd"), 0666);
+    no_gpu_as(65534, GPUFL_E_UNAVAILABLE, "though the kernel driver is loaded: see dmesg");
 }
 
 /* Whether the probe says that the library that traces is missing, and names it as what the engines
@@ -217,6 +251,7 @@ int main(void)
         CASE(no_driver_opens_no_library),
         CASE(a_driver_without_libraries),
         CASE(a_file_that_is_no_library_of_theirs),
+        CASE(why_the_library_finds_no_gpu),
         CASE(the_library_that_traces),
         CASE(a_library_that_lacks_functions), /* which stays in this process */
         CASE(permission_on_kfd),

@@ -86,8 +86,9 @@ TEST(test_many_missing_names_fit)
         symbols[i] = (struct dl_symbol){"sample_that_is_missing", 0, true};
     struct err e;
     assert_int_equal(dl_fill(handle, symbols, 60, &table, &e), GPUFL_E_UNAVAILABLE);
-    assert_true(strlen(e.text) < sizeof e.text);
-    assert_string_equal(e.text + strlen(e.text) - 3, "...");
+    assert_string_equal(e.text, "the library may be too old, install a newer one: it lacks "
+                                "sample_that_is_missing, sample_that_is_missing, "
+                                "sample_that_is_missing and 57 more");
 }
 
 int main(void)

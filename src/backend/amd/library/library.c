@@ -91,7 +91,7 @@ static int load(struct amd_library *l, struct err *e)
     struct err why = {0};
     int rc = dl_fill(handle, l->symbols, l->symbol_count, l->table, &why);
     if (rc)
-        return err_set(e, rc, "%s at %.120s cannot be used: %.160s", l->name, l->path, why.text);
+        return err_set(e, rc, "%s at %.120s cannot be used: %.200s", l->name, l->path, why.text);
     l->major = major_of(l->path);
     l->loaded = true;
     return 0;
@@ -99,6 +99,16 @@ static int load(struct amd_library *l, struct err *e)
 
 int amd_library_no_gpu(const struct amd_library *l, int result, struct err *e)
 {
+    struct err why = {0};
+    if (amd_driver_may_compute(&why) == GPUFL_E_PERM)
+        return err_set_vendor(e, GPUFL_E_PERM, result, "%s finds no GPU of AMD's: %s", l->name,
+                              why.text);
+    if (amd_driver_loaded())
+        return err_set_vendor(e, GPUFL_E_UNAVAILABLE, result,
+                              "%s finds no GPU of AMD's, though the kernel driver is loaded: see "
+                              "dmesg, start the container with --device /dev/kfd --device "
+                              "/dev/dri, and add the user to the groups render and video",
+                              l->name);
     return err_set_vendor(e, GPUFL_E_UNAVAILABLE, result,
                           "%s finds no GPU of AMD's: load the kernel driver (modprobe amdgpu), or "
                           "start the container with --device /dev/kfd --device /dev/dri",
