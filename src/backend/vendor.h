@@ -97,6 +97,8 @@ struct vendor {
     /* The sentence for a machine where the driver does not load; for a vendor without one, where
      * injection_find finds nothing. */
     const char *no_driver;
+    const char *ranges; /* the capability of its library of ranges */
+    const char *lost;   /* what to do where a GPU does not answer any more */
     const char *const
         *devices;          /* device files, of which a usable machine has one; NULL-terminated */
     const char *no_device; /* what is said where there is none of them */

@@ -42,6 +42,8 @@ struct sampler {
     struct wakeup wakeup;
     _Atomic bool stop;
 
+    bool failed[DEVICES_MOST]; /* the thread's: a sample of the device has failed */
+
     pthread_mutex_t lock;
     struct queued *queue; /* owned; guarded by lock, as all to the next blank line */
     size_t queued, queue_cap;
@@ -256,6 +258,16 @@ static void devices_begin(struct sampler *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+static void count_failure(struct sampler *s, int index)
+{
+    s->status.device_failures++;
+    if (s->failed[index])
+        return;
+    s->failed[index] = true;
+    if (s->status.failed++ == 0)
+        s->status.failed_first = index;
+}
+
 static void sample_device(struct sampler *s, int index)
 {
     struct device_metric_row row;
@@ -266,7 +278,7 @@ static void sample_device(struct sampler *s, int index)
     row.device = index;
     pthread_mutex_lock(&s->lock);
     if (rc)
-        s->status.device_failures++;
+        count_failure(s, index);
     else
         s->status.device_samples += queue_put(s, RECORD_device_metric, &row);
     pthread_mutex_unlock(&s->lock);

@@ -58,12 +58,13 @@ struct sampler_visitor {
 struct sampler_status {
     int64_t device_samples, host_samples; /* rows queued */
     int64_t device_failures;              /* samples that failed */
-    int64_t dropped;                      /* rows for which the queue had no room */
-    int64_t devices_relied, host_relied;  /* samples left to another session */
-    char holder[ROLE_SESSION];            /* that session, the last one; "" */
-    int64_t cpu_ns;                       /* of the thread */
-    int devices;                          /* opened; -1: not yet */
-    char problem[384];                    /* why devices cannot be asked; "" */
+    int failed, failed_first; /* devices of which one did; the driver's index of the first */
+    int64_t dropped;          /* rows for which the queue had no room */
+    int64_t devices_relied, host_relied; /* samples left to another session */
+    char holder[ROLE_SESSION];           /* that session, the last one; "" */
+    int64_t cpu_ns;                      /* of the thread */
+    int devices;                         /* opened; -1: not yet */
+    char problem[384];                   /* why devices cannot be asked; "" */
 };
 
 struct sampler;

@@ -34,6 +34,12 @@ static const struct {
       .alone = "Measure the program alone, or give each process a GPU of its own "
                "(HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
       .pinned_back = PINNED_BACK("HIP: hipHostMalloc and hipMemcpyAsync"),
+      .context = "device",
+      .wait_all = "DeviceSynchronize",
+      .waits_all = "device synchronizations",
+      .throttle_slow = "another limit of the hardware",
+      .throttle_heat = "too hot",
+      .throttle_hot = "regulators or board too hot",
       .load_next = "Load all code before the loop: run each kernel once first. Or set "
                    "HIP_ENABLE_DEFERRED_LOADING=0; by default a kernel is loaded at its first "
                    "launch."}},
@@ -60,6 +66,12 @@ static const struct {
       .alone = "Measure the program alone, or give each process a GPU of its own "
                "(CUDA_VISIBLE_DEVICES).",
       .pinned_back = PINNED_BACK("CUDA: cudaMallocHost and cudaMemcpyAsync"),
+      .context = "context",
+      .wait_all = "ContextSynchronize",
+      .waits_all = "context synchronizations",
+      .throttle_slow = "hardware slowdown",
+      .throttle_heat = "too hot (software)",
+      .throttle_hot = "too hot (hardware)",
       .load_next =
           "Load all code before the loop: run each kernel once first. Or set "
           "CUDA_MODULE_LOADING=EAGER; by default a kernel is loaded at its first launch."}},
@@ -89,6 +101,12 @@ static const struct words both = {
              "(CUDA_VISIBLE_DEVICES; AMD: HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
     .pinned_back = PINNED_BACK("CUDA: cudaMallocHost and cudaMemcpyAsync; HIP: hipHostMalloc and "
                                "hipMemcpyAsync"),
+    .context = "context or device",
+    .wait_all = "ContextSynchronize or DeviceSynchronize",
+    .waits_all = "context or device synchronizations",
+    .throttle_slow = "slowdown by the hardware",
+    .throttle_heat = "too hot",
+    .throttle_hot = "parts too hot",
     .load_next = "Load all code before the loop: run each kernel once first. Or set "
                  "CUDA_MODULE_LOADING=EAGER (AMD: HIP_ENABLE_DEFERRED_LOADING=0); by default a "
                  "kernel is loaded at its first launch."};
@@ -136,6 +154,12 @@ static const struct {
      "Copy from pinned memory, with a call that does not block. CUDA: cudaMallocHost and "
      "cudaMemcpyAsync; HIP: hipHostMalloc and hipMemcpyAsync; PyTorch: pin_memory=True and "
      "non_blocking=True."},
+    {"gpu_failing",
+     "Look for messages of amdgpu in the kernel's log (dmesg): resets of the GPU and RAS errors. "
+     "After memory errors, or where it does not come back, take the GPU out of use and test it.",
+     "Look for messages of the GPU's driver in the kernel's log (dmesg): Xid of NVIDIA's, amdgpu "
+     "of AMD's. After memory errors, or where it does not come back, take the GPU out of use and "
+     "test it."},
     {"launch_storm",
      "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
      "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph.",

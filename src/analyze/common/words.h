@@ -29,7 +29,12 @@ struct words {
     const char *api;          /* what functions of its runtime begin with */
     const char *alone;        /* what to do against other processes on the GPU */
     const char *pinned_back;  /* what to do about copies to host memory that is not pinned */
-    const char *load_next;    /* what to do where code is loaded in the middle of the run */
+    const char *context;      /* all streams of a GPU, where one call waits for them */
+    const char *wait_all;     /* the function that does so, after its prefix */
+    const char *waits_all;    /* calls of it */
+    /* What holds clocks down: more limits of the hardware, heat, heat of one part. */
+    const char *throttle_slow, *throttle_heat, *throttle_hot;
+    const char *load_next; /* what to do where code is loaded in the middle of the run */
 };
 
 /* What to do about a finding of this rule, in the vendor's words; NULL: as the rule says. */

@@ -1,6 +1,7 @@
 /* waits.c - findings about waits: at a line, and at a line in a loop. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/wait_cost.h"
 
 #include <string.h>
@@ -87,11 +88,16 @@ static const struct {
     [WAIT_OTHER] = {"Wait", "call that waits", "calls that wait"},
     [WAIT_EVENT] = {"EventSynchronize", "synchronization", "synchronizations"},
     [WAIT_STREAM] = {"StreamSynchronize", "synchronization", "synchronizations"},
-    [WAIT_CONTEXT] = {"ContextSynchronize", "synchronization", "synchronizations"},
+    [WAIT_CONTEXT] = {NULL, /* the vendor's word */ "synchronization", "synchronizations"},
     [WAIT_COPY] = {"Memcpy", "copy that blocks", "copies that block"},
     [WAIT_FILL] = {"Memset", "fill that blocks", "fills that block"},
     [WAIT_FREE] = {"Free", "free that waits", "frees that wait"},
 };
+
+static const char *api_of(const struct model *m, int call)
+{
+    return call == WAIT_CONTEXT ? model_words(m)->wait_all : words[call].api;
+}
 
 static void put_idle(const struct model *m, const struct wait_cost *w, struct buf *out)
 {
@@ -213,7 +219,7 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
     i->place = l->place;
     put_gain(m, l, w, i);
     wait_cost_put_facts(m, l, w, i);
-    buf_printf(&text, "%s × %llu @ ", words[w->most].api, (unsigned long long)w->most_calls);
+    buf_printf(&text, "%s × %llu @ ", api_of(m, w->most), (unsigned long long)w->most_calls);
     stacks_put_place(m, l->place, &text);
     buf_printf(&text, " · %s (%s of %s)", units_time_short(a, w->ns),
                units_percent_short(b, (double)w->ns, (double)sum_windows_time(m)),

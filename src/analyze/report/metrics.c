@@ -101,7 +101,8 @@ static void put_metrics(struct page *p, const struct metric_line *lines, size_t 
         grid_fini(&g);
 }
 
-static void put_throttle(const struct page *p, const struct device_metrics *d)
+static void put_throttle(const struct page *p, const struct device_metrics *d,
+                         const struct words *w)
 {
     char list[512] = "", a[UNITS_TEXT];
     size_t at = 0;
@@ -109,7 +110,7 @@ static void put_throttle(const struct page *p, const struct device_metrics *d)
         if (d->throttled[i] && sum_metrics_throttle_bad(i))
             at += (size_t)snprintf(
                 list + at, sizeof list - at, "%s%s in %s of the samples", at ? ", " : "",
-                sum_metrics_throttle(i),
+                sum_metrics_throttle(i, w),
                 units_percent(a, (double)d->throttled[i], (double)d->throttle_known));
     if (at)
         page_text(p, "Clocks were held down: %s.", list);
@@ -127,7 +128,7 @@ static void put_device(struct page *p, uint32_t i)
     if (sum_metrics_energy(d, &joules, &counter))
         page_text(p, "Energy: %s (%s).", units_energy(a, joules),
                   counter ? "by the device's counter" : "power over time");
-    put_throttle(p, d);
+    put_throttle(p, d, model_device_words(p->model, &p->model->devices.items[i].row));
 }
 
 /* What the host was short of, where there was such a time. */

@@ -326,7 +326,7 @@ static void put_sync_rows(struct page *p)
         const struct histogram *h = &p->model->wait_kinds.kinds[i];
         if (!h->count)
             continue;
-        grid_put(&g, "%s", sum_wait_kinds_name(i));
+        grid_put(&g, "%s", sum_wait_kinds_name(i, model_words(p->model)));
         grid_put(&g, "%s", units_count(a, (int64_t)h->count));
         grid_put(&g, "%s", units_time(b, h->total));
         grid_put(&g, "%s", units_time(c, histogram_mean(h)));

@@ -37,7 +37,7 @@ static void put_line_row(struct page *page, const struct wait_line *l, struct gr
     grid_put(g, "%s", units_count(a, (int64_t)l->count));
     grid_put(g, "%s", units_time(b, blocked));
     grid_put(g, "%s", units_percent(c, (double)blocked, (double)sum_windows_time(m)));
-    grid_put(g, "%s", sum_wait_lines_call(sum_wait_lines_main_call(l)));
+    grid_put(g, "%s", sum_wait_lines_word(sum_wait_lines_main_call(l), model_words(m)));
     grid_put(g, "%s", buf_cstr(&place));
     grid_put(g, "%s", buf_cstr(&function));
     if (buf_error(&place) || buf_error(&function))

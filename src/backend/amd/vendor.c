@@ -44,6 +44,8 @@ const struct vendor vendor_amd = {
     .injection_host = "ROCPROFILER_REGISTER_LIBRARY",
     .sampling_switch = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED",
     .no_driver = AMD_NO_SDK,
+    .ranges = "roctx",
+    .lost = "look for messages of amdgpu in dmesg",
     .devices = devices,
     .no_device = "there is no device of AMD's here (/dev/kfd is missing): load the kernel module "
                  "amdgpu, or start the container with --device /dev/kfd --device /dev/dri",

@@ -70,6 +70,8 @@ const struct vendor vendor_nvidia = {
     .driver_folders = "/usr/lib/wsl/lib:/usr/local/cuda/compat:/usr/local/nvidia/lib64",
     .no_driver = "there is no NVIDIA driver here (libcuda.so.1 does not load), so no program can "
                  "use a GPU; install it, or in a container start that with --gpus all",
+    .ranges = "nvtx",
+    .lost = "look for Xid messages in dmesg",
     .devices = devices,
     .no_device = "the NVIDIA driver's library is here but no device (/dev/nvidiactl is missing): "
                  "load the kernel module, or start the container with --gpus all",

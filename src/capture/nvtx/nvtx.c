@@ -555,6 +555,9 @@ bool nvtx_attach(const void *(*export)(uint32_t table))
     return any;
 }
 
+/* The capability: nvtx, or what the backend's vendor calls its ranges. The owner's. */
+static const char *feature = "nvtx";
+
 /* True where the variable names another tool. A second copy of this library passes calls on. */
 static bool other_tool(const char *path)
 {
@@ -562,17 +565,22 @@ static bool other_tool(const char *path)
     return strncmp(path_base(path), ours, sizeof ours - 1) != 0;
 }
 
-void nvtx_begin(const struct options *o)
+void nvtx_begin(const struct options *o, const struct vendor *v)
 {
     const char *path = getenv(NVTX_VARIABLE);
+    feature = v && v->ranges ? v->ranges : "nvtx";
     atomic_store_explicit(&wanted, o->nvtx_ranges, memory_order_relaxed);
     atomic_store_explicit(&seen, false, memory_order_relaxed);
-    if (!o->nvtx_ranges || !path || !*path)
+    /* A way of the vendor's own, which no variable of NVTX's takes away. */
+    bool own = v && v->ranges && !v->injection_ranges;
+    if (!o->nvtx_ranges || (!own && (!path || !*path)))
         return;
-    feature_set("nvtx", true, "enabled_no_data", "");
+    feature_set(feature, true, "enabled_no_data", "");
+    if (own)
+        return;
     if (!other_tool(path) || atomic_load_explicit(&attached, memory_order_relaxed))
         return;
-    feature_set("nvtx", true, "unavailable",
+    feature_set(feature, true, "unavailable",
                 NVTX_VARIABLE " names another tool, which gets the ranges and marks");
     message_say(SEVERITY_NOTE, "nvtx.other_tool",
                 "NVTX ranges and marks are not recorded: " NVTX_VARIABLE
@@ -583,5 +591,5 @@ void nvtx_begin(const struct options *o)
 void nvtx_conclude(void)
 {
     if (atomic_load_explicit(&seen, memory_order_relaxed))
-        feature_set("nvtx", true, "collected", "");
+        feature_set(feature, true, "collected", "");
 }

@@ -15,8 +15,8 @@
 bool nvtx_attach(const void *(*export)(uint32_t table));
 
 /* A session begins: takes ranges and marks where the option says so, and says where they go to
- * another tool. [owner] */
-void nvtx_begin(const struct options *o);
+ * another tool. v: of the session's backend; NULL: none. [owner] */
+void nvtx_begin(const struct options *o, const struct vendor *v);
 
 /* Takes ranges and marks of rocTX, which a backend hands over; their tag is "roctx". */
 const struct sink_ranges *nvtx_ranges(void);

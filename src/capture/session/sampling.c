@@ -31,6 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampler *sampler;           /* guarded by lock; NULL: none */
 static bool accepting;                    /* guarded by lock: a session runs */
 static const struct device_ops *devices;  /* constant while accepting */
+static const struct vendor *vendor;       /* of these devices; constant while accepting */
 static uint32_t device_ids[DEVICES_MOST]; /* the collector's: by the driver's index */
 static unsigned unsampled; /* guarded by lock: windows that are open while nothing is sampled */
 static bool unsampled_said;
@@ -113,6 +114,7 @@ int sampling_begin(const struct options *o, const struct backend *b,
     pthread_mutex_lock(&lock);
     accepting = true;
     devices = b->devices;
+    vendor = b->vendor;
     simulated = b->simulated;
     share_begin(o, b, process, dir);
     unsampled = 0;
@@ -281,6 +283,19 @@ static void conclude_host(const struct sampler_status *st)
                          no_sample(st->host_relied, st));
 }
 
+static void say_lost(const struct sampler_status *st)
+{
+    char which[64];
+    snprintf(which, sizeof which, "GPU %d does not", st->failed_first);
+    if (st->failed > 1)
+        snprintf(which, sizeof which, "GPU %d and %d other%s do not", st->failed_first,
+                 st->failed - 1, st->failed > 2 ? "s" : "");
+    message_say(SEVERITY_WARNING, "device_lost",
+                "%" PRId64 " samples of device metrics failed: %s answer any more; %s",
+                st->device_failures, which,
+                vendor && vendor->lost ? vendor->lost : "look for its driver's messages in dmesg");
+}
+
 static void conclude(struct sampler *s)
 {
     struct sampler_status st;
@@ -295,10 +310,7 @@ static void conclude(struct sampler *s)
     if (*st.problem && devices && !simulated)
         message_say(SEVERITY_WARNING, "device_metrics", "no device metrics: %s", st.problem);
     else if (st.device_failures)
-        message_say(SEVERITY_WARNING, "device_lost",
-                    "%" PRId64 " samples of device metrics failed: a GPU does not answer any more; "
-                    "look for Xid messages in dmesg",
-                    st.device_failures);
+        say_lost(&st);
 }
 
 void sampling_end(void)

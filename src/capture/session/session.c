@@ -181,7 +181,7 @@ static void open_gate(struct session *s)
     struct collector *c = &s->collector;
     sink_begin(c->writer, names_table(), c->backend);
     stacking_begin(&s->options, c->engine);
-    nvtx_begin(&s->options);
+    nvtx_begin(&s->options, c->backend->vendor);
     capture_sink.sink.ranges = nvtx_ranges();
     threads_begin_session();
     scopes_begin_session(&c->drain, engines_bits(c->engine) & ENGINE_PM_SAMPLING

@@ -101,7 +101,7 @@ static void put_state(const struct seen_gpu *g, struct canvas *c, int row, int *
     const struct device_metric_row *r = &g->row;
     if (!g->up)
         go_on(c, row, at, STYLE_BAD, "%s", g->index == CELL_NULL ? "is gone" : "does not answer");
-    words_throttle(r->throttle, text, sizeof text);
+    words_throttle(r->throttle, g->vendor, text, sizeof text);
     if (*text)
         go_on(c, row, at, STYLE_WARN, "throttled: %s", text);
     if (g->xids && g->last_xid >= 0)
@@ -199,7 +199,7 @@ void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas 
 static void put_letters(const struct seen_gpu *g, struct canvas *c, int row, int column)
 {
     char throttled[160];
-    words_throttle(g->row.throttle, throttled, sizeof throttled);
+    words_throttle(g->row.throttle, g->vendor, throttled, sizeof throttled);
     if (*throttled)
         (void)canvas_text(c, row, column, 1, STYLE_WARN, "T");
     if (g->xids || (g->row.ecc_uncorrected != CELL_NULL && g->row.ecc_uncorrected > 0))

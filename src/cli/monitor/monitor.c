@@ -100,7 +100,7 @@ static void print_gpu(const struct seen_gpu *g)
         printf("  %.0f W", (double)r->power * 1e-3);
     if (r->clock_sm != CELL_NULL)
         printf("  %s %" PRId64 " MHz", words_clock(g), r->clock_sm);
-    words_throttle(r->throttle, words, sizeof words);
+    words_throttle(r->throttle, g->vendor, words, sizeof words);
     if (*words)
         printf("  throttled: %s", words);
     if (g->xids)

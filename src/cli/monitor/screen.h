@@ -61,7 +61,8 @@ void screen_table(struct screen *s, const struct snapshot *x, struct canvas *c, 
 /* ---- words, which the plain lines have, too; each into out of `size`, "" where unknown ---- */
 
 void words_memory(int64_t used, int64_t total, char *out, size_t size);
-void words_throttle(int64_t reasons, char *out, size_t size); /* "power cap, too hot (hardware)" */
+void words_throttle(int64_t reasons, const char *vendor, char *out,
+                    size_t size); /* "power cap, too hot (hardware)" */
 void words_place(const struct seen_process *p, char *out, size_t size); /* pod, job or container */
 void words_rate(int64_t bytes_per_second, char *out, size_t size);
 const char *words_name(const struct seen_gpu *g); /* without the vendor's name */

@@ -1,4 +1,5 @@
 /* words.c - numbers of a snapshot in words: see screen.h. */
+#include "analyze/common/words.h"
 #include "analyze/model/system/metrics.h"
 #include "cli/monitor/screen.h"
 
@@ -21,14 +22,15 @@ void words_memory(int64_t used, int64_t total, char *out, size_t size)
         snprintf(out, size, "%.1f of %.1f GiB", (double)used / GIB, (double)total / GIB);
 }
 
-void words_throttle(int64_t reasons, char *out, size_t size)
+void words_throttle(int64_t reasons, const char *vendor, char *out, size_t size)
 {
+    const struct words *w = words_of_device(vendor, "sm_"); /* of an older monitor: NVIDIA's */
     size_t n = 0;
     *out = '\0';
     for (int bit = 0; reasons != CELL_NULL && bit < THROTTLE_REASONS; bit++) {
         if (!(reasons >> bit & 1) || !sum_metrics_throttle_bad(bit))
             continue;
-        int more = snprintf(out + n, size - n, "%s%s", n ? ", " : "", sum_metrics_throttle(bit));
+        int more = snprintf(out + n, size - n, "%s%s", n ? ", " : "", sum_metrics_throttle(bit, w));
         n += more > 0 && (size_t)more < size - n ? (size_t)more : 0;
     }
 }

@@ -35,7 +35,7 @@
 enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048 };
 
 static struct {
-    int kernels, threads, copies, fills, graphs, fail, ranges, peers, second, fork, exit;
+    int kernels, threads, copies, fills, graphs, fail, ranges, peers, device, second, fork, exit;
     int allocs, early, changed;
 } want = {.threads = 1};
 
@@ -84,6 +84,8 @@ __attribute__((noinline)) void fake_hip_waits(void *stream)
 {
     hipStreamSynchronize(stream);
     waits++;
+    for (int i = 0; i < want.device; i++)
+        hipDeviceSynchronize();
 }
 
 static void *work(void *arg)
@@ -130,7 +132,8 @@ static const struct {
     int *value;
 } options[] = {{"threads=", &want.threads}, {"copies=", &want.copies}, {"fills=", &want.fills},
                {"graphs=", &want.graphs},   {"fail=", &want.fail},     {"ranges=", &want.ranges},
-               {"peers=", &want.peers},     {"exit=", &want.exit},     {"allocs=", &want.allocs}};
+               {"peers=", &want.peers},     {"device=", &want.device}, {"exit=", &want.exit},
+               {"allocs=", &want.allocs}};
 
 static void read_options(int argc, char **argv)
 {

@@ -141,16 +141,20 @@ TEST(occupancy_is_a_finding)
 /* The report has AMD's words: no unit, call or option of NVIDIA's. */
 TEST(words_are_amds)
 {
-    static const char *const others[] = {" SMs",         "warp",     "SASS",     "CUDA",     "cuda",
-                                         "maxrregcount", " blocks ", " shared ", "a thread "};
+    static const char *const others[] = {" SMs",    "warp",         "SASS",     "CUDA",
+                                         "cuda",    "maxrregcount", " blocks ", "  context  ",
+                                         "Context", "nvtx",         " shared ", "a thread "};
     struct run r;
     struct child c;
-    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2"));
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("40", "graphs=2", "device=3"));
     check_counts(&r, "complete", 46, 2);
+    assert_int_equal(int_at(r.report, "synchronizations.by_kind.context.count"), 3);
     assert_int_equal(gpufl_run(&r.w, &c, NULL, NULL, LIST("report", r.logs, "--full")), 0);
     const char *text = c.text[CHILD_OUT].data;
     check_contains(&r, text, "104 CUs");
     check_contains(&r, text, "HIP graphs");
+    check_contains(&r, text, "DeviceSynchronize × 3 at program.c");
+    check_contains(&r, text, "\n  device      3 ");
     check_contains(&r, text, "Scratch memory: 16 B a work-item");
     check_contains(&r, text, "each work-item keeps 16 B in scratch memory");
     check_contains(&r, text, "bytes of a work-item in memory");
@@ -247,6 +251,8 @@ TEST(roctx_ranges_are_scopes_and_marks_are_marks)
         assert_int_equal(int_at(step, "calls"), 4);
         assert_int_equal(int_at(step, "kernels"), 4);
         assert_string_equal(text_at(step, "tag"), "roctx");
+        assert_string_equal(capability_of(&r, "roctx", "status"), "collected");
+        assert_string_equal(capability_of(&r, "nvtx", "status"), "");
         assert_int_equal(int_at(r.report, "marks.count"), 4);
         json_t *most = at(r.report, "marks.by_name.0"), *other = at(r.report, "marks.by_name.1");
         assert_string_equal(text_at(most, "name"), "in a step");

@@ -182,6 +182,34 @@ TEST(a_session_by_name_samples_them)
     mem_free(system);
 }
 
+static void wait_queries(int64_t count)
+{
+    int64_t before = control()->queries;
+    while (control()->queries < before + count)
+        sched_yield();
+}
+
+/* A GPU that vanishes while it is sampled: the session says which, and what to do on AMD's. */
+TEST(a_lost_gpu_is_named)
+{
+    char *system;
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    o.backend = GPUFL_BACKEND_AMD;
+    o.system_sample_rate_ms = 1;
+    o.continuous_system_sampling = true;
+    assert_int_equal(gpufl_init(&o), 0);
+    wait_queries(200);
+    control()->lost = 1 << 1;
+    wait_queries(200);
+    gpufl_shutdown();
+    control()->lost = 0;
+    (void)read_session(&system);
+    assert_non_null(strstr(system, "GPU 1 does not answer any more; look for messages of amdgpu in "
+                                   "dmesg"));
+    assert_null(strstr(system, "Xid"));
+    mem_free(system);
+}
+
 /* Parts of one GPU that nothing but their numbers tells apart are two devices. */
 TEST(parts_without_names_are_two)
 {
@@ -288,9 +316,13 @@ TEST(a_vendor_that_comes_later_is_noticed)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(auto_takes_it_where_nothing_else_is),   CASE(a_session_by_name_samples_them),
-        CASE(parts_without_names_are_two),           CASE(a_mixed_machine_says_which),
-        CASE(the_gpus_of_both_are_one_list),         CASE(a_vendor_that_comes_later_is_noticed),
+        CASE(auto_takes_it_where_nothing_else_is),
+        CASE(a_session_by_name_samples_them),
+        CASE(a_lost_gpu_is_named),
+        CASE(parts_without_names_are_two),
+        CASE(a_mixed_machine_says_which),
+        CASE(the_gpus_of_both_are_one_list),
+        CASE(a_vendor_that_comes_later_is_noticed),
         CASE(the_runtime_that_is_loaded_goes_first), /* which stays in this process */
     };
     return cmocka_run_group_tests_name("amd_session", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "analyze/model/system/metrics.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/words.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/order.h"
@@ -17,10 +18,10 @@ static const struct {
     {"idle", "idle", false},
     {"application clocks", "application_clocks", false},
     {"power cap", "power_cap", true},
-    {"hardware slowdown", "hardware_slowdown", true},
+    {NULL, "hardware_slowdown", true}, /* NULL: the vendors have words of their own */
     {"sync boost", "sync_boost", false},
-    {"too hot (software)", "thermal_software", true},
-    {"too hot (hardware)", "thermal_hardware", true},
+    {NULL, "thermal_software", true},
+    {NULL, "thermal_hardware", true},
     {"power brake (hardware)", "power_brake", true},
     {"display clocks", "display_clocks", false},
 };
@@ -361,9 +362,11 @@ bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *co
     return *counter || cells_sum(sum.covered, now.covered) > 0;
 }
 
-const char *sum_metrics_throttle(int bit)
+const char *sum_metrics_throttle(int bit, const struct words *w)
 {
-    return throttles[bit].name;
+    const char *const own[THROTTLE_BITS] = {
+        [3] = w->throttle_slow, [5] = w->throttle_heat, [6] = w->throttle_hot};
+    return own[bit] ? own[bit] : throttles[bit].name;
 }
 
 const char *sum_metrics_throttle_key(int bit)

@@ -85,8 +85,9 @@ double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known
  * that several sessions saw counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
-/* Bit i of device_metric.throttle in words; never NULL. */
-const char *sum_metrics_throttle(int bit);
+/* Bit i of device_metric.throttle in the words of the device's vendor; never NULL. */
+struct words;
+const char *sum_metrics_throttle(int bit, const struct words *w);
 const char *sum_metrics_throttle_key(int bit); /* as sum_metrics_throttle, for programs */
 /* The reason is one to worry about: power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);

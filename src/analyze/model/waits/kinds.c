@@ -2,6 +2,7 @@
 #include "analyze/model/waits/kinds.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/words.h"
 #include "analyze/model/model.h"
 
 #include <string.h>
@@ -32,8 +33,10 @@ void sum_wait_kinds_fini(struct model *m)
     memset(&m->wait_kinds, 0, sizeof m->wait_kinds);
 }
 
-const char *sum_wait_kinds_name(int kind)
+const char *sum_wait_kinds_name(int kind, const struct words *w)
 {
+    if (kind == WAIT_CONTEXT)
+        return w->context;
     return kinds[kind >= 0 && kind < SYNC_KINDS ? kind : 0].name;
 }
 

@@ -44,9 +44,11 @@ int sum_wait_kinds_batch(struct model *m, const struct wire_batch *b);
 int sum_wait_kinds_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_wait_kinds_finish(struct model *m);
 
-const char *sum_wait_kinds_name(int kind); /* "event", …; never NULL */
-const char *sum_wait_kinds_key(int kind);  /* as sum_wait_kinds_name, for programs */
-bool sum_wait_kinds_blocks(int kind);      /* the kind blocks the host */
+struct words;
+/* "event", …, in the words of the vendor; never NULL. */
+const char *sum_wait_kinds_name(int kind, const struct words *w);
+const char *sum_wait_kinds_key(int kind); /* as sum_wait_kinds_name, for programs */
+bool sum_wait_kinds_blocks(int kind);     /* the kind blocks the host */
 
 /* Count and total of the kinds that block the host. */
 void sum_wait_kinds_blocking(const struct model *m, uint64_t *count, int64_t *total);

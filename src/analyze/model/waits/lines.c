@@ -2,6 +2,7 @@
 #include "analyze/model/waits/lines.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/words.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -50,8 +51,15 @@ const char *sum_wait_lines_call(int call)
     return calls[known(call)].name;
 }
 
-const char *sum_wait_lines_calls(int call)
+const char *sum_wait_lines_word(int call, const struct words *w)
 {
+    return call == WAIT_CONTEXT ? w->context : sum_wait_lines_call(call);
+}
+
+const char *sum_wait_lines_calls(int call, const struct words *w)
+{
+    if (call == WAIT_CONTEXT)
+        return w->waits_all;
     return calls[known(call)].many;
 }
 

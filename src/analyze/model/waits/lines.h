@@ -108,9 +108,12 @@ int sum_wait_lines_blame(struct model *m, uint32_t stack, int call, int64_t ns);
  * GPUFL_E_NOMEM. */
 int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *line);
 
-bool sum_wait_lines_blocks(int call);       /* the host is in it while it waits */
-const char *sum_wait_lines_call(int call);  /* "stream", "copy", …; never NULL */
-const char *sum_wait_lines_calls(int call); /* "stream synchronizations", … */
+bool sum_wait_lines_blocks(int call); /* the host is in it while it waits */
+struct words;
+const char *sum_wait_lines_call(int call); /* "stream", "copy", …, for programs; never NULL */
+/* sum_wait_lines_call in the words of the vendor; "stream synchronizations", … */
+const char *sum_wait_lines_word(int call, const struct words *w);
+const char *sum_wait_lines_calls(int call, const struct words *w);
 
 static inline const struct wait_line *sum_wait_lines_at(const struct sum_wait_lines *s, size_t i)
 {

@@ -91,7 +91,9 @@ static int put_waits(const struct model *m, struct buf *line, FILE *out)
         if (!s->node)
             buf_str(line, ";(no stack)");
         rc = put_stack(m, s->node, line);
-        rc = rc ? rc : print(line, sum_wait_lines_calls(sum_wait_lines_main_call(l)), s->time, out);
+        rc = rc ? rc
+                : print(line, sum_wait_lines_calls(sum_wait_lines_main_call(l), model_words(m)),
+                        s->time, out);
     }
     return rc;
 }

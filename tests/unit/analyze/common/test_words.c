@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Words of CUDA that HIP's programs do not have, or have for something else. */
-static const char *const foreign[] = {"thread", "warp",   "CUDA",      "cuda",  "SASS",
-                                      "PTX",    "SM ",    "SMs",       "an SM", "NVLink",
-                                      "nvidia", "NVIDIA", "shared mem"};
+static const char *const foreign[] = {"thread",     "warp", "CUDA",  "cuda",    "SASS",   "PTX",
+                                      "SM ",        "SMs",  "an SM", "NVLink",  "nvidia", "NVIDIA",
+                                      "shared mem", "XID",  "Xid",   "Context", "context"};
 
 static void expect_none(const char *what, const char *text)
 {
@@ -24,16 +24,20 @@ static void expect_none(const char *what, const char *text)
 TEST(test_amd_has_words_of_its_own)
 {
     const struct words *w = words_of("gfx942");
-    const char *const all[] = {w->listing, w->thread, w->threads,      w->warps,    w->warp,
-                               w->sms,     w->an_sm,  w->blocks,       w->block,    w->shared,
-                               w->graphs,  w->graph,  w->shared_short, w->local,    w->local_short,
-                               w->clock,   w->api,    w->alone,        w->load_next};
+    const char *const all[] = {
+        w->listing,  w->thread,    w->threads,       w->warps,         w->warp,
+        w->sms,      w->an_sm,     w->blocks,        w->block,         w->shared,
+        w->graphs,   w->graph,     w->shared_short,  w->local,         w->local_short,
+        w->clock,    w->api,       w->alone,         w->load_next,     w->context,
+        w->wait_all, w->waits_all, w->throttle_slow, w->throttle_heat, w->throttle_hot};
     assert_int_equal(w->vendor, WORDS_AMD);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         expect_none("word", all[i]);
     expect_none("pinned_back", w->pinned_back);
     assert_string_equal(w->thread, "work-item");
     assert_string_equal(w->clock, "shader clock");
+    assert_string_equal(w->wait_all, "DeviceSynchronize");
+    assert_string_equal(w->throttle_heat, "too hot");
 }
 
 /* Rules whose step is about threads of the host, or that counts of instructions fire, which AMD's
