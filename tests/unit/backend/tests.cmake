@@ -33,6 +33,17 @@ if(GPUFL_ROCPROFILER_COMPILES)
   target_compile_definitions(test-unit-backend-abi_rocprofiler PRIVATE GPUFL_HAVE_ROCPROFILER_H __HIP_PLATFORM_AMD__)
   target_include_directories(test-unit-backend-abi_rocprofiler SYSTEM PRIVATE ${GPUFL_ROCPROFILER_INCLUDE})
 endif()
+# HIP's own header says where arguments are, which rocprofiler-sdk hands over.
+find_path(GPUFL_HIP_INCLUDE hip/hip_runtime_api.h HINTS /opt/rocm/include)
+set(hip_include ${GPUFL_HIP_INCLUDE})
+if(NOT hip_include)
+  set(hip_include "")
+endif()
+if(Python3_FOUND)
+  add_test(NAME unit.backend.abi_hip COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/test_abi_hip.py
+    ${CMAKE_C_COMPILER} "${hip_include}" ${PROJECT_SOURCE_DIR})
+  set_tests_properties(unit.backend.abi_hip PROPERTIES TIMEOUT 60 LABELS unit SKIP_RETURN_CODE 77)
+endif()
 if(GPUFL_ROCM_SMI_INCLUDE AND GPUFL_ROCM_SMI_LIBRARY)
   target_compile_definitions(test-unit-backend-abi_rocm_smi PRIVATE GPUFL_HAVE_ROCM_SMI_H
     GPUFL_ROCM_SMI_LIBRARY="${GPUFL_ROCM_SMI_LIBRARY}")
