@@ -35,6 +35,7 @@ describe("metrics", () => {
   it("have a label each, and their own unit", () => {
     for (const metric of [...DEVICE, ...DEVICE_MORE, ...HOST]) expect(system.metrics[metric.text], metric.name).toBeTruthy();
     const shown = Object.fromEntries(DEVICE_MORE.map((metric) => [metric.name, metric.show]));
+    expect([shown.temperature_memory!(64), shown.energy!(1_234_567_890), shown.ecc_corrected!(3), shown.ecc_uncorrected!(0), shown.ecc_uncorrected!(null)]).toEqual(["64 °C", "1\u202f234.6 kJ", "3", "0", "–"]);
     expect([shown.temperature_junction!(58), shown.fan!(40), shown.voltage!(806), shown.voltage!(null)]).toEqual(["58 °C", "40 %", "0.806 V", "–"]);
   });
 });

@@ -37,9 +37,13 @@ export const DEVICE: readonly Metric[] = [
 /** What only some GPUs tell, AMD's above all: on the page of a session's samples alone. */
 export const DEVICE_MORE: readonly Metric[] = [
   { name: "temperature_junction", text: "temperature_junction", colour: "--series-5", show: unit("°C") },
+  { name: "temperature_memory", text: "temperature_memory", colour: "--series-5", show: unit("°C") },
   { name: "fan", text: "fan", colour: "--series-1", show: unit("%"), top: 100 },
   { name: "voltage", text: "voltage", colour: "--series-2", show: unit("V", 1000, 3) },
   { name: "pcie_total", text: "pcie_total", colour: "--series-6", show: rate, binary: true },
+  { name: "energy", text: "energy", colour: "--series-2", show: unit("kJ", 1e6, 1) },
+  { name: "ecc_corrected", text: "ecc_corrected", colour: "--series-3", show: plain },
+  { name: "ecc_uncorrected", text: "ecc_uncorrected", colour: "--series-5", show: plain },
 ];
 
 export const HOST: readonly Metric[] = [
