@@ -39,7 +39,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_monitor_day: %s%s\n", m.gpus.problem, e.text);
         return 1;
     }
-    if (events_start(&m.events, &m.gpus))
+    if (events_start(&m.events, &m.gpus, NULL))
         return 1;
     int64_t due = now;
     for (long i = 0; i < rounds; i++) {

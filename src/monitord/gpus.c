@@ -102,7 +102,7 @@ static void describe_all(struct gpus *g, bool first)
 
 /* ---- opening and closing ------------------------------------------------------------------- */
 
-/* Waits until no call for events is under way. */
+/* Waits until no call for events is under way; none begins before open_driver has ended. */
 static void close_driver(struct gpus *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -112,11 +112,10 @@ static void close_driver(struct gpus *g)
     if (g->devices)
         g->ops->close(g->devices);
     g->devices = NULL;
-    g->closing = false;
     pthread_mutex_unlock(&g->lock);
 }
 
-static int open_driver(struct gpus *g, bool first)
+static int try_open(struct gpus *g, bool first)
 {
     struct err e = {0};
     struct devices *d = NULL;
@@ -128,11 +127,18 @@ static int open_driver(struct gpus *g, bool first)
     g->problem[0] = '\0';
     if (g->ops->watch)
         g->ops->watch->widen(d, g->activity);
-    pthread_mutex_lock(&g->lock);
     g->devices = d;
-    pthread_mutex_unlock(&g->lock);
     describe_all(g, first);
     return 0;
+}
+
+static int open_driver(struct gpus *g, bool first)
+{
+    int rc = try_open(g, first);
+    pthread_mutex_lock(&g->lock);
+    g->closing = false;
+    pthread_mutex_unlock(&g->lock);
+    return rc;
 }
 
 int gpus_open(struct gpus *g, int64_t now)
@@ -213,7 +219,10 @@ bool gpus_sample(struct gpus *g, int gpu, int64_t now, struct device_metric_row 
     return ok;
 }
 
-int gpus_of_index(const struct gpus *g, int index)
+/* ---- events -------------------------------------------------------------------------------- */
+
+/* The GPU with the driver's index, or -1. */
+static int of_index(const struct gpus *g, int index)
 {
     for (int i = 0; i < g->count; i++)
         if (index >= 0 && g->items[i].index == index)
@@ -221,9 +230,7 @@ int gpus_of_index(const struct gpus *g, int index)
     return -1;
 }
 
-/* ---- events -------------------------------------------------------------------------------- */
-
-int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out)
+int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out, int *gpu)
 {
     pthread_mutex_lock(&g->lock);
     struct devices *d = g->closing ? NULL : g->devices;
@@ -238,6 +245,7 @@ int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out)
     }
     int rc = g->ops->watch->wait(d, timeout_ns, out);
     pthread_mutex_lock(&g->lock);
+    *gpu = rc > 0 ? of_index(g, out->index) : -1;
     g->waiting--;
     pthread_cond_broadcast(&g->changed);
     pthread_mutex_unlock(&g->lock);

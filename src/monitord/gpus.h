@@ -5,7 +5,8 @@
  * was not there; after each failure the next try comes later, five minutes at most. Closing waits
  * until no call for events is under way.
  *
- * Threads: everything on the sampling thread, except gpus_wait, which is for that of events. */
+ * Threads: everything on the sampling thread, except gpus_wait, which is for that of events. GPUs
+ * get their indices only while no call of gpus_wait is under way. */
 #ifndef GPUFL_MONITORD_GPUS_H
 #define GPUFL_MONITORD_GPUS_H
 
@@ -45,7 +46,7 @@ struct gpus {
     pthread_mutex_t lock; /* orders the thread of events and closing */
     pthread_cond_t changed;
     int waiting;  /* calls of wait under way; guarded by lock */
-    bool closing; /* guarded by lock */
+    bool closing; /* until the GPUs are described anew; guarded by lock */
 };
 
 void gpus_init(struct gpus *g, const struct device_ops *ops, bool activity, gpus_event_fn *event,
@@ -60,12 +61,10 @@ void gpus_refresh(struct gpus *g, int64_t now);
 /* Samples a GPU; false: it did not answer, which is noted. row->device is not filled. */
 bool gpus_sample(struct gpus *g, int gpu, int64_t now, struct device_metric_row *row);
 
-/* The GPU with the driver's index, or -1. */
-int gpus_of_index(const struct gpus *g, int index);
-
 /* Waits for an event on the thread of events, not longer than timeout: 1 with one, 0 without;
- * negative: none can come now. The event's index is the driver's: gpus_of_index. */
-int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out);
+ * negative: none can come now. gpu: the GPU that has the event's index as the event comes, for the
+ * driver may number its GPUs anew before the event is taken; -1: unknown. */
+int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out, int *gpu);
 
 void gpus_close(struct gpus *g);
 

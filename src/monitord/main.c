@@ -5,6 +5,7 @@
 #include "net/server/metrics_page.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -130,7 +131,10 @@ static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *p
     metrics_page_close(page);
     if (!monitor_stop(m)) { /* its thread stands in the driver, and has hold of the rest */
         journal_end(&m->journal, "signal");
+        int64_t left = events_waiting(&m->events);
         log_warn("the driver did not answer: ended without it");
+        if (left)
+            log_warn("%" PRId64 " events of GPUs are not in the log", left);
         _exit(EXIT_FINE);
     }
     journal_close(&m->journal, "signal");

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static const int64_t PARTS_EVERY = 10000000000, COUNTS_EVERY = 60000000000,
-                     END_PATIENCE = 5000000000;
+                     END_PATIENCE = 5000000000,
+                     EVENTS_PAUSE = 100000000; /* ns; a storm of events is a few rows a second */
 
 /* ---- what a log of years can do without ------------------------------------------------------ */
 
@@ -180,10 +181,9 @@ static void take_events(struct monitor *m)
     m->counts.events_lost = (int64_t)lost;
     for (int i = 0; i < n; i++) {
         const struct event_seen *s = &m->seen[i];
-        int gpu = gpus_of_index(&m->gpus, s->event.index);
-        put_event(m, gpu, kinds[s->event.kind], s);
-        if (s->event.kind == DEVICE_EVENT_XID && gpu >= 0)
-            page_xid(&m->page, gpu, s->event.code, s->count);
+        put_event(m, s->gpu, kinds[s->event.kind], s);
+        if (s->event.kind == DEVICE_EVENT_XID && s->gpu >= 0)
+            page_xid(&m->page, s->gpu, s->event.code, s->count);
         if (s->event.kind == DEVICE_EVENT_MIG_CHANGED)
             m->parts_due = 0;
     }
@@ -330,10 +330,18 @@ void monitor_round(struct monitor *m, int64_t now)
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
+/* Events that come between two rounds are shown and logged at once. */
+static void take_events_early(struct monitor *m)
+{
+    take_events(m);
+    count(m);
+    page_counts(&m->page, &m->counts);
+}
+
 static void *monitor_main(void *arg)
 {
     struct monitor *m = arg;
-    int64_t interval = m->options->interval, due = steady_ns(), asleep = 0;
+    int64_t interval = m->options->interval, due = steady_ns(), asleep = 0, events_at = 0;
     while (!atomic_load_explicit(&m->stop, memory_order_acquire)) {
         int64_t now = steady_ns();
         if (now >= due) {
@@ -343,8 +351,13 @@ static void *monitor_main(void *arg)
             monitor_round(m, now);
             m->counts.rounds_missed += (m->counts.suspended - asleep) / interval;
             asleep = m->counts.suspended;
+            events_at = steady_ns() + EVENTS_PAUSE;
+        } else if (now >= events_at && events_waiting(&m->events)) {
+            take_events_early(m);
+            events_at = now + EVENTS_PAUSE;
         }
-        int64_t wait = due - steady_ns();
+        int64_t next = events_at < due && events_waiting(&m->events) ? events_at : due;
+        int64_t wait = next - steady_ns();
         if (wait > 0)
             wakeup_wait(&m->wake, wait);
     }
@@ -375,7 +388,7 @@ int monitor_init(struct monitor *m, const struct monitor_options *o, const struc
 
 int monitor_start(struct monitor *m)
 {
-    int rc = events_start(&m->events, &m->gpus);
+    int rc = events_start(&m->events, &m->gpus, &m->wake);
     return rc ? rc : thread_start(&m->thread, "gpufl-sample", 0, monitor_main, m);
 }
 
@@ -387,13 +400,16 @@ bool monitor_stop(struct monitor *m)
         return false;
     thread_join(&m->thread);
     events_stop(&m->events);
+    take_events(m);
     count(m);
+    journal_flush(&m->journal, false); /* the counts come after the rows that they count */
     journal_write(&m->journal, RECORD_monitor, &m->counts);
     return true;
 }
 
 void monitor_fini(struct monitor *m)
 {
+    events_fini(&m->events);
     host_close(&m->host);
     processes_fini(&m->processes);
     announced_fini(&m->announced);

@@ -1,7 +1,8 @@
 /* monitor.h - the rounds of sampling: what is read when, and where it goes.
  *
  * One thread asks the driver and /proc at absolute deadlines, which do not drift; rounds that could
- * not take place are counted. Each round samples every GPU and the host; processes, parts (MIG) and
+ * not take place are counted. Events are taken when they come, ten times a second at most. Each
+ * round samples every GPU and the host; processes, parts (MIG) and
  * the counts come at lower rates. A driver that does not answer holds up this thread alone: the
  * page, the log and the end of the program go on. */
 #ifndef GPUFL_MONITORD_MONITOR_H
@@ -32,7 +33,7 @@ struct monitor {
     struct host host;
 
     struct thread thread;
-    struct wakeup wake;  /* of the thread: to end */
+    struct wakeup wake;  /* of the thread: to end, or to take events */
     struct wakeup ended; /* by the thread */
     _Atomic bool stop;
 

@@ -183,6 +183,13 @@ void page_round(struct page *p, const struct host_metric_row *host,
     pthread_mutex_unlock(&p->lock);
 }
 
+void page_counts(struct page *p, const struct monitor_row *counts)
+{
+    pthread_mutex_lock(&p->lock);
+    p->counts = *counts;
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* ---- out: GPUs ----------------------------------------------------------------------------- */
 
 static size_t gpu_labels(const struct shown_gpu *x, char index[16], struct metrics_label *out)

@@ -79,6 +79,7 @@ void page_parts(struct page *p, int gpu, const struct device_instance *parts, in
 void page_processes(struct page *p, const struct processes *t);
 void page_round(struct page *p, const struct host_metric_row *host,
                 const struct monitor_row *counts, const char *problem, int64_t now);
+void page_counts(struct page *p, const struct monitor_row *counts); /* between two rounds */
 
 /* ---- [page's thread] */
 void page_fill(void *arg, struct buf *out);

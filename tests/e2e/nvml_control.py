@@ -4,7 +4,7 @@ import mmap
 import os
 import struct
 
-FIELDS = ("devices", "lost", "unloaded", "turn", "fail_at", "slow_ms", "events", "xid", "fresh", "parts", "idle", "throttle", "inits",
+FIELDS = ("devices", "lost", "unloaded", "turn", "fail_at", "slow_ms", "events", "xid", "where", "fresh", "parts", "idle", "throttle", "inits",
           "queries", "listed")
 PIDS = 64
 SYS_FUTEX = {"x86_64": 202, "aarch64": 98}[os.uname().machine]

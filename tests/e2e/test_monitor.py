@@ -266,6 +266,37 @@ class Faults(unittest.TestCase):
                 subprocess.run(["umount", os.path.join(folder, "logs")], check=False)
 
 
+class Events(unittest.TestCase):
+    """Rounds are an hour apart: no round takes what comes between."""
+
+    def monitor(self, **more):
+        m = monitor("--interval", "1h", **more)
+        m.start()
+        self.addCleanup(m.close)
+        until(lambda: m.metric("gpufl_monitor_rounds_total") == 1, "no first round")
+        return m
+
+    def test_shown_and_logged_when_they_come(self):
+        m = self.monitor(devices=2)
+        m.control.where, m.control.xid, m.control.events = 1, 79, 3
+        until(lambda: m.metric("gpufl_gpu_xid_errors_total", xid="79", uuid=uuid(1)) == 3, "the page waits for the round")
+        self.assertEqual(m.metric("gpufl_monitor_events_seen_total"), 3)
+        live = subprocess.run([GPUFL, "monitor", "--once", "--json"], env=m.environment, capture_output=True, text=True,
+                              timeout=PATIENCE, check=True)
+        self.assertEqual([x["xids"] for x in json.loads(live.stdout)["gpus"]], [[], [{"code": 79, "count": 3}]])
+        m.wait_rows(1, "gpu_event", kind="xid", code=79, device=2)
+        self.assertEqual(m.metric("gpufl_monitor_rounds_total"), 1)
+
+    def test_the_last_are_logged(self):
+        m = self.monitor()
+        m.control.xid, m.control.events = 79, 3
+        self.assertEqual(m.stop(), FINE)
+        self.assertEqual(m.control.events, 0)
+        (s,) = m.sessions()
+        self.assertEqual(sum(r["count"] for r in s.of("gpu_event", kind="xid", code=79)), 3)
+        self.assertEqual((s.last("monitor")["events_seen"], s.last("monitor")["events_lost"]), (3, 0))
+
+
 class BadInput(unittest.TestCase):
     def refused(self, code, words, *options, environment=None, folder=None):
         m = monitor(*options, listen=False, environment=environment, folder=folder)

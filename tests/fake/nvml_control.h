@@ -19,6 +19,7 @@ struct nvml_control {
     _Atomic int64_t slow_ms;  /* the next query takes so long, once */
     _Atomic int64_t events;   /* to be delivered, one each call; futex: wake it when they are set */
     _Atomic int64_t xid;      /* their number */
+    _Atomic int64_t where;    /* the device that they are of, whatever its index */
     _Atomic int64_t fresh;    /* processes of each device that no call has listed before */
     _Atomic int64_t parts;    /* of device 0 (MIG); 0: it is whole */
     _Atomic int64_t idle;     /* a bit for each device on which no kernel runs */

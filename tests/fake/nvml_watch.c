@@ -190,7 +190,7 @@ EXPORT int nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, uns
         if (!take_event(c))
             return NVML_E_TIMEOUT;
     }
-    *event = (struct nvml_event){.device = (nvml_device)(uintptr_t)1,
+    *event = (struct nvml_event){.device = (nvml_device)(uintptr_t)(c->where + 1),
                                  .type = NVML_EVENT_XID,
                                  .data = (unsigned long long)c->xid,
                                  .gpu_instance = (unsigned)NONE,

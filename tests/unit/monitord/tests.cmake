@@ -1,6 +1,7 @@
 gpufl_test(owner DEPS monitord)
 gpufl_test(processes DEPS monitord)
 gpufl_test(page DEPS monitord)
+gpufl_test(events DEPS monitord)
 gpufl_test(journal DEPS monitord)
 gpufl_test(live DEPS monitord)
 gpufl_test(announced DEPS monitord)
