@@ -165,7 +165,8 @@ void page_processes(struct page *p, const struct processes *t)
             continue;
         }
         w->processes++;
-        w->memory_used += x->now.memory_used != CELL_NULL ? x->now.memory_used : 0;
+        bool known = w->memory_used != CELL_NULL && x->now.memory_used != CELL_NULL;
+        w->memory_used = known ? w->memory_used + x->now.memory_used : CELL_NULL;
         if (x->now.sm_util != CELL_NULL && (w->sm_util == CELL_NULL || x->now.sm_util > w->sm_util))
             w->sm_util = x->now.sm_util;
     }
@@ -313,13 +314,18 @@ static void put_workloads(const struct page *p, struct buf *out)
     for (int i = 0; i < p->workload_count; i++)
         put_workload(p, &p->workloads[i], "gpufl_workload_processes",
                      (double)p->workloads[i].processes, out);
-    if (p->workload_count)
-        metrics_head(out, "gpufl_workload_memory_used_bytes", "gauge",
-                     "Device memory of these processes.");
-    for (int i = 0; i < p->workload_count; i++)
+    bool head = false;
+    for (int i = 0; i < p->workload_count; i++) {
+        if (p->workloads[i].memory_used == CELL_NULL)
+            continue;
+        if (!head)
+            metrics_head(out, "gpufl_workload_memory_used_bytes", "gauge",
+                         "Device memory of these processes, where that of each is known.");
+        head = true;
         put_workload(p, &p->workloads[i], "gpufl_workload_memory_used_bytes",
                      (double)p->workloads[i].memory_used, out);
-    bool head = false;
+    }
+    head = false;
     for (int i = 0; i < p->workload_count; i++) {
         if (p->workloads[i].sm_util == CELL_NULL)
             continue;

@@ -127,6 +127,29 @@ TEST(labels_are_bounded)
     processes_fini(&t);
 }
 
+static struct process used(int64_t pid, const char *job, int64_t memory)
+{
+    struct process p = {.now = {.pid = pid, .memory_used = memory, .sm_util = CELL_NULL}};
+    snprintf(p.owner.job, sizeof p.owner.job, "%s", job);
+    return p;
+}
+
+/* Neither 0 nor the sum of some stands for what is not known. */
+TEST(unknown_memory_has_no_line)
+{
+    struct process items[] = {used(1, "5", CELL_NULL), used(2, "6", 7),  used(3, "6", CELL_NULL),
+                              used(4, "6", 9),         used(5, "8", 20), used(6, "8", 3)};
+    struct processes t = {.items = items, .count = 1};
+    page_processes(&page, &t);
+    assert_int_equal(count_of("gpufl_workload_processes{"), 1);
+    assert_null(strstr(text(), "gpufl_workload_memory_used_bytes"));
+    t.count = sizeof items / sizeof *items;
+    page_processes(&page, &t);
+    assert_int_equal(count_of("gpufl_workload_processes{"), 3);
+    assert_int_equal(count_of("gpufl_workload_memory_used_bytes{"), 1);
+    assert_non_null(strstr(text(), "job=\"8\"} 23\n"));
+}
+
 TEST(health)
 {
     char why[200] = "";
@@ -171,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_stay_until_they_are_old, setup, teardown),
         cmocka_unit_test_setup_teardown(lost_gpu_shows_nothing_old, setup, teardown),
         cmocka_unit_test_setup_teardown(labels_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_memory_has_no_line, setup, teardown),
         cmocka_unit_test_setup_teardown(health, setup, teardown),
         cmocka_unit_test(addresses),
     };
