@@ -390,10 +390,11 @@ struct device_instance {
 struct device_watch_ops {
     /* Samples also bring what costs more: links, hardware counters (activity), repairs. */
     void (*widen)(struct devices *d, bool activity);
-    /* Fills up to max processes; *count: how many there are. GPUFL_E_UNAVAILABLE: the device does
-     * not answer; GPUFL_E_NOT_BUILT: the driver does not tell. */
+    /* Fills up to max processes and returns how many it has filled, which may be fewer than there
+     * are and than max; *count: how many there are. GPUFL_E_UNAVAILABLE: the device does not
+     * answer; GPUFL_E_NOT_BUILT: the driver does not tell. */
     int (*processes)(struct devices *d, int index, struct device_process *out, int max, int *count);
-    /* Fills up to max of its parts (MIG); *count 0: it is whole. Codes as of processes. */
+    /* Fills up to max of its parts (MIG); *count 0: it is whole. 0, or a code. */
     int (*instances)(struct devices *d, int index, struct device_instance *out, int max,
                      int *count);
     /* The number of devices that the driver lists now; negative: it does not answer. */

@@ -214,13 +214,15 @@ static void list_processes(struct monitor *m, int gpu, int64_t now)
     static struct device_process list[PROCESSES_OF_GPU]; /* the thread's */
     const struct device_watch_ops *ops = m->gpus.ops->watch;
     int total = 0;
-    if (!ops || !m->gpus.devices ||
-        ops->processes(m->gpus.devices, m->gpus.items[gpu].index, list, PROCESSES_OF_GPU, &total))
+    if (!ops || !m->gpus.devices)
+        return;
+    int n =
+        ops->processes(m->gpus.devices, m->gpus.items[gpu].index, list, PROCESSES_OF_GPU, &total);
+    if (n < 0)
         return; /* not known: those that were there stay */
     struct process_visitor v = visitor(m);
     enter(m);
-    processes_list(&m->processes, gpu, list, total < PROCESSES_OF_GPU ? total : PROCESSES_OF_GPU,
-                   total, now, &v);
+    processes_list(&m->processes, gpu, list, n, total, now, &v);
     journal_leave(&m->journal);
 }
 

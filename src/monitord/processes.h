@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROCESSES_MOST = 4096, PROCESSES_OF_GPU = 512 };
+enum { PROCESSES_MOST = 4096, PROCESSES_OF_GPU = PROCESSES_MOST };
 
 enum process_phase { PROCESS_BEGAN, PROCESS_CEASED, PROCESS_THERE };
 

@@ -57,6 +57,22 @@ class Samples(unittest.TestCase):
         self.assertEqual(used["sm_util"], 10 + os.getpid() % 50)
         self.assertEqual(used["memory_used"], (512 + os.getpid() % 7) << 20)
 
+    def test_many_processes_of_one_gpu(self):
+        """More than the driver's list has room for at first: none is another GPU's, and none is lost."""
+        with monitor(devices=2) as m:
+            m.control.pid(0, os.getpid())
+            m.control.fresh = 700  # of each GPU, at each list
+            until(lambda: m.metric("gpufl_monitor_processes_seen_total") >= 2802, "not all were listed")
+            m.control.fresh = 0
+            m.stop()
+            (s,) = m.sessions()
+        began = s.of("gpu_process", phase=0)
+        of = {k: {r["pid"] for r in began if r["device"] == k} for k in (1, 2)}
+        self.assertFalse(of[1] & of[2] or 0 in of[1] | of[2])
+        self.assertGreaterEqual(min(len(x) for x in of.values()), 1400)
+        last = s.last("monitor")
+        self.assertEqual((last["processes_untold"], last["processes_seen"]), (0, len(began)))
+
     def test_parts_of_a_gpu(self):
         control = {"parts": 2}
         m = monitor()

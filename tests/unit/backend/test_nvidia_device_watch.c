@@ -12,7 +12,7 @@
 enum { NOT_FOUND = 6, WIDE = 400 };
 
 static struct nvml library;
-static struct nvml_process compute[4], graphics[4];
+static struct nvml_process compute[2000], graphics[4];
 static unsigned compute_count, graphics_count;
 static int compute_result;
 static struct nvml_process_use uses[4];
@@ -307,7 +307,7 @@ TEST(processes)
     uses[0] = (struct nvml_process_use){6, 100, 40, 3, 0, 101};
     uses[1] = (struct nvml_process_use){5, 90, 4000000, 0, 0, 0};
     use_count = 2;
-    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 0);
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
     assert_int_equal(count, 3);
     assert_true(out[0].memory_used == CELL_NULL && out[0].gpu_instance == CELL_NULL);
     assert_true(out[0].sm_util == CELL_NULL); /* the library's number is none */
@@ -319,7 +319,7 @@ TEST(processes)
     assert_int_equal(out[2].pid, 7);
     assert_int_equal(asked_since, 0);
     use_count = 0;
-    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 2, &count), 0);
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 2, &count), 2);
     assert_int_equal(asked_since, 100);
     assert_int_equal(count, 3); /* one has no room */
     assert_true(out[1].sm_util == CELL_NULL);
@@ -332,6 +332,26 @@ TEST(processes)
     compute_result = NVML_E_NOT_SUPPORTED;
     assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count),
                      GPUFL_E_NOT_BUILT);
+}
+
+/* More than there is room for at first: all are listed; where nobody has the room, all are counted
+ * and none is told. */
+TEST(many_processes)
+{
+    enum { MANY = 1500 };
+    static struct device_process out[MANY];
+    int count;
+    for (unsigned i = 0; i < MANY; i++)
+        compute[i] = (struct nvml_process){1000 + i, 1, UINT32_MAX, UINT32_MAX};
+    compute_count = MANY;
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, MANY, &count), MANY);
+    assert_int_equal(count, MANY);
+    assert_int_equal(out[MANY - 1].pid, 1000 + MANY - 1);
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
+    assert_int_equal(count, MANY);
+    compute_count = 1 << 16;
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, MANY, &count), 0);
+    assert_int_equal(count, 1 << 16);
 }
 
 TEST(instances)
@@ -399,6 +419,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(activity, setup, teardown),
         cmocka_unit_test_setup_teardown(narrow_without_widen, setup, teardown),
         cmocka_unit_test_setup_teardown(processes, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(instances, setup, teardown),
         cmocka_unit_test_setup_teardown(events, setup, teardown),
         cmocka_unit_test_setup_teardown(a_library_without_any_of_it, setup, teardown),

@@ -259,8 +259,11 @@ static int amd_processes(struct amd_device *x, struct device_process *out, int m
     if (result != AMDSMI_OK && result != AMDSMI_E_RESOURCES)
         return code_of(result);
     *count = (int)n;
-    for (uint32_t i = 0; i < n && i < LIST_MOST && (int)i < max; i++)
-        out[i] = (struct device_process){
+    int have = 0;
+    for (uint32_t i = 0; i < n && i < LIST_MOST && have < max; i++) {
+        if (!list[i].pid)
+            continue; /* not filled */
+        out[have++] = (struct device_process){
             .pid = list[i].pid,
             .memory_used = (int64_t)list[i].memories.vram,
             .sm_util = CELL_NULL,
@@ -270,7 +273,8 @@ static int amd_processes(struct amd_device *x, struct device_process *out, int m
             .gpu_instance = CELL_NULL,
             .compute_instance = CELL_NULL,
         };
-    return 0;
+    }
+    return have;
 }
 
 /* ---- devices ---------------------------------------------------------------------------- */

@@ -70,6 +70,7 @@ struct smi {
     /* Texts of the modes of a GPU in parts: "CPX", "NPS4"; "": not known. */
     void (*partitions)(struct amd_device *x, char *compute, char *memory);
     /* Does what device_watch_ops.processes does, for one device. */
+    /* See device_watch_ops. */
     int (*processes)(struct amd_device *x, struct device_process *out, int max, int *count);
     const struct amd_reader *readers;
     int reader_count;

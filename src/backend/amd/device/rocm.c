@@ -301,7 +301,7 @@ static int rocm_processes(struct amd_device *x, struct device_process *out, int 
             tell_of(x, &all[i], &out[*count]);
         ++*count;
     }
-    return 0;
+    return *count < max ? *count : max;
 }
 
 static enum amd_answer read_processes(struct amd_device *x, struct device_metric_row *row)

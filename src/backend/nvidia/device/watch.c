@@ -1,10 +1,13 @@
 /* watch.c - processes of a GPU, its parts (MIG) and its events, through NVML. */
 #include "backend/nvidia/device/inside.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST_MOST = 512 }; /* processes of a device; more are counted */
+/* Processes of a device: LIST_FIRST have room at once, more than LIST_MOST are only counted. */
+enum { LIST_FIRST = 512, LIST_MOST = 1 << 16, LIST_TRIES = 4 };
 
 static const struct {
     unsigned bit;
@@ -34,27 +37,24 @@ static int64_t number(unsigned v)
 
 typedef int list_fn(nvml_device device, unsigned *count, struct nvml_process *infos);
 
-/* Adds the processes of one list; one that stands in both is one. */
-static int add_list(list_fn *list, const struct device *d, struct device_process *out, int max,
-                    int *have, int *count)
+/* The processes that are told, in the caller's room. */
+struct told {
+    struct device_process *out;
+    int max, have, count;
+};
+
+static void add_found(struct told *t, const struct nvml_process *found, unsigned n)
 {
-    struct nvml_process found[LIST_MOST];
-    unsigned n = LIST_MOST;
-    int result = list(d->handle, &n, found);
-    if (result == NVML_E_SIZE) { /* more than there is room for: how many, and none of them */
-        *count += (int)n;
-        return NVML_OK;
-    }
-    for (unsigned i = 0; result == NVML_OK && i < n && i < LIST_MOST; i++) {
+    for (unsigned i = 0; i < n; i++) {
         int at = 0;
-        while (at < *have && out[at].pid != (int64_t)found[i].pid)
+        while (at < t->have && t->out[at].pid != (int64_t)found[i].pid)
             at++;
-        if (at < *have)
+        if (at < t->have)
+            continue; /* it stands in both lists */
+        t->count++;
+        if (t->have == t->max)
             continue;
-        ++*count;
-        if (*have == max)
-            continue;
-        out[(*have)++] = (struct device_process){
+        t->out[t->have++] = (struct device_process){
             .pid = found[i].pid,
             .memory_used = found[i].memory == UINT64_MAX ? CELL_NULL : (int64_t)found[i].memory,
             .sm_util = CELL_NULL,
@@ -65,24 +65,44 @@ static int add_list(list_fn *list, const struct device *d, struct device_process
             .compute_instance = number(found[i].compute_instance),
         };
     }
-    return result;
+}
+
+/* Adds the processes of one list. The library fills nothing where there is not room for all, and
+ * says how many there are: the next try has more room than that. Where no try has enough, they are
+ * counted. */
+static int add_list(list_fn *list, const struct device *d, struct told *t)
+{
+    struct nvml_process first[LIST_FIRST], *found = first, *larger = NULL;
+    unsigned room = LIST_FIRST, n = room;
+    int result = list(d->handle, &n, found);
+    for (int i = 1; i < LIST_TRIES && result == NVML_E_SIZE && n < LIST_MOST; i++) {
+        mem_free(larger);
+        room = n + n / 4 + LIST_FIRST;
+        found = larger = mem_array(room, sizeof *found);
+        if (!larger)
+            break;
+        n = room;
+        result = list(d->handle, &n, found);
+    }
+    if (result == NVML_OK)
+        add_found(t, found, n < room ? n : room);
+    else if (result == NVML_E_SIZE)
+        t->count += (int)n;
+    mem_free(larger);
+    return result == NVML_E_SIZE ? NVML_OK : result;
 }
 
 /* The use that the driver has sampled since the last call: the newest sample of each process. One
  * without a sample since then is not known to have done nothing. */
-static void add_use(const struct nvml *n, struct device *d, struct device_process *out, int have)
+static void take_use(struct device *d, const struct nvml_process_use *uses, unsigned count,
+                     struct told *t)
 {
-    struct nvml_process_use uses[LIST_MOST];
-    unsigned count = LIST_MOST;
     unsigned long long newest = d->use_seen;
-    if (!have || !n->nvmlDeviceGetProcessUtilization ||
-        n->nvmlDeviceGetProcessUtilization(d->handle, uses, &count, d->use_seen) != NVML_OK)
-        return;
-    for (unsigned i = 0; i < count && i < LIST_MOST; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const struct nvml_process_use *u = &uses[i];
         newest = u->time > newest ? u->time : newest;
-        for (int k = 0; k < have; k++) {
-            struct device_process *p = &out[k];
+        for (int k = 0; k < t->have; k++) {
+            struct device_process *p = &t->out[k];
             if (p->pid != (int64_t)u->pid || u->sm > 100 || u->memory > 100)
                 continue;
             p->sm_util = u->sm;
@@ -94,11 +114,31 @@ static void add_use(const struct nvml *n, struct device *d, struct device_proces
     d->use_seen = newest;
 }
 
+static void add_use(const struct nvml *n, struct device *d, struct told *t)
+{
+    struct nvml_process_use first[LIST_FIRST], *uses = first, *larger = NULL;
+    unsigned room = LIST_FIRST, count = room;
+    if (!t->have || !n->nvmlDeviceGetProcessUtilization)
+        return;
+    int result = n->nvmlDeviceGetProcessUtilization(d->handle, uses, &count, d->use_seen);
+    if (result == NVML_E_SIZE && count < LIST_MOST) {
+        room = count + count / 4 + LIST_FIRST;
+        uses = larger = mem_array(room, sizeof *uses);
+        count = room;
+        if (larger)
+            result = n->nvmlDeviceGetProcessUtilization(d->handle, uses, &count, d->use_seen);
+    }
+    if (result == NVML_OK)
+        take_use(d, uses, count < room ? count : room, t);
+    mem_free(larger);
+}
+
 static int watch_processes(struct devices *d, int index, struct device_process *out, int max,
                            int *count)
 {
     const struct nvml *n = d->nvml;
-    int have = 0, compute = NVML_E_NOT_SUPPORTED, graphics = NVML_E_NOT_SUPPORTED;
+    struct told told = {.out = out, .max = max};
+    int compute = NVML_E_NOT_SUPPORTED, graphics = NVML_E_NOT_SUPPORTED;
     *count = 0;
     if (index < 0 || index >= d->count)
         return GPUFL_E_INVAL;
@@ -106,15 +146,14 @@ static int watch_processes(struct devices *d, int index, struct device_process *
     if (!item->handle)
         return GPUFL_E_UNAVAILABLE;
     if (n->nvmlDeviceGetComputeRunningProcesses_v3)
-        compute =
-            add_list(n->nvmlDeviceGetComputeRunningProcesses_v3, item, out, max, &have, count);
+        compute = add_list(n->nvmlDeviceGetComputeRunningProcesses_v3, item, &told);
     if (n->nvmlDeviceGetGraphicsRunningProcesses_v3)
-        graphics =
-            add_list(n->nvmlDeviceGetGraphicsRunningProcesses_v3, item, out, max, &have, count);
+        graphics = add_list(n->nvmlDeviceGetGraphicsRunningProcesses_v3, item, &told);
     if (compute != NVML_OK && graphics != NVML_OK)
         return code_of(compute);
-    add_use(n, item, out, have);
-    return 0;
+    add_use(n, item, &told);
+    *count = told.count;
+    return told.have;
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */
