@@ -162,12 +162,13 @@ static void take_change(void *arg, int gpu, const char *kind, int64_t code)
         .count = 1,
         .event = {.code = code, .gpu_instance = CELL_NULL, .compute_instance = CELL_NULL}};
     put_event(m, gpu, kind, &s);
-    if (gpu < 0 || m->gpus.items[gpu].index >= 0)
+    if (gpu < 0 || (m->gpus.items[gpu].index >= 0 && strcmp(kind, "lost") != 0))
         return;
     struct process_visitor v = visitor(m);
     enter(m);
     processes_gone(&m->processes, gpu, &v);
     journal_leave(&m->journal);
+    page_processes(&m->page, &m->processes);
 }
 
 static void take_events(struct monitor *m)

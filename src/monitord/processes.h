@@ -56,7 +56,7 @@ void processes_fini(struct processes *t);
 void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
                     int total, int64_t now, const struct process_visitor *v);
 
-/* A GPU is gone: so are its processes. */
+/* A GPU is gone or does not answer: its processes are no longer known to be there. */
 void processes_gone(struct processes *t, int gpu, const struct process_visitor *v);
 
 /* Tells all of them again: a session begins. */

@@ -152,15 +152,23 @@ class Page(unittest.TestCase):
 class Faults(unittest.TestCase):
     def test_lost_and_back(self):
         with monitor(devices=2) as m:
-            m.wait_rows(1, "device_metric", device=2)
+            m.control.pid(0, os.getpid())
+            m.control.pid(1, os.getpid())
+            until(lambda: m.metric("gpufl_workload_processes", gpu="1"), "no process was listed")
             m.control.lost = 2
             m.wait_rows(1, "gpu_event", kind="lost", device=2)
+            m.wait_rows(1, "gpu_process", phase=1, device=2, pid=os.getpid())
+            self.assertEqual([k["uuid"] for k, _ in m.metrics()["gpufl_workload_processes"]], [uuid(0)])
+            live = subprocess.run([GPUFL, "monitor", "--once", "--json"], env=m.environment, capture_output=True, text=True,
+                                  timeout=PATIENCE, check=True)
+            self.assertEqual([p["gpu"] for p in json.loads(live.stdout)["processes"]], [0])
             self.assertEqual(m.metric("gpufl_gpu_up", uuid=uuid(1)), 0)
             self.assertIsNone(m.metric("gpufl_gpu_memory_used_bytes", uuid=uuid(1)), "an old value looks like a new one")
             self.assertEqual(m.metric("gpufl_gpu_up", uuid=uuid(0)), 1)
             m.control.lost = 0
             m.wait_rows(1, "gpu_event", kind="back", device=2)
             until(lambda: m.metric("gpufl_gpu_up", uuid=uuid(1)) == 1, "not up again")
+            m.wait_rows(2, "gpu_process", phase=0, device=2, pid=os.getpid())
             self.assertEqual(len(m.rows("gpu_event", kind="lost")), 1)
 
     def test_renumbered_gone_and_appeared(self):
