@@ -301,7 +301,7 @@ static void put_workload(const struct page *p, const struct shown_workload *w, c
     labels[n++] = (struct metrics_label){"container", w->container};
     labels[n++] = (struct metrics_label){"pod_uid", w->pod};
     labels[n++] = (struct metrics_label){"pod", w->pod_name};
-    labels[n++] = (struct metrics_label){"job", w->job};
+    labels[n++] = (struct metrics_label){"slurm_job", w->job};
     labels[n++] = (struct metrics_label){"session", w->session};
     metrics_sample(out, name, labels, n, value);
 }
@@ -310,7 +310,7 @@ static void put_workloads(const struct page *p, struct buf *out)
 {
     if (p->workload_count)
         metrics_head(out, "gpufl_workload_processes", "gauge",
-                     "Processes on the GPU, by container, pod, job and session of gpufl.");
+                     "Processes on the GPU, by container, pod, Slurm job and session of gpufl.");
     for (int i = 0; i < p->workload_count; i++)
         put_workload(p, &p->workloads[i], "gpufl_workload_processes",
                      (double)p->workloads[i].processes, out);

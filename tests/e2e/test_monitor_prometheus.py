@@ -16,13 +16,18 @@ import urllib.request
 
 import together
 from monitored import Monitor
-from patience import PATIENCE, until
+from patience import PATIENCE, started, until
 
 PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
 RULES = os.path.join(SOURCE, "deploy", "prometheus")
 DASHBOARD = os.path.join(SOURCE, "deploy", "grafana", "gpufl-monitor.json")
 # What the simulated driver does not answer: none of these has a series here.
 UNTOLD = {"gpufl_gpu_dram_active_ratio", "gpufl_gpu_fan_ratio"}
+
+
+# Two Slurm jobs and two pods.
+WORKLOADS = ({"SLURM_JOB_ID": "4711"}, {"SLURM_JOB_ID": "4712"}, {"POD_NAME": "train-0", "POD_NAMESPACE": "ml"},
+             {"POD_NAME": "train-1", "POD_NAMESPACE": "ml"})
 
 
 def free_port():
@@ -94,10 +99,16 @@ class Scraped(unittest.TestCase):
         cls.m = Monitor(PROGRAM, FAKES, devices=2)
         cls.addClassCleanup(shutil.rmtree, cls.m.folder)
         cls.m.control.pid(0, os.getpid())
+        for k, environment in enumerate(WORKLOADS):  # all on GPU 1
+            child = started(subprocess.Popen(["sleep", "600"], env=environment))
+            cls.addClassCleanup(child.wait)
+            cls.addClassCleanup(child.kill)
+            cls.m.control.pid(2 * k + 1, child.pid)
         cls.m.control.xid, cls.m.control.events = 79, 3
         cls.m.start()
         cls.addClassCleanup(cls.m.close)
         until(lambda: cls.m.metric("gpufl_gpu_xid_errors_total", xid="79") == 3 and
+              len(cls.m.metrics().get("gpufl_workload_processes", [])) == 1 + len(WORKLOADS) and
               cls.m.metric("gpufl_gpu_sm_active_ratio", gpu="0") is not None and
               cls.m.metric("gpufl_gpu_nvlink_receive_bytes_per_second", gpu="0") is not None, "not all metrics came")
         cls.prometheus = Prometheus(cls.m, cls.folder.name)
@@ -127,12 +138,38 @@ class Scraped(unittest.TestCase):
                 series = series.replace("$instance", ".*")
                 found = self.prometheus.get(f"label/{label}/values", **{"match[]": series})
                 self.assertEqual(len(found), {"instance": 1, "gpu": 2}[label], variable["name"])
-        names = {"pod", "job"}  # of a workload, which may have none of both
+        names = {"pod", "slurm_job"}  # of a workload, which may have none of both
         for panel in dashboard()["panels"]:
             for target in panel.get("targets", []):
                 found = self.prometheus.query(re.sub(r"\$(instance|gpu)\b", ".*", target["expr"]).replace("$__rate_interval", "1m"))
                 for label in set(re.findall(r"{{(\w+)}}", target["legendFormat"])) - names:
                     self.assertTrue(all(label in one["metric"] for one in found), f"{panel['title']}: {label}")
+
+    def test_labels_arrive_as_they_are(self):
+        """Prometheus sets `job` and `instance` itself, and renames labels of these names."""
+        for metric in sorted(m for m in self.m.metrics() if m.startswith(("gpufl_workload_", "gpufl_gpu_info"))):
+            page = {frozenset((k, v) for k, v in labels.items() if v) for labels, _ in self.m.metrics()[metric]}
+            stored = [dict(x["metric"]) for x in self.prometheus.query(metric)]
+            for labels in stored:
+                self.assertEqual((labels.pop("__name__"), labels.pop("job")), (metric, "gpufl-monitor"))
+                labels.pop("instance")
+            with self.subTest(metric):
+                self.assertEqual({frozenset(labels.items()) for labels in stored}, page)
+        known = [labels for labels, _ in self.m.metrics()["gpufl_workload_processes"]]
+        self.assertEqual({x.get("slurm_job") for x in known} - {None, ""}, {"4711", "4712"})
+        self.assertEqual({x.get("pod") for x in known} - {None, ""}, {"ml/train-0", "ml/train-1"})
+
+    def test_the_dashboard_keeps_workloads_apart(self):
+        legends = 0
+        for panel in dashboard()["panels"]:
+            for target in panel.get("targets", []):
+                if "slurm_job" not in target["legendFormat"]:
+                    continue
+                found = self.prometheus.query(re.sub(r"\$(instance|gpu)\b", ".*", target["expr"]).replace("$__rate_interval", "1m"))
+                told = {x["metric"].get("slurm_job") or x["metric"].get("pod") for x in found if x["metric"]["gpu"] == "1"}
+                self.assertEqual(told, {"4711", "4712", "ml/train-0", "ml/train-1"}, panel["title"])
+                legends += 1
+        self.assertGreater(legends, 1)
 
     def test_numbers_arrive_as_they_are(self):
         (x,) = self.prometheus.query('gpufl_gpu_memory_size_bytes{gpu="1"}')

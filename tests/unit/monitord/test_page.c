@@ -116,14 +116,14 @@ TEST(labels_are_bounded)
         snprintf(t.items[i].owner.job, sizeof t.items[i].owner.job, "1");
     page_processes(&page, &t);
     assert_int_equal(count_of("gpufl_workload_processes{"), 1);
-    assert_non_null(strstr(text(), "job=\"1\"} 1295\n")); /* 259 x 5 bytes */
+    assert_non_null(strstr(text(), "slurm_job=\"1\"} 1295\n")); /* 259 x 5 bytes */
     assert_null(strstr(text(), "busiest"));
     snprintf(t.items[1].owner.session, sizeof t.items[1].owner.session,
              "01234567-89ab-cdef-0123-456789abcdef");
     page_processes(&page, &t); /* one that gpufl traces is told apart */
     assert_int_equal(count_of("gpufl_workload_processes{"), 2);
     assert_non_null(
-        strstr(text(), "job=\"1\",session=\"01234567-89ab-cdef-0123-456789abcdef\"} 5\n"));
+        strstr(text(), "slurm_job=\"1\",session=\"01234567-89ab-cdef-0123-456789abcdef\"} 5\n"));
     processes_fini(&t);
 }
 
@@ -147,7 +147,7 @@ TEST(unknown_memory_has_no_line)
     page_processes(&page, &t);
     assert_int_equal(count_of("gpufl_workload_processes{"), 3);
     assert_int_equal(count_of("gpufl_workload_memory_used_bytes{"), 1);
-    assert_non_null(strstr(text(), "job=\"8\"} 23\n"));
+    assert_non_null(strstr(text(), "slurm_job=\"8\"} 23\n"));
 }
 
 TEST(health)
