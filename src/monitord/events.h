@@ -1,8 +1,8 @@
 /* events.h - events of GPUs, awaited by a thread of their own.
  *
- * The driver wakes the thread, and the thread wakes the sampling thread; nothing is polled. Equal events that nobody has taken yet are one
- * with a count, so that a storm of them takes no room; beyond that the queue is bounded, and what
- * finds no room is counted. */
+ * The driver wakes the thread, and the thread wakes the sampling thread; nothing is polled. Equal
+ * events that nobody has taken yet are one with a count, so that a storm of them takes no room.
+ * Beyond that the queue is bounded, and what finds no room is counted. */
 #ifndef GPUFL_MONITORD_EVENTS_H
 #define GPUFL_MONITORD_EVENTS_H
 
