@@ -5,6 +5,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "monitor/steady.h"
+#include "monitord/rundir.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ int journal_check(const struct monitor_options *o, struct err *e)
 {
     int rc = file_mkdirs(o->log_path, 0755, e);
     if (rc)
-        return rc;
+        return rundir_advise(rc, "--log-path", e);
     rc = file_try_dir(o->log_path);
     if (rc == 0)
         return 0;

@@ -55,34 +55,40 @@ static void find_container(struct owner *o, const char *part, size_t len)
     }
 }
 
-/* "pod1234abcd-…" or, by systemd, "kubepods-burstable-pod1234abcd_….slice". */
-static void find_pod(struct owner *o, const char *part, size_t len)
+/* The UID at a place, with or without a sign between its groups of digits; false: there is none. */
+static bool read_uid(const char *at, char uid[UID_LEN + 1])
 {
     static const unsigned char groups[] = {8, 4, 4, 4, 12};
-    for (size_t i = 0; i + 3 + UID_LEN <= len; i++) {
-        if (strncmp(part + i, "pod", 3) != 0)
+    enum { GROUPS = sizeof groups, DIGITS = 32 };
+    bool plain = hex_run(at) == DIGITS;
+    size_t out = 0;
+    for (size_t g = 0; g < GROUPS; g++) {
+        if (hex_run(at) < groups[g])
+            return false;
+        memcpy(uid + out, at, groups[g]);
+        out += groups[g];
+        at += groups[g];
+        if (g + 1 == GROUPS || plain)
             continue;
-        const char *at = part + i + 3;
-        char uid[UID_LEN + 1];
-        size_t out = 0;
-        bool ok = true;
-        for (size_t g = 0; g < sizeof groups && ok; g++) {
-            ok = hex_run(at) >= groups[g];
-            memcpy(uid + out, at, ok ? groups[g] : 0);
-            out += groups[g];
-            at += ok ? groups[g] : 0;
-            if (ok && g + 1 < sizeof groups) {
-                ok = *at == '-' || *at == '_';
-                uid[out++] = '-';
-                at++;
-            }
-        }
-        if (!ok)
-            continue;
-        uid[UID_LEN] = '\0';
-        memcpy(o->pod, uid, sizeof uid);
-        return;
+        if (*at != '-' && *at != '_')
+            return false;
+        uid[out++] = '-';
+        at++;
     }
+    uid[out] = '\0';
+    return true;
+}
+
+/* "pod1234abcd-…" or, by systemd, "kubepods-burstable-pod1234abcd_….slice". The UID of a static
+ * pod, which the node's kubelet reads from a file, has no signs between its digits. */
+static void find_pod(struct owner *o, const char *part, size_t len)
+{
+    char uid[UID_LEN + 1];
+    for (size_t i = 0; i + 3 < len; i++)
+        if (strncmp(part + i, "pod", 3) == 0 && read_uid(part + i + 3, uid)) {
+            memcpy(o->pod, uid, sizeof uid);
+            return;
+        }
 }
 
 /* "job_1234" below a component with "slurm". */
@@ -155,7 +161,7 @@ void owner_environment(struct owner *o, const char *text, size_t len)
     if (!*o->job && digits && !job[digits] && digits < sizeof o->job)
         memcpy(o->job, job, digits + 1);
     if (*pod && strlen(pod) + strlen(space) + 2 < sizeof o->pod_name)
-        snprintf(o->pod_name, sizeof o->pod_name, "%.79s%s%.79s", space, *space ? "/" : "", pod);
+        snprintf(o->pod_name, sizeof o->pod_name, "%.63s%s%.253s", space, *space ? "/" : "", pod);
     clean(o->pod_name);
 }
 

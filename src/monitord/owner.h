@@ -13,15 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { OWNER_POD_NAME = 320 }; /* a namespace of 63 letters, a name of 253 */
+
 struct owner {
-    int64_t start;                /* ns on CLOCK_BOOTTIME; CELL_NULL: unknown */
-    int64_t uid;                  /* CELL_NULL: unknown */
-    char name[64];                /* comm */
-    char container[72];           /* hexadecimal id */
-    char pod[40];                 /* UID, with '-' */
-    char pod_name[160];           /* namespace/name */
-    char job[24];                 /* Slurm job id */
-    char session[TRACED_SESSION]; /* that gpufl traces it in */
+    int64_t start;                 /* ns on CLOCK_BOOTTIME; CELL_NULL: unknown */
+    int64_t uid;                   /* CELL_NULL: unknown */
+    char name[64];                 /* comm */
+    char container[72];            /* hexadecimal id */
+    char pod[40];                  /* UID, with '-' */
+    char pod_name[OWNER_POD_NAME]; /* namespace/name */
+    char job[24];                  /* Slurm job id */
+    char session[TRACED_SESSION];  /* that gpufl traces it in */
 };
 
 /* proc: "/proc", or a folder like it. False: the process cannot be read, or is gone; o is empty

@@ -41,7 +41,7 @@ struct shown_gpu {
 
 struct shown_workload {
     int gpu;
-    char container[72], pod[40], pod_name[160], job[24], session[TRACED_SESSION];
+    char container[72], pod[40], pod_name[OWNER_POD_NAME], job[24], session[TRACED_SESSION];
     int64_t processes;
     int64_t memory_used; /* bytes; CELL_NULL: that of a process is not known */
     int64_t sm_util;     /* % of the busiest; CELL_NULL: not known */

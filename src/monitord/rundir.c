@@ -36,6 +36,13 @@ static int find_path(struct rundir *r, const char *option, struct err *e)
                : err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
 }
 
+int rundir_advise(int code, const char *option, struct err *e)
+{
+    char why[sizeof e->text];
+    snprintf(why, sizeof why, "%s", e->text);
+    return err_set(e, code, "%.280s: name another folder with %s", why, option);
+}
+
 /* True where the file of that name is still the one that is open: a monitor that removes its folder
  * takes the lock's file away, which this one may have opened before. */
 static bool is_there(int fd, const char *path)
@@ -45,24 +52,45 @@ static bool is_there(int fd, const char *path)
            ours.st_ino == named.st_ino;
 }
 
+static int busy(const struct rundir *r, struct err *e)
+{
+    return err_set(e, GPUFL_E_BUSY,
+                   "another gpufl-monitor runs on this host (it holds %.250s): one is enough, end "
+                   "it first",
+                   r->path);
+}
+
+/* True where a monitor holds the folder, whoever its user is. */
+static bool is_held(const char *file)
+{
+    int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
 int rundir_open(struct rundir *r, const char *option, struct err *e)
 {
     char file[PATH_MAX];
     struct stat st;
     *r = (struct rundir){.lock = -1};
     int rc = find_path(r, option, e);
-    if (!rc)
-        rc = file_mkdirs(r->path, 0755, e);
     if (rc)
         return rc;
+    rc = file_mkdirs(r->path, 0755, e);
+    if (rc)
+        return rundir_advise(rc, "--run-dir", e);
+    if (path_join(file, sizeof file, r->path, LOCK))
+        return err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
+    if (is_held(file))
+        return busy(r, e);
     if (lstat(r->path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(e, GPUFL_E_PERM,
                        "%.250s must be a folder of this user that nobody else may write: name "
                        "another one with --run-dir",
                        r->path);
-    if (path_join(file, sizeof file, r->path, LOCK))
-        return err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
     r->lock = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (r->lock < 0)
         return err_set_vendor(e, err_from_errno(errno), errno,
@@ -71,10 +99,7 @@ int rundir_open(struct rundir *r, const char *option, struct err *e)
         return 0;
     close(r->lock);
     r->lock = -1;
-    return err_set(e, GPUFL_E_BUSY,
-                   "another gpufl-monitor runs on this host (it holds %.250s): one is enough, end "
-                   "it first",
-                   r->path);
+    return busy(r, e);
 }
 
 /* True where the roles are no longer those of the GPUs and the session. */

@@ -26,6 +26,10 @@ struct rundir {
  * runs, with a sentence. */
 int rundir_open(struct rundir *r, const char *option, struct err *e);
 
+/* Adds to the sentence about a folder that cannot be made which option names another. Returns code.
+ */
+int rundir_advise(int code, const char *option, struct err *e);
+
 /* Takes and keeps the roles, each round; anew where the session or the GPUs are others. */
 void rundir_step(struct rundir *r, const struct gpus *g, uint64_t generation,
                  const struct role_holder *self, int64_t now);

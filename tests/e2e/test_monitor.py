@@ -364,7 +364,9 @@ class BadInput(unittest.TestCase):
     def test_unwritable_folder(self):
         self.refused(FAILED, "/proc/nowhere", "--log-path", "/proc/nowhere")
         for where in ("/proc/nowhere", "/proc/self"):  # root may write there, by the rights of the folder
-            self.refused(FAILED, f"cannot .*{where}", "--check", "--log-path", where)
+            for first in ((), ("--check",)):
+                self.refused(FAILED, f"cannot .*{where}.*: name another folder with --log-path", *first, "--log-path", where)
+            self.refused(FAILED, f"cannot .*{where}.*: name another folder with --run-dir", "--run-dir", f"{where}/x")
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
             self.refused(FAILED, "nobody else may write.*--run-dir", "--run-dir", folder)
@@ -377,6 +379,12 @@ class BadInput(unittest.TestCase):
             self.assertEqual(got.returncode, BUSY, got)
             self.assertRegex(got.stderr, "^gpufl-monitor: another gpufl-monitor runs on this host")
             self.assertEqual(len(got.stderr.splitlines()), 1)
+            if os.geteuid() == 0:  # the folder of a service that has a user of its own
+                os.chown(os.path.join(m.folder, "run"), 61234, 61234)
+                got = subprocess.run(other.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE,
+                                     check=False)
+                self.assertEqual(got.returncode, BUSY, got)
+                os.chown(os.path.join(m.folder, "run"), 0, 0)
 
     def test_file_environment_and_flags(self):
         with tempfile.TemporaryDirectory() as folder:

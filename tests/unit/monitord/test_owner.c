@@ -27,6 +27,10 @@ static const struct cgroup_case cases[] = {
      ID, "12345678-9abc-def0-1234-56789abcdef0", ""},
     {"4:devices:/kubepods/besteffort/pod12345678-9abc-def0-1234-56789abcdef0/" ID "\n", ID,
      "12345678-9abc-def0-1234-56789abcdef0", ""},
+    /* a static pod's UID, which is a hash, has no signs between its digits */
+    {"0::/kubepods.slice/kubepods-besteffort.slice/"
+     "kubepods-besteffort-pod3f0b6d1c8e2a4f57a9c1d2e3f4a5b6c7.slice/cri-containerd-" ID ".scope\n",
+     ID, "3f0b6d1c8e2a4f57a9c1d2e3f4a5b6c7", ""},
     {"0::/kubepods.slice/crio-" ID ".scope\n", ID, "", ""},
     {"9:memory:/slurm/uid_1000/job_4711/step_0/task_0\n", "", "", "4711"},
     {"0::/system.slice/slurmstepd.scope/job_12/step_batch/user/task_0\n", "", "", "12"},
@@ -34,6 +38,7 @@ static const struct cgroup_case cases[] = {
     {"0::/job_12/step_0\n", "", "", ""},
     {"0::/slurm/job_12x/step_0\n", "", "", ""},
     {"0::/slurm/job_123456789012345678901234567890\n", "", "", ""},
+    {"0::/pod3f0b6d1c8e2a4f57a9c1d2e3f4a5b6c\n", "", "", ""},
     {"0::/podracer/" ID "0\n", "", "", ""},
     {"0::/pod12345678-9abc-def0-1234-56789abcdef\n", "", "", ""},
     {"", "", "", ""},
@@ -69,6 +74,20 @@ TEST(environment)
     assert_string_equal(none.job, "");
 }
 
+/* Kubernetes allows 253 letters for a pod's name and 63 for its namespace. */
+TEST(long_names)
+{
+    char text[512], name[254], space[64], whole[400];
+    struct owner o = {0};
+    memset(name, 'p', sizeof name - 1);
+    memset(space, 's', sizeof space - 1);
+    name[sizeof name - 1] = space[sizeof space - 1] = '\0';
+    int len = snprintf(text, sizeof text, "POD_NAMESPACE=%s%cPOD_NAME=%s", space, 0, name);
+    owner_environment(&o, text, (size_t)len + 1);
+    snprintf(whole, sizeof whole, "%s/%s", space, name);
+    assert_string_equal(o.pod_name, whole);
+}
+
 TEST(a_process)
 {
     struct owner o;
@@ -91,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(control_groups),
         cmocka_unit_test(environment),
+        cmocka_unit_test(long_names),
         cmocka_unit_test_setup_teardown(a_process, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
