@@ -25,7 +25,8 @@ const char *remote_url(const struct remote *r);   /* for messages; without the A
 const char *remote_proxy(const struct remote *r); /* see http_client_proxy */
 const char *remote_asked(const struct remote *r); /* "the server", or that and the proxy's URL */
 
-/* As http_client_set_watch and http_client_answered; another way than HTTP watches by itself. */
+/* Both hand on to the HTTP client (http_client_set_watch, http_client_answered); any other way of
+ * sending watches by itself. */
 void remote_set_watch(struct remote *r, const struct http_client_watch *watch);
 bool remote_answered(const struct remote *r);
 

@@ -116,8 +116,8 @@ static void become(const struct child_setup *s, const struct environment *e, int
     _exit(95);
 }
 
-/* As become(). Under AddressSanitizer a fork copies the page tables of its marks, which takes as
- * long as a short program runs; posix_spawn copies nothing. */
+/* Starts what become() would. Under AddressSanitizer a fork copies the page tables of its marks,
+ * which takes as long as a short program runs; posix_spawn copies nothing. */
 static void spawn(struct child *c, const struct child_setup *s, const struct environment *e,
                   const int fds[3])
 {

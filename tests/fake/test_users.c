@@ -57,8 +57,8 @@ TEST(a_program_that_is_built_with_it)
         }
 }
 
-/* As CUPTI's sample cupti_nvtx: its own subscription, then NVTX with texts that only a tool reads.
- * Ranges do not need CUPTI, so they are recorded. */
+/* The program subscribes itself and passes NVTX texts that only a tool reads, as CUPTI's sample
+ * cupti_nvtx does. Ranges do not need CUPTI, so they are recorded. */
 TEST(a_program_with_nvtx_and_cupti)
 {
     static const char *const ways[][3] = {

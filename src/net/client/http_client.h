@@ -136,7 +136,7 @@ int http_client_clean_url(const char *url, char *out, size_t size, struct err *e
  * in every spelling that libcurl takes: old forms of IPv4, zones, %XX, mapped addresses. No proxy
  * is asked for those. */
 bool http_client_is_here(const char *clean_url);
-/* As http_client_is_here, without 0.0.0.0 and ::, on which one listens for all machines. */
+/* Says the same without 0.0.0.0 and ::, since a server listens there for all machines. */
 bool http_client_is_loopback(const char *clean_url);
 /* Says whether a request to that URL can be read on the way: http, and not to this machine. A
  * proxy on the way changes nothing: it passes http on as it is, and sees of https only the host. */

@@ -15,28 +15,28 @@ static bool piece_is(struct piece p, const char *text)
     return p.len == strlen(text) && memcmp(p.at, text, p.len) == 0;
 }
 
-/* Takes the next line off, without its end; the rest begins after it. */
+/* Takes what is before the next `end` off, and `end` too; all of it where there is none. */
+static struct piece take(struct piece *rest, char end)
+{
+    const char *at = memchr(rest->at, end, rest->len);
+    struct piece taken = {rest->at, at ? (size_t)(at - rest->at) : rest->len};
+    size_t off = taken.len + (at != NULL);
+    rest->at += off;
+    rest->len -= off;
+    return taken;
+}
+
 static struct piece take_line(struct piece *rest)
 {
-    const char *lf = memchr(rest->at, '\n', rest->len);
-    struct piece line = {rest->at, lf ? (size_t)(lf - rest->at) : rest->len};
-    size_t taken = lf ? line.len + 1 : line.len;
-    rest->at += taken;
-    rest->len -= taken;
+    struct piece line = take(rest, '\n');
     if (line.len && line.at[line.len - 1] == '\r')
         line.len--;
     return line;
 }
 
-/* Takes what is before the next space off; all of it where there is none. */
 static struct piece take_word(struct piece *rest)
 {
-    const char *space = memchr(rest->at, ' ', rest->len);
-    struct piece word = {rest->at, space ? (size_t)(space - rest->at) : rest->len};
-    size_t taken = space ? word.len + 1 : word.len;
-    rest->at += taken;
-    rest->len -= taken;
-    return word;
+    return take(rest, ' ');
 }
 
 /* Sets head to the lines before the empty one that ends it; false: that one has not come. */
