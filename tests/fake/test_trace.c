@@ -204,6 +204,10 @@ static bool program_has(const struct run *r, const char *library)
 /* Monitor samples devices and never brings CUPTI into the process. */
 TEST(monitor_without_cupti)
 {
+    static const char *const unknown[] = {
+        "ledger.launches",       "ledger.kernels_recorded", "ledger.kernels_written",
+        "ledger.copies_written", "ledger.syncs_written",    "ledger.waits_recorded",
+        "ledger.waits_lost",     "ledger.stacks_captured",  "ledger.samples_recorded"};
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("-e", "Monitor", "-s", "5ms"),
                                       .program = LIST("100", "graphs=1", "wait")});
@@ -216,6 +220,10 @@ TEST(monitor_without_cupti)
     check_program(&r, 0);
     assert_string_equal(text_at(r.report, "session.engine"), "Monitor");
     assert_true(unknown_at(r.report, "kernels.count"));
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        if (!json_is_null(at(r.report, unknown[i])))
+            fail_msg("%s: a number of what was not looked at", unknown[i]);
+    assert_int_equal(int_at(r.report, "ledger.scopes_opened"), 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 1); /* the program's, not gpufl's */
     assert_string_equal(capability_of(&r, "kernels", "status"), "not_requested");
     assert_int_equal(json_array_size(at(r.report, "messages")), 0);

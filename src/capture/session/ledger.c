@@ -126,6 +126,13 @@ static void unrecorded(struct ledger_row *r)
     r->syncs_recorded = r->syncs_written = CELL_NULL;
 }
 
+/* A session that traces nothing sees no wait and no stack. */
+static void untraced(struct ledger_row *r)
+{
+    r->waits_recorded = r->waits_written = r->waits_lost = CELL_NULL;
+    r->stacks_captured = r->stacks_distinct = r->stacks_lost = r->stacks_cut = CELL_NULL;
+}
+
 /* Adds looks at the program's threads: null where none were asked for. */
 static void read_samples(struct ledger_row *r, struct capture_sink *s)
 {
@@ -160,6 +167,8 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     r->cost_sampler = l->cost_sampler;
     r->cost_vendor = s->vendor_ns;
     r->cost_start = l->cost_start;
+    if (!l->trace && !l->activity && !r->waits_recorded)
+        untraced(r);
     if (l->stop_asked)
         r->cost_stop = steady_ns() - l->stop_asked;
 }
