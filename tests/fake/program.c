@@ -18,7 +18,7 @@
  *     benches=B    B more, each repeated 5 times; early: but left after the first time
  *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
- *     detached=N   and until the profiling library was finalized N times, a minute at most
+ *     detached=N   and until the profiling library was finalized N times, four minutes at most
  *     exit=N       ends with exit code N
  *     preload=LIB  has LIB loaded before the first CUDA call, as PyTorch has libcupti
  *     fork=before  forks before cuInit: both processes do all of this
