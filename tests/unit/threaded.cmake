@@ -8,7 +8,7 @@ set(GPUFL_THREADED
   backend/amd_session backend/nvidia_nvml backend/nvidia_own_kernels backend/nvidia_sass_gate backend/toy_vendor
   base/fd_thread base/intern base/queue base/ring base/thread base/tick
   capture/captures capture/compressor capture/copies capture/ends capture/marks capture/sampling capture/scopes capture/session
-  capture/sink capture/writer capture/writer_limits
+  capture/sink capture/turns capture/writer capture/writer_limits
   cli/monitor_source
   monitor/sampler monitord/events monitord/live
   net/http net/http_header net/http_limits net/http_stream net/http_work net/kafka net/metrics_page net/workers

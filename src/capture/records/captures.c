@@ -6,6 +6,7 @@
 #include "capture/records/captures.h"
 
 #include "capture/records/slots.h"
+#include "capture/threads/turns.h"
 
 _Atomic uint32_t captures_stretch = 1;
 
@@ -31,6 +32,7 @@ bool captures_begin(bool wanted, struct tick_curve *curve)
     atomic_store_explicit(&limit_away, away, memory_order_relaxed);
     atomic_store_explicit(&limit_window, window, memory_order_relaxed);
     atomic_store_explicit(&limit_second, second, memory_order_relaxed);
+    turns_begin();
     captures_resume();
     stacking_some(true);
     return true;
@@ -74,7 +76,8 @@ uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t 
     uint32_t stack = l->depth ? stacking_told(l->frames, l->depth) : stacking_capture(t);
     push(t, l, &v, stack, now);
     counter_add(&t->counters.launches_captured, 1);
-    launch_rule_spent(&t->rule, &limit, now, tick_now());
+    launch_rule_spent(&t->rule, &limit, now, tick_now(),
+                      atomic_load_explicit(&t->turn, memory_order_relaxed));
     return stack;
 }
 

@@ -19,6 +19,7 @@
 #include "capture/threads/gate.h"
 #include "capture/threads/names.h"
 #include "capture/threads/threads.h"
+#include "capture/threads/turns.h"
 #include "capture/windows/windows.h"
 #include "monitor/steady.h"
 
@@ -252,6 +253,8 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     collector_step();
     if (flush)
         stacking_refresh();
+    if (flush && c->ledger.captures)
+        turns_look(steady_ns());
     if (flush && !all)
         stacking_keep(c->writer, false);
     if (!c->exit_first && capture_sink.recorded[RECORD_kernel])

@@ -1,6 +1,8 @@
 /* launch_rule.c - see launch_rule.h. */
 #include "capture/threads/launch_rule.h"
 
+#include "capture/threads/turns.h"
+
 _Static_assert((1500ull << LAUNCH_LEVELS) * 10000 * LAUNCH_WINDOW_US / 1000 < UINT32_MAX,
                "a sum fits 32 bits with counters of up to 10 GHz");
 
@@ -57,19 +59,20 @@ struct launch_verdict launch_rule_judge(struct launch_rule *r, const struct laun
 }
 
 void launch_rule_spent(struct launch_rule *r, const struct launch_limits *l, uint64_t began,
-                       uint64_t now)
+                       uint64_t now, uint32_t part)
 {
     uint64_t took = now > began ? now - began : 0;
     uint64_t passed = now > r->since ? now - r->since : 0;
     r->left = now;
     r->spent += took;
-    uint64_t least = passed > l->second ? passed : l->second; /* time that the share is of */
+    uint64_t least = passed > l->second ? passed : l->second;
+    uint64_t own = part ? least * part / TURN_WHOLE : least; /* time that the share is of */
     uint32_t before = r->doublings;
-    if (r->spent > least / LAUNCH_MOST) /* not only once the second is over */
+    if (r->spent > own / LAUNCH_MOST) /* not only once the second is over */
         r->doublings += r->doublings < LAUNCH_LEVELS;
     else if (passed < l->second)
         return;
-    else if (r->spent < passed / LAUNCH_FEW)
+    else if (r->spent < own / LAUNCH_FEW)
         for (uint64_t s = passed / l->second; s && r->doublings; s--)
             r->doublings--;
     r->spent = 0;

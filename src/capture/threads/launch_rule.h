@@ -18,7 +18,7 @@ enum {
     LAUNCH_AWAY_US = 100,   /* own time of a launch that is captured for itself */
     LAUNCH_WINDOW_US = 500, /* own time that is summed up for one capture, on average */
     LAUNCH_LEVELS = 6,      /* how often both may double */
-    LAUNCH_MOST = 333,      /* captures may take one part in so many of a second ... */
+    LAUNCH_MOST = 333,      /* captures may take one part in so many of the thread's second ... */
     LAUNCH_FEW = 1333,      /* ... and below one in so many the limits come back */
 };
 
@@ -75,8 +75,9 @@ static inline void launch_rule_left(struct launch_rule *r, uint64_t now)
 }
 
 /* A capture took from `began` until now: that time is not the program's own, and is what the limits
- * are adapted by. [hot] */
+ * are adapted by. part: how much of a second is the thread's (turns.h), of TURN_WHOLE; 0: all.
+ * [hot] */
 void launch_rule_spent(struct launch_rule *r, const struct launch_limits *l, uint64_t began,
-                       uint64_t now);
+                       uint64_t now, uint32_t part);
 
 #endif

@@ -89,6 +89,7 @@ static void thread_renew(struct thread_state *t)
 #undef C
     t->window_scope = 0;
     t->rule = (struct launch_rule){0};
+    atomic_store_explicit(&t->turn, 0, memory_order_relaxed);
     atomic_store_explicit(&t->waits, 0, memory_order_relaxed);
     atomic_store_explicit(&t->depth, 0, memory_order_relaxed);
     atomic_store_explicit(&t->session, gate_session(), memory_order_release);

@@ -155,6 +155,7 @@ struct thread_state {
     /* shared */
     struct thread_state *next; /* constant once linked, except that the collector unlinks */
     _Atomic bool dead;         /* the thread has ended: released in its destructor */
+    _Atomic uint32_t turn;     /* part of a second that captures count with; 0: all; relaxed */
     void *memory;              /* what was allocated: this is aligned inside it */
 
     /* collector */
@@ -164,7 +165,10 @@ struct thread_state {
     int64_t left;          /* when a scope ended last, ns; INT64_MIN: none has */
     struct scope_seen *scopes;
     size_t scope_count, scope_cap;
-    struct slot prefix; /* of a slot that takes two */
+    struct slot prefix;    /* of a slot that takes two */
+    uint32_t turn_session; /* of the fields below; see turns.h */
+    uint64_t turn_captured;
+    int64_t turn_cpu; /* processor time, ns; -1: not known */
 };
 
 extern __thread struct thread_state *thread_here

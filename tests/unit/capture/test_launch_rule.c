@@ -1,5 +1,6 @@
 /* test_launch_rule.c - which launches are captured, on ticks made up here: 1000 ticks are 1 us. */
 #include "capture/threads/launch_rule.h"
+#include "capture/threads/turns.h"
 #include "tests/test.h"
 
 #define US     1000ull
@@ -133,7 +134,7 @@ TEST(a_tick_that_goes_back_is_no_time)
     assert_int_equal(r.sum, 0);
     assert_int_equal(launch(&r, START + 7).why, LAUNCH_QUIET);
     assert_int_equal(r.sum, 12);
-    launch_rule_spent(&r, &limits, START + 9, START + 8);
+    launch_rule_spent(&r, &limits, START + 9, START + 8, 0);
     assert_int_equal(r.spent, 0);
 }
 
@@ -151,16 +152,16 @@ TEST(limits_double_where_captures_take_too_much)
 {
     struct launch_rule r = begun();
     uint64_t now = START + SECOND / 2;
-    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now);
+    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now, 0);
     expect_level(&r, 0);
-    launch_rule_spent(&r, &limits, now, now + 1);
+    launch_rule_spent(&r, &limits, now, now + 1, 0);
     expect_level(&r, 1);
     assert_int_equal(r.left, now + 1); /* a capture is not the program's time */
     assert_int_equal(launch(&r, now + 1 + 200 * US).why, LAUNCH_LONG);
     assert_int_not_equal(launch(&r, now + 1 + 399 * US).why, LAUNCH_LONG);
     for (uint32_t i = 2; i < LAUNCH_LEVELS + 3; i++) {
         now += SECOND / 10;
-        launch_rule_spent(&r, &limits, now - SECOND / 50, now);
+        launch_rule_spent(&r, &limits, now - SECOND / 50, now, 0);
         expect_level(&r, i < LAUNCH_LEVELS ? i : LAUNCH_LEVELS);
     }
 }
@@ -171,20 +172,21 @@ TEST(limits_come_back_where_captures_take_little)
     uint64_t now = START;
     for (int i = 0; i < 3; i++) {
         now += SECOND / 10;
-        launch_rule_spent(&r, &limits, now - SECOND / 50, now);
+        launch_rule_spent(&r, &limits, now - SECOND / 50, now, 0);
     }
     expect_level(&r, 3);
     uint64_t since = now;
-    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW, since + SECOND);
+    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW, since + SECOND, 0);
     expect_level(&r, 3);
     since += SECOND;
-    launch_rule_spent(&r, &limits, since + SECOND - 1, since + SECOND - 1); /* not yet a second */
+    launch_rule_spent(&r, &limits, since + SECOND - 1, since + SECOND - 1,
+                      0); /* not yet a second */
     expect_level(&r, 3);
-    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW + 1, since + SECOND);
+    launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW + 1, since + SECOND, 0);
     expect_level(&r, 2);
     since += SECOND;
-    launch_rule_spent(&r, &limits, since + 5 * SECOND,
-                      since + 5 * SECOND); /* a doubling a second */
+    launch_rule_spent(&r, &limits, since + 5 * SECOND, since + 5 * SECOND,
+                      0); /* a doubling a second */
     expect_level(&r, 0);
 }
 
@@ -193,11 +195,29 @@ TEST(the_share_is_of_the_time_that_passed)
 {
     struct launch_rule r = begun();
     uint64_t now = START + 4 * SECOND;
-    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST, now); /* a four seconds' share */
+    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST, now,
+                      0); /* a four seconds' share */
     expect_level(&r, 0);
     now += 4 * SECOND;
-    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST - 1, now);
+    launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST - 1, now, 0);
     expect_level(&r, 1);
+}
+
+/* A thread that has half of each second, since another one has the rest, has half the share. */
+TEST(the_share_is_of_the_thread_s_part)
+{
+    struct launch_rule r = begun();
+    uint64_t now = START + SECOND / 2;
+    launch_rule_spent(&r, &limits, now - SECOND / 2 / LAUNCH_MOST, now, TURN_WHOLE / 2);
+    expect_level(&r, 0);
+    launch_rule_spent(&r, &limits, now, now + 1, TURN_WHOLE / 2);
+    expect_level(&r, 1);
+    now += 1 + SECOND; /* what would have brought the limits back for a whole second */
+    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_FEW + 1, now, TURN_WHOLE / 2);
+    expect_level(&r, 1);
+    now += SECOND;
+    launch_rule_spent(&r, &limits, now - SECOND / 2 / LAUNCH_FEW + 1, now, TURN_WHOLE / 2);
+    expect_level(&r, 0);
 }
 
 /* What a thread has learned about the cost of its captures stays from window to window. */
@@ -205,7 +225,7 @@ TEST(doublings_outlive_a_window)
 {
     struct launch_rule r = begun();
     uint64_t now = START + SECOND / 10;
-    launch_rule_spent(&r, &limits, now - SECOND / 50, now);
+    launch_rule_spent(&r, &limits, now - SECOND / 50, now, 0);
     (void)launch_rule_judge(&r, &limits, 2, now + SECOND);
     expect_level(&r, 1);
 }
@@ -215,13 +235,13 @@ TEST(the_share_goes_on_in_the_next_window)
 {
     struct launch_rule r = begun();
     uint64_t now = START + SECOND / 2;
-    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now);
+    launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_MOST, now, 0);
     now += 100 * SECOND;
     (void)launch_rule_judge(&r, &limits, 2, now);
     now += SECOND / 4;
-    launch_rule_spent(&r, &limits, now, now); /* three quarters of a second, just its share */
+    launch_rule_spent(&r, &limits, now, now, 0); /* three quarters of a second, just its share */
     expect_level(&r, 0);
-    launch_rule_spent(&r, &limits, now, now + 1);
+    launch_rule_spent(&r, &limits, now, now + 1, 0);
     expect_level(&r, 1);
 }
 
@@ -238,6 +258,7 @@ int main(void)
         cmocka_unit_test(limits_double_where_captures_take_too_much),
         cmocka_unit_test(limits_come_back_where_captures_take_little),
         cmocka_unit_test(the_share_is_of_the_time_that_passed),
+        cmocka_unit_test(the_share_is_of_the_thread_s_part),
         cmocka_unit_test(doublings_outlive_a_window),
         cmocka_unit_test(the_share_goes_on_in_the_next_window),
     };
