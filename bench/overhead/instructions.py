@@ -6,7 +6,8 @@
 The program's launches go through the fake driver and profiling library of tests/fake; valgrind's callgrind
 counts what runs in the library's callback, in two runs of N and 2 N launches, whose difference is
 exact whatever else the machine does. A launch calls back twice. Not in it: what the real CUPTI does
-before and after. --against: another build of the library, counted under the same programs, those of --build.
+before and after. --against: another build of the library, counted under the same programs, those of --build; a state
+whose option that build does not know has no number there.
 """
 import argparse
 import json
@@ -36,7 +37,7 @@ STATES = {
 
 def counted(build, programs, program, options, idle, launches):
     """Instructions in the callback of build's library, and the launches that the program of the build `programs` says
-    it made."""
+    it made; None where the build does not know one of the options."""
     fake = programs / "fake"
     with tempfile.TemporaryDirectory(prefix="gpufl-bench-") as work:
         counts = pathlib.Path(work) / "counts"
@@ -46,6 +47,8 @@ def counted(build, programs, program, options, idle, launches):
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=PATIENCE,
                               env={**os.environ, "LD_LIBRARY_PATH": f"{fake}:{build / 'lib'}", "GPUFL_CUPTI_PATH": str(fake),
                                    "GPUFL_IDLE_STACKS": "true" if idle else "false", "FAKE_DEVICE": f"{os.getpid():08x}", "GPUFL_BACKEND": "Auto", "FAKE_CUPTI": ""})
+        if done.returncode == 2 and "there is no option" in done.stderr:
+            return None
         if done.returncode:
             raise RuntimeError(f"{program}: exit {done.returncode}\n{done.stderr[-2000:]}")
         listed = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", counts], check=True,
@@ -58,6 +61,8 @@ def counted(build, programs, program, options, idle, launches):
 
 def per_launch(build, programs, program, options, idle):
     few, many = (counted(build, programs, program, options, idle, n) for n in (LAUNCHES, 2 * LAUNCHES))
+    if few is None:
+        return None
     return (many[0] - few[0]) / (many[1] - few[1])
 
 
@@ -70,7 +75,7 @@ def main():
     builds = [pathlib.Path(b).resolve() for b in (args.build, args.against) if b]
     rows = {state: [per_launch(b, builds[0], *what) for b in builds] for state, what in STATES.items()}
     for state, values in rows.items():
-        print(f"{state:28}" + "".join(f"{v:10.1f}" for v in values), "instructions a launch")
+        print(f"{state:28}" + "".join(f"{'-':>10}" if v is None else f"{v:10.1f}" for v in values), "instructions a launch")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(rows, indent=1) + "\n")
     return 0
