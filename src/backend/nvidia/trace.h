@@ -99,6 +99,7 @@ struct trace {
     _Atomic bool kernels_instead; /* they could not be, and kernels are recorded after all */
     struct queue_node *taken;     /* buffers between take and drain [collector] */
     struct records *records;      /* owned */
+    uint64_t codeless;            /* functions defined, whose code nobody has seen [collector] */
 };
 
 extern const struct trace_ops nvidia_trace;

@@ -404,7 +404,7 @@ void suspend_start(struct trace *t)
     me.on = true;
     me.opened_at = me.late_here = me.late_most = me.idle_since = 0;
     me.late_count = 0;
-    me.codeless = functions_codeless();
+    me.codeless = t->codeless;
     atomic_store(&me.wanted, false);
     atomic_store(&me.unbegun, false);
     atomic_store(&me.missed, false);
@@ -486,10 +486,10 @@ void suspend_conclude(struct trace *t)
                         "the program works in more than %d contexts: after a rest the engine does "
                         "not begin in those beyond; window_rest_ms=0 keeps it ready",
                         CONTEXTS);
-    if (atomic_load(&t->finalized) && functions_codeless() > me.codeless)
+    if (atomic_load(&t->finalized) && t->codeless > me.codeless)
         s->ops->message(s, SEVERITY_NOTE, "windows.code",
                         "%" PRIu64 " functions have no lines, since their code was not seen: code "
                         "that is loaded while the profiling library is detached between windows "
                         "is not kept; window_rest_ms=0 keeps it attached",
-                        functions_codeless() - me.codeless);
+                        t->codeless - me.codeless);
 }

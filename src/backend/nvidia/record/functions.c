@@ -76,21 +76,14 @@ uint32_t functions_put(struct functions *f, uint64_t crc, uint32_t index, const 
     return (uint32_t)f->count++;
 }
 
-static uint64_t codeless; /* collector's */
-
-uint64_t functions_codeless(void)
-{
-    return codeless;
-}
-
-uint32_t functions_define(struct function *f, uint32_t device, struct sink *s)
+uint32_t functions_define(struct function *f, uint32_t device, struct sink *s, uint64_t *codeless)
 {
     const struct code_copy *cubin = code_copies_find(f->crc);
     struct device_row row;
     struct device_text text;
     if (f->defined)
         return f->defined;
-    codeless += !cubin;
+    *codeless += !cubin;
     nvidia_device_describe((int)device, &row, &text);
     struct code_object_row object = {.crc = (int64_t)f->crc,
                                      .arch = s->ops->name(s, text.arch),

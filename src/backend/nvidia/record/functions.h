@@ -31,10 +31,8 @@ void functions_fini(struct functions *f);
 /* Number of a function, which is added where it is new; UINT32_MAX: no room. name: NULL is "". */
 uint32_t functions_put(struct functions *f, uint64_t crc, uint32_t index, const char *name);
 
-/* How many were defined, in this process, whose code nobody has seen. [collector] */
-uint64_t functions_codeless(void);
-
-/* Id of the sink, of a function of a context of this device (the driver's ordinal). [collector] */
-uint32_t functions_define(struct function *f, uint32_t device, struct sink *s);
+/* Id of the sink, of a function of a context of this device (the driver's ordinal). codeless counts
+ * the functions whose code nobody has seen. [collector] */
+uint32_t functions_define(struct function *f, uint32_t device, struct sink *s, uint64_t *codeless);
 
 #endif

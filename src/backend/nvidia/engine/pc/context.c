@@ -67,7 +67,6 @@ static bool buffers_map(struct pc_context *c, size_t reasons)
 static int ask_reasons(struct pc_context *c, const struct pc_library *l,
                        uint32_t indices[PC_REASONS], size_t *count)
 {
-    static char text[PC_REASONS][PC_REASON_NAME]; /* guarded as the context is */
     char *names[PC_REASONS];
     struct pc_count_params n = {.size = sizeof n, .context = c->handle, .count = count};
     *count = 0;
@@ -77,8 +76,8 @@ static int ask_reasons(struct pc_context *c, const struct pc_library *l,
     if (!*count || *count > PC_REASONS)
         return CUPTI_E_NOT_SUPPORTED;
     for (size_t i = 0; i < *count; i++) {
-        names[i] = text[i];
-        text[i][0] = '\0';
+        names[i] = c->tally.reasons[i].name;
+        *names[i] = '\0';
     }
     struct pc_reasons_params p = {.size = sizeof p,
                                   .context = c->handle,
@@ -87,7 +86,7 @@ static int ask_reasons(struct pc_context *c, const struct pc_library *l,
                                   .names = names};
     result = l->cuptiPCSamplingGetStallReasons(&p);
     if (result == CUPTI_OK)
-        pc_tally_reasons(&c->tally, indices, names, *count);
+        pc_tally_reasons(&c->tally, indices, *count);
     return result;
 }
 

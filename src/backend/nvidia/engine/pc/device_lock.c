@@ -13,11 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEVICES = 64 };
-
-static int
-    files[DEVICES]; /* 1 + descriptor; by ordinal. Of a forked parent: the file is the same */
-
 /* For every user of the machine: who samples it first may be anybody. */
 static int open_file(const char *path)
 {
@@ -31,29 +26,29 @@ static int open_file(const char *path)
     return fd >= 0 || errno != EEXIST ? fd : open(path, flags);
 }
 
-static int file_of(uint32_t ordinal)
+static int file_of(struct device_locks *l, uint32_t ordinal)
 {
     struct device_row row = {0};
     struct device_text text = {0};
     const struct cuda *cuda = cuda_loaded();
     char path[sizeof text.uuid + 32];
-    if (ordinal >= DEVICES)
+    if (ordinal >= DEVICE_LOCKS)
         return -1;
-    if (files[ordinal])
-        return files[ordinal] - 1;
+    if (l->files[ordinal])
+        return l->files[ordinal] - 1;
     if (!cuda || cuda_describe(cuda, (int)ordinal, &row, &text) || !*text.uuid)
         return -1;
     snprintf(path, sizeof path, "/dev/shm/gpufl-%s", text.uuid);
     int fd = open_file(path);
     if (fd >= 0)
-        files[ordinal] = fd + 1;
+        l->files[ordinal] = fd + 1;
     return fd;
 }
 
-int device_lock_take(uint32_t ordinal, struct err *e)
+int device_lock_take(struct device_locks *l, uint32_t ordinal, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = file_of(ordinal);
+    int fd = file_of(l, ordinal);
     if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return 0;
     pid_t holder = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;

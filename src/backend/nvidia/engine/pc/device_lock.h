@@ -11,8 +11,16 @@
 
 #include <stdint.h>
 
+enum { DEVICE_LOCKS = 64 };
+
+/* Files that this process has open, for as long as the process lasts: 1 + descriptor, by ordinal. A
+ * forked child's are those of the parent. */
+struct device_locks {
+    int files[DEVICE_LOCKS];
+};
+
 /* Claims the device of the program's ordinal. GPUFL_E_BUSY with a sentence: another process has it.
  * 0 also where that cannot be known: no UUID, no shared memory. [any, one at a time] */
-int device_lock_take(uint32_t ordinal, struct err *e);
+int device_lock_take(struct device_locks *l, uint32_t ordinal, struct err *e);
 
 #endif

@@ -53,6 +53,7 @@ static struct {
     _Atomic int refused;     /* contexts in which it could not be. Relaxed */
     struct pc_totals totals; /* of contexts that are gone */
     enum pc_relation relation;
+    struct device_locks locks; /* last as long as the process */
 } me;
 
 /* ---- the period -------------------------------------------------------------------------- */
@@ -114,7 +115,7 @@ static void context_on(struct trace *t, struct pc_context *c)
         .hardware_bytes = (size_t)t->config.pc_hardware_bytes,
         .look_ms = t->switched ? LOOK_WINDOWED_MS : LOOK_MS,
     };
-    if (device_lock_take(c->device, &e) == 0) {
+    if (device_lock_take(&me.locks, c->device, &e) == 0) {
         int rc = pc_context_enable(c, &me.library, t->cupti, &setup, &e);
         atomic_fetch_add_explicit(rc ? &me.refused : &me.begun, 1, memory_order_relaxed);
         trace_began(t, ENGINE_PC_SAMPLING);

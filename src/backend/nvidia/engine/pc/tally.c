@@ -50,14 +50,12 @@ static int find_twin(const struct pc_tally *t, size_t at)
     return -1;
 }
 
-void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, char *const *names, size_t count)
+void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, size_t count)
 {
     t->reason_count = count < PC_REASONS ? count : PC_REASONS;
     for (size_t i = 0; i < t->reason_count; i++) {
         struct pc_reason_name *r = &t->reasons[i];
-        size_t len = strnlen(names[i], PC_REASON_NAME - 1);
-        memcpy(r->name, names[i], len);
-        r->name[len] = '\0';
+        r->name[PC_REASON_NAME - 1] = '\0';
         r->index = indices[i];
         stem(r->name, &r->idle);
     }

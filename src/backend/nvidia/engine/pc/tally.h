@@ -62,9 +62,8 @@ struct pc_tally {
 void pc_tally_init(struct pc_tally *t); /* for tests */
 void pc_tally_fini(struct pc_tally *t);
 
-/* Takes the library's reasons. */
-void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, char *const *names,
-                      size_t count);
+/* Takes the library's reasons, whose names are in t->reasons already. */
+void pc_tally_reasons(struct pc_tally *t, const uint32_t *indices, size_t count);
 
 /* Adds what a drain brought. */
 void pc_tally_add(struct pc_tally *t, const struct pc_data *d);

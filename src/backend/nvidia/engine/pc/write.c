@@ -47,7 +47,8 @@ static void put_cell(void *arg, const struct pc_cell *cell, uint64_t samples)
                                 .duration = to - from,
                                 .device = w->device,
                                 .context = c->number ? (int64_t)c->number : CELL_NULL,
-                                .function = functions_define(f, c->device, w->t->sink),
+                                .function =
+                                    functions_define(f, c->device, w->t->sink, &w->t->codeless),
                                 .offset = (int64_t)cell->offset,
                                 .reason = c->reasons[cell->reason],
                                 .samples = (int64_t)samples,

@@ -37,7 +37,7 @@ static void put_cell(void *arg, const struct sass_cell *cell, size_t metric)
     struct sass_metric_row row = {.start = from,
                                   .duration = to - from,
                                   .device = w->device,
-                                  .function = functions_define(f, c->device, s),
+                                  .function = functions_define(f, c->device, s, &w->t->codeless),
                                   .offset = cell->offset,
                                   .metric = s->ops->name(s, sass_metric_names[metric].name),
                                   .value = (int64_t)cell->values[metric],
