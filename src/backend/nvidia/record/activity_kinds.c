@@ -11,35 +11,7 @@
 
 #include <stddef.h>
 
-/* Activity kinds and what they are called in the session's capabilities. */
-static const struct {
-    int kind;
-    const char *feature; /* NULL: part of the row before */
-    size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
-    bool required;
-} kinds[] = {
-    {CUPTI_KIND_OVERHEAD, "overhead", 0, false},
-    {CUPTI_KIND_MEMCPY, "copies", 0, false},
-    {CUPTI_KIND_MEMSET, NULL, 0, false},
-    /* Never by default: with both kinds of copies and flushes from time to time, CUPTI 13.0 makes
-     * graphs that copy fault (ADR 16). */
-    {CUPTI_KIND_PEER, "peer_copies", offsetof(struct trace_config, peer_copies), false},
-    /* Told by the calls' callbacks, in waits.c, and never enabled: see told_by_calls. */
-    {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false},
-    {CUPTI_KIND_EXTERNAL, "external_correlation",
-     offsetof(struct trace_config, external_correlation), false},
-    /* Ids stand before records of the calls that they are pushed around, and nowhere else: those of
-     * launches, or of all calls (told_apart). */
-    {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false},
-    {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false},
-    {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false},
-    /* Before kernels: beside it those of graphs have no records. */
-    {CUPTI_KIND_GRAPH_TRACE, "graph_runs", offsetof(struct trace_config, graphs_whole), false},
-    {CUPTI_KIND_KERNEL, "kernels", 0, true},
-    /* Last: it may have to wait for a context, which keeps none of the others waiting. */
-    {CUPTI_KIND_MANAGED, "managed_memory", offsetof(struct trace_config, managed), false},
-};
-enum { KINDS = sizeof kinds / sizeof *kinds, NOT_TRIED = -1, WAITING = -2 };
+enum { NOT_TRIED = -1, WAITING = -2 };
 enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
 
 bool activity_kinds_wanted(const struct trace *t)
@@ -63,7 +35,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
         return false;
     if (nv_engines_alone(t))
         return false; /* sass/metrics.h */
-    int kind = kinds[i].kind;
+    int kind = kind_rows[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = told_apart(t->cupti);
     /* Could not be given up: see activity_kinds_disable and told_apart. */
@@ -72,15 +44,15 @@ static bool kind_wanted(const struct trace *t, unsigned i)
         return false;
     if (kind == CUPTI_KIND_RUNTIME && apart)
         return false;
-    if (!kinds[i].wanted)
+    if (!kind_rows[i].wanted)
         return true;
-    return *(const bool *)((const char *)&t->config + kinds[i].wanted);
+    return *(const bool *)((const char *)&t->config + kind_rows[i].wanted);
 }
 
 void activity_kinds_session(struct trace *t)
 {
-    for (unsigned i = 0; i < KINDS; i++)
-        t->statuses[kinds[i].kind] = NOT_TRIED;
+    for (unsigned i = 0; i < KIND_ROWS; i++)
+        t->statuses[kind_rows[i].kind] = NOT_TRIED;
 }
 
 /* ---- what became of them --------------------------------------------------------------- */
@@ -91,19 +63,19 @@ static void announce_feature(struct trace *t, unsigned i)
 {
     struct sink *s = t->sink;
     struct err e = {0};
-    int first = t->statuses[kinds[i].kind], result = first;
-    for (unsigned j = i + 1; j < KINDS && !kinds[j].feature && result == CUPTI_OK; j++)
-        if (t->statuses[kinds[j].kind] != NOT_TRIED)
-            result = t->statuses[kinds[j].kind];
+    int first = t->statuses[kind_rows[i].kind], result = first;
+    for (unsigned j = i + 1; j < KIND_ROWS && !kind_rows[j].feature && result == CUPTI_OK; j++)
+        if (t->statuses[kind_rows[j].kind] != NOT_TRIED)
+            result = t->statuses[kind_rows[j].kind];
     if (first == WAITING)
         return; /* activity_kinds_retry comes back to it, or the program never uses the GPU */
     if (result > CUPTI_OK)
         cupti_error(t->cupti, result, "to enable all records of this kind", &e);
-    if (result > CUPTI_OK && kinds[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
+    if (result > CUPTI_OK && kind_rows[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
         err_set(&e, result,
-                "this session has windows, and behind one CUPTI would end the program where it "
-                "launches a graph: graphs are recorded kernel by kernel");
-    s->ops->capability(s, kinds[i].feature, kind_wanted(t, i),
+                "this session has windows, and CUPTI would end the program at the first graph "
+                "launch after a window: graphs are recorded kernel by kernel");
+    s->ops->capability(s, kind_rows[i].feature, kind_wanted(t, i),
                        first == NOT_TRIED   ? "not_requested"
                        : result == CUPTI_OK ? "collected"
                        : first == CUPTI_OK  ? "partial"
@@ -111,7 +83,7 @@ static void announce_feature(struct trace *t, unsigned i)
                        e.text);
     if (*e.text && t->statuses[CUPTI_KIND_KERNEL] <= CUPTI_OK)
         s->ops->message(s, SEVERITY_WARNING, "cupti.enable", "%s of the session are incomplete: %s",
-                        kinds[i].feature, e.text);
+                        kind_rows[i].feature, e.text);
 }
 
 /* CUPTI has one subscriber. Where it is kept although the program may want it, the session says so
@@ -130,8 +102,8 @@ void activity_kinds_announce(struct trace *t)
 {
     activity_kinds_announce_holder(t);
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KINDS; i++)
-        if (kinds[i].feature)
+    for (unsigned i = 0; i < KIND_ROWS; i++)
+        if (kind_rows[i].feature)
             announce_feature(t, i);
     s->ops->capability(s, "graphs", t->config.graph_launches,
                        t->config.graph_launches ? "collected" : "not_requested", "");
@@ -143,10 +115,10 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
                               ? "the program's own profiler has CUPTI: see the messages"
                               : "CUPTI has ended itself: see the messages";
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KINDS; i++)
-        if (kinds[i].feature && t->statuses[kinds[i].kind] == CUPTI_OK)
-            s->ops->capability(s, kinds[i].feature, true, "partial",
-                               kinds[i].required ? why : briefly);
+    for (unsigned i = 0; i < KIND_ROWS; i++)
+        if (kind_rows[i].feature && t->statuses[kind_rows[i].kind] == CUPTI_OK)
+            s->ops->capability(s, kind_rows[i].feature, true, "partial",
+                               kind_rows[i].required ? why : briefly);
     if (t->config.graph_launches)
         s->ops->capability(s, "graphs", true, "partial", briefly);
 }
@@ -222,8 +194,8 @@ bool activity_kinds_graphs_whole(const struct trace *t)
 int activity_kinds_enable(struct trace *t)
 {
     int failed = CUPTI_OK;
-    for (unsigned i = 0; i < KINDS; i++) {
-        int kind = kinds[i].kind;
+    for (unsigned i = 0; i < KIND_ROWS; i++) {
+        int kind = kind_rows[i].kind;
         t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
         if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
             continue; /* those of a session before may have had to stay on */
@@ -231,7 +203,7 @@ int activity_kinds_enable(struct trace *t)
         t->statuses[kind] = result == CUPTI_E_NOT_READY ? WAITING : result;
         if (result == CUPTI_OK)
             atomic_fetch_or(&t->kinds, UINT64_C(1) << kind);
-        else if (kinds[i].required || result == CUPTI_E_NOT_INITIALIZED)
+        else if (kind_rows[i].required || result == CUPTI_E_NOT_INITIALIZED)
             failed = result;
     }
     if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
@@ -263,15 +235,15 @@ void activity_kinds_disable(struct trace *t)
     }
     if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
         graph_cuts_off(clock_mono());
-    for (unsigned i = 0; i < KINDS; i++)
-        kind_disable(t, kinds[i].kind);
+    for (unsigned i = 0; i < KIND_ROWS; i++)
+        kind_disable(t, kind_rows[i].kind);
 }
 
 void activity_kinds_keep(struct trace *t, int kind)
 {
-    for (unsigned i = 0; i < KINDS; i++)
-        if (kinds[i].kind != kind)
-            kind_disable(t, kinds[i].kind);
+    for (unsigned i = 0; i < KIND_ROWS; i++)
+        if (kind_rows[i].kind != kind)
+            kind_disable(t, kind_rows[i].kind);
 }
 
 int activity_kinds_up(struct trace *t)

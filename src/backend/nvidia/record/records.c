@@ -56,10 +56,13 @@ struct records {
     struct config_slot *configs; /* owned; CONFIGS entries */
     struct external *external;   /* owned; NULL until an operation id was seen */
     bool external_seen;
-    uint64_t calls; /* records of API calls */
-    bool ranges;    /* the profiler launches kernels of its own */
-    uint64_t own;   /* records of these */
+    uint64_t calls;                         /* records of API calls */
+    bool ranges;                            /* the profiler launches kernels of its own */
+    uint64_t own;                           /* records of these */
+    kind_reader *readers[CUPTI_KIND_LIMIT]; /* by kind; NULL: unknown to us */
 };
+
+static void find_readers(struct records *r);
 
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset)
 {
@@ -69,6 +72,7 @@ int records_open(struct records **out, const struct cupti *c, struct sink *s, in
         return GPUFL_E_NOMEM;
     r->cupti = c;
     r->sink = s;
+    find_readers(r);
     r->time_offset = time_offset;
     r->began = clock_mono();
     record_times_open(&r->times, s, "CUPTI", "cupti.times");
@@ -468,14 +472,41 @@ static void read_external(struct records *r, const struct cupti_record *record)
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-static void (*const readers[CUPTI_KIND_LIMIT])(struct records *, const struct cupti_record *) = {
-    [CUPTI_KIND_KERNEL] = read_kernel,   [CUPTI_KIND_KERNEL_SERIAL] = read_kernel,
-    [CUPTI_KIND_MEMCPY] = read_memcpy,   [CUPTI_KIND_PEER] = read_peer,
-    [CUPTI_KIND_MEMSET] = read_memset,   [CUPTI_KIND_OVERHEAD] = read_overhead,
-    [CUPTI_KIND_MEMORY] = read_memory,   [CUPTI_KIND_EXTERNAL] = read_external,
-    [CUPTI_KIND_DRIVER] = read_call,     [CUPTI_KIND_RUNTIME] = read_call,
-    [CUPTI_KIND_MANAGED] = read_managed, [CUPTI_KIND_GRAPH_TRACE] = read_graph_run,
+const struct kind_row kind_rows[KIND_ROWS] = {
+    {CUPTI_KIND_OVERHEAD, "overhead", 0, false, read_overhead},
+    {CUPTI_KIND_MEMCPY, "copies", 0, false, read_memcpy},
+    {CUPTI_KIND_MEMSET, NULL, 0, false, read_memset},
+    /* Never by default: with both kinds of copies and flushes from time to time, CUPTI 13.0 makes
+     * graphs that copy fault (ADR 16). */
+    {CUPTI_KIND_PEER, "peer_copies", offsetof(struct trace_config, peer_copies), false, read_peer},
+    /* The calls' callbacks report these, in waits.c: the kind is never enabled. */
+    {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false,
+     NULL},
+    {CUPTI_KIND_EXTERNAL, "external_correlation",
+     offsetof(struct trace_config, external_correlation), false, read_external},
+    /* Ids stand before records of the calls that they are pushed around, and nowhere else: those of
+     * launches, or of all calls. */
+    {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false,
+     read_call},
+    {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false,
+     read_call},
+    {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false, read_memory},
+    /* Before kernels: with this kind those of graphs have no records. */
+    {CUPTI_KIND_GRAPH_TRACE, "graph_runs", offsetof(struct trace_config, graphs_whole), false,
+     read_graph_run},
+    {CUPTI_KIND_KERNEL, "kernels", 0, true, read_kernel},
+    /* Last: it may have to wait for a context, which keeps none of the others waiting. */
+    {CUPTI_KIND_MANAGED, "managed_memory", offsetof(struct trace_config, managed), false,
+     read_managed},
 };
+
+/* The engine of counted instructions enables CUPTI_KIND_KERNEL_SERIAL: the same record. */
+static void find_readers(struct records *r)
+{
+    r->readers[CUPTI_KIND_KERNEL_SERIAL] = read_kernel;
+    for (size_t i = 0; i < KIND_ROWS; i++)
+        r->readers[kind_rows[i].kind] = kind_rows[i].read;
+}
 
 void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old)
 {
@@ -485,8 +516,8 @@ void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old)
     r->old = old;
     while ((result = r->cupti->cuptiActivityGetNextRecord(memory, valid, &record)) == CUPTI_OK) {
         uint32_t kind = (uint32_t)record->kind;
-        if (kind < CUPTI_KIND_LIMIT && readers[kind])
-            readers[kind](r, record);
+        if (kind < CUPTI_KIND_LIMIT && r->readers[kind])
+            r->readers[kind](r, record);
         else
             r->sink->ops->lost(r->sink, LOSS_UNKNOWN_RECORD, 1);
     }

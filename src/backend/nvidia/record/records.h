@@ -11,6 +11,20 @@
 
 struct records;
 
+typedef void kind_reader(struct records *r, const struct cupti_record *record);
+
+/* The activity kinds of a session, in the order in which they are enabled. A kind's row is all that
+ * there is to add beside its reader and the vendor's struct (abi/cupti.h). */
+struct kind_row {
+    int kind;            /* enum cupti_kind */
+    const char *feature; /* in the session's capabilities; NULL: part of the row before */
+    size_t wanted;       /* offset of the bool in struct trace_config; 0: always */
+    bool required;
+    kind_reader *read; /* NULL: there are no such records */
+};
+enum { KIND_ROWS = 12 };
+extern const struct kind_row kind_rows[KIND_ROWS];
+
 /* time_offset: ns to add to the library's times; 0 where it uses our clock. */
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
 /* Calls that were recorded, and whether any had an operation id. [collector] */
