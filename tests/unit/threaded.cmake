@@ -4,8 +4,8 @@
 set(GPUFL_THREADED
   agent/http_client
   analyze/model/load analyze/read/feed
-  backend/nvidia_buffers backend/nvidia_detach backend/nvidia_driver_gate backend/nvidia_earlier_calls backend/nvidia_graphs backend/nvidia_local_memory
-  backend/amd_session backend/nvidia_nvml backend/nvidia_own_kernels backend/nvidia_sass_gate backend/toy_vendor
+  backend/common/buffers backend/nvidia/detach backend/nvidia/driver_gate backend/nvidia/earlier_calls backend/nvidia/graphs backend/nvidia/local_memory
+  backend/amd/session backend/nvidia/nvml backend/nvidia/own_kernels backend/nvidia/sass_gate backend/toy_vendor
   base/fd_thread base/intern base/queue base/ring base/thread base/tick
   capture/captures capture/compressor capture/copies capture/ends capture/marks capture/sampling capture/scopes capture/session
   capture/sink capture/turns capture/writer capture/writer_limits

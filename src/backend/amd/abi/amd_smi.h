@@ -3,7 +3,7 @@
  *
  * A device goes by a handle. Structures are only read as far as the loaded major version is known
  * to lay them out so; calls get more room than any version writes (AMDSMI_ROOM).
- * tests/unit/backend/test_abi_amd_smi.c checks the file against AMD's header, where that is
+ * tests/unit/backend/abi/test_amd_smi.c checks the file against AMD's header, where that is
  * installed. */
 #ifndef GPUFL_BACKEND_AMD_ABI_AMD_SMI_H
 #define GPUFL_BACKEND_AMD_ABI_AMD_SMI_H

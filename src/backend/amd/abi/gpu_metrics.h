@@ -4,7 +4,7 @@
  *
  * The caller sets all bits before the call: a number with all bits set is unknown, whether the
  * firmware says so or the library is too old to write that part.
- * tests/unit/backend/test_abi_rocm_smi.c checks the layout against installed headers. */
+ * tests/unit/backend/abi/test_rocm_smi.c checks the layout against installed headers. */
 #ifndef GPUFL_BACKEND_AMD_ABI_GPU_METRICS_H
 #define GPUFL_BACKEND_AMD_ABI_GPU_METRICS_H
 

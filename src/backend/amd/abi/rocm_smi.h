@@ -1,7 +1,7 @@
 /* rocm_smi.h - what we need to know of ROCm SMI (librocm_smi64.so), in our own words, so that
  * nothing here needs ROCm to build.
  *
- * tests/unit/backend/test_abi_rocm_smi.c checks it against rocm_smi.h wherever that is installed.
+ * tests/unit/backend/abi/test_rocm_smi.c checks it against rocm_smi.h wherever that is installed.
  * A device goes by its index. Everything but initialization and the number of devices is optional:
  * releases differ in what they export, devices in what they answer. */
 #ifndef GPUFL_BACKEND_AMD_ABI_ROCM_SMI_H

@@ -2,7 +2,7 @@
  * our own words, so that nothing here needs a CUDA toolkit to build.
  *
  * This file has only facts that the driver's binary interface fixes: values, layouts and
- * signatures. tests/unit/backend/test_abi_cupti.c checks every one of them against the
+ * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the
  * vendor's headers wherever those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUDA_H
 #define GPUFL_BACKEND_NVIDIA_ABI_CUDA_H

@@ -2,7 +2,7 @@
  * words, so that nothing here needs a CUDA toolkit to build.
  *
  * This file has only facts that the library's binary interface fixes: values, layouts and
- * signatures. tests/unit/backend/test_abi_cupti.c checks every one of them against the
+ * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the
  * vendor's headers wherever those are installed (ADR 0001).
  *
  * Activity records grow at their end from release to release, never in the

@@ -1,6 +1,6 @@
 /* cupti_calls.h - the callback ids of the driver domain, by what the calls do: X(name, id). Ids are
  * only ever added. As cupti.h, which has the rest of CUPTI, checked by
- * tests/unit/backend/test_abi_cupti.c. */
+ * tests/unit/backend/abi/test_cupti.c. */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_CUPTI_CALLS_H
 

@@ -2,7 +2,7 @@
  * (libnvidia-ml.so.1), in our own words, so that nothing here needs a CUDA
  * toolkit to build.
  *
- * tests/unit/backend/test_abi_nvml.c checks it against nvml.h wherever that is installed
+ * tests/unit/backend/abi/test_nvml.c checks it against nvml.h wherever that is installed
  * (ADR 0001). Everything but initialization and enumeration is optional: drivers
  * differ in what they export, devices in what they answer. */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_NVML_H

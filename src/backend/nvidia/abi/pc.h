@@ -2,7 +2,7 @@
  * cupti.h has it of the rest.
  *
  * This file has only facts that the library's binary interface fixes. Structs carry their size in
- * their first member: the library fills no more than that. tests/unit/backend/test_abi_cupti.c
+ * their first member: the library fills no more than that. tests/unit/backend/abi/test_cupti.c
  * checks all of it against the vendor's headers where those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_PC_H
 #define GPUFL_BACKEND_NVIDIA_ABI_PC_H

@@ -6,7 +6,7 @@
  * This file has only facts that the library's binary interface fixes. Structs carry their size in
  * their first member, up to their last field and without the padding behind it: PROFILER_SIZE. An
  * older library knows fewer fields, a newer one takes what is missing for 0.
- * tests/unit/backend/test_abi_profiler.cpp checks all of it against the vendor's headers (ADR
+ * tests/unit/backend/abi/test_profiler.cpp checks all of it against the vendor's headers (ADR
  * 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_PROFILER_H
 #define GPUFL_BACKEND_NVIDIA_ABI_PROFILER_H

@@ -3,7 +3,7 @@
  *
  * This file has only facts that the library's binary interface fixes. Parameter structs carry
  * their size in their first member, as profiler.h has it (PROFILER_SIZE).
- * tests/unit/backend/test_abi_cupti.c checks all of it against the vendor's headers where those
+ * tests/unit/backend/abi/test_cupti.c checks all of it against the vendor's headers where those
  * are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_SASS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_SASS_H
