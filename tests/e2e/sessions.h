@@ -2,7 +2,7 @@
 #ifndef TESTS_E2E_SESSIONS_H
 #define TESTS_E2E_SESSIONS_H
 
-#include "cli/trace/session.h"
+#include "cli/trace/outcome/session.h"
 
 /* The sessions below dir, all counted as ours. */
 void sessions_of(struct sessions *s, const char *dir);

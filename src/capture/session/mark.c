@@ -1,4 +1,4 @@
-/* mark.c - see mark.h; src/cli/trace/marks.c is the other end. */
+/* mark.c - see mark.h; src/cli/trace/program/marks.c is the other end. */
 #include "capture/session/mark.h"
 
 #include "capture/options/options.h"

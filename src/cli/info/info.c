@@ -14,7 +14,7 @@
 #include "cli/info/engines.h"
 #include "cli/info/metrics.h"
 #include "cli/info/summary.h"
-#include "cli/trace/place.h"
+#include "cli/trace/program/place.h"
 #include "symbol/device/disassembler.h"
 
 #include <inttypes.h>

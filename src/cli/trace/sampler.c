@@ -11,10 +11,10 @@
 #include "capture/log/messages.h"
 #include "capture/options/options.h"
 #include "capture/options/process_info.h"
-#include "cli/trace/finish.h"
-#include "cli/trace/here.h"
-#include "cli/trace/session.h"
-#include "cli/trace/watch.h"
+#include "cli/trace/outcome/finish.h"
+#include "cli/trace/outcome/here.h"
+#include "cli/trace/outcome/session.h"
+#include "cli/trace/program/watch.h"
 
 #include <ctype.h>
 #include <dirent.h>

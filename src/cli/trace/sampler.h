@@ -7,9 +7,9 @@
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 
-#include "cli/trace/options.h"
-#include "cli/trace/place.h"
-#include "cli/trace/run.h"
+#include "cli/trace/options/options.h"
+#include "cli/trace/program/place.h"
+#include "cli/trace/program/run.h"
 
 struct trace_sampler {
     pid_t pid; /* 0: none */

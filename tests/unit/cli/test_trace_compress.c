@@ -1,5 +1,5 @@
 /* test_trace_compress.c - a session's parts become small without a byte being lost. */
-#include "cli/trace/compress.h"
+#include "cli/trace/outcome/compress.h"
 #include "tests/test.h"
 
 #include "base/file/file.h"

@@ -1,6 +1,6 @@
 /* test_trace_exits.c - the launcher learns how processes ended whose parent it is not, from the
  * marks that they sent; an older kernel says nothing, and then nothing is known. */
-#include "cli/trace/marks.h"
+#include "cli/trace/program/marks.h"
 #include "tests/test.h"
 
 #include "capture/options/options.h"

@@ -1,5 +1,5 @@
 /* test_trace_options.c - what of the command line the library is told. */
-#include "cli/trace/options.h"
+#include "cli/trace/options/options.h"
 #include "tests/test.h"
 
 #include "capture/options/options.h"

@@ -1,5 +1,5 @@
 /* test_trace_place.c - names and directories of runs. */
-#include "cli/trace/place.h"
+#include "cli/trace/program/place.h"
 #include "tests/test.h"
 
 #include <stdio.h>

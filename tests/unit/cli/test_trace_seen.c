@@ -1,6 +1,6 @@
 /* test_trace_seen.c - whose open of the driver was seen: a child that maps the file, or another
  * process of this host. */
-#include "cli/trace/seen.h"
+#include "cli/trace/program/seen.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* test_trace_session.c - whose a session is and whether it ended, from logs in
  * every state that a run can leave. */
-#include "cli/trace/session.h"
+#include "cli/trace/outcome/session.h"
 #include "tests/test.h"
 
-#include "cli/trace/compress.h"
+#include "cli/trace/outcome/compress.h"
 
 #include "base/file/file.h"
 

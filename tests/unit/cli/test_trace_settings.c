@@ -1,6 +1,6 @@
 /* test_trace_settings.c - options given as text: what is taken, in which form it is
  * handed on, and what is said of the rest. */
-#include "cli/trace/settings.h"
+#include "cli/trace/options/settings.h"
 #include "tests/test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_trace_why.c - what a program's file says about it, with files made for the test: no compiler
  * and no other libc is needed. */
-#include "cli/trace/here.h"
-#include "cli/trace/why.h"
+#include "cli/trace/outcome/here.h"
+#include "cli/trace/outcome/why.h"
 #include "tests/test.h"
 
 #include <elf.h>

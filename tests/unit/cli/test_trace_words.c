@@ -1,5 +1,5 @@
 /* test_trace_words.c - which programs a command line starts. */
-#include "cli/trace/words.h"
+#include "cli/trace/outcome/words.h"
 #include "tests/test.h"
 
 #define LIST(...) ((char *const[]){__VA_ARGS__, NULL})

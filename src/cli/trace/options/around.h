@@ -1,0 +1,20 @@
+/* around.h - the options of environment and config file that the launcher has to know before the
+ * program starts. The library resolves all sources again, in the program. One thread. */
+#ifndef GPUFL_CLI_TRACE_OPTIONS_AROUND_H
+#define GPUFL_CLI_TRACE_OPTIONS_AROUND_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct trace_around {
+    int engine;              /* enum gpufl_engine; Trace where nobody sets another one */
+    bool samples;            /* devices and host are sampled, unless flags say otherwise */
+    int interval_ms;         /* of these samples; 0: nobody says */
+    char log_path[PATH_MAX]; /* ""; nobody names one */
+    char app_name[129];      /* as well */
+};
+
+/* config_file: of --option, or NULL. 0 or GPUFL_E_NOMEM. */
+int trace_around_read(struct trace_around *a, const char *config_file);
+
+#endif

@@ -1,0 +1,22 @@
+/* watch.h - learns that the sessions of a run have ended while the program
+ * runs on, by inotify: nothing is polled. One thread. */
+#ifndef GPUFL_CLI_TRACE_PROGRAM_WATCH_H
+#define GPUFL_CLI_TRACE_PROGRAM_WATCH_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct watch {
+    int fd;          /* inotify, to wait on; -1: none */
+    int top;         /* watch descriptor of dir */
+    const char *dir; /* of the sessions; the caller's */
+};
+
+int watch_open(struct watch *w, const char *dir, struct err *e);
+void watch_close(struct watch *w);
+
+/* Takes what inotify has to say; true where a session's log changed since the last call. */
+bool watch_take(struct watch *w);
+
+#endif
