@@ -51,7 +51,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
 
 void activity_kinds_session(struct trace *t)
 {
-    for (unsigned i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         t->statuses[kind_rows[i].kind] = NOT_TRIED;
 }
 
@@ -64,7 +64,7 @@ static void announce_feature(struct trace *t, unsigned i)
     struct sink *s = t->sink;
     struct err e = {0};
     int first = t->statuses[kind_rows[i].kind], result = first;
-    for (unsigned j = i + 1; j < KIND_ROWS && !kind_rows[j].feature && result == CUPTI_OK; j++)
+    for (unsigned j = i + 1; j < kind_row_count && !kind_rows[j].feature && result == CUPTI_OK; j++)
         if (t->statuses[kind_rows[j].kind] != NOT_TRIED)
             result = t->statuses[kind_rows[j].kind];
     if (first == WAITING)
@@ -102,7 +102,7 @@ void activity_kinds_announce(struct trace *t)
 {
     activity_kinds_announce_holder(t);
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         if (kind_rows[i].feature)
             announce_feature(t, i);
     s->ops->capability(s, "graphs", t->config.graph_launches,
@@ -115,7 +115,7 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
                               ? "the program's own profiler has CUPTI: see the messages"
                               : "CUPTI has ended itself: see the messages";
     struct sink *s = t->sink;
-    for (unsigned i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         if (kind_rows[i].feature && t->statuses[kind_rows[i].kind] == CUPTI_OK)
             s->ops->capability(s, kind_rows[i].feature, true, "partial",
                                kind_rows[i].required ? why : briefly);
@@ -194,7 +194,7 @@ bool activity_kinds_graphs_whole(const struct trace *t)
 int activity_kinds_enable(struct trace *t)
 {
     int failed = CUPTI_OK;
-    for (unsigned i = 0; i < KIND_ROWS; i++) {
+    for (unsigned i = 0; i < kind_row_count; i++) {
         int kind = kind_rows[i].kind;
         t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
         if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
@@ -235,13 +235,13 @@ void activity_kinds_disable(struct trace *t)
     }
     if (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1)
         graph_cuts_off(clock_mono());
-    for (unsigned i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         kind_disable(t, kind_rows[i].kind);
 }
 
 void activity_kinds_keep(struct trace *t, int kind)
 {
-    for (unsigned i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         if (kind_rows[i].kind != kind)
             kind_disable(t, kind_rows[i].kind);
 }

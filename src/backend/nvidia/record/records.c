@@ -472,7 +472,7 @@ static void read_external(struct records *r, const struct cupti_record *record)
 
 /* ---- buffers --------------------------------------------------------------------------- */
 
-const struct kind_row kind_rows[KIND_ROWS] = {
+const struct kind_row kind_rows[] = {
     {CUPTI_KIND_OVERHEAD, "overhead", 0, false, read_overhead},
     {CUPTI_KIND_MEMCPY, "copies", 0, false, read_memcpy},
     {CUPTI_KIND_MEMSET, NULL, 0, false, read_memset},
@@ -500,11 +500,13 @@ const struct kind_row kind_rows[KIND_ROWS] = {
      read_managed},
 };
 
+const unsigned kind_row_count = sizeof kind_rows / sizeof *kind_rows;
+
 /* The engine of counted instructions enables CUPTI_KIND_KERNEL_SERIAL: the same record. */
 static void find_readers(struct records *r)
 {
     r->readers[CUPTI_KIND_KERNEL_SERIAL] = read_kernel;
-    for (size_t i = 0; i < KIND_ROWS; i++)
+    for (unsigned i = 0; i < kind_row_count; i++)
         r->readers[kind_rows[i].kind] = kind_rows[i].read;
 }
 

@@ -22,8 +22,8 @@ struct kind_row {
     bool required;
     kind_reader *read; /* NULL: there are no such records */
 };
-enum { KIND_ROWS = 12 };
-extern const struct kind_row kind_rows[KIND_ROWS];
+extern const struct kind_row kind_rows[];
+extern const unsigned kind_row_count;
 
 /* time_offset: ns to add to the library's times; 0 where it uses our clock. */
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
