@@ -4,7 +4,12 @@
 #ifndef GPUFL_BASE_HASH_H
 #define GPUFL_BASE_HASH_H
 
+#include "base/intern.h"
+
+#include "base/intern.h"
+
 #include <stdint.h>
+#include <string.h>
 
 /* Two small numbers. The product's upper half takes bits of both, its lower half of b alone: so the
  * upper half is returned. */
@@ -12,6 +17,12 @@ static inline uint32_t hash_pair(uint32_t a, uint32_t b)
 {
     uint64_t h = ((uint64_t)a * 0xd1b54a32d192ed03ull ^ b) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(h >> 32);
+}
+
+/* A name within another's: a session of a workspace. */
+static inline uint64_t hash_names(const char *outer, const char *inner)
+{
+    return intern_hash(outer, strlen(outer)) * 31 + intern_hash(inner, strlen(inner));
 }
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/intern.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/process/thread.h"
 #include "server/analysis/burst.h"
@@ -93,9 +93,7 @@ struct analysis {
 static struct candidate *find_candidate(struct analysis *a, const char *workspace,
                                         const char *session)
 {
-    uint64_t hash =
-        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
-    struct candidate **at = &a->candidates[hash % BUCKETS], *s = *at;
+    struct candidate **at = &a->candidates[hash_names(workspace, session) % BUCKETS], *s = *at;
     while (s && (strcmp(s->session, session) != 0 || strcmp(s->workspace, workspace) != 0))
         s = s->next;
     if (s || !(s = mem_zalloc(sizeof *s)))

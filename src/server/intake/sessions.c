@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file/file.h"
-#include "base/intern.h"
+#include "base/hash.h"
 #include "base/order.h"
 #include "server/intake/session_frames.h"
 
@@ -95,9 +95,7 @@ static struct intake_session *session_new(struct sessions *t, const char *worksp
 static struct intake_session **bucket_of(struct sessions *t, const char *workspace,
                                          const char *session)
 {
-    uint64_t hash =
-        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
-    return &t->buckets[hash % BUCKETS];
+    return &t->buckets[hash_names(workspace, session) % BUCKETS];
 }
 
 static struct intake_session *take(struct sessions *t, const char *workspace, const char *session,

@@ -1,7 +1,7 @@
 /* session_ref.c - opens a session for a question; see session_ref.h. */
 #include "server/request/session_ref.h"
 
-#include "base/intern.h"
+#include "base/hash.h"
 #include "server/common/logs.h"
 #include "server/intake/loader.h"
 #include "server/request/parts.h"
@@ -25,9 +25,7 @@ void starts_fini(struct starts *s)
 
 static struct start *start_entry(struct starts *s, const char *workspace, const char *session)
 {
-    uint64_t hash =
-        intern_hash(workspace, strlen(workspace)) * 31 + intern_hash(session, strlen(session));
-    return &s->entries[hash % STARTS_MAX];
+    return &s->entries[hash_names(workspace, session) % STARTS_MAX];
 }
 
 static bool start_known(struct starts *s, const char *workspace, const char *session, int64_t *at)
@@ -175,10 +173,8 @@ bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag
     tag[0] = '\0';
     if (strcmp(s->row.state, "live") == 0)
         return false;
-    int n = snprintf(text, sizeof text, "%s %lld %lld %s", s->row.id, (long long)s->row.records,
-                     (long long)s->row.received, GPUFL_VERSION);
-    uint64_t hash =
-        intern_hash(text, (size_t)n) * 31 + intern_hash(c->http->target, strlen(c->http->target));
-    snprintf(tag, 32, "W/\"%016" PRIx64 "\"", hash);
+    snprintf(text, sizeof text, "%s %lld %lld %s", s->row.id, (long long)s->row.records,
+             (long long)s->row.received, GPUFL_VERSION);
+    snprintf(tag, 32, "W/\"%016" PRIx64 "\"", hash_names(text, c->http->target));
     return call_unchanged(c, tag);
 }

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file/file.h"
-#include "base/intern.h"
+#include "base/hash.h"
 #include "store/session_list.h"
 
 #include <errno.h>
@@ -70,9 +70,7 @@ struct pack_place *pack_place(struct packs *p, const char *workspace, bool make)
 
 static struct packed **slot_of(const struct packs *p, const char *workspace, const char *session)
 {
-    uint64_t hash = intern_hash(session, strlen(session)) ^
-                    intern_hash(workspace, strlen(workspace)) * 0x9e3779b97f4a7c15ull;
-    return &p->slots[hash & (p->slot_count - 1)];
+    return &p->slots[hash_names(workspace, session) & (p->slot_count - 1)];
 }
 
 struct packed *pack_find(struct packs *p, const char *workspace, const char *session)
