@@ -4,6 +4,7 @@
 #include "backend/amd/trace/agents.h"
 #include "backend/amd/trace/handles.h"
 #include "backend/amd/trace/hip_graphs.h"
+#include "backend/common/handle_number.h"
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -129,11 +130,10 @@ static int64_t bytes_of(const struct form *f, const struct rocp_call *c)
     return f->bytes_at == NONE || count > INT64_MAX / 4 ? CELL_NULL : (int64_t)count * f->unit;
 }
 
-/* A number made of the event's handle: the same for the same event, and no address in the log. */
 static int64_t event_of(const struct form *f, const struct rocp_call *c)
 {
     uint64_t handle = !(f->flags & EVENT) ? 0 : calls_argument(c, f->stream_at == NONE ? 0 : 8);
-    return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;
+    return handle_number(handle);
 }
 
 /* ---- remembering --------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * the first that fits. Offsets are those of the struct of the call's arguments. */
 #include "backend/nvidia/record/waits.h"
 
+#include "backend/common/handle_number.h"
 #include "base/clock.h"
 
 #include <string.h>
@@ -169,14 +170,13 @@ static int64_t bytes_of(const struct form *f, const struct cupti_callback *c)
     return count <= INT64_MAX / 4 ? (int64_t)count * f->unit : CELL_NULL;
 }
 
-/* A number made of the event's handle: the same for the same event, and no address in the log. */
 static int64_t event_of(const struct form *f, const struct cupti_callback *c)
 {
     uint64_t handle;
     if (f->event_at == NOT_THERE || !c->params)
         return 0;
     memcpy(&handle, (const char *)c->params + f->event_at, sizeof handle);
-    return handle ? (int64_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 33 | 1) : 0;
+    return handle_number(handle);
 }
 
 /* ---- the call ---------------------------------------------------------------------------- */
