@@ -46,35 +46,35 @@ static int read_file(struct rows *r, const char *path, struct err *e)
     struct decoder *d;
     char *text;
     size_t len;
-    int code = file_read_all(path, 1u << 31, &text, &len, e);
-    if (code || decoder_open(&d))
-        return code ? code : GPUFL_E_NOMEM;
-    for (size_t at = 0; !code && at < len;) {
+    int rc = file_read_all(path, 1u << 31, &text, &len, e);
+    if (rc || decoder_open(&d))
+        return rc ? rc : GPUFL_E_NOMEM;
+    for (size_t at = 0; !rc && at < len;) {
         char *end = memchr(text + at, '\n', len - at);
         size_t n = end ? (size_t)(end - text) - at : len - at;
-        code = decoder_feed(d, text + at, n, &v);
+        rc = decoder_feed(d, text + at, n, &v);
         at += n + 1;
     }
     decoder_close(d);
     free(text); /* NOLINT: file_read_all's */
-    return code;
+    return rc;
 }
 
 static int append_all(const struct rows *r, struct store_session *ss, struct err *e)
 {
     const struct store_ops *ops = &store_duckdb;
     size_t since = 0;
-    int code = ops->begin(ss, e);
-    for (size_t i = 0; !code && i < r->count; i++) {
-        code = ops->append(ss, &r->batches[i], e);
+    int rc = ops->begin(ss, e);
+    for (size_t i = 0; !rc && i < r->count; i++) {
+        rc = ops->append(ss, &r->batches[i], e);
         since += r->batches[i].rows;
-        if (!code && since >= COMMIT_ROWS) {
-            code = ops->commit(ss, NULL, 0, e);
-            code = code ? code : ops->begin(ss, e);
+        if (!rc && since >= COMMIT_ROWS) {
+            rc = ops->commit(ss, NULL, 0, e);
+            rc = rc ? rc : ops->begin(ss, e);
             since = 0;
         }
     }
-    return code ? code : ops->commit(ss, NULL, 0, e);
+    return rc ? rc : ops->commit(ss, NULL, 0, e);
 }
 
 int main(int argc, char **argv)
@@ -83,21 +83,21 @@ int main(int argc, char **argv)
     struct err e = {0};
     struct store *store;
     struct store_session *ss;
-    int code = argc < 3 ? GPUFL_E_INVAL : 0;
-    for (int i = 2; !code && i < argc; i++)
-        code = read_file(&r, argv[i], &e);
+    int rc = argc < 3 ? GPUFL_E_INVAL : 0;
+    for (int i = 2; !rc && i < argc; i++)
+        rc = read_file(&r, argv[i], &e);
     const struct store_config c = {.data = argc > 1 ? argv[1] : "."};
-    code = code ? code : store_duckdb.open(&store, &c, &e);
-    code = code ? code : store_duckdb.get(store, "bench", "appended", true, &ss, &e);
-    if (code) {
+    rc = rc ? rc : store_duckdb.open(&store, &c, &e);
+    rc = rc ? rc : store_duckdb.get(store, "bench", "appended", true, &ss, &e);
+    if (rc) {
         fprintf(stderr, "bench_append: %s\n", *e.text ? e.text : "FOLDER FILE...");
         return 1;
     }
     int64_t wall = clock_mono(), cpu = clock_process_cpu();
-    code = append_all(&r, ss, &e);
+    rc = append_all(&r, ss, &e);
     wall = clock_mono() - wall;
     cpu = clock_process_cpu() - cpu;
-    if (code) {
+    if (rc) {
         fprintf(stderr, "bench_append: %s\n", e.text);
         return 1;
     }

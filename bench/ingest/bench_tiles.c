@@ -47,13 +47,13 @@ static int take_batch(void *arg, const struct wire_batch *b)
     w->events += event ? b->rows : 0;
     w->since += b->rows;
     int64_t from = clock_thread_cpu();
-    int code = tiles_batch(w->tiles, b, &w->sink);
-    if (!code && w->since >= FLUSH_ROWS) {
-        code = tiles_flush(w->tiles, &w->sink);
+    int rc = tiles_batch(w->tiles, b, &w->sink);
+    if (!rc && w->since >= FLUSH_ROWS) {
+        rc = tiles_flush(w->tiles, &w->sink);
         w->since = 0;
     }
     w->tile_ns += clock_thread_cpu() - from;
-    return code;
+    return rc;
 }
 
 /* One pass over the text; ns of CPU. */
@@ -64,16 +64,16 @@ static int64_t pass(struct work *w, char *text, size_t len)
     if (decoder_open(&d))
         return -1;
     int64_t from = clock_thread_cpu();
-    int code = 0;
-    for (size_t at = 0; !code && at < len;) {
+    int rc = 0;
+    for (size_t at = 0; !rc && at < len;) {
         char *end = memchr(text + at, '\n', len - at);
         size_t n = end ? (size_t)(end - text) - at : len - at;
-        code = decoder_feed(d, text + at, n, &v);
+        rc = decoder_feed(d, text + at, n, &v);
         at += n + 1;
     }
     int64_t ns = clock_thread_cpu() - from;
     decoder_close(d);
-    return code ? -1 : ns;
+    return rc ? -1 : ns;
 }
 
 int main(int argc, char **argv)

@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     if (sessions < 1)
         return 2;
     region_init(&mem, 256 << 20);
-    int code = both_engines("bench-year", run);
+    int exit_code = both_engines("bench-year", run);
     region_fini(&mem);
-    return code;
+    return exit_code;
 }

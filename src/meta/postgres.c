@@ -130,18 +130,17 @@ static int postgres_connect(struct meta_conn **out, const struct meta_config *co
     int rc = 0;
     if (PQstatus(c->pg) != CONNECTION_OK) {
         rc = c->pg ? said(e, GPUFL_E_UNAVAILABLE, PQerrorMessage(c->pg)) : err_nomem(e);
-        goto fail;
+        goto done;
     }
     PQsetNoticeReceiver(c->pg, notice_drop, NULL);
     rc = postgres_script(c, "SET statement_timeout = '30s'; SET lock_timeout = '10s'", e);
     if (rc == 0 && config->relaxed)
         rc = postgres_script(c, "SET synchronous_commit = off", e);
+done:
     if (rc)
-        goto fail;
-    *out = c;
-    return 0;
-fail:
-    postgres_disconnect(c);
+        postgres_disconnect(c);
+    else
+        *out = c;
     return rc;
 }
 

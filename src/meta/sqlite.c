@@ -169,23 +169,27 @@ static int sqlite_connect(struct meta_conn **out, const struct meta_config *conf
     if (sqlite3_open_v2(config->path, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {
         rc = c->db ? failed(c->db, e) : err_nomem(e);
-        goto fail;
+        goto done;
     }
     sqlite3_extended_result_codes(c->db, 1);
     sqlite3_busy_timeout(c->db, BUSY_MS);
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    if ((rc = wal_set(c, e)) || (rc = sqlite_script(c, "PRAGMA foreign_keys = ON", e)) ||
-        (rc = sqlite_script(c, "PRAGMA trusted_schema = OFF", e)) ||
-        (rc = sqlite_script(c, "PRAGMA cache_size = -16384", e)) || /* KiB, as far as it is used */
-        (rc = functions_add(c, e)) ||
-        (rc = sqlite_script(
-             c, config->relaxed ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL", e)) ||
-        (!write && (rc = sqlite_script(c, "PRAGMA query_only = ON", e))))
-        goto fail;
-    *out = c;
-    return 0;
-fail:
-    sqlite_disconnect(c);
+    rc = wal_set(c, e);
+    rc = rc ? rc : sqlite_script(c, "PRAGMA foreign_keys = ON", e);
+    rc = rc ? rc : sqlite_script(c, "PRAGMA trusted_schema = OFF", e);
+    rc =
+        rc ? rc : sqlite_script(c, "PRAGMA cache_size = -16384", e); /* KiB, as far as it is used */
+    rc = rc ? rc : functions_add(c, e);
+    if (!rc)
+        rc = sqlite_script(
+            c, config->relaxed ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL", e);
+    if (!rc && !write)
+        rc = sqlite_script(c, "PRAGMA query_only = ON", e);
+done:
+    if (rc)
+        sqlite_disconnect(c);
+    else
+        *out = c;
     return rc == META_AGAIN ? err_set(e, GPUFL_E_TIMEOUT, "another process holds %s", config->path)
                             : rc;
 }

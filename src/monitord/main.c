@@ -20,11 +20,11 @@ static const char ABOUT[] =
     "Samples every GPU and this host, and writes what it sees to session logs, which\n"
     "`gpufl report` and the server read. Runs until SIGTERM; SIGHUP begins another session.\n";
 
-static int say(int code, const char *text)
+static int say(int exit_code, const char *text)
 {
     fprintf(stderr, "gpufl-monitor: %s\n%s", text,
-            code == EXIT_USAGE ? "Try `gpufl-monitor --help`.\n" : "");
-    return code;
+            exit_code == EXIT_USAGE ? "Try `gpufl-monitor --help`.\n" : "");
+    return exit_code;
 }
 
 static int finish_output(void)
@@ -167,10 +167,10 @@ static int check(struct monitor *m, int driver, struct err *e)
     rc = rundir_open(&m->rundir, o->run_dir, e);
     if (rc)
         return say(rc == GPUFL_E_BUSY ? EXIT_BUSY : EXIT_FAILED, e->text);
-    int code = check_page(m, url, sizeof url, e);
+    int exit_code = check_page(m, url, sizeof url, e);
     rundir_close(&m->rundir);
-    if (code)
-        return say(code, e->text);
+    if (exit_code)
+        return say(exit_code, e->text);
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
     printf("gpufl-monitor: would sample %d GPUs%s%s%s%s\n", m->gpus.count, o->no_log ? "" : " to ",

@@ -178,11 +178,11 @@ static void read_detail(const struct buf *body, struct s3_answer *a)
 
 int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e)
 {
-    int code = a->status == 404                                           ? GPUFL_E_NOENT
-               : a->status == 401 || a->status == 403                     ? GPUFL_E_PERM
-               : a->status == 408 || a->status == 429 || a->status >= 500 ? GPUFL_E_UNAVAILABLE
-                                                                          : GPUFL_E_INVAL;
-    return err_set(e, code, "%s answers %d%s%s", s3_url(s), a->status, *a->detail ? ": " : "",
+    int rc = a->status == 404                                           ? GPUFL_E_NOENT
+             : a->status == 401 || a->status == 403                     ? GPUFL_E_PERM
+             : a->status == 408 || a->status == 429 || a->status >= 500 ? GPUFL_E_UNAVAILABLE
+                                                                        : GPUFL_E_INVAL;
+    return err_set(e, rc, "%s answers %d%s%s", s3_url(s), a->status, *a->detail ? ": " : "",
                    a->detail);
 }
 

@@ -179,9 +179,9 @@ static int command_ask(const char *command, const struct options *o)
     json_document(b.data, b.len, take_answer, &a);
     if (o->json)
         fwrite(b.data, 1, b.len, stdout);
-    int code = o->json ? *a.error ? EXIT_FAILED : finish_output() : show(command, &a);
+    int exit_code = o->json ? *a.error ? EXIT_FAILED : finish_output() : show(command, &a);
     buf_fini(&b);
-    return code;
+    return exit_code;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -212,9 +212,10 @@ static int command_check(const struct options *o)
     if (!rc)
         return finish_output();
     fflush(stdout);
-    int code = fail(rc, &e);
-    return rc == GPUFL_E_UNAVAILABLE || (rc == GPUFL_E_PERM && code == EXIT_FAILED) ? EXIT_UNREACHED
-                                                                                    : code;
+    int exit_code = fail(rc, &e);
+    return rc == GPUFL_E_UNAVAILABLE || (rc == GPUFL_E_PERM && exit_code == EXIT_FAILED)
+               ? EXIT_UNREACHED
+               : exit_code;
 }
 
 static int check_run_options(const struct options *o, struct err *e)
@@ -264,26 +265,26 @@ int main(int argc, char **argv)
     log_set_sink(put_line);
     if (argc == 3 && strcmp(argv[1], "names") == 0)
         return names_child(argv[2]);
-    int rc = options_read(&o, argc, argv, &operands, &e), code;
+    int rc = options_read(&o, argc, argv, &operands, &e), exit_code;
     if (rc) {
-        code = fail(GPUFL_E_INVAL, &e);
+        exit_code = fail(GPUFL_E_INVAL, &e);
     } else if (o.help) {
         printf("%s\nOptions (each also as GPUFL_AGENT_… and in the file of --config, see "
                "gpufl-agent(1)):\n",
                ABOUT);
         options_help(stdout);
-        code = finish_output();
+        exit_code = finish_output();
     } else if (o.version) {
         printf("gpufl-agent %s\n", GPUFL_VERSION);
-        code = finish_output();
+        exit_code = finish_output();
     } else if (operands && strcmp(argv[1], "restore") == 0 && operands <= 2) {
-        code = command_restore(&o, operands > 1 ? argv[2] : NULL);
+        exit_code = command_restore(&o, operands > 1 ? argv[2] : NULL);
     } else if (operands > 1) {
         err_set(&e, GPUFL_E_INVAL, "one command at a time; folders are named by --source");
-        code = fail(GPUFL_E_INVAL, &e);
+        exit_code = fail(GPUFL_E_INVAL, &e);
     } else {
-        code = dispatch(&o, operands ? argv[1] : "run");
+        exit_code = dispatch(&o, operands ? argv[1] : "run");
     }
     options_fini(&o);
-    return code;
+    return exit_code;
 }

@@ -237,7 +237,7 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     buf_init(&w->out, GROUP_MAX);
     int rc = open_dir(w, c->dir, e);
     if (rc)
-        goto fail;
+        goto done;
     rc = copy_header(w, &c->header);
     if (!rc)
         rc = open_parts(w, names);
@@ -246,12 +246,12 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     else
         rc = open_files(w, e);
     if (rc)
-        goto fail;
+        goto done;
     w->opened = true;
     *out = w;
-    return 0;
-fail:
-    writer_close(w);
+done:
+    if (rc)
+        writer_close(w);
     return rc;
 }
 

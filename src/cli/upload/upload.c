@@ -246,10 +246,10 @@ static int send_all(struct upload *u, const struct upload_sessions *list)
     return rc;
 }
 
-static int fail(int code, const struct err *e)
+static int fail(int rc, const struct err *e)
 {
     cmd_fail("upload", "%s", e->text);
-    return code == GPUFL_E_NOT_BUILT ? CMD_NOT_BUILT : EXIT_NONE;
+    return rc == GPUFL_E_NOT_BUILT ? CMD_NOT_BUILT : EXIT_NONE;
 }
 
 static int run(struct upload *u)

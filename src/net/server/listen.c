@@ -63,14 +63,14 @@ static int listen_on(const struct addrinfo *a, uint16_t *port)
 
 static int refuse(int error, const char *address, uint16_t port, struct err *e)
 {
-    int code = error == EADDRINUSE ? GPUFL_E_BUSY : err_from_errno(error);
+    int rc = error == EADDRINUSE ? GPUFL_E_BUSY : err_from_errno(error);
     const char *why =
         error == EADDRINUSE ? "another program does; choose another port, or 0 for any free one"
         : error == EADDRNOTAVAIL ? "no interface of this machine has that address; name one that "
                                    "`ip address` shows, or 0.0.0.0 for all"
         : error == EACCES        ? "this user may not; choose a port of 1024 or above"
                                  : strerror(error);
-    return err_set(e, code, "cannot listen on %s port %u: %s", address, port, why);
+    return err_set(e, rc, "cannot listen on %s port %u: %s", address, port, why);
 }
 
 int listen_open(const char *address, uint16_t *port, int *fd, struct err *e)

@@ -424,7 +424,7 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
     if (rc == 0)
         rc = begin_segment(j, e);
     if (rc)
-        goto fail;
+        goto done;
     j->durable = j->next - 1;
     pthread_mutex_lock(&j->lock);
     drop_released(j); /* the empty ones */
@@ -432,12 +432,13 @@ int journal_open(struct journal **out, const struct journal_config *c, struct er
     rc = thread_start(&j->thread, "gpufl-journal", 0, sync_main, j);
     if (rc) {
         err_set(e, rc, "the journal's thread cannot be started");
-        goto fail;
+        goto done;
     }
-    *out = j;
-    return 0;
-fail:
-    journal_free(j);
+done:
+    if (rc)
+        journal_free(j);
+    else
+        *out = j;
     return rc;
 }
 
