@@ -155,5 +155,5 @@ TEST(test_kill)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kill)};
-    return cmocka_run_group_tests_name("kill_rotation", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -485,5 +485,5 @@ int main(void)
         cmocka_unit_test(allocations),
         cmocka_unit_test(no_allocations),
     };
-    return cmocka_run_group_tests_name("fake.context", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

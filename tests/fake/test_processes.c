@@ -445,5 +445,5 @@ int main(void)
         cmocka_unit_test(launching_at_exit),
         cmocka_unit_test(a_launch_that_never_returns),
     };
-    return cmocka_run_group_tests_name("fake.processes", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -491,5 +491,5 @@ int main(void)
         cmocka_unit_test(one_process_at_a_time),
         cmocka_unit_test(survives_fork),
     };
-    return cmocka_run_group_tests_name("sampling", tests, NULL, pc_remove_claim);
+    return cmocka_run_group_tests(tests, NULL, pc_remove_claim);
 }

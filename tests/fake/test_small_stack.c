@@ -46,5 +46,5 @@ TEST(what_is_added_is_bounded)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_added_is_bounded)};
-    return cmocka_run_group_tests_name("small_stack", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

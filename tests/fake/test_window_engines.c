@@ -311,5 +311,5 @@ int main(void)
         cmocka_unit_test(windows_by_launches),
         cmocka_unit_test(windows_and_forks),
     };
-    return cmocka_run_group_tests_name("fake.window_engines", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

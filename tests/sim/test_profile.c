@@ -326,5 +326,5 @@ int main(void)
         cmocka_unit_test(test_counters_over_time),
         cmocka_unit_test(test_counters_by_name),
     };
-    return cmocka_run_group_tests_name("sim_profile", tests, open_dir, close_dir);
+    return cmocka_run_group_tests(tests, open_dir, close_dir);
 }

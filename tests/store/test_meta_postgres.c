@@ -213,7 +213,7 @@ int main(void)
     };
     if (postgres_server_open())
         return 77; /* skipped */
-    int failed = cmocka_run_group_tests_name("postgres", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
     failed += meta_cases();
     postgres_server_close();
     return failed;

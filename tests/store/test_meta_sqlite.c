@@ -142,6 +142,6 @@ int main(void)
         cmocka_unit_test(test_what_is_no_database),
         CASE(test_damage_is_found),
     };
-    int failed = cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return failed + meta_cases();
 }

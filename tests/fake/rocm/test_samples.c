@@ -416,5 +416,5 @@ int main(void)
         cmocka_unit_test(windows),
         cmocka_unit_test(linked),
     };
-    return cmocka_run_group_tests_name("fake.rocm.samples", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -577,5 +577,5 @@ int main(void)
         cmocka_unit_test(no_library),
         cmocka_unit_test(linked),
     };
-    return cmocka_run_group_tests_name("fake.rocm.trace", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,5 +115,5 @@ int main(void)
         cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_names_are_none),
     };
-    return cmocka_run_group_tests_name("address", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,5 +206,5 @@ int main(void)
         T(test_no_memory),
         T(test_part_is_gone),
     };
-    return cmocka_run_group_tests_name("compressor", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

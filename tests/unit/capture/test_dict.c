@@ -337,5 +337,5 @@ int main(void)
         T(test_every_allocation_fails),
         T(test_forget_after_failure),
     };
-    return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

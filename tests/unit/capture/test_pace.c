@@ -80,5 +80,5 @@ int main(void)
         cmocka_unit_test(no_short_intervals),
         cmocka_unit_test(from_the_first_launch_on),
     };
-    return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

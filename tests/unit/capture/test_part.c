@@ -362,5 +362,5 @@ int main(void)
         T(test_torn_line),
         T(test_full_device),
     };
-    return cmocka_run_group_tests_name("part", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

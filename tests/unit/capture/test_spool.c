@@ -213,5 +213,5 @@ int main(void)
         T(test_sizes_in_sentences), T(test_removed_parts_make_room), T(test_a_part_counts_once),
         T(test_disk_reserve),       T(test_first_sentence_counts),   T(test_directory_gone),
     };
-    return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,13 +115,13 @@ TEST(test_nothing_is_inherited)
             "grep SigBlk /proc/self/status | grep -q 0000000000000000 || exit 2\n"
             "grep SigIgn /proc/self/status | grep -q '0000000$' || exit 3\n"
             "read line && exit 4\n" ALL);
-    int code = upload("", 0);
+    int rc = upload("", 0);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     signal(SIGUSR1, SIG_DFL);
     close(200);
     close(fd);
     assert_string_equal(result.message, "");
-    assert_int_equal(code, 0);
+    assert_int_equal(rc, 0);
 }
 
 TEST(test_what_it_says_of_failures)
@@ -231,14 +231,14 @@ TEST(test_every_allocation_fails_once)
     command(ALL);
     for (int64_t n = 0;; n++) {
         mem_fail_at(n);
-        int code = upload("", 0);
+        int rc = upload("", 0);
         int64_t made = mem_count();
         mem_fail_at(-1);
         if (made <= n) {
-            assert_int_equal(code, 0);
+            assert_int_equal(rc, 0);
             return;
         }
-        assert_true(code == GPUFL_E_NOMEM || code == GPUFL_E_IO || code == 0);
+        assert_true(rc == GPUFL_E_NOMEM || rc == GPUFL_E_IO || rc == 0);
     }
 }
 

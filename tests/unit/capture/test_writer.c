@@ -215,5 +215,5 @@ int main(void)
         WRITER_TEST(test_bad_directories),
         WRITER_TEST(test_fork),
     };
-    return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -480,5 +480,5 @@ int main(void)
         WRITER_TEST(test_directory_deleted),
         WRITER_TEST(test_every_allocation_fails),
     };
-    return cmocka_run_group_tests_name("writer-limits", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

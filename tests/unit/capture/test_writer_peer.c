@@ -217,5 +217,5 @@ int main(void)
         WRITER_TEST(test_gpuflight_limit),
         WRITER_TEST(test_gpuflight_without_memory),
     };
-    return cmocka_run_group_tests_name("writer-peer", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

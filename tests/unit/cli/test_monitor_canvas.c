@@ -117,5 +117,5 @@ int main(void)
         CASE(ascii_alone_where_the_terminal_has_no_utf8),
         CASE(sizes_are_bounded),
     };
-    return cmocka_run_group_tests_name("monitor_canvas", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -352,5 +352,5 @@ int main(void)
         CASE(lines_of_something_else_are_refused),
         CASE(counts_are_bounded_and_places_checked),
     };
-    return cmocka_run_group_tests_name("monitor_screen", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

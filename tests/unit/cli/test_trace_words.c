@@ -46,5 +46,5 @@ int main(void)
         cmocka_unit_test(wrappers_wherever_they_stand),
         cmocka_unit_test(words_that_are_no_commands),
     };
-    return cmocka_run_group_tests_name("trace_words", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

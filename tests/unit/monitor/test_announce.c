@@ -202,5 +202,5 @@ int main(void)
         CASE(a_session_that_says_nothing),
         CASE(only_a_socket_is_written_to),
     };
-    return cmocka_run_group_tests_name("announce", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,5 +89,5 @@ int main(void)
                                        cmocka_unit_test(the_thread_that_has_the_files),
                                        cmocka_unit_test(a_folder_that_does_not_fit),
                                        cmocka_unit_test(a_process_that_is_gone)};
-    return cmocka_run_group_tests_name("traced", tests, tmpdir_open, tmpdir_close);
+    return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

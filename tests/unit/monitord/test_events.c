@@ -116,5 +116,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_the_gpu_that_had_the_index, setup, teardown),
     };
-    return cmocka_run_group_tests_name("events", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

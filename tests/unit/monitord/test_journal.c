@@ -157,5 +157,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(box_full, setup, teardown),
         cmocka_unit_test_setup_teardown(no_folder, setup, teardown),
     };
-    return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

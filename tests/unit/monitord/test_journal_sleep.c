@@ -89,5 +89,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(before_any_look_of_a_round, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(before_any_look_of_the_start, setup, tmpdir_close),
     };
-    return cmocka_run_group_tests_name("journal_sleep", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

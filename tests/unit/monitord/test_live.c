@@ -213,5 +213,5 @@ int main(void)
         CASE(the_socket_is_for_all_users_and_goes_with_the_monitor),
         CASE(a_path_that_is_too_long),
     };
-    return cmocka_run_group_tests_name("live", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,5 +113,5 @@ int main(void)
         cmocka_unit_test(long_names),
         cmocka_unit_test_setup_teardown(a_process, tmpdir_open, tmpdir_close),
     };
-    return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

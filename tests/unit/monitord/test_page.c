@@ -198,5 +198,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(health, setup, teardown),
         cmocka_unit_test(addresses),
     };
-    return cmocka_run_group_tests_name("page", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,5 +214,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(cut_list, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(table_full, setup, tmpdir_close),
     };
-    return cmocka_run_group_tests_name("processes", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -401,5 +401,5 @@ int main(void)
         cmocka_unit_test(test_targets_that_the_operator_names),
         cmocka_unit_test(test_signature),
     };
-    return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

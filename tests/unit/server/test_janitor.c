@@ -213,5 +213,5 @@ int main(void)
     const struct CMUnitTest tests[] = {CASE(test_age), CASE(test_size),
                                        CASE(test_live_sessions_stay), CASE(test_hosts),
                                        CASE(test_one_of_several)};
-    return cmocka_run_group_tests_name("janitor", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

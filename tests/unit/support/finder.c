@@ -46,10 +46,10 @@ void finder_without_memory(void)
     for (int64_t fail = 0;; fail++) {
         insights_fini(&finder.found);
         mem_fail_at(fail);
-        int code = insights_find(&finder.m, &finder.found);
+        int rc = insights_find(&finder.m, &finder.found);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         if (done)
             return;
     }

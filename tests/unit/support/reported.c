@@ -32,10 +32,10 @@ char *report_run(const char *path, const struct gpufl_report_options *o, char er
 char *report_with(const char *path, const struct gpufl_report_options *o, int want)
 {
     char error[REPORT_ERROR];
-    int code;
-    char *text = report_run(path, o, error, &code);
-    if (code != want)
-        fail_msg("%s: %d, not %d: %s", path, code, want, error);
+    int rc;
+    char *text = report_run(path, o, error, &rc);
+    if (rc != want)
+        fail_msg("%s: %d, not %d: %s", path, rc, want, error);
     assert_int_equal(want == 0, *error == '\0');
     return text;
 }
@@ -54,9 +54,9 @@ char *report_of(const char *path, enum gpufl_report_format format, int width, bo
 
 char *report_ok(const char *path, enum gpufl_report_format format, int width, bool color)
 {
-    int code;
-    char *text = report_of(path, format, width, color, &code);
-    assert_int_equal(code, 0);
+    int rc;
+    char *text = report_of(path, format, width, color, &rc);
+    assert_int_equal(rc, 0);
     return text;
 }
 

@@ -334,5 +334,5 @@ int main(void)
         cmocka_unit_test(damaged),
         cmocka_unit_test(vendors_by_ending),
     };
-    return cmocka_run_group_tests_name("amdgpu", tests, tmpdir_open, tmpdir_close);
+    return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

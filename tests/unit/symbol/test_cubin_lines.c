@@ -206,5 +206,5 @@ int main(void)
         cmocka_unit_test(test_far_symbols),
         cmocka_unit_test(test_many_sequences),
     };
-    return cmocka_run_group_tests_name("cubin_lines", tests, read_cubin, let_go);
+    return cmocka_run_group_tests(tests, read_cubin, let_go);
 }

@@ -192,5 +192,5 @@ int main(void)
         cmocka_unit_test(test_program), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_find),
     };
-    return cmocka_run_group_tests_name("disassemble", tests, tmpdir_open, tmpdir_close);
+    return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

@@ -11,10 +11,10 @@
 static int read_text(struct source_file *f, const void *data, size_t n)
 {
     struct err e = {0};
-    int code = source_file_read(f, tmpdir_write("text", data, n), &e);
-    assert_int_equal(code != 0, *e.text != '\0');
-    assert_int_equal(code != 0, f->text == NULL);
-    return code;
+    int rc = source_file_read(f, tmpdir_write("text", data, n), &e);
+    assert_int_equal(rc != 0, *e.text != '\0');
+    assert_int_equal(rc != 0, f->text == NULL);
+    return rc;
 }
 
 #define READ(f, text) read_text(f, text, sizeof(text) - 1)

@@ -280,18 +280,18 @@ TEST(test_no_memory)
     struct discover d;
     struct symbolize_stats stats;
     int64_t n = 0;
-    int code = GPUFL_E_NOMEM;
+    int rc = GPUFL_E_NOMEM;
     write_session(&(struct how){.running = true});
     assert_int_equal(discover_open(&d, in_session(""), NULL), 0);
-    for (; code; n++) {
+    for (; rc; n++) {
         mem_fail_at(n);
-        code = symbolize_session(&d.sessions[0], 0, &stats);
+        rc = symbolize_session(&d.sessions[0], 0, &stats);
         int64_t made = mem_count();
         mem_fail_at(-1);
-        assert_true(code == 0 || code == GPUFL_E_NOMEM);
+        assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
         if (made <= n)
             break;
-        code = GPUFL_E_NOMEM;
+        rc = GPUFL_E_NOMEM;
     }
     assert_true(n > 50);
     assert_int_equal(stats.lines, CALLS);

@@ -254,5 +254,5 @@ int main(void)
         cmocka_unit_test(test_why),   cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_names), cmocka_unit_test(test_running),
     };
-    return cmocka_run_group_tests_name("symbolize_code", tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -113,5 +113,5 @@ int main(void)
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_not_kept),
     };
-    return cmocka_run_group_tests_name("symbolize_ptx", tests, without_nvdisasm, tear_down);
+    return cmocka_run_group_tests(tests, without_nvdisasm, tear_down);
 }

@@ -141,5 +141,5 @@ int main(void)
         cmocka_unit_test(test_put),         cmocka_unit_test(test_of_double),
         cmocka_unit_test(test_stall_names),
     };
-    return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,9 +80,9 @@ static int feed(struct decoder *d, struct seen *s, const char *line, size_t len)
     struct wire_visitor v = visitor_of(s);
     char *copy = malloc(len ? len : 1);
     memcpy(copy, line, len);
-    int code = decoder_feed(d, copy, len, &v);
+    int rc = decoder_feed(d, copy, len, &v);
     free(copy);
-    return code;
+    return rc;
 }
 
 /* What one line gives, or "damaged" or "unknown". */
@@ -495,14 +495,14 @@ TEST(test_out_of_memory)
         struct decoder *d = NULL;
         const struct wire_visitor none = {0};
         mem_fail_at(n);
-        int code = decoder_open(&d);
-        if (!code)
-            code = decoder_feed(d, (char *)header, sizeof header - 1, &none);
-        if (!code)
-            code = decoder_feed(d, b.data, b.len - 1, &none);
+        int rc = decoder_open(&d);
+        if (!rc)
+            rc = decoder_feed(d, (char *)header, sizeof header - 1, &none);
+        if (!rc)
+            rc = decoder_feed(d, b.data, b.len - 1, &none);
         bool failed = mem_count() > n;
         mem_fail_at(-1);
-        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        assert_int_equal(rc, failed ? GPUFL_E_NOMEM : 0);
         if (d) {
             assert_int_equal(decoder_feed(d, b.data, b.len - 1, &none), 0);
             assert_int_equal(decoder_stats(d)->damaged, 0);
@@ -553,5 +553,5 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_row_limit),
     };
-    return cmocka_run_group_tests_name("decode", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

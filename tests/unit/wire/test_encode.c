@@ -279,5 +279,5 @@ int main(void)
         cmocka_unit_test(test_names),           cmocka_unit_test(test_long_names_are_cut_and_split),
         cmocka_unit_test(test_header),          cmocka_unit_test(test_full_buffer),
     };
-    return cmocka_run_group_tests_name("encode", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,5 +371,5 @@ int main(void)
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_warnings),
     };
-    return cmocka_run_group_tests_name("peer", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

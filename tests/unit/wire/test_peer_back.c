@@ -243,5 +243,5 @@ int main(void)
         cmocka_unit_test(test_a_session),
         cmocka_unit_test(test_a_profile),
     };
-    return cmocka_run_group_tests_name("peer_back", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,16 +242,16 @@ TEST(test_out_of_memory)
         size_t rows = 0;
         const struct wire_visitor v = {.arg = &rows, .batch = count_batch};
         mem_fail_at(n);
-        int code = decoder_open(&d);
-        for (int k = 0; k < KINDS && !code; k++) {
+        int rc = decoder_open(&d);
+        for (int k = 0; k < KINDS && !rc; k++) {
             char *line = strdup(kinds[k]);
-            code = decoder_feed(d, line, strlen(line), &v);
+            rc = decoder_feed(d, line, strlen(line), &v);
             free(line);
         }
-        code = code ? code : decoder_finish(d, &v);
+        rc = rc ? rc : decoder_finish(d, &v);
         bool failed = mem_count() > n;
         mem_fail_at(-1);
-        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        assert_int_equal(rc, failed ? GPUFL_E_NOMEM : 0);
         if (d)
             assert_int_equal(decoder_stats(d)->damaged, 0);
         decoder_close(d);
@@ -273,5 +273,5 @@ int main(void)
         cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("peer_damage", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -350,16 +350,16 @@ TEST(test_out_of_memory)
         const struct kernel_row kernel = {.start = 1, .config = 1, .correlation = 1};
         const struct scope_row scope = {.start = 1, .duration = 1, .instance = 1, .name = 1};
         mem_fail_at(n);
-        int code = peer_encoder_open(&e, &c);
-        code = code ? code : peer_encoder_header(e, &peer_ours_header);
-        code = code ? code : peer_encoder_name(e, 1, "x", 1);
-        code = code ? code : peer_encoder_rows(e, RECORD_config, (const int64_t *)&config, 1);
-        code = code ? code : peer_encoder_rows(e, RECORD_kernel, (const int64_t *)&kernel, 1);
-        code = code ? code : peer_encoder_rows(e, RECORD_scope, (const int64_t *)&scope, 1);
-        code = code ? code : peer_encoder_finish(e);
+        int rc = peer_encoder_open(&e, &c);
+        rc = rc ? rc : peer_encoder_header(e, &peer_ours_header);
+        rc = rc ? rc : peer_encoder_name(e, 1, "x", 1);
+        rc = rc ? rc : peer_encoder_rows(e, RECORD_config, (const int64_t *)&config, 1);
+        rc = rc ? rc : peer_encoder_rows(e, RECORD_kernel, (const int64_t *)&kernel, 1);
+        rc = rc ? rc : peer_encoder_rows(e, RECORD_scope, (const int64_t *)&scope, 1);
+        rc = rc ? rc : peer_encoder_finish(e);
         bool failed = mem_count() > n;
         mem_fail_at(-1);
-        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        assert_int_equal(rc, failed ? GPUFL_E_NOMEM : 0);
         peer_encoder_close(e);
         if (!failed)
             break;
@@ -384,5 +384,5 @@ int main(void)
         cmocka_unit_test(test_name_with_nul),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("peer_encode", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,5 +155,5 @@ int main(void)
         cmocka_unit_test(test_open_scopes),
         cmocka_unit_test(test_scope_callback),
     };
-    return cmocka_run_group_tests_name("peer_encode_scopes", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,5 +189,5 @@ int main(void)
         cmocka_unit_test(test_disassembly), cmocka_unit_test(test_hostile_runs),
         cmocka_unit_test(test_source),      cmocka_unit_test(test_settings),
     };
-    return cmocka_run_group_tests_name("peer_profile", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

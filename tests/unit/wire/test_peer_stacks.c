@@ -181,5 +181,5 @@ int main(void)
         cmocka_unit_test(test_kernels),        cmocka_unit_test(test_redefined),
         cmocka_unit_test(test_depth),
     };
-    return cmocka_run_group_tests_name("peer_stacks", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,5 +84,5 @@ int main(void)
         cmocka_unit_test(test_later_rows_complete),        cmocka_unit_test(test_names_are_sound),
         cmocka_unit_test(test_refs_point_at_dictionaries),
     };
-    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

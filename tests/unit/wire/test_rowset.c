@@ -81,5 +81,5 @@ int main(void)
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("rowset", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

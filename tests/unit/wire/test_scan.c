@@ -183,5 +183,5 @@ int main(void)
         cmocka_unit_test(test_strings), cmocka_unit_test(test_integers),
         cmocka_unit_test(test_fields),  cmocka_unit_test(test_elements),
     };
-    return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

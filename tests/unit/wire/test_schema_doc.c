@@ -89,5 +89,5 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_write_error),
     };
-    return cmocka_run_group_tests_name("schema_doc", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,15 +169,15 @@ TEST(test_no_memory)
 {
     for (int64_t fail = 0;; fail++) {
         struct busy b;
-        int code = 0;
+        int rc = 0;
         busy_init(&b);
         mem_fail_at(fail);
-        for (int i = 0; i < 200 && !code; i++)
-            code = busy_add(&b, (i * 7919) % 5000 * 10, (i * 7919) % 5000 * 10 + 3);
-        code = code ? code : busy_settle(&b);
+        for (int i = 0; i < 200 && !rc; i++)
+            rc = busy_add(&b, (i * 7919) % 5000 * 10, (i * 7919) % 5000 * 10 + 3);
+        rc = rc ? rc : busy_settle(&b);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         busy_fini(&b);
         if (done)
             break;

@@ -114,18 +114,18 @@ TEST(test_no_memory)
 {
     for (int64_t fail = 0;; fail++) {
         struct histogram h;
-        int code = 0;
+        int rc = 0;
         uint64_t added = 0;
         histogram_init(&h);
         mem_fail_at(fail);
-        for (int i = 0; i < 300 && !code; i++) {
-            code = histogram_add(&h, i * 1000);
-            added += !code;
+        for (int i = 0; i < 300 && !rc; i++) {
+            rc = histogram_add(&h, i * 1000);
+            added += !rc;
         }
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
         assert_int_equal(h.count, added);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         histogram_fini(&h);
         if (done)
             break;

@@ -253,5 +253,5 @@ int main(void)
         cmocka_unit_test(test_low_numbers),         cmocka_unit_test(test_shared_limit),
         cmocka_unit_test(test_scope_over_segments), cmocka_unit_test(test_counts),
     };
-    return cmocka_run_group_tests_name("peer_rules", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

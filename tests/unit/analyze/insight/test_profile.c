@@ -491,5 +491,5 @@ int main(void)
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_document),
     };
-    return cmocka_run_group_tests_name("insight_profile", tests, finder_open, finder_close);
+    return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

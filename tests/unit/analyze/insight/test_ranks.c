@@ -416,5 +416,5 @@ int main(void)
         cmocka_unit_test(test_alone),           cmocka_unit_test(test_other_hosts),
         cmocka_unit_test(test_memory),
     };
-    return cmocka_run_group_tests_name("ranks", tests, rows_set_up, rows_tear_down);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

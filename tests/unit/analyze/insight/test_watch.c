@@ -328,5 +328,5 @@ int main(void)
         CASE(memory_errors),
         CASE(two_sessions_are_one_story),
     };
-    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

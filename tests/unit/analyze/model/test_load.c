@@ -293,10 +293,10 @@ TEST(test_no_memory)
         struct model m;
         model_init(&m, names);
         mem_fail_at(fail);
-        int code = load_session(&m, &d.sessions[0], &o, &stats, &e);
+        int rc = load_session(&m, &d.sessions[0], &o, &stats, &e);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         model_fini(&m);
         if (done)
             break;

@@ -406,10 +406,10 @@ TEST(test_no_memory)
         put_samples(&m, KERNEL, WAIT, IN_OUTER, 900);
         put_samples(&m, KERNEL, BARRIER, CELL_NULL, 100);
         mem_fail_at(fail);
-        int code = model_finish(&m);
+        int rc = model_finish(&m);
         done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         model_fini(&m);
     }
 }
@@ -433,5 +433,5 @@ int main(void)
         cmocka_unit_test(test_no_room_for_none),
         cmocka_unit_test(test_no_memory),
     };
-    return cmocka_run_group_tests_name("scope_samples", tests, rows_set_up, rows_tear_down);
+    return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

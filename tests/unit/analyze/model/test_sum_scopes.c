@@ -56,9 +56,9 @@ static int rows_of(struct model *m, enum record_type type, const void *rows, siz
             turned[c * n + i] = cells[i * columns + c];
         b.col[c] = turned + c * n;
     }
-    int code = model_batch(m, &b);
+    int rc = model_batch(m, &b);
     free(turned);
-    return code;
+    return rc;
 }
 
 static int put_scope(struct model *m, int64_t id, int64_t end)
@@ -405,11 +405,11 @@ TEST(test_no_memory)
         struct model *m = new_model();
         seed = before;
         mem_fail_at(fail);
-        int code = run(m, true);
-        code = code ? code : model_finish(m);
+        int rc = run(m, true);
+        rc = rc ? rc : model_finish(m);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         model_fini(m);
         if (done)
             break;

@@ -450,8 +450,8 @@ static int feed_many(struct tiles *t, const struct tiles_sink *sink)
     struct wire_batch b = {.type = RECORD_kernel, .record = &records[RECORD_kernel], .rows = N};
     b.col[COL_kernel_start] = start;
     b.col[COL_kernel_duration] = duration;
-    int code = tiles_batch(t, &b, sink);
-    return code ? code : tiles_flush(t, sink);
+    int rc = tiles_batch(t, &b, sink);
+    return rc ? rc : tiles_flush(t, sink);
 }
 
 /* A sink that fails once: what was under way is dropped, and the same again comes out whole. */
@@ -462,8 +462,8 @@ TEST(test_sink_fails)
         struct tiles_sink sink = {&g, take_tiles, take_spans};
         struct tiles *t;
         assert_int_equal(tiles_open(&t), 0);
-        int code = feed_many(t, &sink);
-        assert_true(code == GPUFL_E_IO || code == 0);
+        int rc = feed_many(t, &sink);
+        assert_true(rc == GPUFL_E_IO || rc == 0);
         tiles_drop(t);
         got_fini(&g);
         g = (struct got){0};
@@ -484,11 +484,11 @@ TEST(test_no_memory)
         const struct tiles_sink sink = {&g, take_tiles, take_spans};
         struct tiles *t = NULL;
         mem_fail_at(at);
-        int code = tiles_open(&t);
-        code = code ? code : feed_many(t, &sink);
+        int rc = tiles_open(&t);
+        rc = rc ? rc : feed_many(t, &sink);
         bool failed = mem_count() > at;
         mem_fail_at(-1);
-        assert_int_equal(code, failed ? GPUFL_E_NOMEM : 0);
+        assert_int_equal(rc, failed ? GPUFL_E_NOMEM : 0);
         tiles_close(t);
         got_fini(&g);
         if (!failed)

@@ -171,10 +171,10 @@ TEST(test_no_memory)
         struct discover d;
         struct err e = {0};
         mem_fail_at(fail);
-        int code = discover_open(&d, tmpdir_path("m"), &e);
+        int rc = discover_open(&d, tmpdir_path("m"), &e);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        assert_int_equal(code, done ? 0 : GPUFL_E_NOMEM);
+        assert_int_equal(rc, done ? 0 : GPUFL_E_NOMEM);
         if (done) {
             discover_close(&d);
             break;

@@ -153,13 +153,13 @@ TEST(test_no_memory)
         struct feed_stats stats;
         struct feed f = {.arg = &s, .line = take, .threads_from = 1};
         mem_fail_at(fail);
-        int code = feed_session(&d.sessions[0], &f, &stats);
+        int rc = feed_session(&d.sessions[0], &f, &stats);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
         /* The first thread reads on where there is no second one; inflating without memory looks
          * like a file that is broken off. */
-        if (code)
-            assert_int_equal(code, GPUFL_E_NOMEM);
+        if (rc)
+            assert_int_equal(rc, GPUFL_E_NOMEM);
         else
             assert_true(stats.cut == 1 || (s.lines == LINES && s.wrong == 0));
         if (done)

@@ -130,12 +130,12 @@ static void report(const char *path, enum gpufl_report_format format)
 {
     struct gpufl_report_options o = report_options(format);
     char error[REPORT_ERROR];
-    int code;
+    int rc;
     o.stacks = true;
-    char *text = report_run(path, &o, error, &code);
-    assert_true(code == 0 || *error);
+    char *text = report_run(path, &o, error, &rc);
+    assert_true(rc == 0 || *error);
     if (format != GPUFL_REPORT_FLAME)
-        assert_int_equal(code, 0);
+        assert_int_equal(rc, 0);
     if (format != GPUFL_REPORT_JSON) {
         free(text);
         return;

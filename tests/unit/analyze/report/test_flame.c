@@ -45,10 +45,10 @@ static void write_session(const char *name, bool with_stacks)
 
 TEST(test_collapsed)
 {
-    int code;
+    int rc;
     write_session("flame", true);
-    char *text = report("flame", GPUFL_REPORT_FLAME, false, &code);
-    assert_int_equal(code, 0);
+    char *text = report("flame", GPUFL_REPORT_FLAME, false, &rc);
+    assert_int_equal(rc, 0);
     assert_string_equal(text, "host blocked;<module> (train.py:200);train_step() "
                               "(train.py:90);context synchronizations 8040000\n"
                               "GPU;<module> (train.py:200);a,b c() (odd,name.py:7);gemm "
@@ -58,14 +58,14 @@ TEST(test_collapsed)
 
 TEST(test_no_stacks)
 {
-    int code;
+    int rc;
     write_session("bare", false);
     for (int f = GPUFL_REPORT_FLAME; f <= GPUFL_REPORT_SPEEDSCOPE; f++) {
-        free(report("bare", (enum gpufl_report_format)f, false, &code));
-        assert_int_equal(code, GPUFL_E_NOENT);
+        free(report("bare", (enum gpufl_report_format)f, false, &rc));
+        assert_int_equal(rc, GPUFL_E_NOENT);
     }
-    char *text = report("bare", GPUFL_REPORT_TEXT, true, &code);
-    assert_int_equal(code, 0);
+    char *text = report("bare", GPUFL_REPORT_TEXT, true, &rc);
+    assert_int_equal(rc, 0);
     assert_non_null(strstr(text, "context  (no stack)"));
     assert_non_null(
         strstr(text, "The host waited 8.04 ms in 20 blocking calls (60.8 % of the run)."));
@@ -75,9 +75,9 @@ TEST(test_no_stacks)
 
 TEST(test_text)
 {
-    int code;
-    char *text = report("flame", GPUFL_REPORT_TEXT, true, &code);
-    assert_int_equal(code, 0);
+    int rc;
+    char *text = report("flame", GPUFL_REPORT_TEXT, true, &rc);
+    assert_int_equal(rc, 0);
     static const char *const parts[] = {
         "Where the time went\n"
         "  Kernels or copies ran for 60.5 % of 13.2 ms; nothing ran for 5.22 ms.\n"
@@ -111,13 +111,13 @@ TEST(test_text)
 
 TEST(test_json)
 {
-    int code;
+    int rc;
     json_error_t error;
-    char *text = report("flame", GPUFL_REPORT_JSON, false, &code);
+    char *text = report("flame", GPUFL_REPORT_JSON, false, &rc);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error), *lines, *line, *causes, *cause;
     int64_t sum = 0, wall;
     size_t i;
-    assert_int_equal(code, 0);
+    assert_int_equal(rc, 0);
     assert_non_null(root);
     wall = json_integer_value(json_object_get(json_object_get(root, "session"), "duration_ns"));
     json_t *first = json_array_get(json_object_get(root, "insights"), 0);
@@ -147,7 +147,7 @@ TEST(test_graphs_as_a_whole)
 {
     enum { RUNS = 4 };
     struct program p;
-    int code;
+    int rc;
     program_init(&p, "graphs");
     int64_t step = program_python(&p, 0, "/srv/app/train.py", "train_step", 90);
     for (int i = 0; i < RUNS; i++) {
@@ -162,14 +162,14 @@ TEST(test_graphs_as_a_whole)
     }
     program_write(&p);
 
-    char *text = report("graphs", GPUFL_REPORT_FLAME, false, &code);
-    assert_int_equal(code, 0);
+    char *text = report("graphs", GPUFL_REPORT_FLAME, false, &rc);
+    assert_int_equal(rc, 0);
     assert_string_equal(text, "GPU;train_step() (train.py:90);CUDA graph 8 1000000\n"
                               "GPU;train_step() (train.py:90);CUDA graph 7 1000000\n"
                               "GPU;train_step() (train.py:90);CUDA graphs 1000000\n");
     free(text);
-    text = report("graphs", GPUFL_REPORT_TEXT, false, &code);
-    assert_int_equal(code, 0);
+    text = report("graphs", GPUFL_REPORT_TEXT, false, &rc);
+    assert_int_equal(rc, 0);
     assert_null(strstr(text, "No kernels"));
     assert_non_null(strstr(text, "GPU busy 40.0 % of 10.0 ms, idle 6.00 ms."));
     assert_non_null(strstr(text, "none: what ran was launched in CUDA graphs"));
@@ -183,13 +183,13 @@ TEST(test_no_memory)
                                                        GPUFL_REPORT_SPEEDSCOPE};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int64_t fail = 0;; fail++) {
-            int code;
+            int rc;
             mem_fail_at(fail);
-            free(report("flame", formats[f], true, &code));
+            free(report("flame", formats[f], true, &rc));
             bool done = mem_count() <= fail;
             mem_fail_at(-1);
-            if (code != (done ? 0 : GPUFL_E_NOMEM))
-                fail_msg("format %zu, allocation %lld: %d", f, (long long)fail, code);
+            if (rc != (done ? 0 : GPUFL_E_NOMEM))
+                fail_msg("format %zu, allocation %lld: %d", f, (long long)fail, rc);
             if (done)
                 break;
         }

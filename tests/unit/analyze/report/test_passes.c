@@ -118,13 +118,13 @@ static char *report(const char *path, enum gpufl_report_format format, const cha
                     char error[REPORT_ERROR])
 {
     struct gpufl_report_options o = report_options(format);
-    int code;
+    int rc;
     o.kernel = kernel;
     o.width = 160;
     o.top = 0;
-    char *text = report_run(path, &o, error, &code);
-    if (code != want)
-        fail_msg("%d, not %d: %s", code, want, error);
+    char *text = report_run(path, &o, error, &rc);
+    if (rc != want)
+        fail_msg("%d, not %d: %s", rc, want, error);
     return text;
 }
 

@@ -461,5 +461,5 @@ int main(void)
         cmocka_unit_test(test_json),    cmocka_unit_test(test_lines),
         cmocka_unit_test(test_scopes),  cmocka_unit_test(test_parts_of_samples),
     };
-    return cmocka_run_group_tests_name("report_profile", tests, write_session, tmpdir_close);
+    return cmocka_run_group_tests(tests, write_session, tmpdir_close);
 }

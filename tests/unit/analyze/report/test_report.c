@@ -59,7 +59,7 @@ TEST(test_sections)
 {
     struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
     char error[REPORT_ERROR];
-    int code;
+    int rc;
     o.sections = "copies,kernels";
     char *text = report_with(report_data("sessions/train"), &o, 0);
     assert_ptr_equal(strstr(text, "Kernels\n"), text);
@@ -68,8 +68,8 @@ TEST(test_sections)
     assert_null(strstr(text, "Insights\n"));
     free(text);
     o.sections = "kernels,no_such";
-    free(report_run(report_data("sessions/train"), &o, error, &code));
-    assert_int_equal(code, GPUFL_E_INVAL);
+    free(report_run(report_data("sessions/train"), &o, error, &rc));
+    assert_int_equal(rc, GPUFL_E_INVAL);
     assert_non_null(strstr(error, "no section 'no_such'; there are: groups, sessions, session,"));
     o.format = GPUFL_REPORT_JSON;
     o.sections = "known";
@@ -330,9 +330,9 @@ TEST(test_one_part)
 TEST(test_errors)
 {
     char error[200] = "";
-    int code;
-    free(report_of(tmpdir_path("nowhere"), GPUFL_REPORT_TEXT, 100, false, &code));
-    assert_int_equal(code, GPUFL_E_NOENT);
+    int rc;
+    free(report_of(tmpdir_path("nowhere"), GPUFL_REPORT_TEXT, 100, false, &rc));
+    assert_int_equal(rc, GPUFL_E_NOENT);
     assert_int_equal(gpufl_report(NULL, NULL, stdout, error, sizeof error), GPUFL_E_INVAL);
     assert_true(*error);
     assert_int_equal(gpufl_report("/nonexistent", NULL, stdout, NULL, 0), GPUFL_E_NOENT);
@@ -439,17 +439,17 @@ TEST(test_no_memory)
 {
     for (int format = 0; format < 2; format++)
         for (int64_t fail = 0;; fail++) {
-            int code;
+            int rc;
             mem_fail_at(fail);
             char *text = report_of(report_data("sessions/train"), (enum gpufl_report_format)format,
-                                   100, false, &code);
+                                   100, false, &rc);
             bool done = mem_count() <= fail;
             mem_fail_at(-1);
             /* Inflating without memory looks like a file that is broken off. */
-            bool said = !code && strstr(text, format ? "\"broken_off_parts\":1" : "broken off");
+            bool said = !rc && strstr(text, format ? "\"broken_off_parts\":1" : "broken off");
             free(text);
-            if (code != (done ? 0 : GPUFL_E_NOMEM) && !said)
-                fail_msg("allocation %lld: %d", (long long)fail, code);
+            if (rc != (done ? 0 : GPUFL_E_NOMEM) && !said)
+                fail_msg("allocation %lld: %d", (long long)fail, rc);
             if (done)
                 break;
         }

@@ -68,12 +68,12 @@ static char *report(const char *id, enum gpufl_report_format format, bool brief,
 {
     struct gpufl_report_options o = report_options(format);
     char error[REPORT_ERROR];
-    int code;
+    int rc;
     o.brief = brief;
     o.damaged = damaged;
     *damaged = false;
-    char *text = report_run(tmpdir_path(id), &o, error, &code);
-    assert_int_equal(code, 0);
+    char *text = report_run(tmpdir_path(id), &o, error, &rc);
+    assert_int_equal(rc, 0);
     assert_int_equal(*damaged, *error != '\0');
     return text;
 }

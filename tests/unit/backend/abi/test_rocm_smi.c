@@ -140,7 +140,7 @@ int main(void)
         cmocka_unit_test(the_library_has_the_functions),
         cmocka_unit_test(the_library_without_a_gpu),
     };
-    return cmocka_run_group_tests_name("rocm_smi", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
@@ -154,7 +154,7 @@ TEST(there_is_no_header)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_no_header)};
-    return cmocka_run_group_tests_name("rocm_smi", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif

@@ -212,5 +212,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(uris), cmocka_unit_test(kept_once),
                                        cmocka_unit_test(what_is_not_kept_is_counted),
                                        cmocka_unit_test(a_file_is_in_memory_once)};
-    return cmocka_run_group_tests_name("objects", tests, tmpdir_open, tmpdir_close);
+    return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }

@@ -161,5 +161,5 @@ int main(void)
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(no_memory),
     };
-    return cmocka_run_group_tests_name("unit.backend.amd.sampling", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

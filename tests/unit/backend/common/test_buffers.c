@@ -186,5 +186,5 @@ int main(void)
         cmocka_unit_test(a_pool_without_buffers_is_no_pool),
         cmocka_unit_test(no_buffer_has_two_owners),
     };
-    return cmocka_run_group_tests_name("buffers", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,5 +128,5 @@ int main(void)
         cmocka_unit_test_setup(no_room, begin),
         cmocka_unit_test_setup(cannot_be_written_or_read, begin),
     };
-    return cmocka_run_group_tests_name("code_copies", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,5 +122,5 @@ int main(void)
         cmocka_unit_test(a_first_read_that_is_late),
         cmocka_unit_test(drift),
     };
-    return cmocka_run_group_tests_name("pm_clock", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,5 +357,5 @@ int main(void)
         cmocka_unit_test_setup(comes_back_to_hear_of_contexts, setup),
         cmocka_unit_test_setup(not_before_it_has_rested, setup),
     };
-    return cmocka_run_group_tests_name("nvidia_hold", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

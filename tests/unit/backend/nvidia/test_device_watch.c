@@ -424,5 +424,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(events, setup, teardown),
         cmocka_unit_test_setup_teardown(a_library_without_any_of_it, setup, teardown),
     };
-    return cmocka_run_group_tests_name("device_watch", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

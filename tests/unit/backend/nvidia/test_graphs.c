@@ -157,5 +157,5 @@ int main(void)
         cmocka_unit_test(graphs_are_found_until_they_are_dropped),
         cmocka_unit_test(readers_never_see_half_of_an_entry),
     };
-    return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,5 +329,5 @@ int main(void)
 #define ANY(name)   {#name, name, setup, NULL, NULL},
 #define PLAIN(name) {#name " (plain)", name, setup_plain, NULL, NULL},
     const struct CMUnitTest tests[] = {KERNEL_TESTS(ANY) KERNEL_TESTS(PLAIN) OTHER_TESTS(ANY)};
-    return cmocka_run_group_tests_name("launches", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,5 +118,5 @@ int main(void)
         cmocka_unit_test(one_name_of_several), cmocka_unit_test(what_is_not_told),
         cmocka_unit_test(many_threads),
     };
-    return cmocka_run_group_tests_name("nvidia_locals", tests, open_driver, NULL);
+    return cmocka_run_group_tests(tests, open_driver, NULL);
 }

@@ -96,5 +96,5 @@ int main(void)
         cmocka_unit_test(wrong_texts),
         cmocka_unit_test(one_comes_first),
     };
-    return cmocka_run_group_tests_name("metric_sets", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,5 +159,5 @@ int main(void)
         cmocka_unit_test_setup(a_child_initializes_for_itself, setup),
         cmocka_unit_test_setup(a_child_does_not_wait_for_a_thread_of_its_parent, setup),
     };
-    return cmocka_run_group_tests_name("nvml", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,5 +65,5 @@ int main(void)
         cmocka_unit_test(a_launch_makes_it_the_programs),
         cmocka_unit_test(threads),
     };
-    return cmocka_run_group_tests_name("own_kernels", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,5 +139,5 @@ int main(void)
         cmocka_unit_test(many_functions),     cmocka_unit_test(what_has_no_room_is_counted),
         cmocka_unit_test(period_of_a_device),
     };
-    return cmocka_run_group_tests_name("pc_tally", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

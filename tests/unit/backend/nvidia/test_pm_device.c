@@ -122,5 +122,5 @@ int main(void)
         cmocka_unit_test(a_first_drain_that_is_late),
         cmocka_unit_test(a_thread_that_is_held_up),
     };
-    return cmocka_run_group_tests_name("pm_device", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

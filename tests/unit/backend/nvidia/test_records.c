@@ -519,5 +519,5 @@ int main(void)
         CASE(an_old_buffer_has_rows_of_this_session_only),
         CASE(kernels_can_be_counted_only),
     };
-    return cmocka_run_group_tests_name("records", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,5 +139,5 @@ int main(void)
         cmocka_unit_test(who_comes_waits_outside), cmocka_unit_test(calls_of_before),
         cmocka_unit_test(nobody_is_inside),
     };
-    return cmocka_run_group_tests_name("sass_gate", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,5 +128,5 @@ int main(void)
         cmocka_unit_test(many),
         cmocka_unit_test(lacking),
     };
-    return cmocka_run_group_tests_name("sass_tally", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,5 +140,5 @@ int main(void)
         cmocka_unit_test_setup(a_chosen_directory_beats_the_toolkits, setup),
         cmocka_unit_test_setup(sonames_come_last, setup),
     };
-    return cmocka_run_group_tests_name("search", tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
