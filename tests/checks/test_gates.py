@@ -14,7 +14,8 @@ PAGE = "# A page\n\nText.\n"
 INDEX = "[a](a.md) [b](b.md) [7](adr/0007-seven.md) [walks](ARCHITECTURE.md)\n"
 WALK = "# Architecture\n\n## Three walks\n\nA number:\n\n1. `x.c` `x`\n"
 GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.md#a-page), `src/x.c`, ADR 7\n",
-        "docs/ARCHITECTURE.md": WALK, "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n",
+        "docs/ARCHITECTURE.md": WALK, "docs/adr/0007-seven.md": PAGE, "src/x.c": "/* What x is: docs/a.md, x.c. */\nint x;\n\n/* Seven parameters: the library wants them. */\n"
+        "void y(int a, int b, int c, int d, int e, int f, int g)\n{\n}\n",
         "src/x.h": "/* X. */\nint tried(void); /* for tests */\n"}
 OVER = "x" * 101
 
@@ -42,6 +43,14 @@ BAD = (
     ("src/bad.c", "/* Why: ADR 8. */\n", "src/bad.c:1: ADR 8 does not exist"),
     ("src/bad.c", "/* Why: ADR 7, 9. */\n", "src/bad.c:1: ADR 9 does not exist"),
     ("src/bad.h", "/* X. */\nint unused(int x);\n", "src/bad.h:2: nothing calls unused: remove it, or say"),
+    ("src/bad.c", "/* X. */\nint f(void)\n{\n    int code = f();\n}\n", "src/bad.c:4: \"int code = f();\": write: int rc"),
+    ("bench/bad.c", "/* X. */\nint f(void)\n{\n    int ret = f();\n}\n", "bench/bad.c:4: \"int ret = f();\": write: int rc"),
+    ("src/bad.c", "/* X. */\nvoid f(void)\n{\nfail:\n    ;\n}\n", "src/bad.c:4: \"fail:\": write: one exit: done"),
+    ("tests/unit/test_bad.c", "/* X. */\nint x = cmocka_run_group_tests_name(\"bad\", t, 0, 0);\n",
+     "tests/unit/test_bad.c:2: \"cmocka_run_group_tests_name(\"\": write: cmocka_run_group_tests"),
+    ("src/bad.c", "/* X. */\nvoid f(int a, int (*b)(int, int), int c, int d, int e,\n       int f, int g)\n{\n}\n",
+     "src/bad.c:2: f has 7 parameters (at most 6)"),
+    ("docs/man/bad.1", "x" * 81 + "\n", "docs/man/bad.1:1: line of 81 bytes (at most 80)"),
     ("docs/ARCHITECTURE.md", WALK.replace("`x`", "`gone`"), "docs/ARCHITECTURE.md: no file of its walk has gone"),
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
