@@ -18,6 +18,8 @@
  * cuInit: CUPTI's sample cupti_nvtx is such a program.
  * Prints what it launched, and whether a tool came, as one line of JSON. */
 #include "hooks.h"
+#include "life.h"
+#include "pace.h"
 #ifdef OWN_CUPTI
 #include "user.h"
 #endif
@@ -319,9 +321,18 @@ static void hostile(void)
     free(lengthy);
 }
 
-static void pause_for(int ms)
+/* Waits until CUPTI has been asked for its records so many times more. A record is handed over at
+ * the second of them, and read before the third. */
+static void await_flushes(uint64_t more)
 {
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+    enum { PATIENCE_S = 120 };
+    uint64_t now[LIVES];
+    time_t until = time(NULL) + PATIENCE_S;
+    life(now);
+    for (uint64_t wanted = now[5] + more; now[5] < wanted; life(now)) {
+        expect(time(NULL) < until, "CUPTI is not asked for its records");
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
 }
 
 /* Pushes ids to CUPTI, which the tool has loaded already. */
@@ -404,8 +415,11 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "pushed"))
             pushed();
         else if (!strcmp(argv[i], "pushed-late")) {
-            launch(25000);
-            pause_for(600);
+            for (int k = 0; k < 25000; k++) {
+                pace(PACE_PER_MS);
+                launch(1);
+            }
+            await_flushes(4);
             pushed();
         }
     }
