@@ -245,6 +245,14 @@ class Captures(Case):
         self.assertEqual(house.ask("DELETE", f"/agents/{HOST}").status, 204)
         self.assertIn(house.ask("POST", "/agent/hello", hello, other).status, (204, 409))  # whoever comes first
 
+    def test_a_configuration_that_cannot_be_kept_stops_no_capture(self):
+        (self.house.cache / ".prod.gpufl-part" / "in the way").mkdir(parents=True)  # where its file would be written
+        program = self.house.start(**DORMANT)
+        self.assertEqual(self.house.ask("PUT", "/configs/prod", {"options": "{}", "base": 0}).status, 200)
+        self.house.agent.until_said("cannot write")
+        self.check_capture(program)
+        self.assertEqual(list(self.house.cache.glob("*.json")), [])
+
     def test_an_agent_without_a_server(self):
         """The server goes and comes back: a request of afterwards is obeyed."""
         house = self.house

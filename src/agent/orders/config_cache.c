@@ -20,7 +20,7 @@
 
 enum { NAME_MOST = 64, CONFIGS_MOST = 1000, FILE_MOST = 256 << 10 };
 
-static const char SUFFIX[] = ".json", UNFINISHED[] = ".part";
+static const char SUFFIX[] = ".json", UNFINISHED[] = ".gpufl-part";
 
 /* The row that repeats what was assigned to this host; its note is the configuration's name. */
 static const char OF_HOST[] = "@host";
@@ -130,15 +130,45 @@ static bool is_the_same(const char *path, const struct buf *text)
     return same;
 }
 
+/* Says whether this module wrote the file: its text begins with the name that the file has. The
+ * folder may hold files of others, which are neither replaced nor removed. */
+static bool is_ours(const char *path)
+{
+    char head[NAME_MAX + 16], want[NAME_MAX + 16];
+    struct stat st;
+    const char *name = path_base(path);
+    int n = snprintf(want, sizeof want, "{\"name\":\"%.*s\",", (int)(strlen(name) - strlen(SUFFIX)),
+                     name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                pread(fd, head, (size_t)n, 0) == n && memcmp(head, want, (size_t)n) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+static bool is_of_others(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !is_ours(path);
+}
+
 static int put_config(const char *dir, const struct config *c, struct err *e)
 {
     char name[NAME_MOST + 16], path[PATH_MAX], part[PATH_MAX];
     struct buf text;
     snprintf(name, sizeof name, "%s%s", c->name, SUFFIX);
     int rc = path_join(path, sizeof path, dir, name);
-    snprintf(name, sizeof name, "%s%s", c->name, UNFINISHED);
+    snprintf(name, sizeof name, ".%s%s", c->name, UNFINISHED);
     if (rc || path_join(part, sizeof part, dir, name))
         return err_set(e, GPUFL_E_INVAL, "%.100s: the path is too long", dir);
+    if (is_of_others(path)) {
+        log_each(LOG_WARN,
+                 "%s is left as it is, and configuration %s is not kept: the agent did not write "
+                 "that file; give --config-cache a folder of its own",
+                 path, c->name);
+        return 0;
+    }
     buf_init(&text, FILE_MOST);
     buf_printf(&text, "{\"name\":\"%s\",", c->name);
     if (is_of_host(c))
@@ -175,7 +205,8 @@ static void remove_others(const char *dir, const struct list *l)
     DIR *d = opendir(dir);
     for (struct dirent *entry; d && (entry = readdir(d));)
         if (ends_with(entry->d_name, SUFFIX) && !is_listed(l, entry->d_name) &&
-            path_join(path, sizeof path, dir, entry->d_name) == 0 && unlink(path) == 0)
+            path_join(path, sizeof path, dir, entry->d_name) == 0 && is_ours(path) &&
+            unlink(path) == 0)
             log_note("%s is gone: the server has no such configuration any more", path);
     if (d)
         closedir(d);
@@ -192,7 +223,7 @@ int config_cache_open(const char *dir, struct err *e)
         rc = err_set_vendor(e, err_from_errno(-tried), -tried,
                             "cannot write the configurations' folder %.300s", dir);
     if (!rc)
-        file_remove_named(dir, "", UNFINISHED);
+        file_remove_named(dir, ".", UNFINISHED);
     return rc;
 }
 

@@ -2,7 +2,8 @@
  * library reads them (schema/options.def, remote_config_dir).
  *
  * A file is replaced as a whole, and has the name, the version and the options. What the server no
- * longer has is removed; while the server cannot be asked all files stay. One thread at a time. */
+ * longer has is removed; while the server cannot be asked all files stay. Files in the folder that
+ * this module did not write are neither replaced nor removed. One thread at a time. */
 #ifndef GPUFL_AGENT_ORDERS_CONFIG_CACHE_H
 #define GPUFL_AGENT_ORDERS_CONFIG_CACHE_H
 

@@ -178,23 +178,32 @@ static int take_orders(struct orders *o, struct err *e)
 
 /* ---- the stream ---------------------------------------------------------------------------- */
 
-/* Asks for everything: at the begin, after a silence, and after an event. */
+/* Asks for everything: at the begin, after a silence, and after an event. Requests are obeyed also
+ * where the configurations cannot be had, or not be written. */
 static int look(struct orders *o, struct err *e)
 {
+    struct err of_configs = {0}, of_captures = {0};
     int rc = say_hello(o, e);
-    if (!rc && o->options->config_cache)
-        rc = fetch_configs(o, e);
-    if (!rc && o->options->allow_remote_control)
-        rc = take_orders(o, e);
-    return rc;
+    if (rc)
+        return rc;
+    int configs = o->options->config_cache ? fetch_configs(o, &of_configs) : 0;
+    int captures = o->options->allow_remote_control ? take_orders(o, &of_captures) : 0;
+    if (captures || configs)
+        *e = captures ? of_captures : of_configs;
+    return captures ? captures : configs;
 }
+
+struct listening {
+    struct orders *orders;
+    struct err e; /* why a piece ended it */
+};
 
 /* A piece of the stream. Each event leads to the same question; so does a comment, which comes
  * every 15 s. */
 static int take_piece(void *arg, const char *data, size_t n)
 {
-    struct orders *o = arg;
-    struct err e = {0};
+    struct listening *l = arg;
+    struct orders *o = l->orders;
     bool news = false;
     for (size_t i = 0; i < n; i++) {
         if (data[i] == '\n') {
@@ -205,7 +214,7 @@ static int take_piece(void *arg, const char *data, size_t n)
             o->line[o->line_len++] = data[i];
         }
     }
-    return news && !is_ending(o) ? look(o, &e) : 0;
+    return news && !is_ending(o) ? look(o, &l->e) : 0;
 }
 
 /* Listens until the connection ends, or the time has come to look by ourselves. */
@@ -214,8 +223,13 @@ static int listen_once(struct orders *o, struct err *e)
     struct remote_answer a;
     o->line_len = 0;
     int64_t until = clock_mono() + ROUND_SECONDS * SECOND;
-    const struct remote_listening l = {"/agent/stream?host=", o->host, take_piece, o, until};
+    struct listening mine = {.orders = o};
+    const struct remote_listening l = {"/agent/stream?host=", o->host, take_piece, &mine, until};
     int rc = remote_listen(o->listener, &l, &a, e);
+    if (rc && mine.e.code) {
+        *e = mine.e;
+        return rc;
+    }
     if (rc == GPUFL_E_TIMEOUT)
         return 0;
     if (!rc && a.status >= 300)

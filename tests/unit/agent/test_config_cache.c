@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int take(const char *json)
 {
@@ -48,7 +49,7 @@ TEST(test_files_follow_the_answer)
     assert_int_not_equal(before.st_ino, after.st_ino); /* whoever reads has the old one whole */
     assert_false(file_exists(tmpdir_path("b.1.json")));
     assert_true(file_exists(tmpdir_path("readme.txt")));
-    assert_false(file_exists(tmpdir_path("a.part")));
+    assert_false(file_exists(tmpdir_path(".a.gpufl-part")));
 }
 
 TEST(test_what_was_assigned_to_the_host_has_a_file_of_its_own)
@@ -91,9 +92,34 @@ TEST(test_an_answer_that_is_none_changes_nothing)
 TEST(test_what_was_left_is_removed)
 {
     struct err e = {0};
-    tmpdir_write("a.part", "half", 4);
+    tmpdir_write(".a.gpufl-part", "half", 4);
+    tmpdir_write("film.part", "half", 4); /* of another program */
     assert_int_equal(0, config_cache_open(tmpdir, &e));
-    assert_false(file_exists(tmpdir_path("a.part")));
+    assert_false(file_exists(tmpdir_path(".a.gpufl-part")));
+    expect_file("film.part", "half");
+}
+
+TEST(test_files_of_others_stay)
+{
+    static const char agent[] = "{\"server\": \"gpufl.example.org\"}\n";
+    static const char near[] = "{\"name\":\"other\",\"version\":1,\"options\":{}}\n";
+    tmpdir_write("agent.json", agent, strlen(agent)); /* the name of no configuration */
+    tmpdir_write("a.json", agent, strlen(agent));     /* the name of one */
+    tmpdir_write("copy.json", near, strlen(near));
+    tmpdir_write("empty.json", "", 0);
+    assert_int_equal(0, symlink("copy.json", tmpdir_path("other.json")));
+    assert_int_equal(0, mkdir(tmpdir_path("folder.json"), 0700));
+    assert_int_equal(0, take(both));
+    expect_file("agent.json", agent);
+    expect_file("a.json", agent);
+    expect_file("copy.json", near);
+    expect_file("empty.json", "");
+    expect_file("other.json", near);
+    assert_true(file_exists(tmpdir_path("folder.json")));
+    expect_file("b.1.json", "{\"name\":\"b.1\",\"version\":1,\"options\":{}}\n");
+    assert_int_equal(0, take("{\"rows\":[],\"next\":null}"));
+    expect_file("a.json", agent);
+    assert_false(file_exists(tmpdir_path("b.1.json")));
 }
 
 int main(void)
@@ -105,6 +131,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_answer_that_is_none_changes_nothing, tmpdir_open,
                                         tmpdir_close),
         cmocka_unit_test_setup_teardown(test_what_was_left_is_removed, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_files_of_others_stay, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
