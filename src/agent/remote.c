@@ -215,10 +215,10 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
     return true;
 }
 
-void remote_read_answer(const char *json, size_t len, struct remote_answer *a)
+bool remote_read_answer(const char *json, size_t len, struct remote_answer *a)
 {
     a->offset = -1;
-    json_document(json, len, take_member, a);
+    return json_document(json, len, take_member, a);
 }
 
 static bool take_position(struct json *j, const char *key, struct json_value v, void *to)
@@ -238,14 +238,18 @@ static bool take_channels(struct json *j, const char *key, struct json_value v, 
     struct remote_positions *p = to;
     if (strcmp(key, "channels") != 0 || v.type != JSON_ARRAY)
         return json_skip(j, v);
+    p->known = true;
     read_objects(j, take_position, p->items, sizeof *p->items, REMOTE_CHANNELS, &p->count);
     return true;
 }
 
-void remote_read_positions(const char *json, size_t len, struct remote_positions *p)
+bool remote_read_positions(const char *json, size_t len, struct remote_positions *p)
 {
     *p = (struct remote_positions){0};
-    json_document(json, len, take_channels, p);
+    bool sound = json_document(json, len, take_channels, p) && p->known;
+    if (!sound)
+        *p = (struct remote_positions){0};
+    return sound;
 }
 
 /* ---- requests ------------------------------------------------------------------------------ */
@@ -255,6 +259,16 @@ static struct remote_answer *empty(struct remote_answer *a)
 {
     *a = (struct remote_answer){.offset = -1, .retry_after = -1};
     return a;
+}
+
+/* Whoever answers with success in other words has not said that it took something. */
+static int is_no_server(const struct remote *r, const struct remote_answer *a, struct err *e)
+{
+    return err_set(e, GPUFL_E_PERM,
+                   "%s%s%s answers %d, but not with the words of a gpufl-server: are the address "
+                   "and the API path %s right, or does something on the way ask for a login?",
+                   remote_url(r), *remote_proxy(r) ? ", through the proxy " : "", remote_proxy(r),
+                   a->status, r->api);
 }
 
 static int send_call(struct remote *r, const struct http_client_call *call, struct remote_answer *a,
@@ -269,7 +283,7 @@ static int send_call(struct remote *r, const struct http_client_call *call, stru
         return rc;
     a->status = r->answer.status;
     a->retry_after = r->answer.retry_after;
-    remote_read_answer(r->answer.body.data, r->answer.body.len, a);
+    a->sound = remote_read_answer(r->answer.body.data, r->answer.body.len, a);
     return 0;
 }
 
@@ -294,8 +308,9 @@ int remote_ask_positions(struct remote *r, const char *session, struct remote_po
         return rc;
     snprintf(path, sizeof path, "%s/sessions/%s/positions", r->api, session);
     rc = send_call(r, &call, a, e);
-    if (!rc && a->status == 200)
-        remote_read_positions(r->answer.body.data, r->answer.body.len, out);
+    if (!rc && a->status / 100 == 2 &&
+        !remote_read_positions(r->answer.body.data, r->answer.body.len, out))
+        rc = is_no_server(r, a, e);
     return rc;
 }
 
@@ -352,7 +367,8 @@ int remote_send(struct remote *r, const struct remote_body *b, struct remote_ans
             number(sequence, b->window_sequence > 0 ? b->window_sequence : -1));
         add(&f, "X-GpuFlight-Window-CRC32", number(crc, b->window_crc32));
     }
-    return send_call(r, &call, a, e);
+    rc = send_call(r, &call, a, e);
+    return !rc && a->status / 100 == 2 && !a->sound ? is_no_server(r, a, e) : rc;
 }
 
 int remote_complete(struct remote *r, const char *session, struct remote_answer *a, struct err *e)

@@ -41,6 +41,7 @@ struct remote_answer {
     char detail[384];    /* of a problem; "" */
     int64_t retry_after; /* s; -1: not given */
     int64_t sent;        /* bytes of the body that went out */
+    bool sound;          /* the answer's body is a JSON object */
     bool stalled;        /* no answer: nothing moved for too long on a connection */
     bool cut;            /* no answer: the connection ended when the body was under way */
     uint64_t accepted, rejected;
@@ -59,6 +60,7 @@ struct remote_position {
 struct remote_positions {
     struct remote_position items[REMOTE_CHANNELS];
     unsigned count;
+    bool known; /* the answer has a list of them */
 };
 
 /* A body to send. Texts are the caller's. */
@@ -78,7 +80,9 @@ struct remote_body {
     void *arg;
 };
 
-/* All: 0 where there was an answer, whatever its status; else as http_client_send. */
+/* All: 0 where there was an answer, whatever its status; else as http_client_send. PERM, too: an
+ * answer of success to a body or a question that is not a gpufl-server's, as of a page that asks
+ * for a login; nothing was acknowledged. */
 int remote_ask_positions(struct remote *r, const char *session, struct remote_positions *out,
                          struct remote_answer *a, struct err *e); /* 404: it has no such address */
 int remote_send(struct remote *r, const struct remote_body *b, struct remote_answer *a,
@@ -138,8 +142,8 @@ struct remote_listening {
 int remote_listen(struct remote *r, const struct remote_listening *l, struct remote_answer *a,
                   struct err *e);
 
-/* Fills what an answer's body says; for tests, too. */
-void remote_read_answer(const char *json, size_t len, struct remote_answer *a);
-void remote_read_positions(const char *json, size_t len, struct remote_positions *p);
+/* Fills what an answer's body says; for tests, too. False: it is no answer of that kind. */
+bool remote_read_answer(const char *json, size_t len, struct remote_answer *a);
+bool remote_read_positions(const char *json, size_t len, struct remote_positions *p);
 
 #endif

@@ -14,6 +14,7 @@ import threading
 import zlib
 
 NONE = {}
+PORTAL = b"<!DOCTYPE html><title>Guest network</title><form>Name, password</form>"
 
 
 class Cut(Exception):
@@ -36,6 +37,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.requests = []   # (method, path, headers)
         self.received = 0    # bytes of bodies, as they came
         self.positions = True  # False: that address is unknown
+        self.versions = False  # True: it says which versions it speaks
+        self.portal = False  # a page that asks for a login answers everything, with 200
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -70,6 +73,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def allowed(self):
         self.server.requests.append((self.command, self.path, dict(self.headers)))
+        if self.server.portal:
+            self.rest()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(PORTAL)))
+            self.end_headers()
+            self.wfile.write(PORTAL)
+            return False
         if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
             self.problem(401, "the key is not known")
             return False
@@ -79,6 +90,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not self.allowed():
             return
         parts = self.path.split("/")
+        if self.server.versions and self.path == "/api/v1/info/version":
+            self.answer(200, {"supported": ["v1"]})
+            return
         if not self.server.positions or parts[1:4] != ["api", "v1", "sessions"] or parts[5] != "positions":
             self.problem(404, "no such address")
             return
@@ -104,6 +118,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
     # ---- bodies ----
+
+    def rest(self):
+        for _ in self.pieces():
+            pass
 
     def pieces(self):
         """The body as it came."""

@@ -277,6 +277,26 @@ class Fails(Case):
             self.until_arrived(log, agent)
             until(lambda: get(port, "/healthz")[0] == 200, agent.said)
 
+    def test_a_page_that_asks_for_a_login_acknowledges_nothing(self):
+        log = Log(self.logs, "guest")
+        log.kernel(1)
+        log.end()
+        shutil.copytree(PEER, self.logs / PEER.name)
+        self.server.portal = True
+        with self.agent() as agent:
+            until(lambda: agent.status()["state"] == "alarm", agent.said)
+            self.assertRegex(agent.status()["why"], r"answers 200, but not with the words of a gpufl-server: .*a login\?$")
+            asked = len(self.server.requests)
+            until(lambda: len(self.server.requests) > asked + 10, agent.said)  # each session had its turn
+            counts = agent.status()["counts"]
+            self.assertEqual([counts[name] for name in ("bodies", "completed", "dead_lines")], [0, 0, 0])
+            self.assertEqual(agent.status()["done"], 0)
+            self.server.portal = False
+            agent.until_done(2)
+        self.until_arrived(log)
+        there = {p.name.removesuffix(".gz"): plain(p) for p in PEER.glob("*.log*")}
+        self.assertEqual({f"{c}.{n}.log": text for (_, c, n), text in self.server.windows.items()}, there)
+
     def test_bodies_that_are_too_large_are_halved(self):
         log = Log(self.logs, "large")
         for n in range(2000):

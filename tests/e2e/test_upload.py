@@ -310,6 +310,18 @@ class Odd(Case):
         self.assertIn("onnect", run.stderr)
         self.server = ingest_server.Server()
 
+    def test_a_page_that_asks_for_a_login_takes_nothing(self):
+        self.session(kernels=100)
+        shutil.copytree(PEER, self.dir / PEER.name)
+        self.server.portal = True
+        run = self.upload("--no-names")
+        self.assertEqual(run.returncode, 2, run)
+        self.assertIn("answers 200, but not with the words of a gpufl-server", run.stderr)
+        self.server.portal = False
+        self.assertEqual(self.upload("--no-names").returncode, 0)
+        self.assertEqual({f"{c}.{n}.log" for _, c, n in self.server.windows},
+                         {path.name.removesuffix(".gz") for path in PEER.glob("*.log*")})
+
     def test_a_redirect_gets_no_key(self):
         """Not even within this machine: what listens there may be somebody else's."""
         self.session(kernels=100)

@@ -8,7 +8,7 @@
 static struct remote_answer read_text(const char *json)
 {
     struct remote_answer a = {0};
-    remote_read_answer(json, strlen(json), &a);
+    a.sound = remote_read_answer(json, strlen(json), &a);
     return a;
 }
 
@@ -28,6 +28,8 @@ TEST(test_an_answer)
     assert_int_equal(a.offset, 4096);
     assert_true(a.repeated);
     assert_false(a.acknowledged);
+    assert_true(a.sound);
+    assert_true(read_text("{\"accepted_for_processing\":true}").sound);
 }
 
 TEST(test_a_problem)
@@ -55,6 +57,7 @@ TEST(test_what_is_no_answer)
         assert_int_equal(a.offset, -1);
         assert_int_equal(a.accepted, 0);
         assert_string_equal(a.detail, "");
+        assert_int_equal(a.sound, i == 7); /* an object, if a strange one */
     }
 }
 
@@ -76,12 +79,17 @@ TEST(test_positions)
     const char *json = "{\"session\":\"s\",\"channels\":[{\"channel\":\"device\",\"offset\":70},"
                        "{\"offset\":8,\"channel\":\"a name that is much too long for one\"}]}";
     struct remote_positions p;
-    remote_read_positions(json, strlen(json), &p);
+    assert_true(remote_read_positions(json, strlen(json), &p));
     assert_int_equal(p.count, 2);
     assert_string_equal(p.items[0].channel, "device");
     assert_int_equal(p.items[0].offset, 70);
-    remote_read_positions("{\"channels\":7}", 14, &p);
-    assert_int_equal(p.count, 0);
+    assert_true(remote_read_positions("{\"channels\":[]}", 15, &p));
+    static const char *const others[] = {"{\"channels\":7}", "{\"status\":\"ok\"}", "", "<html>",
+                                         "{\"channels\":[{\"chan"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_false(remote_read_positions(others[i], strlen(others[i]), &p));
+        assert_int_equal(p.count, 0);
+    }
 }
 
 int main(void)
