@@ -115,7 +115,7 @@ static void hear(struct control *c, struct control_client *k)
 
 static void answer_done(struct control *c, struct control_client *k)
 {
-    char text[256] = "";
+    char text[CONTROL_RESULT] = "";
     pthread_mutex_lock(&c->lock);
     if (c->done[k->task] >= k->ticket)
         snprintf(text, sizeof text, "%s", c->answers[k->task]);
@@ -188,22 +188,82 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
     return 0;
 }
 
+/* Says whether a program listens at the socket. */
+static bool is_heard(const struct sockaddr_un *at)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool heard = fd >= 0 && (connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ||
+                             (errno != ECONNREFUSED && errno != ENOENT));
+    if (fd >= 0)
+        close(fd);
+    return heard;
+}
+
+/* Refuses a path that has something other than a socket. *there says whether it has one. */
+static int look_at_place(const struct sockaddr_un *at, bool *there, struct err *e)
+{
+    struct stat st;
+    *there = lstat(at->sun_path, &st) == 0;
+    if (!*there && errno != ENOENT)
+        return err_set_vendor(e, err_from_errno(errno), errno, "the control socket %s",
+                              at->sun_path);
+    if (*there && !S_ISSOCK(st.st_mode))
+        return err_set(e, GPUFL_E_INVAL,
+                       "%s is no socket: name another path for the control socket with --control",
+                       at->sun_path);
+    return 0;
+}
+
+int control_check(const char *path, struct err *e)
+{
+    struct sockaddr_un to;
+    bool there;
+    int rc = make_address(path, &to, e);
+    return rc ? rc : look_at_place(&to, &there, e);
+}
+
+/* Removes the socket of an agent that was killed, and nothing else. */
+static int clear_place(const struct sockaddr_un *at, struct err *e)
+{
+    bool there;
+    int rc = look_at_place(at, &there, e);
+    if (!rc && there && is_heard(at))
+        rc = err_set(e, GPUFL_E_STATE,
+                     "another program listens at the control socket %s: name another one with "
+                     "--control",
+                     at->sun_path);
+    if (!rc && there)
+        (void)unlink(at->sun_path);
+    return rc;
+}
+
 static int listen_at(struct control *c, const char *path, struct err *e)
 {
     struct sockaddr_un to;
+    struct stat st;
     int rc = make_address(path, &to, e);
+    if (!rc)
+        rc = clear_place(&to, e);
     if (rc)
         return rc;
-    (void)unlink(path); /* of an agent that was killed: the state's lock says that none runs */
     c->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t mask = umask(0177);
-    rc = c->listener < 0 || bind(c->listener, (struct sockaddr *)&to, sizeof to) ||
-         listen(c->listener, CONTROL_CLIENTS);
+    bool failed = c->listener < 0 || bind(c->listener, (struct sockaddr *)&to, sizeof to) ||
+                  lstat(path, &st) || listen(c->listener, CONTROL_CLIENTS);
     umask(mask);
-    if (rc)
+    if (failed)
         return err_set_vendor(e, err_from_errno(errno), errno, "the control socket %s", path);
     snprintf(c->path, sizeof c->path, "%s", path);
+    c->inode = st.st_ino;
     return 0;
+}
+
+/* The socket goes with its agent, unless another one has the path by now. */
+static void leave_place(const struct control *c)
+{
+    struct stat st;
+    if (*c->path && lstat(c->path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == c->inode)
+        (void)unlink(c->path);
 }
 
 int control_open(struct control *c, const char *path, void (*status)(void *arg, struct buf *out),
@@ -233,7 +293,7 @@ void control_close(struct control *c)
         thread_join(&c->thread);
     if (c->listener >= 0) {
         close(c->listener);
-        (void)unlink(c->path);
+        leave_place(c);
     }
     if (c->notify >= 0)
         close(c->notify);
@@ -290,7 +350,11 @@ int control_ask(const char *path, const char *command, struct buf *out, struct e
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to)) {
         rc = errno == ENOENT || errno == ECONNREFUSED
-                 ? err_set(e, GPUFL_E_NOENT, "no gpufl-agent listens at %s", path)
+                 ? err_set(e, GPUFL_E_NOENT,
+                           "no gpufl-agent listens at %s: --state or --control says where the one "
+                           "that is "
+                           "meant listens",
+                           path)
                  : err_set_vendor(e, err_from_errno(errno), errno, "cannot reach the agent at %s",
                                   path);
     } else {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CONTROL_CLIENTS = 16, CONTROL_LINE = 64, CONTROL_ANSWER = 64 << 10 };
+enum { CONTROL_CLIENTS = 16, CONTROL_LINE = 64, CONTROL_RESULT = 768, CONTROL_ANSWER = 64 << 10 };
 
 /* Commands that are answered when they are done. */
 enum control_task { CONTROL_NOTHING, CONTROL_FLUSH, CONTROL_DRAIN, CONTROL_RETRY, CONTROL_TASKS };
@@ -30,6 +30,7 @@ struct control_client {
 struct control {
     int listener, notify, wake; /* notify: to the thread; wake: to the agent's loop (eventfds) */
     char path[108];
+    uint64_t inode; /* of the socket, so that no other one is removed at the end */
     struct thread thread;
     struct control_client clients[CONTROL_CLIENTS]; /* the thread's */
     void (*status)(void *arg, struct buf *out);     /* [control thread] */
@@ -37,13 +38,16 @@ struct control {
 
     pthread_mutex_t lock;
     uint64_t asked[CONTROL_TASKS], done[CONTROL_TASKS]; /* guarded by lock, as the rest */
-    char answers[CONTROL_TASKS][256];                   /* JSON of what was done last */
+    char answers[CONTROL_TASKS][CONTROL_RESULT];        /* JSON of what was done last */
     bool paused, ending, resumed;
 };
 
 /* Listens, and starts the thread. */
 int control_open(struct control *c, const char *path, void (*status)(void *arg, struct buf *out),
                  void *arg, struct err *e);
+/* Says whether the path can be a control socket's, without a change: also where an agent listens
+ * there. */
+int control_check(const char *path, struct err *e);
 /* Tells who waits that the agent ends, and ends the thread. */
 void control_close(struct control *c);
 

@@ -124,12 +124,32 @@ static void retry_letters(struct daemon *d, uint64_t ticket)
     struct retrying r = {.courier = &d->courier};
     const struct letters_retry how = {.arg = &r, .try = retry_one};
     struct err e = {0};
-    char text[200];
+    char text[CONTROL_RESULT];
+    if (control_paused(&d->control)) {
+        control_done(&d->control, CONTROL_RETRY, ticket, "{\"error\":\"the agent is paused\"}");
+        return;
+    }
     int rc = letters_retry(d->letters, &how, &e);
     snprintf(text, sizeof text, "{\"delivered\":%u,\"refused\":%u,\"kept\":%llu,\"all_tried\":%s}",
              r.delivered, r.refused, (unsigned long long)letters_count(d->letters),
              rc ? "false" : "true");
     control_done(&d->control, CONTROL_RETRY, ticket, text);
+}
+
+/* The answer to a flush or a drain that cannot be done now. */
+static void cannot_send(struct daemon *d, enum control_task t, uint64_t ticket, bool paused)
+{
+    struct buf b;
+    char why[CONTROL_RESULT];
+    snprintf(why, sizeof why, "%s%.420s",
+             paused ? "the agent is paused" : "the agent waits: ", paused ? "" : d->courier.why);
+    buf_init(&b, CONTROL_RESULT);
+    buf_str(&b, "{\"sent\":false,\"why\":");
+    buf_json_str(&b, why);
+    buf_char(&b, '}');
+    control_done(&d->control, t, ticket,
+                 buf_error(&b) ? "{\"sent\":false,\"why\":\"the agent waits\"}" : buf_cstr(&b));
+    buf_fini(&b);
 }
 
 /* Sees what is asked for. True: a drain is done. */
@@ -154,10 +174,8 @@ static bool do_tasks(struct daemon *d, int64_t now)
         if (d->asked[t] < now && sessions_idle(d, d->asked[t])) {
             control_done(&d->control, (enum control_task)t, ticket, "{\"sent\":true}");
             drained |= t == CONTROL_DRAIN;
-        } else if (t == CONTROL_FLUSH && (paused || held)) {
-            control_done(&d->control, CONTROL_FLUSH, ticket,
-                         paused ? "{\"sent\":false,\"why\":\"the agent is paused\"}"
-                                : "{\"sent\":false,\"why\":\"the agent waits: see status\"}");
+        } else if (paused || (t == CONTROL_FLUSH && held)) {
+            cannot_send(d, (enum control_task)t, ticket, paused);
         }
     }
     return drained;

@@ -24,7 +24,7 @@ struct daemon_status {
     uint64_t letters;                       /* that hold bytes */
     uint64_t unwatched, unreadable;         /* folders */
     int64_t letter_bytes, waiting_bytes;
-    bool paused, draining;
+    bool draining;
     struct kafka_statistics kafka;
 };
 
@@ -86,6 +86,8 @@ void recheck_step(struct daemon *d, int64_t now);
 void publish_status(void *arg, struct buf *out);
 /* Takes over what the loop knows. */
 void publish_take(struct daemon *d);
+/* Refuses an address to listen at that other machines reach. [any] */
+int publish_check(const char *listen, struct err *e);
 /* Answers /healthz and /metrics. */
 int publish_open(struct daemon *d, struct err *e);
 void publish_close(struct daemon *d);

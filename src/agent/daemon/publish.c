@@ -25,7 +25,6 @@ void publish_take(struct daemon *d)
                               .letter_bytes = letters_bytes(d->letters),
                               .unwatched = d->folders.watch.refused,
                               .unreadable = d->folders.unreadable,
-                              .paused = control_paused(&d->control),
                               .draining = control_task(&d->control, CONTROL_DRAIN) != 0};
     if (d->options->kafka)
         kafka_way_statistics(d->courier.remote, &s.kafka);
@@ -49,6 +48,7 @@ struct picture {
     struct courier_counts counts;
     enum courier_hold hold;
     char why[416];
+    bool paused;
     int64_t success;
     struct orders_counts orders;
 };
@@ -64,12 +64,13 @@ static void take_picture(struct daemon *d, struct picture *p)
     memcpy(p->why, d->courier.why, sizeof p->why);
     p->success = d->courier.success;
     pthread_mutex_unlock(&d->courier.lock);
+    p->paused = control_paused(&d->control); /* the loop may be in a request that takes long */
     p->orders = orders_counts(&d->orders);
 }
 
 static const char *state_of(const struct picture *p)
 {
-    return p->status.paused       ? "paused"
+    return p->paused              ? "paused"
            : p->hold == HOLD_KEY  ? "alarm"
            : p->hold == HOLD_DISK ? "alarm"
            : p->hold == HOLD_WAIT ? "waiting"
@@ -164,7 +165,7 @@ static void put_metrics(void *arg, struct buf *b)
               (double)p.status.unwatched);
     put_gauge(b, "folders_unreadable", "Folders that could not be read.",
               (double)p.status.unreadable);
-    put_gauge(b, "paused", "1 while somebody has paused the agent.", p.status.paused);
+    put_gauge(b, "paused", "1 while somebody has paused the agent.", p.paused);
     put_gauge(b, "alarm", "1 while somebody must act: the key, the state's disk.",
               p.hold == HOLD_KEY || p.hold == HOLD_DISK);
     put_gauge(b, "waiting", "1 while the server is waited for.", p.hold == HOLD_WAIT);
@@ -202,8 +203,7 @@ static bool put_health(void *arg, struct buf *b)
     return well;
 }
 
-/* Refuses an address that other machines reach. */
-static int stay_here(const char *listen, struct err *e)
+int publish_check(const char *listen, struct err *e)
 {
     char address[64], url[96];
     uint16_t port;
@@ -229,7 +229,7 @@ int publish_open(struct daemon *d, struct err *e)
     char url[160];
     if (!d->options->listen)
         return 0;
-    int rc = stay_here(d->options->listen, e);
+    int rc = publish_check(d->options->listen, e);
     if (!rc)
         rc = metrics_page_open(&d->page, &c, e);
     if (rc)

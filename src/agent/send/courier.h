@@ -115,6 +115,11 @@ struct errand {
 
 /* Decides by the answer. Waiting, the key and a deleted session are dealt with here. */
 enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
+/* Counts what became of a request. */
+void courier_count(struct courier *c, int rc, int status);
+/* Says whether the status is an answer to the body itself, so that the same body gets no other one
+ * later. */
+bool courier_is_final(int status);
 /* Sets aside the lines that the answer names. */
 int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);
 /* The places of the window's lines that have letters, in order: owned by the caller (mem_free). */

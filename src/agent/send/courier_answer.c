@@ -40,7 +40,13 @@ static enum verdict verdict_of(int status)
     return ALARM;
 }
 
-static void count_answer(struct courier *c, int rc, int status)
+bool courier_is_final(int status)
+{
+    enum verdict v = verdict_of(status);
+    return v == GOOD || v == BODY || v == GONE;
+}
+
+void courier_count(struct courier *c, int rc, int status)
 {
     pthread_mutex_lock(&c->lock);
     struct courier_counts *n = &c->counts;
@@ -85,7 +91,7 @@ enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good)
     *good = false;
     if (x->rc == GPUFL_E_STATE)
         return COURIER_HELD; /* told to stop */
-    count_answer(c, x->rc, a->status);
+    courier_count(c, x->rc, a->status);
     if (x->rc) {
         bool alarm = x->rc != GPUFL_E_UNAVAILABLE;
         return hold(c, x, alarm ? HOLD_KEY : HOLD_WAIT,
@@ -93,8 +99,10 @@ enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good)
     }
     enum verdict v = verdict_of(a->status);
     v = v == BODY && !x->course ? ALARM : v;
-    snprintf(why, sizeof why, "%s answers %d%s%.250s", remote_asked(c->remote), a->status,
-             *a->detail ? ": " : "", a->detail);
+    bool moved = a->status >= 300 && a->status < 400;
+    snprintf(why, sizeof why, "%s answers %d%s%.250s%s", remote_asked(c->remote), a->status,
+             *a->detail ? ": " : "", a->detail,
+             moved ? ", which sends elsewhere; name the server's own address" : "");
     switch (v) {
     case WAIT:
         return hold(c, x, HOLD_WAIT, backoff_wait(&c->backoff, a->retry_after), why);

@@ -326,14 +326,17 @@ int courier_letter(struct courier *c, const char *session, const char *channel,
                             .encoding = packed ? "gzip" : NULL,
                             .size = a->bytes,
                             .arg = &body};
+    if (!courier_may_send(c))
+        return GPUFL_E_STATE;
     int rc = remote_send(c->remote, &b, &answer, &e);
     *delivered = !rc && answer.status / 100 == 2 && !answer.rejected;
     courier_paid(c, answer.sent);
-    if (rc || (answer.status >= 500 || answer.status == 429 || answer.status == 401 ||
-               answer.status == 403)) {
-        log_warn("dead letters wait: %s answers %d %s", remote_asked(c->remote), answer.status,
-                 rc ? e.text : answer.detail);
-        return rc ? rc : GPUFL_E_UNAVAILABLE;
-    }
-    return 0;
+    courier_count(c, rc, answer.status);
+    if (!rc && courier_is_final(answer.status))
+        return 0;
+    if (!rc)
+        rc = err_set(&e, GPUFL_E_UNAVAILABLE, "%s answers %d%s%.200s", remote_asked(c->remote),
+                     answer.status, *answer.detail ? ": " : "", answer.detail);
+    log_warn("the other dead letters are not sent now: %s", e.text);
+    return rc;
 }

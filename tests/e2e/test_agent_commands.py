@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""`gpufl-agent`'s commands and `--check`: they promise what holds, and touch nothing that is not the agent's.
+
+    test_agent_commands.py GPUFL_AGENT GPUFL_SERVER
+"""
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import ingest_server
+import live_server
+from agent_run import QUICK, Agent, Log, letters
+from patience import PATIENCE, until
+
+AGENT, SERVER = (pathlib.Path(p).absolute() for p in sys.argv[1:3])
+ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8",
+       **{k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")}}
+
+
+def run(*args, env=None):
+    return subprocess.run([AGENT, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=PATIENCE,
+                          env={**ENV, **(env or {})}, check=False)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="gpufl-agent-"))
+        self.logs, self.state = self.dir / "logs", self.dir / "state"
+        self.logs.mkdir()
+        self.server = ingest_server.Server()
+
+    def tearDown(self):
+        self.server.close()
+        shutil.rmtree(self.dir)
+
+    def agent(self, *options, state=None, server=None):
+        return Agent(AGENT, state or self.state, server or self.server.url, [self.logs], *QUICK, *options)
+
+    def log(self, name, kernels=1):
+        log = Log(self.logs, name)
+        for n in range(kernels):
+            log.kernel(n)
+        log.end()
+        return log
+
+
+class Socket(Case):
+    def begin(self, *options, state=None):
+        return run("--source", self.logs, "--server", self.server.url, "--state", state or self.state, *options)
+
+    def test_a_file_in_its_place_stays(self):
+        precious = self.dir / "precious.txt"
+        precious.write_text("mine")
+        for more in ((), ("--check",)):
+            out = self.begin("--control", precious, *more)
+            self.assertEqual(out.returncode, 2, out)
+            self.assertIn(f"{precious} is no socket: name another path for the control socket with --control", out.stderr)
+            self.assertEqual(precious.read_text(), "mine")
+
+    def test_another_agent_keeps_its_socket(self):
+        path = self.dir / "both.sock"
+        with socket.socket(socket.AF_UNIX) as left:  # as of an agent that was killed: nobody listens
+            left.bind(str(path))
+        first = self.agent("--control", str(path)).start()
+        self.addCleanup(first.kill)
+        until(lambda: run("status", "--control", path).returncode == 0, first.said)
+        second = self.begin("--control", path, state=self.dir / "other")
+        self.assertEqual(second.returncode, 4, second)
+        self.assertIn(f"another program listens at the control socket {path}", second.stderr)
+        self.assertEqual(run("status", "--control", path).returncode, 0)
+        self.assertEqual(first.kill(signal.SIGTERM), 0)
+        self.assertFalse(path.exists())
+
+    def test_it_removes_its_own_socket_only(self):
+        path = self.dir / "late.sock"
+        first = self.agent("--control", str(path)).start()
+        self.addCleanup(first.kill)
+        until(path.exists, first.said)
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+            self.assertEqual(first.kill(signal.SIGTERM), 0)
+            self.assertTrue(path.is_socket())
+
+    def test_where_no_agent_listens(self):
+        out = run("status", "--state", self.state)
+        self.assertEqual(out.returncode, 3, out)
+        self.assertIn("--state or --control says where", out.stderr)
+
+
+class Commands(Case):
+    def test_a_paused_agent_sends_nothing_whatever_is_asked(self):
+        log = Log(self.logs, "held")
+        log.kernel(1)
+        with self.agent() as agent:
+            agent.ask("flush")
+            agent.ask("pause")
+            self.assertEqual(agent.status()["state"], "paused")
+            log.end()
+            asked = len(self.server.requests)
+            for command in ("flush", "drain", "retry"):
+                self.assertEqual(agent.ask(command, code=1)[2], "gpufl-agent: the agent is paused\n", command)
+            self.assertEqual(len(self.server.requests), asked)
+            agent.ask("resume")
+            agent.ask("drain")
+            self.assertEqual(agent.wait(), 0, agent.said())
+        self.assertEqual(self.server.complete, ["held"])
+
+    def test_a_pause_ends_a_drain_that_cannot_go_on(self):
+        self.log("stuck")
+        self.server.script = [{"status": 503}] * 10_000
+        with self.agent() as agent:
+            until(lambda: agent.status()["state"] == "waiting", agent.said)
+            drain = subprocess.Popen([AGENT, "drain", "--state", self.state], stderr=subprocess.PIPE, text=True, env=ENV)
+            until(lambda: agent.status()["counts"]["answers_wait"] > 5, agent.said)
+            self.assertIsNone(drain.poll())
+            agent.ask("pause")
+            self.assertEqual(drain.communicate(timeout=PATIENCE)[1], "gpufl-agent: the agent is paused\n")
+            self.assertEqual(drain.returncode, 1)
+            self.server.script = []
+            agent.ask("resume")
+            agent.until_done(1)
+
+    def test_a_flush_says_why_not(self):
+        self.log("waits")
+        self.server.script = [{"status": 503, "headers": {"Retry-After": "1000"}}]
+        with self.agent("--compression", "gzip") as agent:
+            until(lambda: agent.status()["state"] == "waiting", agent.said)
+            self.assertEqual(agent.ask("flush", code=1)[2],
+                             "gpufl-agent: the agent waits: the server answers 503: as the script says\n")
+
+    def test_statuses_of_a_dead_letter(self):
+        """One that says "not now" ends the retry; one about the line itself goes on to the next letter."""
+        log = Log(self.logs, "dead")
+        for n in range(3):
+            log.kernel(n)
+            log.put("device", b'{"bad":%d}' % n)
+        log.end()
+        real = self.server.RequestHandlerClass.take_offset
+
+        def take(handler, session, body, step):
+            return real(handler, session, body, {"reject": [n for n, line in enumerate(bytes(body).splitlines(), 1) if b"bad" in line]})
+        self.server.RequestHandlerClass.take_offset = take
+        self.addCleanup(setattr, self.server.RequestHandlerClass, "take_offset", real)
+        with self.agent("--compression", "gzip") as agent:
+            agent.until_done(1)
+            self.assertEqual(len(letters(self.state)), 3)
+            handler, stream = self.server.RequestHandlerClass, self.server.RequestHandlerClass.stream
+            self.addCleanup(setattr, handler, "stream", stream)
+            for status, bodies in ((408, 1), (425, 1), (429, 1), (500, 1), (401, 1), (404, 1), (302, 1), (413, 3), (422, 3)):
+                asked = []
+
+                def refuse(step, *_, status=status, asked=asked):
+                    step.rest()
+                    asked.append(step.path)
+                    step.answer(status, {"detail": "for now"})
+                handler.stream = refuse
+                out = json.loads(agent.ask("retry", "--json")[1])
+                final = bodies == 3
+                self.assertEqual((len(asked), out), (bodies, {"delivered": 0, "refused": 3 if final else 0, "kept": 3, "all_tried": final}), status)
+            handler.stream = stream
+            self.server.portal = True
+            self.assertEqual(json.loads(agent.ask("retry", "--json")[1])["delivered"], 0)
+            self.assertEqual(len(letters(self.state)), 3)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
