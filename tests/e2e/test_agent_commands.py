@@ -173,5 +173,74 @@ class Commands(Case):
             self.assertEqual(len(letters(self.state)), 3)
 
 
+class Check(Case):
+    def check(self, *more, code=0, server=None, key="", state=None):
+        out = run("--check", "--source", self.logs, "--state", state or self.state, "--server", server or self.server.url, *more,
+                  env={"GPUFL_API_KEY": key})
+        self.assertEqual(out.returncode, code, out)
+        if code:
+            self.assertRegex(out.stderr, r"^gpufl-agent: [^\n]*\n(Try `gpufl-agent --help`\.\n)?$")
+        return out.stdout + out.stderr
+
+    def test_another_web_server_is_none_of_ours(self):
+        class Files(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        threading.Thread(target=other.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(other.server_close)
+        self.addCleanup(other.shutdown)
+        said = self.check(server=f"http://127.0.0.1:{other.server_port}", code=5)
+        self.assertIn("has no API of a gpufl-server at /api/v1: --server and --api-path say where it is", said)
+        self.server.portal = True
+        self.assertIn("answers 200, but not with the words of a gpufl-server", self.check(code=5))
+
+    def test_the_key_and_the_path(self):
+        server = live_server.Server(SERVER, self.dir / "server")
+        self.addCleanup(server.kill)
+        key = live_server.key(server, live_server.set_up(server), "ingest")
+        self.assertIn(f"server {server.url}: answers, and takes the key\n", self.check(server=server.url, key=key))
+        self.assertIn("answers 401", self.check(server=server.url, key="gpfl_wrong", code=5))
+        self.assertIn("the API path /elsewhere right", self.check("--api-path", "/elsewhere", server=server.url, key=key, code=5))
+
+    def test_a_server_without_positions(self):
+        """A public one says which versions it speaks, and nothing of a session."""
+        self.server.positions = False
+        self.server.versions = True
+        self.assertIn("answers; it does not say whether it takes the key", self.check())
+
+    def test_what_a_run_would_refuse(self):
+        for listen, said in (("0.0.0.0:0", "the agent answers on this machine alone"), ("nonsense", "is not ADDRESS:PORT")):
+            self.assertIn(said, self.check("--listen", listen, code=2))
+        self.assertIn("--control", self.check("--control", self.dir / ("x" * 120), code=2))
+        self.assertIn("cannot write the configurations' folder /proc/nowhere", self.check("--config-cache", "/proc/nowhere", code=1))
+        self.check("--listen", "127.0.0.1:0", "--control", self.dir / "c.sock", "--config-cache", self.dir / "cache")
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["logs"])  # it changes nothing
+
+    def test_while_the_agent_runs(self):
+        with self.agent():
+            self.check()
+
+    def test_a_disk_without_room(self):
+        full = self.dir / "full"
+        full.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], capture_output=True, check=False).returncode:
+            self.skipTest("a file system cannot be mounted here")
+        try:
+            self.fill(full)
+        finally:
+            subprocess.run(["umount", full], check=True)
+
+    def fill(self, full):
+        self.check(state=full / "state")
+        with open(full / "filler", "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        self.assertIn(f"cannot write the state {full / 'state'}: No space left on device", self.check(state=full / "state", code=1))
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,14 +1,16 @@
 /* check.c - see check.h. */
 #include "agent/daemon/check.h"
 
-#include "agent/keep/keeper.h"
-#include "agent/send/courier.h"
-#include "agent/send/folders.h"
+#include "agent/daemon/daemon.h"
 #include "base/file/file.h"
+#include "base/json.h"
 #include "net/kafka/kafka.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,17 +33,80 @@ static int check_sources(const struct options *o, struct err *e)
     return 0;
 }
 
-/* The state's folder, or what it would be made in, can be written. */
-static int check_state(const struct options *o, struct err *e)
+/* The nearest folder above a path that is there. */
+static void find_above(const char *path, char out[PATH_MAX])
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s", o->state);
-    while (access(path, F_OK) && strrchr(path, '/') && strrchr(path, '/') != path)
-        *strrchr(path, '/') = '\0';
-    int rc = file_try_dir(access(path, F_OK) ? "." : path);
+    snprintf(out, PATH_MAX, "%s", path);
+    while (access(out, F_OK) && strrchr(out, '/') && strrchr(out, '/') != out)
+        *strrchr(out, '/') = '\0';
+    if (access(out, F_OK))
+        snprintf(out, PATH_MAX, ".");
+}
+
+/* Writes and removes a file, which a disk without room does not take. */
+static int try_file(const char *dir)
+{
+    static const char text[4096] = {1};
+    char path[PATH_MAX];
+    if (path_join(path, sizeof path, dir, ".gpufl-try-XXXXXX"))
+        return -ENAMETOOLONG;
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int error = file_write_all(fd, text, sizeof text);
+    close(fd);
+    return unlink(path) && !error ? -errno : error;
+}
+
+/* A folder of the agent's, or what it would be made in, can be written. */
+static int check_folder(const char *what, const char *path, struct err *e)
+{
+    char above[PATH_MAX];
+    find_above(path, above);
+    int rc = file_try_dir(above);
+    if (!rc)
+        rc = try_file(above);
     if (rc)
-        return err_set_vendor(e, err_from_errno(-rc), -rc, "cannot write the state %s", o->state);
-    printf("state %s: can be written\n", o->state);
+        return err_set_vendor(e, err_from_errno(-rc), -rc, "cannot write the %s %s", what, path);
+    printf("%s %s: can be written\n", what, path);
+    return 0;
+}
+
+static int check_control(const struct options *o, struct err *e)
+{
+    char path[PATH_MAX];
+    if (path_join(path, sizeof path, o->state, "control.sock"))
+        return err_set(e, GPUFL_E_INVAL, "%s: the path is too long", o->state);
+    return control_check(o->control ? o->control : path, e);
+}
+
+/* ---- the server ---------------------------------------------------------------------------- */
+
+static bool take_version(struct json *j, const char *key, struct json_value v, void *to)
+{
+    *(bool *)to |= strcmp(key, "supported") == 0 && v.type == JSON_ARRAY;
+    return json_skip(j, v);
+}
+
+/* A server without positions, as the public ones are, still says which versions it speaks. */
+static int check_version(struct remote *r, const struct options *o, struct err *e)
+{
+    const struct remote_tagged version = {"/info/version", "", ""};
+    struct remote_answer a;
+    struct remote_text text;
+    bool known = false;
+    int rc = remote_get_tagged(r, &version, &a, &text, e);
+    if (rc)
+        return rc;
+    if (a.status == 200)
+        json_document(text.data, text.len, take_version, &known);
+    if (!known)
+        return err_set(
+            e, GPUFL_E_UNAVAILABLE,
+            "%s answers, but has no API of a gpufl-server at %s: --server and --api-path "
+            "say where it is",
+            remote_url(r), o->api_path ? o->api_path : "/api/v1");
+    printf("server %s: answers; it does not say whether it takes the key\n", remote_url(r));
     return 0;
 }
 
@@ -60,9 +125,11 @@ static int check_server(const struct options *o, struct err *e)
             err_set(e, key ? GPUFL_E_PERM : GPUFL_E_UNAVAILABLE, "%s answers %d%s%.200s%s",
                     remote_asked(c.remote), a.status, *a.detail ? ": " : "", a.detail,
                     key ? "; a key that may send is named by --api-key-file or GPUFL_API_KEY" : "");
-    }
-    if (!rc)
+    } else if (!rc && a.status == 404) {
+        rc = check_version(c.remote, o, e);
+    } else if (!rc) {
         printf("server %s: answers, and takes the key\n", remote_url(c.remote));
+    }
     courier_close(&c);
     return rc;
 }
@@ -83,7 +150,13 @@ int check_run(const struct options *o, struct err *e)
 {
     int rc = check_sources(o, e);
     if (!rc)
-        rc = check_state(o, e);
+        rc = check_folder("state", o->state, e);
+    if (!rc)
+        rc = check_control(o, e);
+    if (!rc && o->listen)
+        rc = publish_check(o->listen, e);
+    if (!rc && o->config_cache)
+        rc = check_folder("configurations' folder", o->config_cache, e);
     if (!rc)
         rc = o->kafka ? check_kafka(o, e) : check_server(o, e);
     return rc ? rc : keeper_check(o, e);
