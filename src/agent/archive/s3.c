@@ -90,7 +90,9 @@ static int connect_to(struct s3 *s, const struct s3_config *c, const struct s3_k
         .sign = sign,
         .signer = signer,
         .ca_file = first(c->ca_file, bundles, NULL),
-        .ca_advice = "--archive-ca-file or AWS_CA_BUNDLE names the authority that signed it",
+        .ca_advice = c->has_options
+                         ? "--archive-ca-file or AWS_CA_BUNDLE names the authority that signed it"
+                         : "AWS_CA_BUNDLE names the authority that signed it",
         .insecure = c->insecure,
         .agent = c->agent,
         .stall_timeout = c->timeout,
@@ -106,7 +108,7 @@ int s3_open(struct s3 **out, const struct s3_config *c, const struct s3_place *p
     *out = NULL;
     int rc = sha256_load(e);
     if (!rc)
-        rc = s3_key_find(&k, c->key_file, e);
+        rc = s3_key_find(&k, c->key_file, c->has_options ? "--archive-key-file" : NULL, e);
     if (rc)
         return rc;
     struct s3 *s = mem_zalloc(sizeof *s);

@@ -28,6 +28,7 @@ struct s3_config {
     const char *key_file;
     const char *ca_file; /* AWS_CA_BUNDLE; the system's */
     const char *agent;   /* for User-Agent */
+    bool has_options;    /* messages name the options of gpufl-agent for key and authorities */
     bool insecure;
     int64_t timeout;                   /* ns without a byte; 0: 60 s */
     const volatile sig_atomic_t *stop; /* as http_client_config.stop */

@@ -100,7 +100,7 @@ static bool is_sound(const char *text)
     return true;
 }
 
-int s3_key_find(struct s3_key *k, const char *file, struct err *e)
+int s3_key_find(struct s3_key *k, const char *file, const char *option, struct err *e)
 {
     struct row rows[ROWS];
     bool named = file && *file;
@@ -112,13 +112,16 @@ int s3_key_find(struct s3_key *k, const char *file, struct err *e)
         if (value && !take(&rows[i], value, strlen(value)))
             rc = err_set(e, GPUFL_E_INVAL, "%s is too long for a key", rows[i].variable);
     }
-    if (!rc && (!*k->id || !*k->secret))
+    bool missing = !rc && (!*k->id || !*k->secret);
+    if (missing && named)
         rc = err_set(e, GPUFL_E_INVAL,
-                     "no key for the archive: %s%s aws_access_key_id and aws_secret_access_key",
-                     named ? file : "--archive-key-file names a file with",
-                     named ? " has to hold lines with"
-                           : ", or the environment has AWS_ACCESS_KEY_ID and "
-                             "AWS_SECRET_ACCESS_KEY; the file's lines are");
+                     "no key for the archive: %s needs the lines aws_access_key_id = … and "
+                     "aws_secret_access_key = …",
+                     file);
+    else if (missing)
+        rc = err_set(e, GPUFL_E_INVAL,
+                     "no key for the archive: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY%s%s",
+                     option ? ", or name a file with " : "", option ? option : "");
     if (!rc &&
         (!is_sound(k->id) || !is_sound(k->secret) || !is_sound(k->token) || strchr(k->id, ':')))
         rc = err_set(e, GPUFL_E_INVAL, "the key for the archive has characters that no key has");

@@ -12,8 +12,9 @@ struct s3_key {
     char token[S3_SECRET_MAX]; /* of a session; "": none */
 };
 
-/* file: NULL or "": the environment. INVAL with a sentence that shows no secret. */
-int s3_key_find(struct s3_key *k, const char *file, struct err *e);
+/* file: NULL or "": the environment. option: by which a user names a file, for the sentence; NULL:
+ * there is none. INVAL with a sentence that shows no secret. */
+int s3_key_find(struct s3_key *k, const char *file, const char *option, struct err *e);
 void s3_key_wipe(struct s3_key *k);
 
 #endif

@@ -28,6 +28,7 @@ int keeper_open_s3(const struct options *o, const volatile sig_atomic_t *stop, s
                                 .key_file = o->archive_key_file,
                                 .ca_file = o->archive_ca_file,
                                 .agent = "gpufl-agent/" GPUFL_VERSION,
+                                .has_options = true,
                                 .timeout = o->timeout,
                                 .stop = stop};
     int rc = s3_place_read(o->archive, &place, e);

@@ -111,7 +111,7 @@ TEST(a_name_that_leads_elsewhere_is_no_file)
 
 static int find_key(struct s3_key *k, const char *text, struct err *e)
 {
-    return s3_key_find(k, tmpdir_write("key", text, strlen(text)), e);
+    return s3_key_find(k, tmpdir_write("key", text, strlen(text)), NULL, e);
 }
 
 TEST(keys_are_found)
@@ -121,7 +121,7 @@ TEST(keys_are_found)
     unsetenv("AWS_SESSION_TOKEN");
     setenv("AWS_ACCESS_KEY_ID", "env", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "sec", 1);
-    assert_int_equal(s3_key_find(&k, NULL, &e), 0);
+    assert_int_equal(s3_key_find(&k, NULL, NULL, &e), 0);
     assert_string_equal(k.id, "env");
     assert_int_equal(find_key(&k,
                               "[other]\naws_access_key_id = no\n[default]\r\n"
@@ -132,6 +132,22 @@ TEST(keys_are_found)
     assert_string_equal(k.id, "ID");
     assert_string_equal(k.secret, "a/b+c=");
     assert_string_equal(k.token, "t");
+}
+
+/* Each program names what its user can do: gpufl has no option for a file with the key. */
+TEST(a_missing_key_is_named_by_what_the_program_has)
+{
+    struct s3_key k;
+    struct err e = {0};
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    assert_int_equal(s3_key_find(&k, NULL, NULL, &e), GPUFL_E_INVAL);
+    assert_string_equal(e.text,
+                        "no key for the archive: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+    assert_int_equal(s3_key_find(&k, NULL, "--archive-key-file", &e), GPUFL_E_INVAL);
+    assert_non_null(strstr(e.text, "AWS_SECRET_ACCESS_KEY, or name a file with "
+                                   "--archive-key-file"));
+    assert_int_equal(find_key(&k, "aws_access_key_id = ID\n", &e), GPUFL_E_INVAL);
+    assert_non_null(strstr(e.text, "/key needs the lines aws_access_key_id"));
 }
 
 TEST(no_sentence_shows_a_secret)
@@ -155,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_damaged_manifest_is_none),
         cmocka_unit_test(a_name_that_leads_elsewhere_is_no_file),
         cmocka_unit_test(keys_are_found),
+        cmocka_unit_test(a_missing_key_is_named_by_what_the_program_has),
         cmocka_unit_test(no_sentence_shows_a_secret),
     };
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
