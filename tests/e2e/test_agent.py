@@ -523,7 +523,10 @@ class Configured(Case):
     def test_bad_configuration_is_one_sentence(self):
         config = self.dir / "agent.json"
         for text, said in (('{"sorce": ["x"]}', "there is no option 'sorce'; is it 'source'?"), ("[1]", "no JSON object"),
-                           ('{"delay": "soon"}', "delay"), ('{"delay": {}}', "a text, a number"), ('{"batch": 1}', "4K"),
+                           ('{"delay": "soon"}', "delay"), ('{"delay": {}}', "delay: a whole number, or a text with a unit, belongs there"),
+                           ('{"delay": true}', "delay: a whole number"), ('{"source": 5}', "source: a text, or a list of texts, belongs there"),
+                           ('{"source": ["a", 5]}', "source: a text, or a list"), ('{"server": true}', "server: a text belongs there"),
+                           ('{"insecure": 1}', "insecure: true or false belongs there"), ('{"batch": 1e9}', "batch: a whole number"), ('{"batch": 1}', "4K"),
                            ('{"compression": "lzma"}', "compression"), ('{"server":', "no JSON object")):
             config.write_text(text)
             self.refused(said, "--config", config)
@@ -549,6 +552,22 @@ class Configured(Case):
         page = (SOURCE / "docs/man/gpufl-agent.1").read_text()
         for option in re.findall(r"^ .*?--([a-z-]+)", run("--help").stdout, re.M):
             self.assertRegex(page, rf"Fl -{option}\b", option)
+
+    def test_help_and_page_name_each_default(self):
+        """As the table has them, in the words that the command line takes."""
+        table = (SOURCE / "src/agent/options/options.def").read_text()
+        told, page = run("--help").stdout, (SOURCE / "docs/man/gpufl-agent.1").read_text()
+        units = {"DURATION": (("s", 10**9), ("ms", 10**6)), "SIZE": (("M", 1 << 20),)}
+        rows = re.findall(r'^OPTION\((DURATION|SIZE), \w+, "([a-z-]+)", 0, ([^,]+),', table, re.M)
+        self.assertEqual(len(rows), 9)
+        for kind, name, value in rows:
+            number = eval(value.replace("LL", ""), {})  # 4LL << 20
+            unit, size = next(((u, s) for u, s in units[kind] if number and number % s == 0), ("", 1))
+            text = f"{number // size}{unit}"
+            about = re.search(rf"--{name} .*?(?=\n +--|\n  -)", told, re.S)[0]
+            self.assertRegex(" ".join(about.split()), rf"\({text}\)\.$", name)
+            entry = re.search(rf"^\.It Fl -{name} .*?(?=^\.It )", page, re.M | re.S)[0]
+            self.assertIn(f"\nDefault: {text}.\n", entry, name)
 
     def certificate(self, name):
         """Files of a certificate of localhost and its key, signed by itself."""

@@ -270,7 +270,7 @@ int main(int argc, char **argv)
         exit_code = fail(GPUFL_E_INVAL, &e);
     } else if (o.help) {
         printf("%s\nOptions (each also as GPUFL_AGENT_… and in the file of --config, see "
-               "gpufl-agent(1)):\n",
+               "gpufl-agent(1); what holds without an option stands in parentheses):\n",
                ABOUT);
         options_help(stdout);
         exit_code = finish_output();
@@ -279,6 +279,9 @@ int main(int argc, char **argv)
         exit_code = finish_output();
     } else if (operands && strcmp(argv[1], "restore") == 0 && operands <= 2) {
         exit_code = command_restore(&o, operands > 1 ? argv[2] : NULL);
+    } else if (operands > 2 && strcmp(argv[1], "restore") == 0) {
+        err_set(&e, GPUFL_E_INVAL, "restore takes one SESSION, or --since DAY");
+        exit_code = fail(GPUFL_E_INVAL, &e);
     } else if (operands > 1) {
         err_set(&e, GPUFL_E_INVAL, "one command at a time; folders are named by --source");
         exit_code = fail(GPUFL_E_INVAL, &e);

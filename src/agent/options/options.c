@@ -137,6 +137,12 @@ static const struct opt *find_row(const struct opt *table, const char *key, cons
     return i < 0 ? NULL : &table[i];
 }
 
+static bool is_number(const struct opt *row)
+{
+    return row->kind == OPT_INT || row->kind == OPT_SIZE || row->kind == OPT_DURATION;
+}
+
+/* A text does for each option, as on the command line. */
 static int take_json(struct from_file *f, const struct opt *row, struct json_value v,
                      const char *where)
 {
@@ -144,13 +150,16 @@ static int take_json(struct from_file *f, const struct opt *row, struct json_val
     if (v.type == JSON_STRING) {
         if (json_text(v, text, sizeof text) >= sizeof text || strlen(text) == 0)
             return err_set(f->e, GPUFL_E_INVAL, "%s: the text is empty or too long", where);
-    } else if (v.type == JSON_INT) {
+    } else if (v.type == JSON_INT && is_number(row)) {
         snprintf(text, sizeof text, "%lld", (long long)v.integer);
-    } else if (v.type == JSON_BOOL) {
+    } else if (v.type == JSON_BOOL && row->kind == OPT_FLAG) {
         snprintf(text, sizeof text, "%s", v.boolean ? "true" : "false");
     } else {
-        return err_set(f->e, GPUFL_E_INVAL, "%s: a text, a number, true or false belongs there",
-                       where);
+        return err_set(f->e, GPUFL_E_INVAL, "%s: %s belongs there", where,
+                       is_number(row)          ? "a whole number, or a text with a unit,"
+                       : row->kind == OPT_FLAG ? "true or false"
+                       : row->kind == OPT_LIST ? "a text, or a list of texts,"
+                                               : "a text");
     }
     return take_value(f->o, row, text, where, f->e);
 }
