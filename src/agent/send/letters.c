@@ -26,6 +26,7 @@ struct letters {
     char folder[PATH_MAX];
     uint64_t count;
     int64_t bytes;
+    bool renamed; /* a file is new, or has got its name, since the folder was synchronized */
 };
 
 /* ---- a file ------------------------------------------------------------------------------- */
@@ -92,6 +93,11 @@ static int put_head(struct buf *b, const struct letter *a)
 static int io(struct err *e, const char *path)
 {
     return err_set_vendor(e, err_from_errno(errno), errno, "dead letters: %s", path);
+}
+
+static int unwritten(struct err *e)
+{
+    return err_set_vendor(e, err_from_errno(errno), errno, "the dead letters cannot be written");
 }
 
 static int path_of(const struct letters *l, const char *session, const char *channel,
@@ -219,6 +225,19 @@ int letters_list(struct letters *l, const char *session, const char *channel, st
     return rc;
 }
 
+/* The names of the folder's files are on the disk, too. */
+static int sync_folder(struct letters *l, struct err *e)
+{
+    if (!l->renamed)
+        return 0;
+    int fd = open(l->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || fsync(fd) ? io(e, l->folder) : 0;
+    if (fd >= 0)
+        close(fd);
+    l->renamed = rc != 0;
+    return rc;
+}
+
 /* ---- adding -------------------------------------------------------------------------------- */
 
 /* Copies plain bytes of a part behind what fd has. */
@@ -236,7 +255,7 @@ static int copy_part(int fd, const struct letter_source *from, int64_t bytes, st
         else if (n == 0)
             rc = err_set(e, GPUFL_E_CORRUPT, "%s got shorter while it was read", path);
         else if (file_write_shielded(fd, chunk, (size_t)n))
-            rc = io(e, "cannot be written");
+            rc = unwritten(e);
         bytes -= n > 0 ? n : 0;
     }
     part_stream_close(s);
@@ -255,7 +274,7 @@ static int copy_whole(int fd, const char *path, int64_t bytes, struct err *e)
         if (n <= 0)
             rc = err_set(e, GPUFL_E_CORRUPT, "%s got shorter while it was read", path);
         else if (file_write_shielded(fd, chunk, (size_t)n))
-            rc = io(e, "cannot be written");
+            rc = unwritten(e);
         bytes -= n > 0 ? n : 0;
     }
     close(from);
@@ -270,12 +289,12 @@ static int write_letter(int fd, const struct letter *a, const struct letter_sour
     buf_init(&b, HEAD_MOST);
     int rc = put_head(&b, a) ? err_nomem(e) : 0;
     if (!rc && (end < 0 || file_write_shielded(fd, b.data, b.len)))
-        rc = io(e, "cannot be written");
+        rc = unwritten(e);
     if (!rc)
         rc = from->whole ? copy_whole(fd, from->path, a->bytes, e)
                          : copy_part(fd, from, a->bytes, e);
     if (!rc && file_write_shielded(fd, "\n", 1))
-        rc = io(e, "cannot be written");
+        rc = unwritten(e);
     buf_fini(&b);
     if (rc && ftruncate(fd, end))
         return rc; /* half a letter: the next listing cuts it off */
@@ -292,6 +311,7 @@ int letters_add(struct letters *l, const char *session, const char *channel, con
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return io(e, name);
+    l->renamed |= file_size(name) == 0;
     rc = write_letter(fd, a, from, e);
     l->count += !rc;
     l->bytes += rc ? 0 : a->bytes;
@@ -308,7 +328,7 @@ int letters_sync(struct letters *l, const char *session, const char *channel, st
         rc = io(e, name);
     if (fd >= 0)
         close(fd);
-    return rc;
+    return rc ? rc : sync_folder(l, e);
 }
 
 /* ---- trying again -------------------------------------------------------------------------- */
@@ -384,6 +404,9 @@ static int retry_file(struct letters *l, const char *name, const struct letters_
     }
     if (!rc && done)
         rc = rewrite(path, fd, all, delivered, count, e);
+    l->renamed |= !rc && done;
+    if (!rc)
+        rc = sync_folder(l, e);
     mem_free(delivered);
     mem_free(all);
     close(fd);
