@@ -480,6 +480,7 @@ class Controlled(Case):
             if line.startswith("# HELP "):
                 self.assertNotIn(words[2], helps, line)
                 helps.add(words[2])
+                self.assertRegex(words[3], r"^(?!(Of|Their|Its|It|Bytes of them)\b).*\.$", line)
             elif line.startswith("# TYPE "):
                 self.assertNotIn(words[2], types, line)
                 types[words[2]] = words[3]

@@ -130,6 +130,20 @@ class Commands(Case):
             agent.ask("resume")
             agent.until_done(1)
 
+    def test_status_in_words(self):
+        self.log("told")
+        self.server.script = [{"status": 503, "headers": {"Retry-After": "1000"}}]
+        with self.agent("--compression", "gzip") as agent:
+            until(lambda: agent.status()["state"] == "waiting", agent.said)
+            told = agent.ask("status")[1].splitlines()
+            self.assertEqual(told[0], "waiting: the server answers 503: as the script says")
+            self.assertRegex(told[1], rf"^sends to: {self.server.url}; last good answer: \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC$")
+            self.assertEqual(told[2], "sessions: 1, of them on the server: 0; channels that cannot go on: 0")
+            self.assertRegex(told[3], r"^bytes that wait: [1-9]\d*; dead letters: 0$")
+            self.assertEqual(len(told), 4)
+        with self.agent(server="http://127.0.0.1:1", state=self.dir / "other") as agent:
+            self.assertIn("; last good answer: none since the agent began\n", agent.ask("status")[1])
+
     def test_a_flush_says_why_not(self):
         self.log("waits")
         self.server.script = [{"status": 503, "headers": {"Retry-After": "1000"}}]

@@ -209,6 +209,7 @@ class Archives(Case):
             health = subprocess.run(["curl", "-s", "-w", "%{http_code}", f"http://127.0.0.1:{port}/healthz"],
                                     capture_output=True, text=True, check=False).stdout
             self.assertTrue(health.endswith("503"), health)
+            self.assertRegex(agent.ask("status")[1], r"\narchive: alarm: .*403.*; sessions that wait for it: 1\n$")
             self.assertNotIn("not-the-one", agent.said() + health)
             self.key.write_text("aws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\n")
             self.until_archived(agent, 1)

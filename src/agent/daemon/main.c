@@ -104,10 +104,26 @@ static int finish_output(void)
 /* ---- commands to one that runs -------------------------------------------------------------- */
 
 struct answer {
-    char state[32], why[416], error[256];
+    char state[32], why[416], error[256], server[256];
+    char archive_hold[16], archive_why[416]; /* "": there is no archive */
     bool sent, has_sent, all_tried;
-    int64_t sessions, done, blocked, waiting, letters, delivered, refused;
+    double success; /* s since the Unix epoch; 0: no good answer yet */
+    int64_t sessions, done, blocked, waiting, letters, delivered, refused, to_archive;
 };
+
+static bool take_archive(struct json *j, const char *key, struct json_value v, void *to)
+{
+    struct answer *a = to;
+    if (strcmp(key, "hold") == 0 && v.type == JSON_STRING)
+        json_text(v, a->archive_hold, sizeof a->archive_hold);
+    else if (strcmp(key, "why") == 0 && v.type == JSON_STRING)
+        json_text(v, a->archive_why, sizeof a->archive_why);
+    else if (strcmp(key, "to_archive") == 0 && v.type == JSON_INT)
+        a->to_archive = v.integer;
+    else
+        return json_skip(j, v);
+    return true;
+}
 
 static bool take_answer(struct json *j, const char *key, struct json_value v, void *to)
 {
@@ -124,8 +140,14 @@ static bool take_answer(struct json *j, const char *key, struct json_value v, vo
             *numbers[i].number = v.integer;
             return true;
         }
+    if (strcmp(key, "archive") == 0 && v.type == JSON_OBJECT)
+        return json_members(j, take_archive, a);
     if (strcmp(key, "state") == 0 && v.type == JSON_STRING)
         json_text(v, a->state, sizeof a->state);
+    else if (strcmp(key, "server") == 0 && v.type == JSON_STRING)
+        json_text(v, a->server, sizeof a->server);
+    else if (strcmp(key, "last_success") == 0 && (v.type == JSON_DOUBLE || v.type == JSON_INT))
+        a->success = v.number;
     else if (strcmp(key, "why") == 0 && v.type == JSON_STRING)
         json_text(v, a->why, sizeof a->why);
     else if (strcmp(key, "error") == 0 && v.type == JSON_STRING)
@@ -139,6 +161,25 @@ static bool take_answer(struct json *j, const char *key, struct json_value v, vo
     return true;
 }
 
+static void show_status(const struct answer *a)
+{
+    char when[64] = "none since the agent began";
+    time_t seconds = (time_t)a->success;
+    struct tm tm;
+    if (a->success > 0 && gmtime_r(&seconds, &tm))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    printf("%s%s%s\n", a->state, *a->why ? ": " : "", a->why);
+    printf("sends to: %s; last good answer: %s\n", a->server, when);
+    printf("sessions: %lld, of them on the server: %lld; channels that cannot go on: %lld\n",
+           (long long)a->sessions, (long long)a->done, (long long)a->blocked);
+    printf("bytes that wait: %lld; dead letters: %lld\n", (long long)a->waiting,
+           (long long)a->letters);
+    if (*a->archive_hold)
+        printf("archive: %s%s%s; sessions that wait for it: %lld\n",
+               strcmp(a->archive_hold, "none") ? a->archive_hold : "ready",
+               *a->archive_why ? ": " : "", a->archive_why, (long long)a->to_archive);
+}
+
 static int show(const char *command, const struct answer *a)
 {
     if (*a->error || (a->has_sent && !a->sent)) {
@@ -146,11 +187,7 @@ static int show(const char *command, const struct answer *a)
         return EXIT_FAILED;
     }
     if (strcmp(command, "status") == 0) {
-        printf("%s%s%s\n", a->state, *a->why ? ": " : "", a->why);
-        printf("sessions: %lld, of them on the server: %lld; channels that cannot go on: %lld\n",
-               (long long)a->sessions, (long long)a->done, (long long)a->blocked);
-        printf("bytes that wait: %lld; dead letters: %lld\n", (long long)a->waiting,
-               (long long)a->letters);
+        show_status(a);
     } else if (strcmp(command, "retry") == 0) {
         printf("dead letters delivered: %lld, refused again: %lld, kept: %lld\n",
                (long long)a->delivered, (long long)a->refused, (long long)a->letters);

@@ -153,22 +153,27 @@ static void put_metrics(void *arg, struct buf *b)
 #undef COUNT_PUT
     put_gauge(b, "sessions", "Folders with a session below the sources.",
               (double)p.status.sessions);
-    put_gauge(b, "sessions_done", "Of them those of which all is on the server.",
+    put_gauge(b, "sessions_done", "Sessions of which everything is on the server.",
               (double)p.status.done);
-    put_gauge(b, "sessions_open", "Of them those at work.", (double)p.status.open);
+    put_gauge(b, "sessions_open", "Sessions that the agent keeps open.", (double)p.status.open);
     put_gauge(b, "channels_blocked", "Channels that cannot go on.", (double)p.status.blocked);
-    put_gauge(b, "waiting_bytes", "Bytes on disk, of parts that are not sent whole.",
+    put_gauge(b, "waiting_bytes", "Bytes on disk of the parts that are not sent completely.",
               (double)p.status.waiting_bytes);
     put_gauge(b, "dead_letters", "Dead letters that are kept.", (double)p.status.letters);
-    put_gauge(b, "dead_letter_bytes", "Their bytes.", (double)p.status.letter_bytes);
-    put_gauge(b, "folders_unwatched", "Folders that inotify does not watch.",
+    put_gauge(b, "dead_letter_bytes", "Bytes of the dead letters that are kept.",
+              (double)p.status.letter_bytes);
+    put_gauge(b, "folders_unwatched",
+              "Folders that inotify does not watch, so that they are read every half second.",
               (double)p.status.unwatched);
     put_gauge(b, "folders_unreadable", "Folders that could not be read.",
               (double)p.status.unreadable);
     put_gauge(b, "paused", "1 while somebody has paused the agent.", p.paused);
-    put_gauge(b, "alarm", "1 while somebody must act: the key, the state's disk.",
+    put_gauge(b, "alarm",
+              "1 while somebody must act: the server refuses the key or the request, or the state "
+              "cannot be written.",
               p.hold == HOLD_KEY || p.hold == HOLD_DISK);
-    put_gauge(b, "waiting", "1 while the server is waited for.", p.hold == HOLD_WAIT);
+    put_gauge(b, "waiting", "1 while the agent waits before it asks the server again.",
+              p.hold == HOLD_WAIT);
     put_gauge(b, "last_success_timestamp_seconds", "Time of the last good answer; 0: none yet.",
               (double)p.success / NANOS);
     put_head(b, "captures_total", "counter", "Requests for captures that sessions obeyed.");

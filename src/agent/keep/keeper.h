@@ -21,11 +21,11 @@
 #define KEEPER_COUNTS(N)                                                                           \
     N(archived, "Sessions archived")                                                               \
     N(archived_objects, "Objects sent to the archive")                                             \
-    N(archived_bytes, "Bytes of them")                                                             \
+    N(archived_bytes, "Bytes sent to the archive")                                                 \
     N(archive_refused, "Sessions that cannot be archived: they stay on this machine")              \
     N(archive_failures, "Times that archiving failed and is tried again")                          \
     N(removed, "Sessions removed from this machine")                                               \
-    N(removed_bytes, "Bytes of them")                                                              \
+    N(removed_bytes, "Bytes of the sessions removed from this machine")                            \
     N(removal_refused,                                                                             \
       "Times that a session was kept because the server or the archive lacks some of it")
 

@@ -61,7 +61,8 @@ void keeper_put_metrics(struct keeper *k, struct buf *out)
 #undef COUNT_PUT
     put(out, "finished_sessions", "gauge",
         "Sessions on this machine that are over and acknowledged", (double)p.sessions);
-    put(out, "finished_bytes", "gauge", "Their bytes", (double)p.bytes);
+    put(out, "finished_bytes", "gauge",
+        "Bytes of the sessions on this machine that are over and acknowledged", (double)p.bytes);
     put(out, "archive_waiting", "gauge", "Sessions that wait for the archive",
         (double)p.to_archive);
     put(out, "archive_alarm", "gauge", "1 while the archive refuses the key, or cannot be used",

@@ -410,8 +410,9 @@ void receiver_metrics(struct receiver *r, struct buf *out,
         double value;
     } rows[] = {
         {"gpufl_kafka_messages_total", "counter", "Messages taken from Kafka.", (double)p.messages},
-        {"gpufl_kafka_bytes_total", "counter", "Their bytes.", (double)p.bytes},
-        {"gpufl_kafka_lines_total", "counter", "Lines accepted of them.", (double)p.takes.lines},
+        {"gpufl_kafka_bytes_total", "counter", "Bytes of the messages taken from Kafka.",
+         (double)p.bytes},
+        {"gpufl_kafka_lines_total", "counter", "Lines that were accepted from messages.", (double)p.takes.lines},
         {"gpufl_kafka_repeated_total", "counter", "Messages that were there already.",
          (double)p.takes.repeated},
         {"gpufl_kafka_refused_lines_total", "counter", "Lines set aside.",
