@@ -101,6 +101,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                      for (session, channel), data in self.server.channels.items() if session == parts[4]]
         self.answer(200, {"session": parts[4], "channels": found})
 
+    def do_PUT(self):  # of a sender that takes it for storage
+        if self.allowed():
+            self.rest()
+            self.problem(404, "no such address")
+
     def do_POST(self):
         if not self.allowed():
             return

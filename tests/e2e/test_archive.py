@@ -230,13 +230,35 @@ class Archives(Case):
         self.assertTrue(folder.exists())
         self.assertEqual(self.store.objects(), there)
 
+    def test_whoever_is_no_storage_archives_nothing(self):
+        """A page that asks for a login answers 200 to everything, another web server 404."""
+        folder = self.session("kept")
+        other = ingest_server.Server()
+        self.addCleanup(other.close)
+        for portal, said in ((True, "answers 200, but not as S3 storage does"), (False, "answers 404")):
+            other.portal = portal
+            with self.agent("--remove-after", "1ms", url=other.url) as agent:
+                until(lambda: agent.status()["archive"]["hold"] == "alarm", agent.said)
+                self.assertIn(said, agent.status()["archive"]["why"])
+                self.assertEqual([agent.status()["archive"][name] for name in ("archived", "removed")], [0, 0])
+            ran = self.check_archive(other.url)
+            self.assertEqual((ran.returncode, ran.stdout.count("archive s3://")), (5, 0), ran)
+            self.assertIn("but not as S3 storage does: is the endpoint right", ran.stderr)
+        other.portal = True
+        ran = self.restore("--since", "2020-01-01", url=other.url, code=1)
+        self.assertIn("answers 200, but not as S3 storage does", ran.stderr)
+        self.assertTrue(folder.exists())
+
+    def check_archive(self, url):
+        agent = self.agent("--check", url=url)
+        return subprocess.run([*agent.command, *map(str, agent.options)], capture_output=True, text=True,
+                              timeout=4 * PATIENCE, check=False, env=s3_run.environment(url))
+
     def test_check_says_whether_the_archive_answers(self):
         self.state.mkdir()
         for secret, code in (("S3RVER", 0), ("wrong", 5)):
             self.key.write_text(f"aws_access_key_id = S3RVER\naws_secret_access_key = {secret}\n")
-            ran = subprocess.run([*self.agent("--check").command, *map(str, self.agent("--check").options)],
-                                 capture_output=True, text=True, timeout=4 * PATIENCE, check=False,
-                                 env=s3_run.environment(self.gate.url))
+            ran = self.check_archive(self.gate.url)
             self.assertEqual(ran.returncode, code, ran.stdout + ran.stderr)
             self.assertEqual("archive s3://" in ran.stdout, code == 0)
 

@@ -188,6 +188,14 @@ int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e)
                    a->detail);
 }
 
+int s3_no_storage(const struct s3 *s, const struct s3_answer *a, struct err *e)
+{
+    return err_set(e, GPUFL_E_PERM,
+                   "%s answers %d, but not as S3 storage does: is the endpoint right, or does "
+                   "something on the way ask for a login?",
+                   s3_url(s), a->status);
+}
+
 /* ---- requests ------------------------------------------------------------------------------ */
 
 static int send_call(struct s3 *s, struct http_client_call *call, const char *sha256,
@@ -231,7 +239,11 @@ int s3_put(struct s3 *s, const char *key, const struct s3_body *b, struct s3_ans
                                     .body_size = b->size,
                                     .arg = b->arg};
     int rc = path_of(s, key, path, e);
-    return rc ? rc : send_call(s, &call, b->sha256, a, e);
+    if (!rc)
+        rc = send_call(s, &call, b->sha256, a, e);
+    /* Storage answers without a text; libcurl before 7.83 shows no ETag. */
+    bool odd = !rc && a->status / 100 == 2 && s->answer.body.len && !*s->answer.tag;
+    return odd ? s3_no_storage(s, a, e) : rc;
 }
 
 int s3_get(struct s3 *s, const char *key, int (*write)(void *arg, const char *data, size_t n),
@@ -272,6 +284,12 @@ static void put_escaped(struct buf *b, const char *text)
             buf_printf(b, "%%%02X", (unsigned char)*text);
 }
 
+static bool is_page(const struct buf *body)
+{
+    static const char root[] = "<ListBucketResult";
+    return body->len && memmem(body->data, body->len, root, strlen(root));
+}
+
 /* The objects of one page. */
 static int take_page(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
                      char token_out[TOKEN_MOST])
@@ -283,8 +301,6 @@ static int take_page(struct s3 *s, int (*take)(void *arg, const struct s3_entry 
     struct s3_entry entry;
     int rc = 0;
     token_out[0] = '\0';
-    if (!body->len)
-        return 0;
     next = at;
     if (element(&next, end, "IsTruncated", word, sizeof word) && strcmp(word, "true") == 0) {
         next = at;
@@ -327,7 +343,7 @@ int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), 
         rc = buf_error(&path) ? err_nomem(e) : send_call(s, &call, EMPTY, a, e);
         buf_fini(&path);
         if (!rc && a->status == 200)
-            rc = take_page(s, take, arg, token);
+            rc = is_page(&s->answer.body) ? take_page(s, take, arg, token) : s3_no_storage(s, a, e);
     } while (!rc && a->status == 200 && *token);
     return rc;
 }

@@ -82,5 +82,8 @@ int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), 
 /* "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: UNAVAILABLE where another try
  * makes sense, PERM for 401 and 403, NOENT for 404, else INVAL. */
 int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e);
+/* That whoever answered is no S3 storage, as the error: PERM. s3_put and s3_list find that out by
+ * themselves. */
+int s3_no_storage(const struct s3 *s, const struct s3_answer *a, struct err *e);
 
 #endif

@@ -113,15 +113,17 @@ int keeper_check(const struct options *o, struct err *e)
     static const volatile sig_atomic_t never = 0;
     struct s3 *s = NULL;
     struct manifest m;
-    struct s3_answer a;
+    struct s3_answer a = {0};
     if (!o->archive)
         return 0;
     manifest_init(&m);
     int rc = keeper_open_s3(o, &never, &s, e);
     if (!rc)
         rc = archive_manifest(s, "gpufl-agent-check", &m, &a, e);
-    bool no_bucket = rc == GPUFL_E_NOENT && strstr(a.detail, "NoSuchBucket");
-    if (rc == GPUFL_E_NOENT && !no_bucket)
+    bool storage = strncmp(a.detail, "NoSuch", 6) == 0; /* a key, or a bucket */
+    if (rc && ((a.status == 404 && !storage) || a.status == 200))
+        rc = s3_no_storage(s, &a, e);
+    else if (rc == GPUFL_E_NOENT && strncmp(a.detail, "NoSuchKey", 9) == 0)
         rc = 0;
     if (!rc)
         printf("archive %s at %s: answers, and takes the key\n", o->archive, s3_url(s));
@@ -204,6 +206,27 @@ static void measure(struct keeper *k)
     }
 }
 
+static int64_t sum_bytes(const struct keeper *k)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < k->count; i++)
+        sum += k->items[i].bytes;
+    return sum;
+}
+
+static void publish(struct keeper *k)
+{
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < k->count; i++)
+        waiting += !k->items[i].archived;
+    int64_t bytes = sum_bytes(k);
+    pthread_mutex_lock(&k->lock);
+    k->sessions = k->count;
+    k->to_archive = waiting;
+    k->bytes = bytes;
+    pthread_mutex_unlock(&k->lock);
+}
+
 /* ---- archiving ----------------------------------------------------------------------------- */
 
 static void set_hold(struct keeper *k, enum keeper_hold hold, const char *why)
@@ -283,8 +306,9 @@ static enum keeper_fate archive_item(struct keeper *k, struct keeper_item *it)
         return failed(k, it, rc, &why, &e);
     backoff_reset(&k->backoff);
     set_hold(k, KEEPER_FREE, "");
-    KEEPER_COUNT(k, archived, 1);
     it->archived = true;
+    publish(k); /* whoever reads that it is archived, reads that it does not wait any more */
+    KEEPER_COUNT(k, archived, 1);
     if (keeper_notes_archived(k->notes, path_base(it->path), it->stamp, &e))
         log_each(LOG_WARN, "%s", e.text); /* the next agent archives it again */
     return KEEPER_DONE;
@@ -325,14 +349,6 @@ static bool archive_one(struct keeper *k, int64_t now)
 }
 
 /* ---- removing ------------------------------------------------------------------------------ */
-
-static int64_t sum_bytes(const struct keeper *k)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < k->count; i++)
-        sum += k->items[i].bytes;
-    return sum;
-}
 
 /* The oldest item that may go, and is due; NULL: none. *when: when the next one is due by its
  * age, CLOCK_REALTIME ns. */
@@ -394,19 +410,6 @@ static int64_t until_when(struct keeper *k, int64_t now)
     else if (!next_to_remove(k, now, &when) && when != INT64_MAX)
         earlier(&until, now + (when - clock_real()) + 1);
     return until;
-}
-
-static void publish(struct keeper *k)
-{
-    uint64_t waiting = 0;
-    for (size_t i = 0; i < k->count; i++)
-        waiting += !k->items[i].archived;
-    int64_t bytes = sum_bytes(k);
-    pthread_mutex_lock(&k->lock);
-    k->sessions = k->count;
-    k->to_archive = waiting;
-    k->bytes = bytes;
-    pthread_mutex_unlock(&k->lock);
 }
 
 static void *keep(void *arg)
