@@ -49,6 +49,21 @@ with tempfile.TemporaryDirectory() as folder:
             wrong.append(f"{unit.name}: it starts a program that is not tested here")
         wrong += [f"{unit.name}: {said}" for said in (analyze("verify", "--man=no", str(copy)),
                                                       analyze("security", "--offline=true", f"--threshold={EXPOSURE_MOST}", str(copy))) if said]
+# A drop-in is one of the unit that its name begins with.
+drops = sorted((root / "deploy/systemd").glob("*.conf"))
+for drop in drops:
+    unit = next(u for u in units if drop.name.startswith(u.stem + "-"))
+    with tempfile.TemporaryDirectory() as folder:
+        text = unit.read_text()
+        for program in programs:
+            text = text.replace(f"=/usr/bin/{program.name} ", f"={program} ")
+        copy = pathlib.Path(folder) / unit.name
+        copy.write_text(text)
+        (pathlib.Path(folder) / f"{unit.name}.d").mkdir()
+        shutil.copy(drop, pathlib.Path(folder) / f"{unit.name}.d")
+        said = analyze("verify", "--man=no", str(copy))
+        if said:
+            wrong.append(f"{drop.name}: {said}")
 if wrong or len(units) < 2:
     sys.exit("test_units: " + ("\n".join(wrong) or "units are missing"))
-print(f"test_units: systemd takes {len(units)} units, each with an exposure of at most {EXPOSURE_MOST / 10}")
+print(f"test_units: systemd takes {len(units)} units and {len(drops)} drop-ins, each unit with an exposure of at most {EXPOSURE_MOST / 10}")

@@ -14,12 +14,12 @@ QUICK = ("--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms")
 
 
 class Program:
-    """Launches on and on, with the library injected by the driver. options: of the library."""
+    """Launches on and on, with the library injected by the driver. options: of the library. starter: what starts it."""
 
-    def __init__(self, build, logs, program=("2000000", "rate=2"), **options):
+    def __init__(self, build, logs, program=("2000000", "rate=2"), starter=(), **options):
         before = set(logs.iterdir()) if logs.is_dir() else set()
         self.process = subprocess.Popen(
-            [build / "fake/fake_program", *program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [*starter, build / "fake/fake_program", *program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True,
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "LD_LIBRARY_PATH": str(build / "fake"),
                  "CUDA_INJECTION64_PATH": str(build / "lib/libgpufl.so"), "GPUFL_LOG_PATH": str(logs),
@@ -44,9 +44,9 @@ class Program:
 
 
 class House:
-    """All of it. Key of the agent: its own."""
+    """All of it. Key of the agent: its own. starter: what starts the agent."""
 
-    def __init__(self, folder, build, *options, allowed=True):
+    def __init__(self, folder, build, *options, allowed=True, starter=()):
         self.build, self.folder = pathlib.Path(build), folder
         self.logs, self.cache = folder / "logs", folder / "cache"
         self.logs.mkdir(parents=True)
@@ -56,6 +56,7 @@ class House:
         self.agent = Agent(self.build / "bin/gpufl-agent", folder / "state", self.server.url, [self.logs], *QUICK,
                            "--config-cache", str(self.cache), *(["--allow-remote-control"] if allowed else []), *options,
                            key=self.key)
+        self.agent.command[:0] = starter
         self.agent.start().ready()
         until(self.agents, self.agent.said)
         self.programs = []

@@ -4,6 +4,7 @@
     test_agent_control.py BUILD
 """
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -252,6 +253,26 @@ class Captures(Case):
         self.house.agent.until_said("cannot write")
         self.check_capture(program)
         self.assertEqual(list(self.house.cache.glob("*.json")), [])
+
+    @unittest.skipIf(os.geteuid() or not shutil.which("setpriv"), "only root has programs of other users")
+    def test_a_program_of_another_user(self):
+        """As root the agent needs one capability: the one that deploy/systemd/gpufl-agent-captures.conf leaves."""
+        told = {}
+        for left in ("+dac_override", "+dac_read_search"):  # the other one reads the logs, and opens no socket
+            folder = self.dir / left[1:]
+            house = House(folder, BUILD, starter=("setpriv", "--bounding-set", f"-all,{left}"))
+            try:
+                for path in (self.dir, folder):
+                    path.chmod(0o755)
+                house.logs.chmod(0o777)
+                program = house.start(starter=("setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"), **DORMANT)
+                row = house.outcome(house.capture(program), "open", "done", "refused")
+                told[left] = row["state"] if row["state"] == "refused" else "obeyed", row["reason"]
+            finally:
+                house.close()
+        self.assertEqual(told["+dac_override"], ("obeyed", ""))
+        self.assertEqual(told["+dac_read_search"][0], "refused")
+        self.assertIn("belongs to user 54321: the agent is root, but lacks the capability CAP_DAC_OVERRIDE", told["+dac_read_search"][1])
 
     def test_an_agent_without_a_server(self):
         """The server goes and comes back: a request of afterwards is obeyed."""

@@ -67,6 +67,11 @@ static int fail(int error, int64_t pid, uid_t uid, struct err *e)
                        "process %" PRId64 " takes no orders: its session must have windows, or the "
                        "option remote_control",
                        pid);
+    if ((error == EACCES || error == EPERM) && geteuid() == 0)
+        return err_set(e, GPUFL_E_PERM,
+                       "process %" PRId64 " belongs to user %u: the agent is root, but lacks the "
+                       "capability CAP_DAC_OVERRIDE",
+                       pid, (unsigned)uid);
     if (error == EACCES || error == EPERM)
         return err_set(e, GPUFL_E_PERM,
                        "process %" PRId64 " belongs to user %u: the agent must run as that user or "
