@@ -181,17 +181,20 @@ def latency(args):
         return answer
     server.RequestHandlerClass.take_offset = timed
     with folder() as place:
-        logs = [agent_run.Log(place / "logs", f"live{n}") for n in range(8)]
+        logs = [agent_run.Log(place / "logs", f"live{n}") for n in range(args.sessions)]
         with agent_run.Agent(args.build / "bin/gpufl-agent", place / "state", server.url, [place / "logs"]) as a:
+            a.ask("flush")
+            began, lines = time.monotonic(), 0
             for second in range(args.seconds):
                 for n, log in enumerate(logs):
                     before = time.monotonic()
                     log.kernel(1000 * n + second)
                     written[log.lines["device"][-1]] = before
-                    time.sleep(1 / len(logs))
+                    lines += 1
+                    time.sleep(max(0, began + lines / len(logs) - time.monotonic()))
             a.ask("flush")
         late.sort()
-        print(f"latency: {len(late)} lines of {8 * args.seconds}, one a second in each of 8 sessions: median "
+        print(f"latency: {len(late)} lines of {lines}, one a second in each of {args.sessions} sessions: median "
               f"{1000 * late[len(late) // 2]:.0f} ms, P99 {1000 * late[len(late) * 99 // 100]:.0f} ms, "
               f"most {1000 * late[-1]:.0f} ms")
     server.close()
@@ -486,6 +489,7 @@ def main():
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--sessions", type=int, default=8, help="of latency: how many are written at once")
     args = parser.parse_args()
     for name in args.parts or parts:
         parts[name](args)

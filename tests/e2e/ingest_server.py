@@ -53,6 +53,7 @@ class Server(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30
+    disable_nagle_algorithm = True  # head and body of an answer are two writes
 
     def log_message(self, *_):
         pass

@@ -109,6 +109,23 @@ class Reads(Case):
             agent.until_done(1)
         self.assertEqual(self.server.complete, ["live"])
 
+    def test_many_sessions_stay_at_work_at_once(self):
+        """One that is put away asks the server again and notes its mark again for each line."""
+        logs = [Log(self.logs, f"many{n}") for n in range(300)]
+        with self.agent() as agent:
+            for log in logs:
+                self.until_arrived(log, agent)
+            agent.ask("flush")
+            asked = len(self.server.requests)
+            for n, log in enumerate(logs):
+                log.kernel(n)
+            for log in logs:
+                self.until_arrived(log, agent)
+            self.assertEqual(agent.status()["open"], len(logs))
+            self.assertEqual([path for method, path, _ in self.server.requests[asked:] if method == "GET"], [])
+            for log in logs:
+                log.end()
+
     def test_rotation_while_it_reads(self):
         log = Log(self.logs, "turns", rotate=900)
         with self.agent() as agent:

@@ -16,7 +16,7 @@
 #include "base/process/spawn.h"
 #include "net/server/metrics_page.h"
 
-enum { DAEMON_VIEWS = 256 };
+enum { DAEMON_VIEWS = 1024 };
 
 /* The loop's numbers, as others read them. */
 struct daemon_status {
