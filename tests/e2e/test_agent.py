@@ -314,6 +314,32 @@ class Fails(Case):
         there = {p.name.removesuffix(".gz"): plain(p) for p in PEER.glob("*.log*")}
         self.assertEqual({f"{c}.{n}.log": text for (_, c, n), text in self.server.windows.items()}, there)
 
+    def test_whoever_refuses_everything_gets_no_dead_letters(self):
+        """As a server does that is spoken to without TLS at its port for TLS: 400, whatever is asked."""
+        log = Log(self.logs, "plain")
+        log.kernel(1)
+        log.end()
+        shutil.copytree(PEER, self.logs / PEER.name)
+        handler, allowed = self.server.RequestHandlerClass, self.server.RequestHandlerClass.allowed
+        self.addCleanup(setattr, handler, "allowed", allowed)
+        asked = []
+
+        def refuse(step):
+            step.rest()
+            asked.append(step.path)
+            step.problem(400, "The plain HTTP request was sent to HTTPS port")
+            return False
+        handler.allowed = refuse
+        with self.agent() as agent:
+            until(lambda: agent.status()["state"] == "alarm" and len(asked) > 10, agent.said)
+            self.assertIn("plain HTTP request", agent.status()["why"])
+            self.assertEqual([path for path in asked if not path.endswith("/positions")], [])
+            self.assertEqual(agent.status()["dead_letters"], 0)
+            handler.allowed = allowed
+            agent.until_done(2)
+        self.assertEqual(letters(self.state), [])
+        self.until_arrived(log)
+
     def test_bodies_that_are_too_large_are_halved(self):
         log = Log(self.logs, "large")
         for n in range(2000):

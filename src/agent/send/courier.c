@@ -199,13 +199,14 @@ static bool is_known(const struct work *w)
 }
 
 /* A server that knows nothing of a session says so with 200. 404 is that of a server that has no
- * such address: what it took is known by its answers to bodies alone. */
+ * such address: what it took is known by its answers to bodies alone. Windows have no positions;
+ * whoever refuses the question itself must not be given windows to refuse. */
 static enum courier_step ask(struct courier *c, struct work *w)
 {
     struct remote_positions p;
     struct errand x = {.work = w};
     bool good = false;
-    if (w->asked || !w->session->ours)
+    if (w->asked || (remote_is_blind(c->remote) && !w->session->ours))
         return COURIER_ON;
     if (remote_is_blind(c->remote)) {
         take_marks(w);
@@ -216,7 +217,7 @@ static enum courier_step ask(struct courier *c, struct work *w)
     if (unknown)
         x.answer.status = 200;
     enum courier_step step = courier_judge(c, &x, &good);
-    if (good && !(unknown && is_known(w)))
+    if (good && w->session->ours && !(unknown && is_known(w)))
         take_positions(c, w, &p);
     w->asked |= good;
     return step;
