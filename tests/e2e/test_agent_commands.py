@@ -136,7 +136,10 @@ class Commands(Case):
         with self.agent("--compression", "gzip") as agent:
             until(lambda: agent.status()["state"] == "waiting", agent.said)
             told = agent.ask("status")[1].splitlines()
-            self.assertEqual(told[0], "waiting: the server answers 503: as the script says")
+            self.assertRegex(told[0], r"^waiting: the server answers 503: as the script says; next try in (9\d\d|1\d{3}) s$")
+            agent.ask("pause")
+            self.assertNotIn("next try", agent.ask("status")[1])
+            agent.ask("resume")
             self.assertRegex(told[1], rf"^sends to: {self.server.url}; last good answer: \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC$")
             self.assertEqual(told[2], "sessions: 1, of them on the server: 0; channels that cannot go on: 0")
             self.assertRegex(told[3], r"^bytes that wait: [1-9]\d*; dead letters: 0$")

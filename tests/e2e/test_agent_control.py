@@ -280,8 +280,12 @@ class Captures(Case):
         program = house.start(**DORMANT)
         house.server.kill()
         house.agent.until_said("from the server for now")
+        until(lambda: house.agent.status()["orders_why"], house.agent.said)
+        self.assertRegex(house.agent.ask("status")[1], r"\nconfigurations and captures: (?!ready)http:")
         house.server.start()
         house.agent.until_said("the server answers again")
+        until(lambda: house.agent.status()["orders_why"] == "", house.agent.said)
+        self.assertIn("\nconfigurations and captures: ready\n", house.agent.ask("status")[1])
         self.check_capture(program)
 
     def test_a_scope(self):

@@ -159,7 +159,7 @@ static bool do_tasks(struct daemon *d, int64_t now)
     if (retry)
         retry_letters(d, retry);
     if (control_resumed(&d->control) && d->courier.hold != HOLD_NONE)
-        d->courier.held = 0;
+        courier_hold_no_longer(&d->courier);
     bool drained = false;
     for (int t = CONTROL_FLUSH; t <= CONTROL_DRAIN; t++) {
         uint64_t ticket = control_task(&d->control, (enum control_task)t);

@@ -106,8 +106,10 @@ static int finish_output(void)
 struct answer {
     char state[32], why[416], error[256], server[256];
     char archive_hold[16], archive_why[416]; /* "": there is no archive */
-    bool sent, has_sent, all_tried;
-    double success; /* s since the Unix epoch; 0: no good answer yet */
+    char orders_why[256];
+    bool sent, has_sent, all_tried, has_orders;
+    double success;  /* s since the Unix epoch; 0: no good answer yet */
+    double retry_in; /* s; -1: nothing is waited for */
     int64_t sessions, done, blocked, waiting, letters, delivered, refused, to_archive;
 };
 
@@ -144,10 +146,14 @@ static bool take_answer(struct json *j, const char *key, struct json_value v, vo
         return json_members(j, take_archive, a);
     if (strcmp(key, "state") == 0 && v.type == JSON_STRING)
         json_text(v, a->state, sizeof a->state);
+    else if (strcmp(key, "orders_why") == 0 && v.type == JSON_STRING)
+        a->has_orders = true, json_text(v, a->orders_why, sizeof a->orders_why);
     else if (strcmp(key, "server") == 0 && v.type == JSON_STRING)
         json_text(v, a->server, sizeof a->server);
     else if (strcmp(key, "last_success") == 0 && (v.type == JSON_DOUBLE || v.type == JSON_INT))
         a->success = v.number;
+    else if (strcmp(key, "retry_in") == 0 && (v.type == JSON_DOUBLE || v.type == JSON_INT))
+        a->retry_in = v.number;
     else if (strcmp(key, "why") == 0 && v.type == JSON_STRING)
         json_text(v, a->why, sizeof a->why);
     else if (strcmp(key, "error") == 0 && v.type == JSON_STRING)
@@ -168,12 +174,16 @@ static void show_status(const struct answer *a)
     struct tm tm;
     if (a->success > 0 && gmtime_r(&seconds, &tm))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
-    printf("%s%s%s\n", a->state, *a->why ? ": " : "", a->why);
-    printf("sends to: %s; last good answer: %s\n", a->server, when);
+    printf("%s%s%s", a->state, *a->why ? ": " : "", a->why);
+    if (a->retry_in >= 0)
+        printf("; next try in %.0f s", a->retry_in);
+    printf("\nsends to: %s; last good answer: %s\n", a->server, when);
     printf("sessions: %lld, of them on the server: %lld; channels that cannot go on: %lld\n",
            (long long)a->sessions, (long long)a->done, (long long)a->blocked);
     printf("bytes that wait: %lld; dead letters: %lld\n", (long long)a->waiting,
            (long long)a->letters);
+    if (a->has_orders)
+        printf("configurations and captures: %s\n", *a->orders_why ? a->orders_why : "ready");
     if (*a->archive_hold)
         printf("archive: %s%s%s; sessions that wait for it: %lld\n",
                strcmp(a->archive_hold, "none") ? a->archive_hold : "ready",
@@ -203,7 +213,7 @@ static int command_ask(const char *command, const struct options *o)
     char path[PATH_MAX];
     struct buf b;
     struct err e = {0};
-    struct answer a = {0};
+    struct answer a = {.retry_in = -1};
     if (path_join(path, sizeof path, o->state, "control.sock"))
         return EXIT_USAGE;
     buf_init(&b, 1 << 20);

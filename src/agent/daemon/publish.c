@@ -49,6 +49,7 @@ struct picture {
     enum courier_hold hold;
     char why[416];
     bool paused;
+    int64_t left; /* ns until the next try, of hold */
     int64_t success;
     struct orders_counts orders;
 };
@@ -63,6 +64,7 @@ static void take_picture(struct daemon *d, struct picture *p)
     p->hold = d->courier.hold;
     memcpy(p->why, d->courier.why, sizeof p->why);
     p->success = d->courier.success;
+    p->left = d->courier.until - clock_mono();
     pthread_mutex_unlock(&d->courier.lock);
     p->paused = control_paused(&d->control); /* the loop may be in a request that takes long */
     p->orders = orders_counts(&d->orders);
@@ -87,6 +89,8 @@ void publish_status(void *arg, struct buf *out)
     buf_json_str(out, d->options->kafka ? d->options->kafka : d->options->server);
     buf_printf(out, ",\"state\":\"%s\",\"hold\":\"%s\",\"why\":", state_of(&p), hold_names[p.hold]);
     buf_json_str(out, p.why);
+    if (p.hold != HOLD_NONE && !p.paused)
+        buf_printf(out, ",\"retry_in\":%.1f", p.left > 0 ? (double)p.left / NANOS : 0);
     buf_printf(out,
                ",\"sessions\":%" PRIu64 ",\"done\":%" PRIu64 ",\"open\":%" PRIu64
                ",\"blocked\":%" PRIu64 ",\"waiting_bytes\":%" PRId64,
@@ -102,6 +106,10 @@ void publish_status(void *arg, struct buf *out)
                p.orders.refused);
     if (p.orders.configs_at)
         buf_printf(out, ",\"configs_at\":%.3f", (double)p.orders.configs_at / NANOS);
+    if (p.orders.on) {
+        buf_str(out, ",\"orders_why\":");
+        buf_json_str(out, p.orders.why);
+    }
     buf_str(out, ",\"counts\":{");
     const char *comma = "";
 #define COUNT_PUT(name, help)                                                                      \
@@ -184,6 +192,9 @@ static void put_metrics(void *arg, struct buf *b)
     put_gauge(b, "configs_timestamp_seconds",
               "Time at which the server last answered about configurations; 0: not yet, or off.",
               (double)p.orders.configs_at / NANOS);
+    put_gauge(b, "orders_alarm",
+              "1 while no configurations and requests for captures can be had from the server.",
+              p.orders.on && *p.orders.why);
     put_gauge(b, "start_time_seconds", "Time at which the agent began.",
               (double)d->started / NANOS);
     keeper_put_metrics(d->keeper, b);

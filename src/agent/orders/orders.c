@@ -256,6 +256,19 @@ static int reconnect(struct orders *o, struct err *e)
     return 0;
 }
 
+/* Keeps what is wrong for whoever asks; says so once, and when it is over. */
+static void set_why(struct orders *o, const char *why)
+{
+    bool before = *o->why, now = *why;
+    if (now && !before)
+        log_warn("no configurations and requests from the server for now: %s", why);
+    else if (!now && before)
+        log_note("the server answers again: configurations and requests");
+    pthread_mutex_lock(&o->lock);
+    snprintf(o->why, sizeof o->why, "%s", why);
+    pthread_mutex_unlock(&o->lock);
+}
+
 static void *orders_main(void *arg)
 {
     struct orders *o = arg;
@@ -267,16 +280,12 @@ static void *orders_main(void *arg)
         int rc = look(o, &e);
         if (!rc) {
             backoff_reset(&wait);
-            if (o->complained)
-                log_note("the server answers again: configurations and requests");
-            o->complained = false;
+            set_why(o, "");
             rc = listen_once(o, &e);
         }
         if (!rc || is_ending(o))
             continue;
-        if (!o->complained)
-            log_warn("no configurations and requests from the server for now: %s", e.text);
-        o->complained = true;
+        set_why(o, *e.text ? e.text : err_text(rc));
         o->said = 0;
         wakeup_wait(&o->pause, backoff_wait(&wait, -1));
         (void)reconnect(o, &e);
@@ -326,7 +335,8 @@ void orders_close(struct orders *o)
 struct orders_counts orders_counts(struct orders *o)
 {
     pthread_mutex_lock(&o->lock);
-    struct orders_counts n = {o->captures, o->refused, o->configs_at};
+    struct orders_counts n = {o->captures, o->refused, o->configs_at, o->has_pause, ""};
+    memcpy(n.why, o->why, sizeof n.why);
     pthread_mutex_unlock(&o->lock);
     return n;
 }

@@ -27,11 +27,12 @@ struct orders {
     char host[256], configs_tag[72];
     char line[128]; /* of the stream, so far */
     size_t line_len;
-    bool has_pause, complained;
+    bool has_pause;
 
     pthread_mutex_t lock;
     uint64_t captures, refused; /* guarded by lock: requests that were obeyed, and were not */
     int64_t configs_at;         /* guarded by lock: CLOCK_REALTIME ns of the server's last answer */
+    char why[256];              /* guarded by lock: what keeps orders from being had; "": nothing */
 };
 
 /* Starts the thread where the options ask for it. Returns at once. */
@@ -42,6 +43,8 @@ void orders_close(struct orders *o);
 struct orders_counts {
     uint64_t captures, refused;
     int64_t configs_at;
+    bool on;       /* the options ask for them */
+    char why[256]; /* "": they can be had */
 };
 
 struct orders_counts orders_counts(struct orders *o); /* [any] */

@@ -101,7 +101,16 @@ void courier_hold_until(struct courier *c, enum courier_hold hold, int64_t until
     c->held = until;
     pthread_mutex_lock(&c->lock);
     c->hold = hold;
+    c->until = until;
     snprintf(c->why, sizeof c->why, "%s", why);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void courier_hold_no_longer(struct courier *c)
+{
+    c->held = 0;
+    pthread_mutex_lock(&c->lock);
+    c->until = 0;
     pthread_mutex_unlock(&c->lock);
 }
 

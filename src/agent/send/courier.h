@@ -57,9 +57,10 @@ struct courier {
     const volatile sig_atomic_t *stop;
 
     pthread_mutex_t lock;
-    struct courier_counts counts; /* guarded by lock, with the next three */
+    struct courier_counts counts; /* guarded by lock, with the next four */
     enum courier_hold hold;
     char why[416];   /* of hold */
+    int64_t until;   /* of hold: as held */
     int64_t success; /* CLOCK_REALTIME ns of the last good answer; 0: none yet */
 };
 
@@ -132,6 +133,8 @@ int courier_put_body_aside(struct courier *c, struct errand *x);
 /* Holds for the state's disk. */
 enum courier_step courier_disk(struct courier *c, const struct err *e);
 void courier_hold_until(struct courier *c, enum courier_hold hold, int64_t until, const char *why);
+/* The next try is now. */
+void courier_hold_no_longer(struct courier *c);
 /* One body of a channel by offset. */
 enum courier_step courier_offsets(struct courier *c, struct view *v, struct errand *x);
 /* Sends what the stream gives. The result is in *x. */
