@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MEMORY LIST("--option", "enable_memory_tracking=true")
+
 TEST(ledger_closes)
 {
     static const struct {
@@ -108,7 +110,7 @@ TEST(memory_is_freed)
         struct run r;
         char script[32];
         snprintf(script, sizeof script, "FAKE_ROCP=version=%u", versions[i]);
-        run_rocm(&r, i ? NEW : OLD, script, NULL, LIST("0", "allocs=30"));
+        run_rocm(&r, i ? NEW : OLD, script, MEMORY, LIST("0", "allocs=30"));
         check_counts(&r, "complete", 30, 0);
         assert_int_equal(int_at(r.report, "memory.allocations"), 31);
         assert_int_equal(int_at(r.report, "memory.frees"), 31);
@@ -117,6 +119,18 @@ TEST(memory_is_freed)
         assert_int_equal(int_at(r.report, "memory.peak_bytes"), 1000000 + (1 << 16));
         run_free(&r);
     }
+}
+
+/* Without the option there is no row of an allocation. A record that is not wanted is no loss. */
+TEST(memory_is_an_option)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("0", "allocs=30"));
+    check_counts(&r, "complete", 30, 0);
+    assert_string_equal(capability_of(&r, "memory", "status"), "not_requested");
+    assert_true(json_is_null(at(r.report, "memory.allocations")));
+    assert_int_equal(int_at(r.report, "ledger.unknown_records"), 0);
+    run_free(&r);
 }
 
 /* Findings use AMD's words: LDS, wavefronts, compute units. */
@@ -404,7 +418,7 @@ TEST(losses_are_counted)
         struct run r;
         /* An allocation and its end are records, too: 399, the last ones of which come. The
          * library tells of drops with the next records only. */
-        run_rocm(&r, OLD, cases[i].script, NULL, LIST("397"));
+        run_rocm(&r, OLD, cases[i].script, MEMORY, LIST("397"));
         check_program(&r, 0);
         assert_int_equal(int_at(r.report, "ledger.launches"), 397);
         assert_int_equal(int_at(r.report, cases[i].column), cases[i].lost);
@@ -461,7 +475,7 @@ TEST(small_pool)
     run_rocm(&r, NEW, "FAKE_ROCP=",
              LIST("--option", "activity_buffer_bytes=65536", "--option",
                   "activity_pool_bytes=65536", "--option", "flush_interval_ms=10000", "--option",
-                  "flush_first_ms=10000"),
+                  "flush_first_ms=10000", "--option", "enable_memory_tracking=true"),
              LIST("2000", "copies=2"));
     check_program(&r, 0);
     int64_t lost = int_at(r.report, "ledger.lost_pool");
@@ -556,6 +570,7 @@ int main(void)
         cmocka_unit_test(nothing_claims_hardware),
         cmocka_unit_test(details),
         cmocka_unit_test(memory_is_freed),
+        cmocka_unit_test(memory_is_an_option),
         cmocka_unit_test(kernel_without_a_symbol),
         cmocka_unit_test(occupancy_is_a_finding),
         cmocka_unit_test(words_are_amds),

@@ -32,6 +32,7 @@ static struct {
     _Atomic(struct buffers *) pool; /* release, acquire */
     _Atomic(struct sink *) sink;    /* NULL: nobody records. Release, acquire */
     _Atomic uint64_t dropped;       /* that the library has told of, a running total */
+    _Atomic bool memory;            /* the session records allocations. Relaxed */
     struct queue_node *taken;       /* [collector] */
     struct rocm_records records;    /* [collector] */
     struct sink *owner_sink;        /* the session's [owner, collector] */
@@ -155,17 +156,28 @@ static void pack(struct delivery_packing *p, const struct rocp_header *h)
     put(p, h->kind | (counted ? COUNTED : 0), r, bytes);
 }
 
+/* The library's number of a kind that the session does not record, or ROCP_NO_KIND. Services are
+ * configured before the first session, for all of them, so that the records come all the same. */
+static int unwanted_kind(const struct rocp *sdk)
+{
+    return atomic_load_explicit(&me.memory, memory_order_relaxed)
+               ? ROCP_NO_KIND
+               : sdk->kinds[ROCP_MEMORY_ALLOCATION];
+}
+
 void delivery_take(uint64_t context, uint64_t buffer, struct rocp_header **headers, size_t count,
                    void *data, uint64_t dropped)
 {
-    (void)context, (void)buffer, (void)data;
+    (void)context, (void)buffer;
     struct delivery_packing p;
     bool wanted = begin(&p);
+    int unwanted = unwanted_kind(data);
     count_dropped(p.sink, dropped);
     if (!wanted)
         return;
     for (size_t i = 0; i < count; i++)
-        pack(&p, headers[i]);
+        if (headers[i]->category != ROCP_TRACING || (int)headers[i]->kind != unwanted)
+            pack(&p, headers[i]);
     end(&p, LOSS_POOL);
 }
 
@@ -240,6 +252,7 @@ int delivery_open(struct sink *s, const struct trace_config *c)
         return GPUFL_E_NOMEM;
     me.owner_sink = s;
     rocm_records_open(&me.records, s, c->windows);
+    atomic_store_explicit(&me.memory, c->memory, memory_order_relaxed);
     atomic_store_explicit(&me.pool, pool, memory_order_release);
     atomic_store_explicit(&me.sink, s, memory_order_release);
     return 0;
