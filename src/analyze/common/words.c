@@ -133,48 +133,54 @@ const struct words *words_join(const struct words *a, const struct words *b)
     return !a || a == b ? b : &both;
 }
 
-/* What a step says instead of the rule's own words, which are NVIDIA's. */
+/* What a step says to those who have GPUs of one vendor; the rule's own words are for both. */
 static const struct {
-    const char *rule, *amd, *both;
+    const char *rule, *nvidia, *amd;
 } steps[] = {
     {"sync_loop",
-     "Move the sync outside the loop or capture the loop body into a HIP graph (replay amortizes "
+     "Move the sync outside the loop or capture the loop body into a CUDA graph (replay amortizes "
      "launch overhead).",
-     "Move the sync outside the loop or capture the loop body into a CUDA or HIP graph (replay "
-     "amortizes launch overhead)."},
+     "Move the sync outside the loop or capture the loop body into a HIP graph (replay amortizes "
+     "launch overhead)."},
     {"memory_alloc_loop",
-     "Allocate once before the loop, and reuse the memory. Or use hipMallocAsync and hipFreeAsync, "
-     "with the release threshold of their pool raised: by default a wait gives its memory back.",
      "Allocate once before the loop, and reuse the memory. Or use cudaMallocAsync and "
-     "cudaFreeAsync (HIP: hipMallocAsync and hipFreeAsync), with the release threshold of their "
-     "pool raised: by default a wait gives its memory back."},
+     "cudaFreeAsync, with the release threshold of their pool raised: by default a wait gives its "
+     "memory back.",
+     "Allocate once before the loop, and reuse the memory. Or use hipMallocAsync and hipFreeAsync, "
+     "with the release threshold of their pool raised: by default a wait gives its memory back."},
     {"pageable_copies",
-     "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
-     "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True.",
      "Copy from pinned memory, with a call that does not block. CUDA: cudaMallocHost and "
-     "cudaMemcpyAsync; HIP: hipHostMalloc and hipMemcpyAsync; PyTorch: pin_memory=True and "
-     "non_blocking=True."},
+     "cudaMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True.",
+     "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
+     "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True."},
     {"gpu_failing",
+     "Look for Xid in the kernel's log (dmesg). XID 13, 31, 43 and 45 come mostly from programs; "
+     "after others, and memory errors, take the GPU out of use and test it.",
      "Look for messages of amdgpu in the kernel's log (dmesg): resets of the GPU and RAS errors. "
-     "After memory errors, or where it does not come back, take the GPU out of use and test it.",
-     "Look for messages of the GPU's driver in the kernel's log (dmesg): Xid of NVIDIA's, amdgpu "
-     "of AMD's. After memory errors, or where it does not come back, take the GPU out of use and "
-     "test it."},
+     "After memory errors, or where it does not come back, take the GPU out of use and test it."},
     {"launch_storm",
-     "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
+     "Capture the repeated launches into a CUDA graph, or fuse the kernels. PyTorch: "
      "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph.",
-     "Capture the repeated launches into a CUDA or HIP graph, or fuse the kernels. PyTorch: "
+     "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
      "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph."},
     {"spills",
+     "Let the compiler use more registers (__launch_bounds__, -maxrregcount). Or index arrays of a "
+     "thread by constants only; -Xptxas -v shows what is spilled.",
      "Let the compiler use more registers (__launch_bounds__). Or index arrays of a "
-     "work-item by constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled.",
-     NULL},
+     "work-item by constants only; -Rpass-analysis=kernel-resource-usage shows what is spilled."},
+    {"throttle_power", "Raise the power limit (as root: nvidia-smi -pl), or expect that speed.",
+     "Raise the power limit (as root: amd-smi set --power-cap), or expect that speed."},
+    {"clocks_held",
+     "Take back what holds the clocks down (nvidia-smi -rac, -rgc), or expect that speed. A "
+     "slowdown by hardware comes from heat or from the power supply.",
+     "Take back what holds the clocks down (amd-smi reset --clocks), or expect that speed. A "
+     "slowdown by hardware comes from heat or from the power supply."},
 };
 
 const char *words_next(const struct words *w, const char *rule)
 {
-    for (size_t i = 0; w->vendor != WORDS_NVIDIA && i < sizeof steps / sizeof *steps; i++)
+    for (size_t i = 0; w->vendor != WORDS_BOTH && i < sizeof steps / sizeof *steps; i++)
         if (strcmp(steps[i].rule, rule) == 0)
-            return w->vendor == WORDS_AMD ? steps[i].amd : steps[i].both;
+            return w->vendor == WORDS_AMD ? steps[i].amd : steps[i].nvidia;
     return NULL;
 }

@@ -37,7 +37,8 @@ struct words {
     const char *load_next; /* what to do where code is loaded in the middle of the run */
 };
 
-/* What to do about a finding of this rule, in the vendor's words; NULL: as the rule says. */
+/* What to do about a finding of this rule, in the vendor's words; NULL: as the rule says, whose
+ * words are for all vendors. */
 const char *words_next(const struct words *w, const char *rule);
 
 /* The words for GPUs of an architecture ("sm_90", "gfx942"); NVIDIA's where it is unknown. */

@@ -1,4 +1,5 @@
-/* test_words.c - AMD's words are AMD's: none of NVIDIA's stands in what is said of its GPUs. */
+/* test_words.c - a vendor's words are its own: none of the other's stands in what is said of its
+ * GPUs, and what is said of both names both. */
 #include "analyze/common/words.h"
 #include "tests/test.h"
 
@@ -14,9 +15,8 @@ static void expect_none(const char *what, const char *text)
 {
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         const char *at = strstr(text, foreign[i]);
-        bool torch = at && at - text >= 6 && !strncmp(at - 6, "torch.", 6);    /* its own name */
-        bool tools = strstr(text, "amd-smi") && !strcmp(foreign[i], "nvidia"); /* a tool of each */
-        if (at && !torch && !tools)
+        bool torch = at && at - text >= 6 && !strncmp(at - 6, "torch.", 6); /* its own name */
+        if (at && !torch)
             fail_msg("%s: '%s' in '%s'", what, foreign[i], text);
     }
 }
@@ -52,7 +52,16 @@ static bool is_host_or_nvidia(const char *rule)
     return false;
 }
 
-/* What the insights say to do, in the vendor's words where the rule's own are NVIDIA's. */
+static bool has_any(const char *text, const char *const *words)
+{
+    bool any = false;
+    for (; *words && !any; words++)
+        any = strstr(text, *words) != NULL;
+    return any;
+}
+
+/* What the insights say to do, in the vendor's words, and in those of both where the vendor is not
+ * known: as the page has the rules. */
 TEST(test_steps)
 {
     static const char *const rules[] = {
@@ -63,15 +72,25 @@ TEST(test_steps)
 #define INSIGHT(id, category, bound, fires, severity, gives_back, next) next,
 #include "analyze/insight/insight.def"
     };
+    static const char *const of_nvidia[] = {"CUDA", "cudaM", "Xid", "nvidia-smi", "nvcc", NULL};
+    static const char *const of_amd[] = {"HIP", "hipM", "amdgpu", "amd-smi", "amdclang", NULL};
     const struct words *amd = words_of("gfx90a"), *nvidia = words_of("sm_90");
+    int with_vendor = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const char *step = words_next(amd, rules[i]);
-        assert_null(words_next(nvidia, rules[i]));
-        if (step)
-            expect_none(rules[i], step);
-        else if (!is_host_or_nvidia(rules[i]))
-            expect_none(rules[i], own[i]);
+        const char *step = words_next(amd, rules[i]), *other = words_next(nvidia, rules[i]);
+        assert_null(words_next(words_join(amd, nvidia), rules[i]));
+        assert_int_equal(step != NULL, other != NULL);
+        if (has_any(own[i], of_nvidia) != has_any(own[i], of_amd))
+            fail_msg("%s names one vendor: %s", rules[i], own[i]);
+        if (step || !is_host_or_nvidia(rules[i]))
+            expect_none(rules[i], step ? step : own[i]);
+        if (has_any(other ? other : own[i], of_amd))
+            fail_msg("%s has AMD's words for NVIDIA: %s", rules[i], other ? other : own[i]);
+        with_vendor += step != NULL;
     }
+    assert_int_equal(with_vendor, 8);
+    assert_string_equal(words_next(nvidia, "throttle_power"),
+                        "Raise the power limit (as root: nvidia-smi -pl), or expect that speed.");
 }
 
 TEST(test_words_of_both)
