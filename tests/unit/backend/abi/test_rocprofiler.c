@@ -107,6 +107,28 @@ FIELD(rocp_copy, to, COPY, dst_agent_id);
 FIELD(rocp_copy, from, COPY, src_agent_id);
 FIELD(rocp_copy, bytes, COPY, bytes);
 
+/* Allocations have records from 0.6 on, which later got a member before these. */
+#if ROCPROFILER_VERSION_MAJOR >= 1 || ROCPROFILER_VERSION_MINOR >= 6
+#define ALLOCATION rocprofiler_buffer_tracing_memory_allocation_record_t
+#if ROCPROFILER_VERSION_MAJOR >= 1
+enum { PLACE = ROCP_ALLOCATION_NEW };
+#else
+enum { PLACE = ROCP_ALLOCATION_OLD };
+#endif
+#define ALLOCATED(member, theirs)                                                                  \
+    SAME(PLACE + offsetof(struct rocp_allocation, member), offsetof(ALLOCATION, theirs))
+SAME(PLACE + sizeof(struct rocp_allocation), sizeof(ALLOCATION));
+ALLOCATED(thread, thread_id);
+ALLOCATED(start, start_timestamp);
+ALLOCATED(end, end_timestamp);
+ALLOCATED(agent, agent_id);
+ALLOCATED(address, address);
+ALLOCATED(bytes, allocation_size);
+SAME(ROCP_ALLOCATE, ROCPROFILER_MEMORY_ALLOCATION_ALLOCATE);
+SAME(ROCP_FREE, ROCPROFILER_MEMORY_ALLOCATION_FREE);
+SAME(ROCP_FREE_VMEM, ROCPROFILER_MEMORY_ALLOCATION_VMEM_FREE);
+#endif
+
 #define AGENT rocprofiler_agent_v0_t
 static_assert(sizeof(struct rocp_agent) <= sizeof(AGENT), "newer agents are longer");
 FIELD(rocp_agent, id, AGENT, id);
