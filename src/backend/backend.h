@@ -212,28 +212,12 @@ enum engine_bit { /* what of the ladder the session wants */
 
 /* A row of schema/engines.def. */
 struct engine_row {
-    /* As there; "": nothing to say. */
-    const char *name, *feature, *brings, *needs, *costs, *windows, *late;
-    enum gpufl_engine next; /* stands in for it; itself: none does */
-    unsigned asks;          /* enum engine_bit */
-    unsigned compute;       /* 10 x major + minor; 0: any */
-    bool counters;
+    const char *name, *feature; /* "": it has none */
+    enum gpufl_engine next;     /* stands in for it; itself: none does */
+    unsigned asks;              /* enum engine_bit */
 };
 
-enum engine_rule { ENGINES_FIRST, ENGINES_NEVER, ENGINES_TURNS, ENGINES_OFF };
-
-struct engine_pair {
-    const char *why;
-    unsigned a, b; /* enum engine_bit, one each */
-    enum engine_rule rule;
-};
-
-extern const struct engine_row engine_table[];  /* by enum gpufl_engine; ends with a name of NULL */
-extern const struct engine_pair engine_pairs[]; /* ends with a why of NULL */
-
-/* The pair that keeps these from running in one session; NULL: none does. A session runs one row of
- * the table, and a test holds every row to this: the capture need not ask. [any] */
-const struct engine_pair *engine_conflict(unsigned asks);
+extern const struct engine_row engine_table[]; /* by enum gpufl_engine; ends with a name of NULL */
 
 /* Kernel records beside samples, of PCs or of counters. */
 enum pc_collect {
@@ -461,10 +445,13 @@ struct tool_call {
     int (*begin)(void); /* begins a session as soon as the tool can record; NULL: one begins it */
 };
 
+struct engine_texts;
+
 struct backend {
     const char *name; /* nvidia, amd, none, sim */
     bool simulated;
-    const struct vendor *vendor; /* facts of its GPUs; NULL: it has none */
+    const struct vendor *vendor;        /* facts of its GPUs; NULL: it has none */
+    const struct engine_texts *engines; /* of real GPUs: what engines do on them */
     /* [any] No side effects on this process beyond loading the vendor's management library. */
     void (*probe)(struct probe *out);
     const struct trace_ops *trace;    /* NULL: no tracing */

@@ -1,5 +1,5 @@
 /* engine_table.c - schema/engines.def as data, and what follows from it. */
-#include "backend/backend.h"
+#include "backend/engine_texts.h"
 
 #include <stddef.h>
 
@@ -9,15 +9,9 @@ const struct engine_row engine_table[] = {
     {0},
 };
 
-const struct engine_pair engine_pairs[] = {
-#define PAIR(a, b, rule, why) {why, a, b, ENGINES_##rule},
-#include "schema/engines.def"
-    {0},
-};
-
-const struct engine_pair *engine_conflict(unsigned asks)
+const struct engine_pair *engine_conflict(const struct engine_pair *pairs, unsigned asks)
 {
-    for (const struct engine_pair *p = engine_pairs; p->why; p++)
+    for (const struct engine_pair *p = pairs; p->why; p++)
         if (p->rule == ENGINES_NEVER && (asks & p->a) && (asks & p->b))
             return p;
     return NULL;

@@ -283,6 +283,68 @@ TEST(a_named_backend_is_told)
     world_close(&w);
 }
 
+static void check_info(struct world *w, const char *const *env, const char *option,
+                       const char *const *texts)
+{
+    struct child c;
+    assert_int_equal(gpufl_run(w, &c, env, NULL, (const char *const[]){"info", option, NULL}), 0);
+    char *said = c.text[CHILD_OUT].data;
+    for (char *at = said; (at = strchr(at, '\n')); at++) /* lines are wrapped */
+        *at = ' ';
+    for (char *at = said; (at = strstr(at, "  "));)
+        memmove(at, at + 1, strlen(at));
+    for (; *texts; texts++)
+        if (!strstr(said, *texts))
+            fail_msg("no '%s' in %s", *texts, said);
+    child_free(&c);
+}
+
+/* On a machine with GPUs of two vendors info says which are taken, and why. */
+TEST(a_mixed_machine_says_why)
+{
+    static const char smi[] = "GPUFL_AMD_SMI_PATH=" FAKES "/amd-7";
+    static const char fakes[] = "LD_LIBRARY_PATH=" FAKES;
+    static const struct {
+        const char *setting, *text, *json;
+    } cases[] = {
+        {"GPUFL_BACKEND=",
+         "backend amd can be used, too; sessions take nvidia, which is tried first, except of "
+         "programs that have loaded only the other's runtime. GPUFL_BACKEND=amd takes amd",
+         "\"backend\":\"nvidia\",\"backends\""},
+        {"GPUFL_BACKEND=amd",
+         "backend nvidia can be used, too; sessions take amd because GPUFL_BACKEND names it ",
+         "\"backend\":\"amd\",\"backends\""},
+        {"GPUFL_BACKEND=Nvidia",
+         "backend amd can be used, too; sessions take nvidia because GPUFL_BACKEND names it ",
+         "\"backend\":\"nvidia\",\"backends\""},
+        {"GPUFL_BACKEND=sim",
+         "captures a simulated GPU here: GPUFL_BACKEND names the backend sim. ",
+         "\"backend\":\"sim\",\"backends\""},
+        {"GPUFL_BACKEND=none", "captures scopes and host metrics only here: GPUFL_BACKEND names",
+         "\"backend\":\"none\",\"backends\""},
+        {"GPUFL_BACKEND=wrong",
+         "GPUFL_BACKEND (wrong): it names no backend, so that sessions take ",
+         "\"backend\":\"nvidia\",\"backends\""},
+    };
+    struct world w;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const env[] = {cases[i].setting, smi, fakes, NULL};
+        check_info(&w, env, NULL, (const char *const[]){cases[i].text, NULL});
+        check_info(&w, env, "--json", (const char *const[]){cases[i].json, NULL});
+    }
+    const char *const amd[] = {"GPUFL_BACKEND=amd", smi, fakes, NULL};
+    check_info(
+        &w, amd, "--engines",
+        (const char *const[]){"engines (backend amd)", "rocprofiler-sdk samples only", NULL});
+    const char *const blind[] = {"GPUFL_BACKEND=nvidia", smi, NULL};
+    check_info(&w, blind, NULL,
+               (const char *const[]){"sessions take nvidia because GPUFL_BACKEND names it, though "
+                                     "it finds no GPU",
+                                     NULL});
+    world_close(&w);
+}
+
 /* Colours on a terminal, none with NO_COLOR. */
 TEST(colours_follow_the_terminal)
 {
@@ -346,10 +408,15 @@ TEST(bash_completes)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_and_pages_agree),     cmocka_unit_test(version_is_told),
-        cmocka_unit_test(letters_have_one_meaning), cmocka_unit_test(bash_completes),
-        cmocka_unit_test(output_is_plain),          cmocka_unit_test(nvdisasm_is_told),
-        cmocka_unit_test(a_named_backend_is_told),  cmocka_unit_test(colours_follow_the_terminal),
+        cmocka_unit_test(help_and_pages_agree),
+        cmocka_unit_test(version_is_told),
+        cmocka_unit_test(letters_have_one_meaning),
+        cmocka_unit_test(bash_completes),
+        cmocka_unit_test(output_is_plain),
+        cmocka_unit_test(nvdisasm_is_told),
+        cmocka_unit_test(a_mixed_machine_says_why),
+        cmocka_unit_test(a_named_backend_is_told),
+        cmocka_unit_test(colours_follow_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ extern const struct vendor vendor_amd;
 const struct backend backend_amd = {
     .name = "amd",
     .vendor = &vendor_amd,
+    .engines = &amd_engine_texts,
     .probe = amd_probe,
     .trace = &amd_trace,
     .devices = &amd_devices,

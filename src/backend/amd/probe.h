@@ -14,4 +14,6 @@ bool amd_usable(void);
 /* The program has loaded HIP or the runtime below it. [any] */
 bool amd_loaded(void);
 
+extern const struct engine_texts amd_engine_texts; /* engine_texts.c */
+
 #endif

@@ -2,6 +2,7 @@
 list(APPEND sources
   amd/amd.c
   amd/devices.c
+  amd/engine_texts.c
   amd/probe.c
   amd/device/amdsmi.c
   amd/device/metrics.c

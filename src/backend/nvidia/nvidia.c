@@ -16,6 +16,7 @@ static bool loaded(void)
 const struct backend backend_nvidia = {
     .name = "nvidia",
     .vendor = &vendor_nvidia,
+    .engines = &nvidia_engine_texts,
     .probe = nvidia_probe,
     .trace = &nvidia_trace,
     .devices = &nvidia_devices,

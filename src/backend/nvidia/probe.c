@@ -5,6 +5,7 @@
  * found is told from files, so that asking changes nothing in this process. */
 #include "backend/nvidia/probe.h"
 
+#include "backend/engine_texts.h"
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/library/cuda.h"
 #include "backend/nvidia/library/cupti.h"
@@ -224,17 +225,23 @@ static int probe_devices(struct probe *p, unsigned *compute)
     return count;
 }
 
+static const struct engine_words *words_of(const struct engine_row *r)
+{
+    return &nvidia_engine_texts.words[r - engine_table];
+}
+
 /* What keeps an engine of the ladder from running here; NULL: nothing that can be told from
  * outside a program. */
 static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {
+    const struct engine_words *w = words_of(r);
     if (*r->feature && (r->asks & ~nvidia_trace.engines))
         return "not built yet";
     if (r->asks && !h->cupti)
         return "needs CUPTI";
-    if (r->counters && !h->counters)
+    if (w->counters && !h->counters)
         return "needs the permission for hardware counters";
-    if (r->compute && h->compute && h->compute < r->compute)
+    if (w->compute && h->compute && h->compute < w->compute)
         return "needs a newer GPU";
     return NULL;
 }
@@ -246,7 +253,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const stru
     snprintf(name, sizeof name, "engine %s", r->name);
     struct probe_fact *f = fact_add(p, name, !lacks);
     value(f, "%s%s", lacks ? lacks : "works",
-          !lacks && *r->late
+          !lacks && *words_of(r)->late
               ? "; all of it where the session begins before the program uses the GPU"
               : "");
     if (!lacks)
@@ -260,7 +267,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const stru
         advice(f, "see hardware counters above; a session that asks for it runs %s", instead);
     else
         advice(f, "compute capability %u.%u or later; a session that asks for it runs %s",
-               r->compute / 10, r->compute % 10, instead);
+               words_of(r)->compute / 10, words_of(r)->compute % 10, instead);
 }
 
 void nvidia_probe(struct probe *out)

@@ -10,4 +10,6 @@ void nvidia_probe(struct probe *out);
 /* [any] There is a driver, so that a program may use a GPU. Looks at files first. */
 bool nvidia_usable(void);
 
+extern const struct engine_texts nvidia_engine_texts; /* engine_texts.c */
+
 #endif

@@ -1,6 +1,7 @@
 /* engines.c - see engines.h. */
 #include "capture/session/engines.h"
 
+#include "backend/engine_texts.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/log/messages.h"
@@ -326,13 +327,14 @@ void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool in
     static unsigned in_time; /* engine bits of sessions that were */
     static bool again;       /* a session of this process has traced before */
     const struct engine_row *r = &engine_table[engine];
+    const char *missing = b->engines ? b->engines->words[engine].late : "";
     bool late = !injected && b->in_use && b->in_use();
     if (!late)
         in_time |= r->asks;
-    if (*r->late && (r->asks & ~in_time))
+    if (*missing && (r->asks & ~in_time))
         message_say(SEVERITY_NOTE, "engine.late",
                     "the program had used the GPU before %s began: %s%s", r->name,
-                    again ? "" : "what ran until then is not in this session; ", r->late);
+                    again ? "" : "what ran until then is not in this session; ", missing);
     again = true;
 }
 

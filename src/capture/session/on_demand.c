@@ -18,7 +18,7 @@ static const char NAME[] = "(on demand)";
 static const int64_t PATIENCE = 8ll * 1000000000;
 
 /* Engines that a session can be woken with. The others have to be there when the program makes its
- * contexts (schema/engines.def, .late). */
+ * contexts (backend/engine_texts.h, late). */
 static const enum gpufl_engine wakeable[] = {GPUFL_ENGINE_TRACE};
 
 struct on_demand_order {

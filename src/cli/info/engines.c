@@ -1,10 +1,12 @@
-/* engines.c - schema/engines.def for people and as JSON. One thread. */
+/* engines.c - the engines as a backend runs them (backend/engine_texts.h), for people and as JSON.
+ * One thread. */
 #include "cli/info/engines.h"
 
-#include "backend/backend.h"
+#include "backend/engine_texts.h"
 #include "cli/cmd.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,24 +29,25 @@ static const struct {
     [ENGINES_OFF] = {"records nothing beside", "off"},
 };
 
-static const struct {
-    const char *what, *then;
-} missing[] = {
-    {"Counters held by another tool (ncu, DCGM's profiling module):",
-     "the session says so and goes on as the engine fallen back to or, where CUPTI ends itself "
-     "for it, without kernels. End that tool first, or free DCGM's counters with "
-     "`dcgmi profiling --pause`."},
-    {"Restricted counters (ERR_NVGPUCTRPERM):",
-     "the administrator sets NVreg_RestrictProfilingToAdminUsers=0 for the kernel module nvidia "
-     "(/etc/modprobe.d) and reloads it; or run as root, or give the container CAP_SYS_ADMIN."},
-    {"Size of kept device code:",
-     "1 GiB a session at most, half of log_max_spool_bytes, and nothing that would leave the disk "
-     "less than log_min_free_bytes; samples and counts of what is not kept have no instructions "
-     "and lines."},
-    {"Engines asked for too late:",
-     "`gpufl trace` begins before the program uses the GPU; a program that calls gpufl_init does "
-     "so before its first call of CUDA. Else the session says what is missing (above)."},
+/* A row of the ladder, and a backend's words about it. */
+struct shown {
+    const struct engine_row *row;
+    const struct engine_words *words;
+    const struct engine_texts *texts;
 };
+
+static struct shown shown_first(const struct engine_texts *t)
+{
+    return (struct shown){engine_table, t->words, t};
+}
+
+/* False after the last one. */
+static bool shown_next(struct shown *s)
+{
+    s->row++;
+    s->words++;
+    return s->row->name != NULL;
+}
 
 static const char *engine_of(unsigned bit)
 {
@@ -116,27 +119,35 @@ static void add(struct buf *b, const char *separator, const char *text)
     buf_str(b, text);
 }
 
-static bool excludes(const struct engine_row *a, const struct engine_row *b)
+static bool excludes(const struct shown *a, const struct engine_row *b)
 {
-    return engine_conflict(a->asks | b->asks) != NULL;
+    return engine_conflict(a->texts->pairs, a->row->asks | b->asks) != NULL;
 }
 
-static void put_engine(struct buf *b, const struct engine_row *r, const int *widths)
+/* NULL: no engine runs instead. */
+static const char *instead_of(const struct shown *s)
 {
+    const struct engine_row *next = &engine_table[s->row->next];
+    return s->words->instead ? s->words->instead : next == s->row ? NULL : next->name;
+}
+
+static void put_engine(struct buf *b, const struct shown *s, const int *widths)
+{
+    const struct engine_words *w = s->words;
     struct buf needs, others;
     buf_init(&needs, TEXT_MOST);
     buf_init(&others, TEXT_MOST);
-    add(&needs, "; ", r->needs);
-    add(&needs, "; ", r->counters ? "permission for hardware counters" : "");
-    if (r->compute)
-        buf_printf(&needs, "; compute capability %u.%u", r->compute / 10, r->compute % 10);
-    add(&needs, "; ", *r->late ? "to begin before the program uses the GPU, for all of it" : "");
+    add(&needs, "; ", w->needs);
+    add(&needs, "; ", w->counters ? "permission for hardware counters" : "");
+    if (w->compute)
+        buf_printf(&needs, "; compute capability %u.%u", w->compute / 10, w->compute % 10);
+    add(&needs, "; ", *w->late ? "to begin before the program uses the GPU, for all of it" : "");
     for (const struct engine_row *o = engine_table; o->name; o++)
-        add(&others, ", ", excludes(r, o) ? o->name : "");
-    const struct engine_row *next = &engine_table[r->next];
-    const char *const cells[COLUMNS] = {r->name, needs.len ? buf_cstr(&needs) : "-",
+        add(&others, ", ", excludes(s, o) ? o->name : "");
+    const char *instead = instead_of(s);
+    const char *const cells[COLUMNS] = {s->row->name, needs.len ? buf_cstr(&needs) : "-",
                                         others.len ? buf_cstr(&others) : "-",
-                                        next == r ? "-" : next->name, *r->costs ? r->costs : "-"};
+                                        instead ? instead : "-", *w->costs ? w->costs : "-"};
     put_row(b, cells, widths);
     buf_fini(&needs);
     buf_fini(&others);
@@ -166,30 +177,41 @@ __attribute__((format(printf, 3, 4))) static void put_sentence(struct buf *b, in
     cmd_wrap(b, line, INDENT + GAP, width);
 }
 
-void info_engines_text(struct buf *b, int width)
+/* Prints what a backend's words say at this offset of each engine. */
+static void put_list(struct buf *b, const char *title, const struct engine_texts *t, size_t offset,
+                     int width)
 {
+    struct shown s = shown_first(t);
+    buf_printf(b, "\n%s\n", title);
+    do
+        put_term(b, s.row->name, *(const char *const *)((const char *)s.words + offset), width);
+    while (shown_next(&s));
+}
+
+void info_engines_text(struct buf *b, const struct backend *of, int width)
+{
+    const struct engine_texts *t = of->engines;
+    struct shown s = shown_first(t);
+    char title[80];
     int widths[COLUMNS];
     measure(width, widths);
-    buf_str(b, "\nengines\n");
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        put_term(b, r->name, r->brings, width);
+    snprintf(title, sizeof title, "engines (backend %s)", of->name);
+    put_list(b, title, t, offsetof(struct engine_words, brings), width);
     buf_str(b, "\nwhat engines need, exclude and cost\n");
     put_row(b, titles, widths);
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        put_engine(b, r, widths);
+    do
+        put_engine(b, &s, widths);
+    while (shown_next(&s));
     buf_str(b, "\nbetween engines\n");
-    for (const struct engine_pair *p = engine_pairs; p->why; p++)
+    for (const struct engine_pair *p = t->pairs; p->why; p++)
         put_sentence(b, width, "%s %s %s: %s", engine_of(p->a), rules[p->rule].text,
                      engine_of(p->b), p->why);
-    buf_str(b, "\nin windows of capture\n");
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        put_term(b, r->name, r->windows, width);
-    buf_str(b, "\nbegun when the program has used the GPU already\n");
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        put_term(b, r->name, r->late, width);
+    put_list(b, "in windows of capture", t, offsetof(struct engine_words, windows), width);
+    put_list(b, "begun when the program has used the GPU already", t,
+             offsetof(struct engine_words, late), width);
     buf_str(b, "\nwhere an engine cannot do all of it\n");
-    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
-        put_sentence(b, width, "%s %s", missing[i].what, missing[i].then);
+    for (const struct engine_limit *l = t->limits; l->what; l++)
+        put_sentence(b, width, "%s %s", l->what, l->then);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------- */
@@ -200,12 +222,12 @@ static void put_member(struct buf *b, const char *key, const char *text)
     buf_json_str(b, text);
 }
 
-static void put_excludes_json(struct buf *b, const struct engine_row *r)
+static void put_excludes_json(struct buf *b, const struct shown *s)
 {
     const char *separator = "";
     buf_str(b, ",\"excludes\":[");
     for (const struct engine_row *o = engine_table; o->name; o++) {
-        if (!excludes(r, o))
+        if (!excludes(s, o))
             continue;
         buf_printf(b, "%s\"%s\"", separator, o->name);
         separator = ",";
@@ -213,25 +235,28 @@ static void put_excludes_json(struct buf *b, const struct engine_row *r)
     buf_char(b, ']');
 }
 
-void info_engines_json(struct buf *b)
+void info_engines_json(struct buf *b, const struct backend *of)
 {
-    buf_str(b, ",\"engines\":[");
-    for (const struct engine_row *r = engine_table; r->name; r++) {
-        buf_printf(b, "%s{\"name\":\"%s\"", r == engine_table ? "" : ",", r->name);
-        put_member(b, "brings", r->brings);
-        put_member(b, "needs", r->needs);
-        put_member(b, "costs", r->costs);
-        put_member(b, "windows", r->windows);
-        put_member(b, "late", r->late);
-        put_excludes_json(b, r);
+    struct shown s = shown_first(of->engines);
+    buf_printf(b, ",\"engines_of\":\"%s\",\"engines\":[", of->name);
+    do {
+        const struct engine_words *w = s.words;
+        const char *instead = instead_of(&s);
+        buf_printf(b, "%s{\"name\":\"%s\"", s.row == engine_table ? "" : ",", s.row->name);
+        put_member(b, "brings", w->brings);
+        put_member(b, "needs", w->needs);
+        put_member(b, "costs", w->costs);
+        put_member(b, "windows", w->windows);
+        put_member(b, "late", w->late);
+        put_excludes_json(b, &s);
         buf_printf(b, ",\"counters\":%s,\"compute\":%u,\"early\":%s,\"else\":\"%s\"}",
-                   r->counters ? "true" : "false", r->compute, *r->late ? "true" : "false",
-                   engine_table[r->next].name);
-    }
+                   w->counters ? "true" : "false", w->compute, *w->late ? "true" : "false",
+                   instead ? instead : s.row->name);
+    } while (shown_next(&s));
     buf_str(b, "],\"engine_pairs\":[");
-    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
+    for (const struct engine_pair *p = of->engines->pairs; p->why; p++) {
         buf_printf(b, "%s{\"a\":\"%s\",\"b\":\"%s\",\"rule\":\"%s\",\"why\":",
-                   p == engine_pairs ? "" : ",", engine_of(p->a), engine_of(p->b),
+                   p == of->engines->pairs ? "" : ",", engine_of(p->a), engine_of(p->b),
                    rules[p->rule].name);
         buf_json_str(b, p->why);
         buf_char(b, '}');

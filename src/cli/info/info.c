@@ -237,26 +237,41 @@ static void probe_gzip(struct probe *p)
                  "ISA-L: install libisal-dev, and build again");
 }
 
-/* The backend of a real GPU that the environment names; NULL: none, or Auto. */
-static const struct backend *named_backend(void)
+/* What GPUFL_BACKEND says; NULL: nothing, or Auto. */
+static const char *backend_setting(void)
 {
     const char *name = getenv("GPUFL_BACKEND");
+    return name && *name && strcasecmp(name, "auto") != 0 ? name : NULL;
+}
+
+/* The backend that GPUFL_BACKEND names; NULL: none, or Auto. */
+static const struct backend *named_backend(void)
+{
+    const char *name = backend_setting();
     for (const struct backend *const *at = backends; name && *at; at++)
-        if ((*at)->vendor && !(*at)->simulated && strcasecmp((*at)->name, name) == 0)
+        if (strcasecmp((*at)->name, name) == 0)
             return *at;
     return NULL;
 }
 
-/* All tools are shown on a machine with none of their GPUs, except where a backend is named: the
- * machine may read others' sessions. */
-static void probe_tools(struct probe *p)
+/* The backend that sessions take. */
+static const struct backend *taken_backend(void)
 {
     const struct backend *named = named_backend();
-    bool any = named != NULL;
+    return named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
+}
+
+/* All tools are shown on a machine with none of their GPUs, except where sessions take a backend of
+ * a vendor: the machine may read others' sessions. */
+static void probe_tools(struct probe *p)
+{
+    const struct backend *named = named_backend(), *found = taken_backend();
+    const struct vendor *taken = found->engines ? found->vendor : NULL;
+    bool any = taken != NULL;
     for (const struct vendor *const *v = vendors; *v; v++)
         any |= has_device(*v);
     for (const struct vendor *const *v = vendors; *v; v++) {
-        bool wanted = !any || (named ? named->vendor == *v : has_device(*v));
+        bool wanted = !any || taken == *v || (!(named && named->engines) && has_device(*v));
         if ((*v)->disassembler.program)
             probe_tool(p, *v, wanted);
     }
@@ -276,14 +291,15 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* The vendor's backend that sessions take; where none can be used, one whose facts say why: of the
- * vendor whose device is here, else of the first. */
-static const struct backend *vendor_of(const struct backend *chosen)
+/* The vendor's backend that sessions take; where they take none, one whose facts say why: of the
+ * vendor whose GPUs Auto finds, or whose device is here, else of the first. */
+static const struct backend *vendor_of(const struct backend *taken)
 {
-    if (chosen && chosen->vendor)
-        return chosen;
+    const struct backend *found = backend_select(GPUFL_BACKEND_AUTO, NULL);
+    if (taken->engines || found->engines)
+        return taken->engines ? taken : found;
     for (const struct backend *const *at = backends; *at; at++)
-        if ((*at)->vendor && has_device((*at)->vendor))
+        if ((*at)->engines && has_device((*at)->vendor))
             return *at;
     return backends[0];
 }
@@ -293,15 +309,17 @@ static void put_summary(struct buf *b, const struct look *look)
     struct place place = {0};
     struct err e = {0};
     struct probe gpu = {0}, tools = {0};
-    const struct backend *named = named_backend();
-    const struct backend *chosen = named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
-    const struct backend *other = chosen && chosen != &backend_none ? backend_other(chosen) : NULL;
+    const struct backend *taken = taken_backend();
+    const struct backend *other = taken->engines ? backend_other(taken) : NULL;
     bool found = place_find_library(&place, &e) == GPUFL_OK;
-    vendor_of(chosen)->probe(&gpu);
+    vendor_of(taken)->probe(&gpu);
     probe_tools(&tools);
     const struct info_found f = {.library = found ? place.library : NULL,
                                  .library_advice = e.text,
-                                 .backend = chosen ? chosen->name : "none",
+                                 .backend = taken->name,
+                                 .setting = backend_setting(),
+                                 .named = named_backend() != NULL,
+                                 .simulated = taken->simulated,
                                  .other = other ? other->name : NULL,
                                  .gpu = &gpu,
                                  .tools = &tools};
@@ -313,28 +331,28 @@ static void put_engines(struct buf *b, const struct look *look)
     for (const struct backend *const *at = backends; *at; at++)
         put_backend(b, *at, look);
     put_tools(b, look);
-    info_engines_text(b, look->width);
+    info_engines_text(b, vendor_of(taken_backend()), look->width);
 }
 
 static void put_info_json(struct buf *b)
 {
     struct place place = {0};
     struct err e = {0};
-    const struct backend *chosen = backend_select(GPUFL_BACKEND_AUTO, NULL);
+    const struct backend *taken = taken_backend();
     bool found = place_find_library(&place, &e) == GPUFL_OK;
     buf_printf(b, "{\"version\":\"%s\",\"library\":", GPUFL_VERSION);
     if (found)
         buf_json_str(b, place.library);
     else
         buf_str(b, "null");
-    buf_printf(b, ",\"backend\":\"%s\",\"backends\":[", chosen ? chosen->name : "none");
+    buf_printf(b, ",\"backend\":\"%s\",\"backends\":[", taken->name);
     for (const struct backend *const *at = backends; *at; at++) {
         buf_str(b, at == backends ? "" : ",");
         put_backend(b, *at, NULL);
     }
     buf_char(b, ']');
     put_tools(b, NULL);
-    info_engines_json(b);
+    info_engines_json(b, vendor_of(taken));
     buf_str(b, "}\n");
 }
 

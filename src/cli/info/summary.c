@@ -48,15 +48,25 @@ static void count_engines(const struct probe *p, int *works, int *all)
         }
 }
 
+/* True where sessions take a backend without a GPU, because the user wants that. */
+static bool is_without_gpu(const struct info_found *f)
+{
+    return f->named && (f->simulated || strcmp(f->backend, "none") == 0);
+}
+
 static void put_verdict(struct buf *b, const struct info_found *f, bool color, int width)
 {
     int works, all;
     char line[LINE];
     count_engines(f->gpu, &works, &all);
-    bool whole = f->library && f->gpu->usable && works == all;
+    bool whole = f->library && f->gpu->usable && works == all && !is_without_gpu(f);
     if (!f->library)
         snprintf(line, sizeof line, "gpufl %s cannot capture here: its library is missing.",
                  GPUFL_VERSION);
+    else if (is_without_gpu(f))
+        snprintf(line, sizeof line,
+                 "gpufl %s captures %s here: GPUFL_BACKEND names the backend %s.", GPUFL_VERSION,
+                 f->simulated ? "a simulated GPU" : "scopes and host metrics only", f->backend);
     else if (!f->gpu->usable)
         snprintf(line, sizeof line,
                  "gpufl %s finds no GPU that it can use here: only scopes and host metrics are "
@@ -172,13 +182,20 @@ static void put_advices(struct advice *a, const struct probe *p, bool engines)
     }
 }
 
+/* Why one of two vendors' backends is taken, and how the other one is. */
 static void put_other(struct buf *b, const struct info_found *f, int width)
 {
     char line[LINE];
-    snprintf(
-        line, sizeof line,
-        "backend %s can be used, too: GPUFL_BACKEND=%s records its GPUs instead of those of %s",
-        f->other, f->other, f->backend);
+    const char *where = f->gpu->usable ? "" : ", though it finds no GPU";
+    if (f->named)
+        snprintf(line, sizeof line,
+                 "backend %s can be used, too; sessions take %s because GPUFL_BACKEND names it%s",
+                 f->other, f->backend, where);
+    else
+        snprintf(line, sizeof line,
+                 "backend %s can be used, too; sessions take %s, which is tried first, except of "
+                 "programs that have loaded only the other's runtime. GPUFL_BACKEND=%s takes %s",
+                 f->other, f->backend, f->other, f->other);
     put_line(b, "also here", line, width);
 }
 
@@ -188,6 +205,8 @@ void info_summary(struct buf *b, const struct info_found *f, bool color, int wid
     put_verdict(b, f, color, width);
     if (f->library)
         put_line(b, "library", f->library, width);
+    if (is_without_gpu(f) && f->gpu->usable)
+        put_line(b, "GPUs", "what follows is of the GPUs here, which sessions leave alone", width);
     put_facts(b, f->gpu, width);
     if (f->other)
         put_other(b, f, width);
@@ -198,6 +217,10 @@ void info_summary(struct buf *b, const struct info_found *f, bool color, int wid
             put_lacking(b, f->gpu, i, width);
     if (!f->library)
         put_advice(&a, "library", "not found", f->library_advice);
+    if (f->setting && !f->named)
+        put_advice(&a, "GPUFL_BACKEND", f->setting,
+                   "it names no backend, so that sessions take Auto: set it to Auto, Nvidia, Amd, "
+                   "None or Sim");
     put_advices(&a, f->gpu, false);
     if (!a.count)
         put_advices(&a, f->gpu, true);

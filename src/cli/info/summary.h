@@ -12,10 +12,12 @@
 struct info_found {
     const char *library;        /* path of the capture library; NULL: not found */
     const char *library_advice; /* where it was not found: what to do */
-    const char *backend;        /* that Auto selects */
+    const char *backend;        /* that sessions take */
+    const char *setting;        /* GPUFL_BACKEND; NULL: not set, or Auto */
+    bool named;                 /* the setting names the backend; else it names none */
+    bool simulated;             /* the backend is */
     const char *other;          /* another vendor's that is usable, too; NULL: there is none */
-    const struct probe
-        *gpu; /* of the vendor's backend: the selected one, or the first that cannot be used */
+    const struct probe *gpu; /* of the vendor's backend: the one taken, or what Auto would take */
     const struct probe *tools;
 };
 

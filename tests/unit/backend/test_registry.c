@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
+#include "backend/engine_texts.h"
 #include "tests/test.h"
 
 TEST(named_ones_are_taken_as_they_are)
@@ -84,10 +84,16 @@ TEST(engines_fall_back_to_less)
     size_t count = 0;
     for (const struct engine_row *r = engine_table; r->name; r++, count++) {
         unsigned asks = r->asks, steps = 0;
-        assert_true(*r->brings);
-        assert_true(!asks == !*r->needs);
-        assert_true(!asks == !*r->costs);
-        assert_true(!asks == !*r->windows);
+        for (const struct backend *const *b = backends; *b; b++) {
+            if (!(*b)->vendor || (*b)->simulated)
+                continue;
+            const struct engine_words *w = &(*b)->engines->words[count];
+            assert_true(*w->brings);
+            assert_true(!asks == !*w->needs);
+            assert_true(!asks == !*w->costs);
+            assert_true(!asks == !*w->windows);
+            assert_non_null(w->late);
+        }
         for (const struct engine_row *at = r; at != &engine_table[at->next]; steps++) {
             at = &engine_table[at->next];
             assert_int_equal(at->asks & ~asks, 0);
@@ -103,7 +109,7 @@ TEST(engines_fall_back_to_less)
 
 static const struct engine_pair *pair_of(unsigned a, unsigned b)
 {
-    for (const struct engine_pair *p = engine_pairs; p->why; p++)
+    for (const struct engine_pair *p = backend_nvidia.engines->pairs; p->why; p++)
         if ((p->a == a && p->b == b) || (p->a == b && p->b == a))
             return p;
     return NULL;
@@ -112,12 +118,17 @@ static const struct engine_pair *pair_of(unsigned a, unsigned b)
 /* No row asks for two engines that cannot live together. */
 TEST(engines_do_not_exclude_themselves)
 {
-    for (const struct engine_row *r = engine_table; r->name; r++)
-        assert_null(engine_conflict(r->asks));
-    const struct engine_pair *p = engine_conflict(ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING);
+    const struct engine_pair *pairs = backend_nvidia.engines->pairs;
+    for (const struct engine_row *r = engine_table; r->name; r++) {
+        assert_null(engine_conflict(pairs, r->asks));
+        assert_null(engine_conflict(backend_amd.engines->pairs, r->asks));
+    }
+    const struct engine_pair *p =
+        engine_conflict(pairs, ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING);
     assert_non_null(p);
     assert_true(*p->why);
-    assert_null(engine_conflict(ENGINE_TRACE | ENGINE_PC_SAMPLING)); /* an order, no exclusion */
+    /* an order, no exclusion */
+    assert_null(engine_conflict(pairs, ENGINE_TRACE | ENGINE_PC_SAMPLING));
 }
 
 /* An engine that uses a device's counters is named against each of its kind: left out is not "goes
@@ -135,7 +146,7 @@ TEST(every_pair_that_counts_is_told)
 /* What the table tells of records and of turns is what the backend and the ladder do. */
 TEST(pairs_are_as_they_run)
 {
-    for (const struct engine_pair *p = engine_pairs; p->why; p++) {
+    for (const struct engine_pair *p = backend_nvidia.engines->pairs; p->why; p++) {
         bool together = false;
         for (const struct engine_row *r = engine_table; r->name; r++)
             together |= (r->asks & p->a) && (r->asks & p->b);

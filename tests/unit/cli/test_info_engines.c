@@ -1,9 +1,9 @@
 /* test_info_engines.c - the engines of `gpufl info`: the table fits the page, and holds what the
- * schema says. */
+ * schema and the vendor say. */
 #include "cli/info/engines.h"
 #include "tests/test.h"
 
-#include "backend/backend.h"
+#include "backend/engine_texts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,16 @@ enum { OUT_MOST = 1 << 20 };
 
 static struct buf out;
 
-static const char *shown(int width)
+static const char *shown_of(const struct backend *of, int width)
 {
     buf_clear(&out);
-    info_engines_text(&out, width);
+    info_engines_text(&out, of, width);
     return buf_cstr(&out);
+}
+
+static const char *shown(int width)
+{
+    return shown_of(&backend_nvidia, width);
 }
 
 /* The first line of an engine in the table: behind the titles. */
@@ -33,10 +38,13 @@ static const char *row_of(const char *text, const char *engine)
 
 TEST(lines_fit_the_page)
 {
-    for (int width = 100; width <= 200; width += 50)
-        for (const char *line = shown(width); *line; line += strcspn(line, "\n") + 1)
+    static const struct backend *const of[] = {&backend_nvidia, &backend_amd};
+    for (int i = 0; i < 6; i++) {
+        int width = 100 + i / 2 * 50;
+        for (const char *line = shown_of(of[i % 2], width); *line; line += strcspn(line, "\n") + 1)
             if (strcspn(line, "\n") > (size_t)width)
                 fail_msg("at %d: %.120s", width, line);
+    }
 }
 
 /* Cells of a row begin where their titles do. */
@@ -52,6 +60,37 @@ TEST(cells_stand_below_their_titles)
         assert_int_equal(strncmp(row + next, instead, strlen(instead)), 0);
         assert_int_equal(strncmp(row + needs, r->asks ? "CUPTI" : "-", r->asks ? 5 : 1), 0);
     }
+}
+
+/* What AMD's GPUs do is said in AMD's words, with the engine that really runs instead. */
+TEST(amd_has_words_of_its_own)
+{
+    static const char *const foreign[] = {
+        "CUPTI", "CUDA",    "NVIDIA", "ncu",    "compute cap",   " SM", "warp",
+        "NVREG", "context", "DCGM",   "GPUCTR", "window_let_go", "x1.", "180 to"};
+    const char *text = shown_of(&backend_amd, 100);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (strstr(text, foreign[i]))
+            fail_msg("'%s' in %s", foreign[i], text);
+    static const struct {
+        const char *engine, *instead;
+    } rows[] = {{"Trace", "Monitor"},       {"PcSampling", "RangeProfiler"},
+                {"Deep", "PcSampling"},     {"SassMetrics", "RangeProfiler"},
+                {"RangeProfiler", "Trace"}, {"PmSampling", "Trace"},
+                {"Sync", "Monitor"}};
+    size_t column =
+        (size_t)(strstr(row_of(text, "engine"), "falls back to") - row_of(text, "engine"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_memory_equal(row_of(text, rows[i].engine) + column, rows[i].instead,
+                            strlen(rows[i].instead));
+    assert_non_null(strstr(text, "engines (backend amd)\n"));
+    assert_non_null(strstr(text, "rocprofiler-sdk"));
+    assert_non_null(strstr(text, "not measured"));
+    buf_clear(&out);
+    info_engines_json(&out, &backend_amd);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        assert_null(strstr(buf_cstr(&out), foreign[i]));
+    assert_non_null(strstr(buf_cstr(&out), ",\"engines_of\":\"amd\",\"engines\":["));
 }
 
 /* What keeps an engine from doing all of it. */
@@ -74,7 +113,7 @@ TEST(json_has_what_the_table_has)
         "\"else\":\"Trace\"}",
         "\"engine_pairs\":[{\"a\":\"PcSampling\",\"b\":\"Trace\",\"rule\":\"first\""};
     buf_clear(&out);
-    info_engines_json(&out);
+    info_engines_json(&out, &backend_nvidia);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!strstr(buf_cstr(&out), members[i]))
             fail_msg("no %s", members[i]);
@@ -85,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_fit_the_page),
         cmocka_unit_test(cells_stand_below_their_titles),
+        cmocka_unit_test(amd_has_words_of_its_own),
         cmocka_unit_test(obstacles_are_explained),
         cmocka_unit_test(json_has_what_the_table_has),
     };

@@ -1,5 +1,6 @@
 /* test_info_summary.c - `gpufl info` on machines of every kind: one screen, the verdict first, each
  * advice once. */
+#include "backend/engine_texts.h"
 #include "cli/info/summary.h"
 #include "tests/test.h"
 
@@ -24,7 +25,7 @@ static void engines(struct probe *p, const char *lack)
 {
     for (const struct engine_row *r = engine_table; r->name; r++) {
         char name[48];
-        bool works = !*lack || !r->counters;
+        bool works = !*lack || !backend_nvidia.engines->words[r - engine_table].counters;
         snprintf(name, sizeof name, "engine %s", r->name);
         fact(p, works, name, works ? "works" : lack,
              works ? "" : "see hardware counters above; a session that asks for it runs Trace");
