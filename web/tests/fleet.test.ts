@@ -1,5 +1,6 @@
 // What events say of hosts and GPUs, between two answers.
 import { describe, expect, it } from "vitest";
+import { reasonsOf } from "../src/pages/fleet/GpuCard";
 import { gpuName, hostName, withNewer } from "../src/pages/fleet/fresh";
 
 const row = (uuid: string, seen: string | null, power: number, sessions = 3) => ({ host: "n1", uuid, seen, state: { power }, sessions });
@@ -21,5 +22,13 @@ describe("the states that events have told", () => {
   it("are known for a row that was never seen", () => {
     expect(withNewer([row("a", null, 100)], told(row("a", "2", 1)), gpuName)[0]!.state).toEqual({ power: 1 });
     expect(hostName({ name: "n1", seen: null, state: {} })).toBe("n1");
+  });
+});
+
+describe("why clocks are low", () => {
+  const of = (vendor: string) => reasonsOf({ vendor, sample: { throttle_reasons: ["idle", "power_cap", "hardware_slowdown", "thermal_hardware"] } } as never);
+  it("is said in the vendor's words", () => {
+    expect(of("nvidia")).toBe("power cap, hardware slowdown, too hot");
+    expect(of("amd")).toBe("power cap, another limit of the hardware, regulators or board too hot");
   });
 });

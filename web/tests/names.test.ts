@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
 import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
-import { cutMiddle } from "../src/timeline/names";
+import { wordsOf } from "../src/text/kernel";
+import { cutMiddle, Names } from "../src/timeline/names";
 import { piecesOf, type Piece } from "../src/ui/found";
 import { leftOutOf } from "../src/pages/upload/parts";
 
@@ -22,6 +23,25 @@ describe("what was searched for in a name", () => {
   });
   it("is found in the name of the program, too", () => expect(shown(piecesOf("fill", ["fill()", "_Z4fillILi4EEvv"], "ILi4E").lead)).toBe("…_Z4fill[ILi4E]Evv".replace("…", "")));
   it("markup is text", () => expect(piecesOf("<b>x</b>", [], "<b>").text[0]).toEqual({ text: "<b>", hit: true }));
+});
+
+describe("names of events", () => {
+  const names = (vendor: string) => {
+    const all = new Names();
+    all.words = wordsOf(vendor).events;
+    all.add(["context synchronization", "wait for context", "gemm", "toString"].map((name) => ({ name, mangled: name, short: name })));
+    return all;
+  };
+  it("are the GPU vendor's", () => {
+    expect([1, 2, 3, 4].map((id) => names("amd").text(id))).toEqual(["device synchronization", "wait for device", "gemm", "toString"]);
+    expect([1, 2].map((id) => names("amd").short(id))).toEqual(["device synchronization", "wait for device"]);
+    expect([1, 2].map((id) => names("nvidia").text(id))).toEqual(["context synchronization", "wait for context"]);
+  });
+  it("are found by what is shown", () => {
+    const all = names("amd");
+    all.find("wait for dev");
+    expect([1, 2, 3].map((id) => all.found(id))).toEqual([false, true, false]);
+  });
 });
 
 describe("titles of rows that have little room", () => {

@@ -18,8 +18,14 @@ export interface Words {
   launch: { block: string; registers: string; shared: string; local: string; occupancyOf: (part: string, waves: number, most: number) => string };
   configs: { block: string; shared: string };
   shape: (grid: string, block: string) => string;
+  /** Workgroups, in what all parts of the GPU hold at once: a wave is a wavefront on AMD's GPUs. */
+  waves: (waves: string) => string;
   /** Numbers that findings rest on, where they differ from text/evidence.ts. */
   evidence: Record<string, string>;
+  /** Events of the timeline, where they differ from the server's names (src/wire/event_name.c). */
+  events: Record<string, string>;
+  /** Why a GPU's clocks are low, where it differs from text/fleet.ts. */
+  reasons: Record<string, string>;
   /** Metrics of a GPU, where they differ from text/system.ts. */
   metrics: Record<string, string>;
   /** What a metric of a GPU means, where its name does not tell. */
@@ -49,7 +55,10 @@ const nvidia: Words = {
   launch: { block: "Block", registers: "Registers a thread", shared: "Shared memory a block", local: "Local memory a thread", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} warps)` },
   configs: { block: "Block", shared: "Shared memory" },
   shape: (grid, block) => `grid ${grid}, block ${block}`,
+  waves: (waves) => `${waves} waves`,
   evidence: {},
+  events: {},
+  reasons: {},
   metrics: {},
   notes: { gpu_util: "By NVML: the part of each sample's time in which any program had a kernel on the GPU. GPU busy is the time in which this session's work ran, so that it may be less." },
   ranges: "NVTX ranges (torch.cuda.nvtx.range_push in PyTorch)",
@@ -75,6 +84,7 @@ const amd: Words = {
   launch: { block: "Workgroup", registers: "Registers a work-item", shared: "LDS a workgroup", local: "Scratch memory a work-item", occupancyOf: (part, waves, most) => `${part} (${waves} of ${most} wavefronts)` },
   configs: { block: "Workgroup", shared: "LDS" },
   shape: (grid, block) => `grid ${grid}, workgroup ${block}`,
+  waves: (waves) => `${waves} rounds`,
   evidence: {
     warps: "Wavefronts that fit",
     max_warps: "Wavefronts at most",
@@ -85,6 +95,8 @@ const amd: Words = {
     stalled_samples: "Samples of waiting wavefronts",
     reason_not_issued: "Of these: no wavefront issued",
   },
+  events: { "context synchronization": "device synchronization", "wait for context": "wait for device" },
+  reasons: { hardware_slowdown: "another limit of the hardware", thermal_software: "too hot", thermal_hardware: "regulators or board too hot" },
   metrics: { clock_sm: "Shader clock" },
   notes: { gpu_util: "By AMD's driver: the part of each sample's time in which the GPU worked for any program. GPU busy is the time in which this session's work ran, so that it may be less." },
   ranges: "rocTX ranges (roctxRangePush)",
@@ -107,7 +119,6 @@ export const kernel = {
   unlimited: "no limit",
   configsNone: "No launch of this kernel says how it was configured.",
   limiter: "limits",
-  waves: (waves: string) => `${waves} waves`,
   calls: (n: string, time: string) => `${n} ${n === "1" ? "launch" : "launches"}, ${time}`,
   stallsText: "Samples by reason; the dark part in cycles in which the scheduler issued nothing.",
   stallsPlain: "Samples by reason.",

@@ -24,7 +24,7 @@ export const memory = {
   places: ["unknown", "pageable", "pinned", "device", "array", "managed", "static of the device", "static, managed"],
   columns: { kind: "Kind", from: "From", to: "To", calls: "Copies", bytes: "Bytes", mean: "Mean size", size: "Size", total: "Time", share: "Of the copies' time", bandwidth: "Bandwidth" },
   pageable: "pageable",
-  pageableText: "Pageable host memory goes through a staging buffer: pinned memory (cudaHostAlloc, pin_memory=True) is faster, and leaves the host free.",
+  pageableText: "Pageable host memory goes through a staging buffer: pinned memory (cudaHostAlloc, hipHostMalloc, pin_memory=True) is faster, and leaves the host free.",
   sizes: "Transfers by size",
   sizesText: "One row a power of two; bars are parts of that kind's fastest.",
   sizeOf: (least: string, most: string) => `${least} to ${most}`,

@@ -457,6 +457,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
       engine.close();
     };
   }, [engine]);
+  engine.names.words = wordsOf(vendorOf(session)).events;
   useEffect(() => engine.setColours(coloursOf(token)), [engine, theme]);
   useEffect(() => engine.setLines(lines), [engine, lines]);
   useEffect(() => engine.setTint(TINTS.find((one): one is Tint => one === tint) ?? "name"), [engine, tint]);

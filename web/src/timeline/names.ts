@@ -18,6 +18,8 @@ export interface Name {
 }
 
 export class Names {
+  /** What an event of this name is called by the GPU's vendor, where that differs (text/kernel.ts). */
+  words: Readonly<Record<string, string>> = {};
   private readonly full: string[] = [""]; // 0: none
   private readonly shorts: string[] = [""];
   private readonly taken = new Set<string>(); // shorts
@@ -64,11 +66,15 @@ export class Names {
   }
 
   text(id: number): string {
-    return (id < 0 ? this.own[-1 - id] : this.full[id]) ?? "";
+    return this.said((id < 0 ? this.own[-1 - id] : this.full[id]) ?? "");
   }
 
   short(id: number): string {
-    return (id < 0 ? this.ownShorts[-1 - id] : this.shorts[id]) ?? "";
+    return this.said((id < 0 ? this.ownShorts[-1 - id] : this.shorts[id]) ?? "");
+  }
+
+  private said(name: string): string {
+    return Object.hasOwn(this.words, name) ? this.words[name]! : name;
   }
 
   /** As it stands in the program. */

@@ -3,6 +3,7 @@ import { bytes, count, duration, epochMs, exact, exactDate, UNKNOWN } from "../.
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
 import { fleet as text } from "../../text/fleet";
+import { wordsOf } from "../../text/kernel";
 import { Meter } from "../../ui/parts";
 import type { Gpu, Tone } from "./health";
 
@@ -32,7 +33,8 @@ export const seenText = (seen: string | null, nowMs: number): string => {
 export const watts = (mw: number | null): string => (mw === null ? UNKNOWN : `${Math.round(mw / 1000)} W`);
 export const celsius = (value: number | null): string => (value === null ? UNKNOWN : `${value} °C`);
 export const megahertz = (value: number | null): string => (value === null ? UNKNOWN : `${value} MHz`);
-export const reasonsOf = (gpu: Gpu): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => text.reasons[reason] ?? reason).join(", ");
+/** Why its clocks are low, in its vendor's words. */
+export const reasonsOf = (gpu: Pick<Gpu, "sample" | "vendor">): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => wordsOf(gpu.vendor).reasons[reason] ?? text.reasons[reason] ?? reason).join(", ");
 
 /** short: the begin of the UUID, by which the GPUs of the page are told apart. */
 export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: number }) {

@@ -44,7 +44,7 @@ function Occupancy({ config: c, words }: OfConfig) {
         <p className="small">{words.shape(c.grid, c.block)}</p>
         <p className="small quiet">
           {words.facts(count(c.registers), bytes(c.shared), c.local ? words.spills(bytes(c.local)) : "")}
-          {c.waves !== null && `, ${text.waves(fixed(c.waves))}`}
+          {c.waves !== null && `, ${words.waves(fixed(c.waves))}`}
         </p>
         <p className="small quiet" title={exact(c.total, "ns")}>
           {text.calls(count(c.calls), duration(c.total))}
