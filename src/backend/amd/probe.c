@@ -77,15 +77,17 @@ static int probe_devices(struct probe *p)
     return count;
 }
 
-static void probe_permission(struct probe *p)
+static bool probe_permission(struct probe *p)
 {
     struct err e = {0};
-    if (amd_driver_may_compute(&e) == 0)
+    bool may = amd_driver_may_compute(&e) == 0;
+    if (may)
         fact_add(p, "/dev/kfd", true, "may be opened");
     else
         advise(fact_add(p, "/dev/kfd", false, "%s",
                         e.code == GPUFL_E_PERM ? "may not be opened" : "missing"),
                e.text);
+    return may;
 }
 
 /* The library that traces. */
@@ -101,8 +103,9 @@ static bool probe_sdk(struct probe *p)
     return found;
 }
 
-/* Whether a GPU is sampled is known only to a tool of the library's, in a program. */
-static void probe_engine(struct probe *p, const struct engine_row *r, bool sdk)
+/* Whether a GPU is sampled is known only to a tool of the library's, in a program. lack: what every
+ * engine that records programs lacks, as a fact above says; NULL: nothing. */
+static void probe_engine(struct probe *p, const struct engine_row *r, const char *lack)
 {
     char name[48];
     bool works = !(r->asks & ~amd_trace.engines);
@@ -115,11 +118,11 @@ static void probe_engine(struct probe *p, const struct engine_row *r, bool sdk)
         : counts  ? "counts kernels one by one, and no scopes; " AMD_UNVERIFIED
                   : "works; " AMD_UNVERIFIED;
     snprintf(name, sizeof name, "engine %s", r->name);
-    bool lacks = works && r->asks && !sdk;
+    bool lacks = works && r->asks && lack;
     struct probe_fact *f =
-        fact_add(p, name, works && !lacks, "%s", lacks ? "needs rocprofiler-sdk" : value);
+        fact_add(p, name, works && !lacks, "%s%s", lacks ? "needs " : "", lacks ? lack : value);
     if (lacks)
-        snprintf(f->advice, sizeof f->advice, "see rocprofiler-sdk above");
+        snprintf(f->advice, sizeof f->advice, "see %s above", lack);
     if (!works && samples)
         snprintf(f->advice, sizeof f->advice,
                  "a session that asks for it does what PcSampling does here");
@@ -160,10 +163,10 @@ void amd_probe(struct probe *out)
     out->usable = probe_devices(out) > 0;
     if (!out->usable)
         return;
-    probe_permission(out);
-    bool sdk = probe_sdk(out);
+    bool may = probe_permission(out), sdk = probe_sdk(out);
+    const char *lack = !may ? "/dev/kfd" : !sdk ? "rocprofiler-sdk" : NULL;
     for (const struct engine_row *r = engine_table; r->name; r++)
-        probe_engine(out, r, sdk);
+        probe_engine(out, r, lack);
 }
 
 /* Files of the kernel's say whether there is a GPU, so that a program on another vendor's GPU does

@@ -159,21 +159,35 @@ static bool has_sdk(const struct probe *p)
            strstr(sdk->value, "/6/librocprofiler-sdk");
 }
 
+/* Engines that record programs need the device as well, and say so first. */
+static bool lacks_kfd(const struct probe *p)
+{
+    const struct probe_fact *kfd = fact_of(p, "/dev/kfd");
+    const struct probe_fact *trace = fact_of(p, "engine Trace");
+    const struct probe_fact *monitor = fact_of(p, "engine Monitor");
+    return kfd && trace && monitor && !kfd->works && !trace->works && monitor->works &&
+           strcmp(trace->value, "needs /dev/kfd") == 0 &&
+           strcmp(trace->advice, "see /dev/kfd above") == 0;
+}
+
 /* A child loads the fake: it would stay in this process. */
 TEST(the_library_that_traces)
 {
     folder("sys/module/amdgpu");
     put("6/librocprofiler-sdk.so.0", "");
+    put("dev/kfd", "");
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        static struct probe without, with;
+        static struct probe without, with, closed;
         setenv(AMD_SMI_PATH, FAKES "/amd-7", 1);
         setenv("GPUFL_ROCPROFILER_PATH", tmpdir_path("empty"), 1);
         amd_probe(&without);
         setenv("GPUFL_ROCPROFILER_PATH", tmpdir_path("6"), 1);
         amd_probe(&with);
-        _exit(!lacks_sdk(&without) + 2 * !has_sdk(&with));
+        unlink(tmpdir_path("dev/kfd"));
+        amd_probe(&closed);
+        _exit(!lacks_sdk(&without) + 2 * !has_sdk(&with) + 4 * !lacks_kfd(&closed));
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
