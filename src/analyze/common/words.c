@@ -23,6 +23,7 @@ static const struct {
       .an_sm = "a compute unit",
       .blocks = "workgroups",
       .block = "workgroup",
+      .waves = "rounds", /* a wave is a wavefront */
       .shared = "LDS",
       .shared_short = "LDS",
       .local_short = "scratch",
@@ -55,6 +56,7 @@ static const struct {
       .an_sm = "an SM",
       .blocks = "blocks",
       .block = "block",
+      .waves = "waves",
       .shared = "shared mem.",
       .shared_short = "shared",
       .local_short = "local",
@@ -89,6 +91,7 @@ static const struct words both = {
     .an_sm = "an SM or a compute unit",
     .blocks = "blocks or workgroups",
     .block = "block or workgroup",
+    .waves = "rounds", /* a wave is a wavefront */
     .shared = "shared mem. or LDS",
     .shared_short = "shared/LDS",
     .local_short = "local/scratch",

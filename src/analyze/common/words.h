@@ -19,6 +19,7 @@ struct words {
     const char *sms, *an_sm;  /* the parts of a GPU that run them; one, in a sentence */
     const char *blocks;       /* threads that share memory; a title, too */
     const char *block;        /* one of them; a title, too */
+    const char *waves;        /* blocks, in what all parts hold at once; a title */
     const char *shared;       /* that memory, as a title */
     const char *shared_short; /* the same in a narrow table */
     const char *local_short;  /* memory of one thread, in a narrow table */

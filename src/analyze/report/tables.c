@@ -214,7 +214,7 @@ static void put_configs(struct page *p)
     const struct grid_column columns[] = {
         {"#", GRID_RIGHT},      {"grid", GRID_RIGHT},          {w->block, GRID_RIGHT},
         {"regs", GRID_RIGHT},   {w->shared_short, GRID_RIGHT}, {w->local_short, GRID_RIGHT},
-        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT},        {"waves", GRID_RIGHT},
+        {"occ. %", GRID_RIGHT}, {"limiter", GRID_LEFT},        {w->waves, GRID_RIGHT},
         {"calls", GRID_RIGHT},
     };
     const struct sum_kernels *k = &p->model->kernels;
@@ -243,7 +243,7 @@ static void put_configs(struct page *p)
         snprintf(memory, sizeof memory,
                  " %s: bytes of a %s in memory: registers spilled, or arrays on its stack.",
                  w->local_short, w->thread);
-    page_text(p, "waves: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s",
+    page_text(p, "%s: %s / (%s that all %s hold at once); below 1, %s stay empty.%s%s", w->waves,
               w->blocks, w->blocks, w->sms, w->sms, memory,
               more ? " The two heaviest of each kernel; --json has all." : "");
 }

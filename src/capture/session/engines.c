@@ -107,7 +107,7 @@ static void note_not_had(const struct backend *b, const struct engine_row *r)
     char reason[96];
     snprintf(reason, sizeof reason,
              b->simulated ? "the simulated GPU has no engine %s"
-             : b->devices ? "no engine %s can be had on this GPU"
+             : b->devices ? "engine %s is not available on this GPU"
                           : "there is no engine %s without a GPU",
              r->name);
     feature_set(r->feature, true, "unavailable", reason);

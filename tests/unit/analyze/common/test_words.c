@@ -35,6 +35,7 @@ TEST(test_amd_has_words_of_its_own)
         expect_none("word", all[i]);
     expect_none("pinned_back", w->pinned_back);
     assert_string_equal(w->thread, "work-item");
+    assert_string_equal(w->waves, "rounds"); /* AMD's waves are wavefronts */
     assert_string_equal(w->clock, "shader clock");
     assert_string_equal(w->wait_all, "DeviceSynchronize");
     assert_string_equal(w->throttle_heat, "too hot");
