@@ -31,11 +31,14 @@ TEST(single_calls_that_fail)
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         struct run r;
         struct child c;
-        char script[96], reason[192], text[256];
+        char script[96], reason[320], text[400];
         size_t k = i / 2;
         snprintf(script, sizeof script, "FAKE_ROCP=version=%u,fail=%s", i & 1 ? 10000u : 600u,
                  cases[k].script);
-        snprintf(reason, sizeof reason, "%s: ROCPROFILER_STATUS_ERROR (status 1)", cases[k].reason);
+        snprintf(reason, sizeof reason,
+                 "%s: ROCPROFILER_STATUS_ERROR (status 1); with ROCPROFILER_LOG_LEVEL=info in "
+                 "the environment it says more on stderr",
+                 cases[k].reason);
         snprintf(text, sizeof text, "%s%s", cases[k].message, reason);
         run_rocm(&r, i & 1 ? NEW : OLD, script, LIST("--option", "enable_memory_tracking=true"),
                  LIST("20", "ranges=5", "copies=3", "exit=3"));

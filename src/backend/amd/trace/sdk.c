@@ -143,6 +143,8 @@ int rocp_error(const struct rocp *sdk, int status, const char *doing, struct err
 {
     const char *name =
         sdk->rocprofiler_get_status_name ? sdk->rocprofiler_get_status_name(status) : NULL;
-    return err_set(e, GPUFL_E_VENDOR, "rocprofiler-sdk refuses %s: %s (status %d)", doing,
-                   name ? name : "no name", status);
+    return err_set(e, GPUFL_E_VENDOR,
+                   "rocprofiler-sdk refuses %s: %s (status %d); with ROCPROFILER_LOG_LEVEL=info in "
+                   "the environment it says more on stderr",
+                   doing, name ? name : "no name", status);
 }

@@ -121,7 +121,11 @@ static int make_code(struct err *e)
 {
     int rc = make_context(&me.code, "to create a context for code objects", e);
     if (!rc && me.sdk.kinds[ROCP_CODE_OBJECT] == ROCP_NO_KIND)
-        rc = err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not tell of code objects", me.sdk.path);
+        rc =
+            err_set(e, GPUFL_E_UNAVAILABLE,
+                    "%.160s does not tell of code objects: install a release of ROCm, 6.2 or later "
+                    "(package rocprofiler-sdk)",
+                    me.sdk.path);
     rc = rc ? rc
             : ask(me.sdk.rocprofiler_configure_callback_tracing_service(
                       me.code, me.sdk.kinds[ROCP_CODE_OBJECT], NULL, 0, FORM(code), NULL),
@@ -136,7 +140,10 @@ static int make_calls(struct err *e)
     uint32_t operations[CALLS_MOST];
     size_t count = calls_find(&me.sdk, operations);
     if (!count)
-        return err_set(e, GPUFL_E_UNAVAILABLE, "%.160s does not tell of HIP calls", me.sdk.path);
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "%.160s does not tell of HIP calls: install a release of ROCm, 6.2 or later "
+                       "(package rocprofiler-sdk)",
+                       me.sdk.path);
     return ask(
         me.sdk.rocprofiler_configure_callback_tracing_service(
             me.main, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count, FORM(call), NULL),
@@ -157,6 +164,11 @@ static int make_records(struct err *e)
                                me.main, me.sdk.kinds[i], NULL, 0, me.buffer)
                          : -1;
         delivery_kind((enum rocp_kind)i, status == ROCP_OK);
+        if (i == ROCP_KERNEL_DISPATCH && !has)
+            return err_set(e, GPUFL_E_UNAVAILABLE,
+                           "%.160s does not record dispatches: install a release of ROCm, 6.2 or "
+                           "later (package rocprofiler-sdk)",
+                           me.sdk.path);
         if (i == ROCP_KERNEL_DISPATCH && status != ROCP_OK)
             return ask(status, doing[i], e);
         if (has)
@@ -270,8 +282,8 @@ void *tool_configure(const struct tool_call *c)
     int rc = rocp_open(&me.sdk, c->code, &me.why);
     if (!rc && c->version < ROCP_OLDEST)
         rc = err_set(&me.why, GPUFL_E_UNAVAILABLE,
-                     "%.160s is rocprofiler-sdk %u.%u.%u: ROCm 6.2 or later is needed", me.sdk.path,
-                     c->version / 10000, c->version / 100 % 100, c->version % 100);
+                     "%.160s is rocprofiler-sdk %u.%u.%u: ROCm 6.2 or later is needed, install it",
+                     me.sdk.path, c->version / 10000, c->version / 100 % 100, c->version % 100);
     if (rc) {
         atomic_store_explicit(&me.state, TOOL_FAILED, memory_order_release);
         if (c->begin)
