@@ -51,8 +51,10 @@ static const struct fake_kernel kernels[] = {
     {6, "hoard.kd", 32768, 0, 16, 24, 0, TOLD}, /* two workgroups on a compute unit */
     {7, "greedy.kd", 0, 0, 96, 256, 0, TOLD},
     {8, "spill.kd", 0, 512, 96, 24, 0, TOLD},
+    {9, "_Z23ncclDevKernel_Generic_424ncclDevKernelArgsStorageILm4096EE.kd", 0, 0, 96, 96, 0,
+     300000}, /* RCCL's */
 };
-enum { FILL = 2, SHADER_COPY = 3, PLANTED = 4, KERNELS = 8 };
+enum { FILL = 2, SHADER_COPY = 3, PLANTED = 4, KERNELS = 9 };
 
 static struct {
     pthread_mutex_t lock;

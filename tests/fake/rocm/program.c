@@ -13,6 +13,7 @@
  *     ranges=R   R pushed ranges with a launch each, and one started range around all
  *     peers=P    P copies from the first device to the second
  *     second     every other thread works on the second device
+ *     collectives=C  C kernels of RCCL
  *     fork       a child runs this program once more
  *     exit=N     ends with exit code N
  *
@@ -32,11 +33,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048 };
+enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048, COLLECTIVE = 8 };
 
 static struct {
     int kernels, threads, copies, fills, graphs, fail, ranges, peers, device, second, fork, exit;
-    int allocs, early, changed;
+    int allocs, early, changed, collectives;
 } want = {.threads = 1};
 
 static _Atomic long launches, failed, waits;
@@ -112,6 +113,8 @@ static void *work(void *arg)
         hipGraphExecDestroy(exec); /* while its kernels run */
     copy_all(stream, memory, host[number]);
     allocate_all(stream);
+    for (int i = 0; i < want.collectives; i++)
+        launch(stream, COLLECTIVE);
     refused(stream);
     uint64_t all = want.ranges ? roctxRangeStartA("whole") : 0;
     for (int i = 0; i < want.ranges; i++) {
@@ -130,10 +133,17 @@ static void *work(void *arg)
 static const struct {
     const char *key;
     int *value;
-} options[] = {{"threads=", &want.threads}, {"copies=", &want.copies}, {"fills=", &want.fills},
-               {"graphs=", &want.graphs},   {"fail=", &want.fail},     {"ranges=", &want.ranges},
-               {"peers=", &want.peers},     {"device=", &want.device}, {"exit=", &want.exit},
-               {"allocs=", &want.allocs}};
+} options[] = {{"threads=", &want.threads},
+               {"copies=", &want.copies},
+               {"fills=", &want.fills},
+               {"graphs=", &want.graphs},
+               {"fail=", &want.fail},
+               {"ranges=", &want.ranges},
+               {"peers=", &want.peers},
+               {"device=", &want.device},
+               {"exit=", &want.exit},
+               {"allocs=", &want.allocs},
+               {"collectives=", &want.collectives}};
 
 static void read_options(int argc, char **argv)
 {

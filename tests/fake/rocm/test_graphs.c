@@ -1,7 +1,9 @@
-/* test_graphs.c - launches of HIP graphs and the kernels in them, over the fake HIP and
- * rocprofiler-sdk. */
+/* test_graphs.c - launches of HIP graphs and the kernels in them, and RCCL's kernels, over the fake
+ * HIP and rocprofiler-sdk. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
+
+#include <string.h>
 
 /* The kernels of a graph are counted when it is instantiated, those of a child graph included, and
  * its fill is none: each launch is known to have so many records. */
@@ -63,6 +65,31 @@ TEST(graphs_in_windows)
     run_free(&r);
 }
 
+/* RCCL's kernels have NCCL's names: they are a library's collectives, and nothing to be tuned. */
+TEST(collectives_are_a_librarys)
+{
+    struct run r;
+    run_rocm(&r, NEW, "FAKE_ROCP=", NULL, LIST("10", "collectives=20"));
+    check_counts(&r, "complete", 30, 0);
+    size_t i, found = 0;
+    json_t *one;
+    json_array_foreach(at(r.report, "kernels.by_name"), i, one)
+    {
+        if (strncmp(text_at(one, "symbol"), "_Z23ncclDevKernel", 17) != 0)
+            continue;
+        found++;
+        assert_string_equal(text_at(one, "short_name"), "NCCL Generic 4");
+        assert_int_equal(int_at(one, "count"), 20);
+    }
+    assert_int_equal(found, 1);
+    json_array_foreach(at(r.report, "insights"), i, one)
+    {
+        bool tunes = strcmp(text_at(one, "id"), "occupancy") == 0;
+        assert_false(tunes && strstr(text_at(one, "text"), "NCCL"));
+    }
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -70,6 +97,7 @@ int main(void)
         cmocka_unit_test(kernels_of_graphs_that_are_lost),
         cmocka_unit_test(graphs_that_are_not_known),
         cmocka_unit_test(graphs_in_windows),
+        cmocka_unit_test(collectives_are_a_librarys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
