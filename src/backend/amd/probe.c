@@ -42,12 +42,18 @@ static void probe_gpu(struct probe *p, struct devices *d, int index)
 {
     struct device_row row;
     struct device_text text;
-    char name[48], parts[64];
+    char name[48], parts[64], gib[24] = "";
     amd_devices.describe(d, index, &row, &text);
-    int64_t gib = row.memory_total == CELL_NULL ? 0 : (row.memory_total + (1 << 29)) >> 30;
+    if (row.memory_total != CELL_NULL)
+        snprintf(gib, sizeof gib, "%d GiB", (int)((row.memory_total + (1 << 29)) >> 30));
+    const char *const known[] = {text.arch, gib, text.pci};
     snprintf(name, sizeof name, "GPU %d", index);
-    fact_add(p, name, true, "%.60s, %s%s%d GiB, %.32s", *text.name ? text.name : "(no name)",
-             text.arch, *text.arch ? ", " : "", (int)gib, text.pci);
+    struct probe_fact *f = fact_add(p, name, true, "%.60s", *text.name ? text.name : "(no name)");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(f->value);
+        if (*known[i])
+            snprintf(f->value + n, sizeof f->value - n, ", %.32s", known[i]);
+    }
     amd_devices_parts(d, index, parts, sizeof parts);
     if (*parts && index == 0)
         fact_add(p, "parts of GPUs", true,

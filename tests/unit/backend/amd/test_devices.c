@@ -423,6 +423,29 @@ TEST(the_probe_says_it_is_unverified)
     assert_true(amd_usable());
 }
 
+/* What the library does not tell of a GPU is left out of its fact: no size is 0. */
+TEST(the_probe_leaves_out_what_is_unknown)
+{
+    static struct probe p;
+    int without = 0;
+    for (int n = 1; n < 40; n++) {
+        control()->fail_at = n;
+        amd_probe(&p);
+        control()->fail_at = 0;
+        for (int i = 0; i < p.fact_count; i++) {
+            const struct probe_fact *f = &p.facts[i];
+            size_t len = strlen(f->value);
+            if (strncmp(f->name, "GPU ", 4) != 0)
+                continue;
+            if (strstr(f->value, " 0 GiB") || strstr(f->value, ", ,") || f->value[len - 1] == ' ' ||
+                f->value[len - 1] == ',')
+                fail_msg("call %d: '%s'", n, f->value);
+            without += f->works && !strstr(f->value, "GiB");
+        }
+    }
+    assert_true(without > 0);
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 static int run_cases(void)
@@ -447,6 +470,7 @@ static int run_cases(void)
         CASE(the_library_begins_once),
         CASE(a_child_of_fork_begins_anew),
         CASE(the_probe_says_it_is_unverified),
+        CASE(the_probe_leaves_out_what_is_unknown),
     };
     char name[64], path[4096];
     snprintf(name, sizeof name, "amd_devices.%s", release->folder);
