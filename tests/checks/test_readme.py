@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The README's report is what `gpufl report` prints of the recorded session.
+"""The README's report is what `gpufl report` prints of the recorded session, and every page that speaks of AMD's GPUs to those who have one
+says that nothing has run on such hardware.
 
     test_readme.py GPUFL REPOSITORY
 """
@@ -24,3 +25,12 @@ missing = [line for line in shown if not any(line == other for other in printed)
 if missing or len(shown) < 5:
     sys.exit("test_readme: gpufl report does not print, in this order:\n" + "\n".join(missing or shown))
 print(f"test_readme: {len(shown)} lines of the report are as in README.md")
+
+WORDS = re.compile(r"\bAMD\b|\bHIP\b|\bROCm\b")
+pages = [root / "README.md", root / "docs/README.md", root / "docs/amd.md", root / "docs/monitor.md",
+         *(path for path in (root / "docs/man").glob("*.1") if WORDS.search(path.read_text())),
+         *(path for path in (root / "docs/adr").glob("*.md") if re.search(r"amd|rocprofiler|hip", path.name))]
+silent = [str(path.relative_to(root)) for path in pages if "not verified on hardware" not in " ".join(path.read_text().lower().split())]
+if silent or len(pages) < 15:
+    sys.exit(f"test_readme: of {len(pages)} pages about AMD's GPUs these do not say 'not verified on hardware': {silent}")
+print(f"test_readme: {len(pages)} pages about AMD's GPUs say that nothing was verified on hardware")
