@@ -308,8 +308,8 @@ TEST(a_mixed_machine_says_why)
         const char *setting, *text, *json;
     } cases[] = {
         {"GPUFL_BACKEND=",
-         "backend amd can be used, too; sessions take nvidia, which is tried first, except of "
-         "programs that have loaded only the other's runtime. GPUFL_BACKEND=amd takes amd",
+         "backend amd can be used, too; sessions take nvidia, which comes first, except for "
+         "programs that have loaded the runtime of amd alone. GPUFL_BACKEND=amd takes amd",
          "\"backend\":\"nvidia\",\"backends\""},
         {"GPUFL_BACKEND=amd",
          "backend nvidia can be used, too; sessions take amd because GPUFL_BACKEND names it ",

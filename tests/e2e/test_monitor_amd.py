@@ -156,7 +156,7 @@ class Info(unittest.TestCase):
     def test_a_mixed_machine(self):
         said = " ".join(self.info(nvidia=True).split())
         self.assertIn("can capture here (backend nvidia)", said)
-        self.assertIn("also here backend amd can be used, too: GPUFL_BACKEND=amd", said)
+        self.assertIn("also here backend amd can be used, too; sessions take nvidia, which comes first", said)
         self.assertNotIn("also here", self.info(nvidia=True, amd=False))
 
     def test_a_folder_without_a_library(self):

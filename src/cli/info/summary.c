@@ -193,9 +193,9 @@ static void put_other(struct buf *b, const struct info_found *f, int width)
                  f->other, f->backend, where);
     else
         snprintf(line, sizeof line,
-                 "backend %s can be used, too; sessions take %s, which is tried first, except of "
-                 "programs that have loaded only the other's runtime. GPUFL_BACKEND=%s takes %s",
-                 f->other, f->backend, f->other, f->other);
+                 "backend %s can be used, too; sessions take %s, which comes first, except for "
+                 "programs that have loaded the runtime of %s alone. GPUFL_BACKEND=%s takes %s",
+                 f->other, f->backend, f->other, f->other, f->other);
     put_line(b, "also here", line, width);
 }
 
