@@ -93,9 +93,13 @@ const struct backend *engines_backend(const struct options *o)
         o->backend == GPUFL_BACKEND_AUTO && b != &backend_none ? backend_other(b) : NULL;
     if (other)
         message_say(SEVERITY_NOTE, "backend.chosen",
-                    "this machine has GPUs of two vendors: this session records those of %s; "
+                    "this machine has GPUs of two vendors: this session records those of %s, %s; "
                     "backend (GPUFL_BACKEND) chooses those of %s",
-                    b->name, other->name);
+                    b->name,
+                    b->loaded && b->loaded() ? "whose runtime the program has loaded"
+                                             : "which come first, since the program has loaded no "
+                                               "runtime yet",
+                    other->name);
     if (b->caution)
         message_say(SEVERITY_NOTE, "backend.unverified", "%s", b->caution);
     return b;

@@ -233,7 +233,8 @@ TEST(a_mixed_machine_says_which)
     assert_ptr_equal(backend_other(&backend_other_vendor), &backend_amd);
     assert_ptr_equal(backend_other(&backend_amd), &backend_other_vendor);
     (void)run_session(GPUFL_BACKEND_AUTO, 0, &system);
-    assert_non_null(strstr(system, "this session records those of other"));
+    assert_non_null(strstr(system, "this session records those of other, which come "
+                                   "first"));
     assert_non_null(strstr(system, "chooses those of amd"));
     mem_free(system);
     other.here = false;
