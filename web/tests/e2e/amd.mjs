@@ -52,7 +52,7 @@ const open = async (page, address) => {
 };
 
 /** What NVIDIA alone calls so. The options and the log's own names of records are no vendor's words. */
-const OTHERS = [/\bwarps?\b/i, /multiprocessor/i, /\bSMs?\b/, /\bCUDA\b/, /\bCUPTI\b/, /\bNVML\b/, /\bSASS\b/, /\bNVTX\b/, /\bPTX\b/, /\bNsight\b/i, /thread blocks?\b/i, /\bNVLink\b/i, /\bscheduler\b/i, /local memory/i, /\bcontext\b/i, /hardware slowdown/i, /\bwaves\b/i];
+const OTHERS = [/\bwarps?\b/i, /multiprocessor/i, /\bSMs?\b/, /\bCUDA\b/, /\bCUPTI\b/, /\bNVML\b/, /\bSASS\b/, /\bNVTX\b/, /\bPTX\b/, /\bNsight\b/i, /thread blocks?\b/i, /\bNVLink\b/i, /\bscheduler\b/i, /local memory/i, /\bcontext\b/i, /hardware slowdown/i, /[\d.]+ waves\b/i];
 
 /** All tabs and the first kernel's page: whole, without a finding of axe, in AMD's words. */
 async function pages(page, made) {
