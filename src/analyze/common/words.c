@@ -4,6 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#define EMPTY_CACHE                                                                                \
+    "Take empty_cache() out of the loop: PyTorch keeps freed memory and uses it again."
+
 #define PINNED_BACK(calls)                                                                         \
     "Copy to pinned memory, with a call that does not block. Wait before the data is read. " calls \
     "; PyTorch: a tensor with pin_memory=True, and copy_(..., non_blocking=True)."
@@ -31,6 +34,9 @@ static const struct {
       .graph = "HIP graph",
       .local = "Scratch memory",
       .clock = "shader clock",
+      .clock_short = "shader",
+      .link = "XGMI",
+      .empty_cache = EMPTY_CACHE,
       .api = "hip",
       .alone = "Measure the program alone, or give each process a GPU of its own "
                "(HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",
@@ -64,6 +70,10 @@ static const struct {
       .graph = "CUDA graph",
       .local = "Local memory",
       .clock = "SM clock",
+      .clock_short = "SM",
+      .link = "NVLink",
+      .empty_cache = EMPTY_CACHE
+      " Where memory runs out without it, try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
       .api = "cuda",
       .alone = "Measure the program alone, or give each process a GPU of its own "
                "(CUDA_VISIBLE_DEVICES).",
@@ -99,6 +109,10 @@ static const struct words both = {
     .graph = "CUDA or HIP graph",
     .local = "Local or scratch memory",
     .clock = "SM or shader clock",
+    .clock_short = "SM or shader",
+    .link = "NVLink or XGMI",
+    .empty_cache = EMPTY_CACHE " Where memory of NVIDIA's GPUs runs out without it, try "
+                               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
     .api = "cuda/hip",
     .alone = "Measure the program alone, or give each process a GPU of its own "
              "(CUDA_VISIBLE_DEVICES; AMD: HIP_VISIBLE_DEVICES, or ROCR_VISIBLE_DEVICES).",

@@ -27,6 +27,9 @@ struct words {
     const char *graph;        /* one of them */
     const char *local;        /* memory of one thread that is no register; begins a sentence */
     const char *clock;        /* of the parts that compute */
+    const char *clock_short;  /* the same before the word "clock" */
+    const char *link;         /* between GPUs */
+    const char *empty_cache;  /* what to do about PyTorch's cache that is emptied in a loop */
     const char *api;          /* what functions of its runtime begin with */
     const char *alone;        /* what to do against other processes on the GPU */
     const char *pinned_back;  /* what to do about copies to host memory that is not pinned */

@@ -72,12 +72,7 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     insight_of(i, IDLE_MEMORY, w.idle);
     wait_cost_put_facts(m, l, &w, i);
     if (empties_cache(m, l))
-        i->next = model_words(m)->vendor == WORDS_AMD
-                      ? "Take empty_cache() out of the loop: PyTorch keeps freed "
-                        "memory and uses it again."
-                      : "Take empty_cache() out of the loop: PyTorch keeps freed "
-                        "memory and uses it again. Where memory runs out without "
-                        "it, try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.";
+        i->next = model_words(m)->empty_cache;
     buf_printf(&text, "%s in a loop × %llu", calls, (unsigned long long)w.calls);
     rc = insight_say(&i->title, &text);
     buf_printf(&text, "%s calls of %s", units_count(a, (int64_t)w.calls), calls);

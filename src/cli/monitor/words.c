@@ -63,17 +63,18 @@ const char *words_name(const struct seen_gpu *g)
     return strncmp(g->name, vendor, sizeof vendor - 1) ? g->name : g->name + sizeof vendor - 1;
 }
 
-static bool is_amd(const struct seen_gpu *g)
+/* An older monitor does not tell the vendor: its GPUs are NVIDIA's. */
+static const struct words *words_of_gpu(const struct seen_gpu *g)
 {
-    return strcmp(g->vendor, "amd") == 0;
+    return words_of_device(g->vendor, "sm_");
 }
 
 const char *words_clock(const struct seen_gpu *g)
 {
-    return is_amd(g) ? "shader" : "SM";
+    return words_of_gpu(g)->clock_short;
 }
 
 const char *words_link(const struct seen_gpu *g)
 {
-    return is_amd(g) ? "XGMI" : "NVLink";
+    return words_of_gpu(g)->link;
 }

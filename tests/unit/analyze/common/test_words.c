@@ -24,12 +24,13 @@ static void expect_none(const char *what, const char *text)
 TEST(test_amd_has_words_of_its_own)
 {
     const struct words *w = words_of("gfx942");
-    const char *const all[] = {
-        w->listing,  w->thread,    w->threads,       w->warps,         w->warp,
-        w->sms,      w->an_sm,     w->blocks,        w->block,         w->shared,
-        w->graphs,   w->graph,     w->shared_short,  w->local,         w->local_short,
-        w->clock,    w->api,       w->alone,         w->load_next,     w->context,
-        w->wait_all, w->waits_all, w->throttle_slow, w->throttle_heat, w->throttle_hot};
+    const char *const all[] = {w->listing,     w->thread,        w->clock_short,   w->link,
+                               w->empty_cache, w->threads,       w->warps,         w->warp,
+                               w->sms,         w->an_sm,         w->blocks,        w->block,
+                               w->shared,      w->graphs,        w->graph,         w->shared_short,
+                               w->local,       w->local_short,   w->clock,         w->api,
+                               w->alone,       w->load_next,     w->context,       w->wait_all,
+                               w->waits_all,   w->throttle_slow, w->throttle_heat, w->throttle_hot};
     assert_int_equal(w->vendor, WORDS_AMD);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         expect_none("word", all[i]);
