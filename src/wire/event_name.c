@@ -1,6 +1,10 @@
 /* event_name.c - see event_name.h. */
 #include "wire/event_name.h"
 
+#include "wire/wait_call.h"
+
+#include <string.h>
+
 static const char *const copies[] = {"copy",      "copy HtoD", "copy DtoH", "copy HtoA",
                                      "copy AtoH", "copy AtoA", "copy AtoD", "copy DtoA",
                                      "copy DtoD", "copy HtoH", "copy PtoP"};
@@ -58,4 +62,21 @@ const char *event_name_text(int64_t id)
         if ((uint32_t)groups[i].group == at / GROUP_IDS && code < groups[i].count)
             return groups[i].texts[code];
     return NULL;
+}
+
+enum { SYNC_CONTEXT = 4 }; /* sync.kind */
+
+const char *event_name_said(int64_t id, const char *vendor)
+{
+    static const struct {
+        const char *vendor, *text;
+        enum record_type type;
+        int64_t code;
+    } own[] = {{"amd", "device synchronization", RECORD_sync, SYNC_CONTEXT},
+               {"amd", "wait for device", RECORD_wait, WAIT_CONTEXT}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (id == (int64_t)event_name_of(own[i].type, own[i].code) &&
+            strcmp(own[i].vendor, vendor) == 0)
+            return own[i].text;
+    return event_name_text(id);
 }

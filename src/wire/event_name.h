@@ -27,4 +27,7 @@ uint32_t event_name_of(enum record_type type, int64_t code);
 /* The text of an id; NULL: it is none of these. */
 const char *event_name_text(int64_t id);
 
+/* The text of an id in the words of a vendor of GPUs ("amd", as device.vendor has it). */
+const char *event_name_said(int64_t id, const char *vendor);
+
 #endif

@@ -78,6 +78,8 @@ struct trace {
     struct rowset names; /* id; its JSON text in texts; of a kernel the short one; both may be 0 */
     struct rowset configs; /* id; its name */
     struct rowset kernels; /* a kernel's name; its symbol in texts */
+    int64_t vendor_id;     /* the name of the GPUs' vendor; 0: not known yet; CELL_NULL: several */
+    char vendor[16];       /* the same in words; "": not known */
     int64_t start;         /* CLOCK_MONOTONIC of the session's begin */
     uint64_t events;
     char id[HTTP_ID_SIZE];
@@ -157,6 +159,25 @@ static int take_configs(void *arg, const struct wire_batch *b)
     return 0;
 }
 
+static int take_devices(void *arg, const struct wire_batch *b)
+{
+    struct trace *t = arg;
+    for (size_t i = 0; i < b->rows; i++) {
+        int64_t vendor = cell(b, COL_device_vendor, i);
+        t->vendor_id = !t->vendor_id || t->vendor_id == vendor ? vendor : CELL_NULL;
+    }
+    return 0;
+}
+
+/* Names are kept in quotation marks. */
+static void name_vendor(struct trace *t)
+{
+    const int64_t *row = rowset_find(&t->names, &t->vendor_id);
+    const char *json = row ? (const char *)(intptr_t)row[1] : NULL;
+    if (json)
+        snprintf(t->vendor, sizeof t->vendor, "%.*s", (int)strlen(json) - 2, json + 1);
+}
+
 /* Lists the kernels whose symbols are known: their names' ids, and the symbols. */
 static size_t list_kernels(const struct trace *t, int64_t *ids, const char **symbols)
 {
@@ -210,7 +231,8 @@ static void put_name(struct trace *t, const struct traced *r, const struct wire_
 {
     int64_t id = cell(b, r->name, i);
     if (r->name < 0 && r->type != RECORD_kernel) {
-        buf_json_str(&t->line, event_name_text(event_name_of(r->type, cell(b, r->code, i))));
+        buf_json_str(&t->line,
+                     event_name_said(event_name_of(r->type, cell(b, r->code, i)), t->vendor));
         return;
     }
     const int64_t *row =
@@ -318,14 +340,18 @@ static int produce(void *arg, struct http_pipe *p)
     struct trace *t = arg;
     struct err e = {0};
     const struct wire_visitor names = {.arg = t, .name = take_name};
+    const struct wire_visitor devices = {.arg = t, .batch = take_devices};
     const struct wire_visitor configs = {.arg = t, .batch = take_configs};
     const struct wire_visitor events = {.arg = t, .batch = take_events};
     t->pipe = p;
     int rc = t->ops->scan(t->columns, RECORD_config, INT64_MIN, INT64_MAX, &configs, &e);
     if (rc == 0)
+        rc = t->ops->scan(t->columns, RECORD_device, INT64_MIN, INT64_MAX, &devices, &e);
+    if (rc == 0)
         rc = t->ops->scan_names(t->columns, &names, &e);
     if (rc == 0)
         rc = shorten(t);
+    name_vendor(t);
     buf_str(&t->line, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     put_lanes(t);
     for (size_t i = 0; i < sizeof traced / sizeof *traced && rc == 0; i++)

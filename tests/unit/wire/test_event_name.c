@@ -46,9 +46,22 @@ TEST(test_no_others)
                 assert_string_not_equal(event_name_text(a), event_name_text(b));
 }
 
+/* AMD's GPUs have no contexts; everything else is called the same. */
+TEST(test_words_of_a_vendor)
+{
+    int64_t sync = event_name_of(RECORD_sync, 4), wait = event_name_of(RECORD_wait, 4);
+    assert_string_equal(event_name_said(sync, "amd"), "device synchronization");
+    assert_string_equal(event_name_said(wait, "amd"), "wait for device");
+    assert_string_equal(event_name_said(sync, "nvidia"), "context synchronization");
+    assert_string_equal(event_name_said(wait, ""), "wait for context");
+    assert_string_equal(event_name_said(event_name_of(RECORD_sync, 3), "amd"),
+                        "stream synchronization");
+    assert_null(event_name_said(1, "amd"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ids),
-                                       cmocka_unit_test(test_no_others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ids), cmocka_unit_test(test_no_others),
+                                       cmocka_unit_test(test_words_of_a_vendor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ function record(key, { script, options, name, metrics }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-amd-"));
   const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", HOME: folder, LD_LIBRARY_PATH: FAKES, GPUFL_ROCPROFILER_PATH: path.join(FAKES, "7"), FAKE_ROCP: script, FAKE_CODE: CODE, GPUFL_APP_NAME: name, ...(metrics ? { GPUFL_AMD_SMI_PATH: path.join(bin, "../fake/amd-7") } : {}) };
   try {
-    const done = spawnSync(path.join(bin, "gpufl"), ["trace", ...options, "--output", path.join(folder, "logs"), "--", path.join(FAKES, "fake_hip"), String(LAUNCHES)], { encoding: "utf8", env });
+    const done = spawnSync(path.join(bin, "gpufl"), ["trace", ...options, "--output", path.join(folder, "logs"), "--", path.join(FAKES, "fake_hip"), String(LAUNCHES), "device=2"], { encoding: "utf8", env });
     if (done.status !== 0) throw new Error(`gpufl trace ended with ${done.status}: ${done.stderr}`);
     server.upload(key, path.join(folder, "logs"));
   } finally {
@@ -127,6 +127,8 @@ async function counters(page, { "amd-counters": made }) {
   await open(page, `/sessions/${made.id}/kernels`);
   await page.getByText("Hardware counters").first().waitFor();
   await toKernel(page, made.id, "fake_gemm");
+  const events = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/export.trace.json`)).json()).traceEvents.map(({ name }) => name), made.id);
+  check(events.includes("device synchronization") && !events.some((name) => /context/.test(name)), `counters: names in the export: ${[...new Set(events)].join(", ")}`);
   await open(page, `/sessions/${made.id}/system`);
   await page.getByText("By AMD's driver: the part of each sample's time").first().waitFor();
   await pages(page, made);
