@@ -15,6 +15,7 @@
  *     second     every other thread works on the second device
  *     collectives=C  C kernels of RCCL
  *     fork       a child runs this program once more
+ *     split      a child goes on in this program: it launches 5 kernels, waits, and exits
  *     exit=N     ends with exit code N
  *
  * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. With
@@ -36,7 +37,8 @@
 enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048, COLLECTIVE = 8 };
 
 static struct {
-    int kernels, threads, copies, fills, graphs, fail, ranges, peers, device, second, fork, exit;
+    int kernels, threads, copies, fills, graphs, fail, ranges, peers, device, second, fork, split,
+        exit;
     int allocs, early, changed, collectives;
 } want = {.threads = 1};
 
@@ -153,6 +155,7 @@ static void read_options(int argc, char **argv)
         want.changed |= strcmp(argv[i], "changed") == 0;
         want.second |= strcmp(argv[i], "second") == 0;
         want.fork |= strcmp(argv[i], "fork") == 0;
+        want.split |= strcmp(argv[i], "split") == 0;
         for (size_t k = 0; k < sizeof options / sizeof *options; k++)
             if (strncmp(argv[i], options[k].key, strlen(options[k].key)) == 0)
                 *options[k].value = atoi(argv[i] + strlen(options[k].key));
@@ -169,6 +172,21 @@ static void run_child(char **argv)
         _exit(99);
     }
     waitpid(child, NULL, 0);
+}
+
+/* 0: the child has ended as it should. */
+static int run_half(void)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 5; i++)
+            launch(NULL, i & 1);
+        hipDeviceSynchronize();
+        exit(0);
+    }
+    return waitpid(child, &status, 0) == child && status == 0 ? 0 : 97;
 }
 
 int main(int argc, char **argv)
@@ -197,7 +215,8 @@ int main(int argc, char **argv)
 #endif
     if (want.fork)
         run_child(argv);
+    int half = want.split ? run_half() : 0;
     printf("{\"launches\": %ld, \"failed\": %ld, \"graphs\": %d, \"waits\": %ld}\n", launches,
            failed, want.graphs * want.threads, waits);
-    return want.exit;
+    return half ? half : want.exit;
 }

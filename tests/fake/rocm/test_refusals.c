@@ -78,11 +78,29 @@ TEST(calls_of_a_session_that_fail)
     }
 }
 
+/* A child of fork without exec has the library's state and no collector: it is silent, runs on, and
+ * ends. */
+TEST(a_child_that_goes_on_is_silent)
+{
+    for (int i = 0; i < 3; i++) {
+        struct run r;
+        run_rocm(&r, i & 1 ? NEW : OLD, "FAKE_ROCP=late=3",
+                 i < 2 ? NULL : LIST("-e", "RangeProfiler", "--ranges", "kernels"),
+                 LIST("20", "split"));
+        check_program(&r, 0);
+        assert_int_equal(json_array_size(at(r.report, "sessions")), 1);
+        assert_int_equal(int_at(r.report, "kernels.count"), 20);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_calls_that_fail),
         cmocka_unit_test(calls_of_a_session_that_fail),
+        cmocka_unit_test(a_child_that_goes_on_is_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #define LIBRARY "libgpufl-rocprofiler.so" /* as vendor_amd.injection_library */
 
@@ -27,6 +29,7 @@ enum tool_state { TOOL_NONE, TOOL_CONFIGURED, TOOL_READY, TOOL_FAILED };
 static struct {
     struct rocp sdk;
     struct rocp_tool tool;
+    pid_t process;      /* that the tool was made in */
     int (*begin)(void); /* a session, once the tool is initialized; NULL: it has begun */
     uint64_t main, code, markers, samples, buffer, thread;
     bool has_markers;
@@ -246,11 +249,13 @@ static int initialize(void *finalize, void *data)
 }
 
 /* Runs with a lock of the library's held: nothing but stopping and flushing is safe. Records that
- * come afterwards find the session's buffers, which stay. */
+ * come afterwards find the session's buffers, which stay. In the child of a fork a flush would wait
+ * for a thread that the parent has. */
 static void finalize(void *data)
 {
     (void)data;
-    if (atomic_load_explicit(&me.state, memory_order_acquire) != TOOL_READY)
+    if (atomic_load_explicit(&me.state, memory_order_acquire) != TOOL_READY ||
+        me.process != getpid())
         return;
     (void)me.sdk.rocprofiler_stop_context(me.main);
     if (me.has_markers)
@@ -279,6 +284,7 @@ void *tool_configure(const struct tool_call *c)
                                                  memory_order_acq_rel, memory_order_acquire))
         return NULL;
     me.begin = c->begin;
+    me.process = getpid();
     int rc = rocp_open(&me.sdk, c->code, &me.why);
     if (!rc && c->version < ROCP_OLDEST)
         rc = err_set(&me.why, GPUFL_E_UNAVAILABLE,
