@@ -18,8 +18,9 @@
  *     split      a child goes on in this program: it launches 5 kernels, waits, and exits
  *     exit=N     ends with exit code N
  *
- * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown. With
- * FAKE_ENGINE in the environment its engine is PcSampling or RangeProfiler. */
+ * Built with FAKE_LINKED the program calls libgpufl itself: init, a scope, shutdown; with
+ * sessions=S it does all of this S times. With FAKE_ENGINE in the environment its engine is
+ * PcSampling or RangeProfiler. */
 #include "hip.h"
 
 #ifdef FAKE_LINKED
@@ -39,8 +40,8 @@ enum { THREADS = 32, BYTES = 1 << 16, BLOCK = 256, TOO_LARGE = 2048, COLLECTIVE 
 static struct {
     int kernels, threads, copies, fills, graphs, fail, ranges, peers, device, second, fork, split,
         exit;
-    int allocs, early, changed, collectives;
-} want = {.threads = 1};
+    int allocs, early, changed, collectives, sessions;
+} want = {.threads = 1, .sessions = 1};
 
 static _Atomic long launches, failed, waits;
 
@@ -145,7 +146,8 @@ static const struct {
                {"device=", &want.device},
                {"exit=", &want.exit},
                {"allocs=", &want.allocs},
-               {"collectives=", &want.collectives}};
+               {"collectives=", &want.collectives},
+               {"sessions=", &want.sessions}};
 
 static void read_options(int argc, char **argv)
 {
@@ -189,14 +191,23 @@ static int run_half(void)
     return waitpid(child, &status, 0) == child && status == 0 ? 0 : 97;
 }
 
-int main(int argc, char **argv)
+static void work_all(void)
 {
     pthread_t threads[THREADS];
-    read_options(argc, argv);
+    for (long i = 0; i < want.threads; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    for (long i = 0; i < want.threads; i++)
+        pthread_join(threads[i], NULL);
+}
+
 #ifdef FAKE_LINKED
+/* A session of its own; the second one records allocations. */
+static void work_in_session(int number)
+{
     struct gpufl_options o;
     gpufl_options_init(&o, sizeof o);
     o.app_name = "linked";
+    o.enable_memory_tracking = number == 1;
     const char *engine = getenv("FAKE_ENGINE");
     o.profiling_engine = !engine                             ? GPUFL_ENGINE_TRACE
                          : strcmp(engine, "PcSampling") == 0 ? GPUFL_ENGINE_PC_SAMPLING
@@ -204,14 +215,20 @@ int main(int argc, char **argv)
     if (gpufl_init(&o))
         fprintf(stderr, "fake_hip: gpufl_init fails\n");
     uint64_t scope = gpufl_scope_begin("work", "");
-#endif
-    for (long i = 0; i < want.threads; i++)
-        pthread_create(&threads[i], NULL, work, (void *)i);
-    for (long i = 0; i < want.threads; i++)
-        pthread_join(threads[i], NULL);
-#ifdef FAKE_LINKED
+    work_all();
     gpufl_scope_end(scope);
     gpufl_shutdown();
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    read_options(argc, argv);
+#ifdef FAKE_LINKED
+    for (int i = 0; i < want.sessions; i++)
+        work_in_session(i);
+#else
+    work_all();
 #endif
     if (want.fork)
         run_child(argv);

@@ -1,4 +1,5 @@
-/* test_refusals.c - single calls of rocprofiler-sdk that fail: what the session says is missing. */
+/* test_refusals.c - single calls of rocprofiler-sdk that fail: what the session says is missing; and
+ * children and later sessions of a process that the tool is in. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 
@@ -95,12 +96,47 @@ TEST(a_child_that_goes_on_is_silent)
     }
 }
 
+/* The tool is made once, and serves each session of the process with what this one asks for. */
+TEST(sessions_one_after_the_other)
+{
+    static char library[PATH_MAX + 32], sdk[PATH_MAX + 32];
+    static const char *const engines[] = {"FAKE_ENGINE=PcSampling", "FAKE_ENGINE=RangeProfiler"};
+    for (int rocm = OLD; rocm <= NEW; rocm++) {
+        struct run r;
+        char folder[16];
+        snprintf(folder, sizeof folder, "fake/rocm/%d", rocm);
+        snprintf(library, sizeof library, "LD_LIBRARY_PATH=%s", built_file("fake/rocm"));
+        snprintf(sdk, sizeof sdk, "GPUFL_ROCPROFILER_PATH=%s", built_file(folder));
+        run_all(&r, &(struct run_setup){.env = LIST(library, sdk, "GPUFL_LOG_PATH=logs",
+                                                    "GPUFL_BACKEND=Amd", engines[rocm == NEW],
+                                                    "ROCPROFILER_PC_SAMPLING_BETA_ENABLED=1"),
+                                        .alone = true,
+                                        .program = LIST("20", "copies=1", "sessions=3"),
+                                        .binary = "fake/rocm/fake_hip_linked"});
+        check_program(&r, 0);
+        assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
+        assert_int_equal(int_at(r.report, "ledger.copies_written"), 9);
+        assert_int_equal(json_array_size(at(r.report, "sessions")), 3);
+        for (int i = 0; i < 3; i++) {
+            char key[32];
+            snprintf(key, sizeof key, "sessions.%d.kernels", i);
+            assert_int_equal(int_at(r.report, key), 20);
+            snprintf(key, sizeof key, "sessions.%d.engine", i);
+            assert_string_equal(text_at(r.report, key),
+                                rocm == NEW ? "RangeProfiler" : "PcSampling");
+        }
+        assert_int_equal(int_at(r.report, "memory.allocations"), 1); /* the second session's */
+        run_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_calls_that_fail),
         cmocka_unit_test(calls_of_a_session_that_fail),
         cmocka_unit_test(a_child_that_goes_on_is_silent),
+        cmocka_unit_test(sessions_one_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
