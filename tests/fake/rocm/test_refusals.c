@@ -1,9 +1,11 @@
-/* test_refusals.c - single calls of rocprofiler-sdk that fail: what the session says is missing; and
+/* test_refusals.c - what rocprofiler-sdk refuses, or has not: what the session says is missing; and
  * children and later sessions of a process that the tool is in. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* A single call that fails: the program is the same, and the session says what is missing and why:
  * in a message, in the capability, on the report's first screen. */
@@ -79,6 +81,28 @@ TEST(calls_of_a_session_that_fail)
     }
 }
 
+/* What the library has no service for is said where it is asked for, and not otherwise. */
+TEST(options_that_the_library_lacks)
+{
+    static const char *const features[] = {"managed_memory", "graph_runs"};
+    for (int asked = 0; asked < 2; asked++) {
+        struct run r;
+        run_rocm(&r, NEW, "FAKE_ROCP=",
+                 asked ? LIST("--option", "managed_memory=true", "--option",
+                              "cuda_graph_activity=launches")
+                       : NULL,
+                 LIST("20", "graphs=2"));
+        check_counts(&r, "complete", 26, 2);
+        char *messages = json_dumps(at(r.report, "messages"), 0);
+        assert_int_equal(strstr(messages, "managed memory are not recorded: ") != NULL, asked);
+        assert_int_equal(strstr(messages, "of graphs have no rows of their own: ") != NULL, asked);
+        free(messages);
+        for (size_t i = 0; asked && i < sizeof features / sizeof *features; i++)
+            assert_string_equal(capability_of(&r, features[i], "status"), "unavailable");
+        run_free(&r);
+    }
+}
+
 /* A child of fork without exec has the library's state and no collector: it is silent, runs on, and
  * ends. */
 TEST(a_child_that_goes_on_is_silent)
@@ -135,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single_calls_that_fail),
         cmocka_unit_test(calls_of_a_session_that_fail),
+        cmocka_unit_test(options_that_the_library_lacks),
         cmocka_unit_test(a_child_that_goes_on_is_silent),
         cmocka_unit_test(sessions_one_after_the_other),
     };

@@ -217,6 +217,26 @@ static void say_untold(struct sink *s)
     s->ops->capability(s, "scopes", true, "unavailable", ranges);
 }
 
+/* Options that another vendor's library has a service for. */
+static void say_unoffered(struct trace *t)
+{
+    static const struct {
+        size_t wanted; /* offset in trace_config */
+        const char *feature, *what, *why;
+    } all[] = {{offsetof(struct trace_config, managed), "managed_memory",
+                "page faults and migrations of managed memory are not recorded",
+                "gpufl takes none from rocprofiler-sdk"},
+               {offsetof(struct trace_config, graphs_whole), "graph_runs",
+                "launches of graphs have no rows of their own",
+                "rocprofiler-sdk records the kernels of a graph, and those are recorded"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!*((const bool *)((const char *)&t->config + all[i].wanted)))
+            continue;
+        say_refused(t->sink, all[i].what, all[i].why);
+        t->sink->ops->capability(t->sink, all[i].feature, true, "unavailable", all[i].why);
+    }
+}
+
 /* What became of each feature. Kernels are recorded wherever the tool is ready. */
 static void say_recorded(struct trace *t)
 {
@@ -251,6 +271,7 @@ static void say_recorded(struct trace *t)
                                           : features[i].lack);
     }
     say_untold(s);
+    say_unoffered(t);
     say_lacking(t, &t->uncounted, "range_profiler.unavailable", "range_counters",
                 "kernels are recorded and not counted");
     say_lacking(t, &t->unsampled, "pc_sampling.unavailable", "pc_sampling",
