@@ -240,7 +240,9 @@ TEST(a_library_that_does_not_count)
         {NEW, "FAKE_ROCP=fail=counting_service:0", "overview", "refuses to count kernels"},
         {OLD, "FAKE_ROCP=fail=iterate_agent_supported_counters:0", "overview",
          "refuses to list the GPU's counters"},
-        {NEW, "FAKE_ROCP=fail=create_config:0", "overview", "no GPU here counts any of"},
+        {NEW, "FAKE_ROCP=fail=create_config:0", "overview", "refuses every counter: ROCPROFILER_"},
+        {OLD, "FAKE_ROCP=fail=create_config:0", "overview", "refuses every counter: ROCPROFILER_"},
+        {NEW, "FAKE_ROCP=", "NO_SUCH_COUNTER", "no GPU here counts any of"},
         {NEW, "FAKE_ROCP=fail=query_counter_info:0", "overview", "no GPU here counts any of"},
         {NEW, "FAKE_ROCP=", "sm__cycles_active.avg", "is neither a set"},
     };

@@ -48,14 +48,13 @@ int counter_choice_each(const struct rocp *sdk, uint64_t agent, counter_choice_f
     return sdk->rocprofiler_iterate_agent_supported_counters(agent, on_counters, &w);
 }
 
-bool counter_choice_fits(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
-                         uint64_t *config)
+int counter_choice_fit(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
+                       uint64_t *config)
 {
     *config = 0; /* the library would copy the counters of another one */
-    int status = sdk->rocprofiler_create_counter_config
-                     ? sdk->rocprofiler_create_counter_config(agent, ids, count, config)
-                     : sdk->rocprofiler_create_profile_config(agent, ids, count, config);
-    return status == ROCP_OK && *config != 0;
+    return sdk->rocprofiler_create_counter_config
+               ? sdk->rocprofiler_create_counter_config(agent, ids, count, config)
+               : sdk->rocprofiler_create_profile_config(agent, ids, count, config);
 }
 
 /* ---- choosing ------------------------------------------------------------------------ */
@@ -92,15 +91,18 @@ int counter_choice_make(const struct rocp *sdk, uint64_t agent, const struct cou
     if (status != ROCP_OK)
         return rocp_error(sdk, status, "to list the GPU's counters", e);
     for (size_t i = 0; i < wanted->count; i++) {
-        uint64_t config;
+        uint64_t config = 0;
         ids[out->count] = k.ids[i];
+        status = k.has[i] ? counter_choice_fit(sdk, agent, ids, out->count + 1, &config) : ROCP_OK;
         if (!k.has[i]) {
             list(out->unknown, sizeof out->unknown, wanted->names[i]);
-        } else if (counter_choice_fits(sdk, agent, ids, out->count + 1, &config)) {
+        } else if (status == ROCP_OK && config) {
+            out->refused = ROCP_OK;
             memcpy(out->names[out->count++], wanted->names[i], COUNTER_NAME);
             out->config = config;
         } else {
             list(out->beyond, sizeof out->beyond, wanted->names[i]);
+            out->refused = out->count ? ROCP_OK : status;
         }
     }
     return 0;

@@ -15,6 +15,7 @@ struct counter_choice {
     char names[COUNTERS_MOST][COUNTER_NAME];
     char unknown[256]; /* names that the GPU does not have */
     char beyond[256];  /* names that do not fit into the pass */
+    int refused; /* status of the library where it takes not even one counter; ROCP_OK: it does */
 };
 
 /* True where the library has what is needed to count. e: what it lacks. */
@@ -28,8 +29,9 @@ int counter_choice_make(const struct rocp *sdk, uint64_t agent, const struct cou
 typedef void counter_choice_fn(void *arg, uint64_t id, const char *name);
 int counter_choice_each(const struct rocp *sdk, uint64_t agent, counter_choice_fn *fn, void *arg);
 
-/* True where the agent counts these in one pass. config: of the library. [owner] */
-bool counter_choice_fits(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
-                         uint64_t *config);
+/* ROCP_OK where the agent counts these in one pass, else the library's status. config: of the
+ * library. [owner] */
+int counter_choice_fit(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
+                       uint64_t *config);
 
 #endif

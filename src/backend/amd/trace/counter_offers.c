@@ -45,8 +45,9 @@ static void give(const struct agent *a, const char *set, const char *name, int64
         uint64_t config, id = me.list[i].id;
         if (strcmp(me.list[i].name, name) != 0)
             continue;
-        o.passes =
-            clock_mono() >= until ? UNASKED : counter_choice_fits(&me.sdk, a->id, &id, 1, &config);
+        o.passes = clock_mono() >= until
+                       ? UNASKED
+                       : counter_choice_fit(&me.sdk, a->id, &id, 1, &config) == ROCP_OK;
         break;
     }
     me.visit->fn(me.visit->arg, &o);

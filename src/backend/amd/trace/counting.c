@@ -151,13 +151,17 @@ int counting_make(const struct rocp *sdk, uint64_t context, uint64_t buffer,
                   const struct trace_config *c, struct err *e)
 {
     size_t usable = 0;
+    int refused = ROCP_OK;
     int rc = counter_choice_can(sdk, e) ? counter_sets_read(&me.wanted, c->counter_metrics, e)
                                         : GPUFL_E_UNAVAILABLE;
     for (int i = 0; !rc && i < agents_count(); i++) {
         rc = counter_choice_make(sdk, agents_at(i)->id, &me.wanted, &me.choices[i], e);
         usable += me.choices[i].config != 0;
+        refused = me.choices[i].refused ? me.choices[i].refused : refused;
     }
-    if (!rc && !usable)
+    if (!rc && !usable && refused)
+        rc = rocp_error(sdk, refused, "every counter", e);
+    else if (!rc && !usable)
         rc = err_set(e, GPUFL_E_UNAVAILABLE,
                      "no GPU here counts any of what counter_metrics asks for: gpufl info "
                      "--metrics lists what they count");
