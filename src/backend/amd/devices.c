@@ -239,7 +239,7 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         return GPUFL_E_INVAL;
     struct amd_device *x = &d->items[index];
     int64_t time = row->time, device = row->device, now = clock_mono();
-    bool asked = false, answered = false;
+    bool asked = false, answered = false, fails = false;
     clear(row, COL_device_metric_COUNT);
     row->time = time;
     row->device = device;
@@ -251,6 +251,7 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         uint32_t bit = UINT32_C(1) << i;
         asked |= !r->apart;
         answered |= got == AMD_ANSWERED && !r->apart;
+        fails |= got == AMD_NOT_NOW && !r->apart;
         if (got == AMD_ANSWERED)
             x->knows |= bit;
         else if (got == AMD_NEVER && !(x->knows & bit))
@@ -258,8 +259,8 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         /* A tenth early: whoever samples once a period is never a moment too soon. */
         x->due[i] = r->period ? now + r->period / 10 * 9 : 0;
     }
-    /* A GPU that is gone answers nothing at all; one that never did may know nothing. */
-    return x->knows && asked && !answered ? GPUFL_E_UNAVAILABLE : 0;
+    /* A GPU that is gone answers nothing at all; one that knows nothing says so. */
+    return (x->knows || fails) && asked && !answered ? GPUFL_E_UNAVAILABLE : 0;
 }
 
 /* ---- what a monitor asks ------------------------------------------------------------------ */

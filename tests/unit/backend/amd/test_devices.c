@@ -210,6 +210,22 @@ TEST(a_gpu_that_vanishes_is_lost_and_comes_back)
     assert_int_equal(row.fan, 40);
 }
 
+/* One that has gone before its first sample does not pass for one that knows nothing. */
+TEST(a_gpu_that_never_answered_is_lost)
+{
+    struct device_metric_row row;
+    for (int gpu = 0; gpu < 2; gpu++) {
+        reopen("");
+        control()->lost = 1 << gpu;
+        assert_int_equal(sample(gpu, &row), GPUFL_E_UNAVAILABLE);
+        assert_int_equal(sample(!gpu, &row), 0);
+        assert_int_equal(sample(gpu, &row), GPUFL_E_UNAVAILABLE);
+        control()->lost = 0;
+        assert_int_equal(sample(gpu, &row), 0);
+        assert_int_equal(row.memory_used, FAKE_VRAM_USED);
+    }
+}
+
 TEST(an_mi300_has_the_clocks_of_its_chiplets)
 {
     struct device_metric_row row;
@@ -458,6 +474,7 @@ static int run_cases(void)
         CASE(slow_questions_have_a_period),
         CASE(an_error_at_the_nth_call_costs_that_cell),
         CASE(a_gpu_that_vanishes_is_lost_and_comes_back),
+        CASE(a_gpu_that_never_answered_is_lost),
         CASE(an_mi300_has_the_clocks_of_its_chiplets),
         CASE(what_held_the_clocks_down_since_the_sample_before),
         CASE(what_crossed_the_links_since_the_sample_before),
