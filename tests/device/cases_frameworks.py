@@ -46,7 +46,7 @@ print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.e
     expect("events 0" in out, f"we keep CUPTI, and torch.profiler has events: {out}")
     out, err, report = lab.trace("python3", "-c", program, env={"GPUFL_YIELD_CUPTI": "1"})
     expect(int(out.split()[-1]) > 0, f"torch.profiler got nothing although we yield: {out} {err}")
-    expect(report["ledger"]["kernels_written"] == 0, "kernels although we yield")
+    expect(report["ledger"]["kernels_written"] is None, "kernels although we yield")
 
 
 @case

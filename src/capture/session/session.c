@@ -271,8 +271,8 @@ static int launch(struct session *s, int64_t began)
     c->ledger = (struct ledger){
         .ops = c->backend->trace,
         .trace = c->trace_started ? c->trace : NULL,
-        .activity =
-            c->engine != GPUFL_ENGINE_SYNC && engines_record_kernels(o, c->backend, c->engine),
+        .activity = c->trace_started && c->engine != GPUFL_ENGINE_SYNC &&
+                    engines_record_kernels(o, c->backend, c->engine),
         .samples = c->trace_started && (bits & ENGINE_PC_SAMPLING),
         .counters = c->trace_started && (bits & (ENGINE_PM_SAMPLING | ENGINE_RANGE_PROFILER)),
         .profile = c->trace_started &&
