@@ -162,14 +162,17 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     return 0;
 }
 
-/* Learns the header's words from the parts, and the session's kind from its first part. */
+/* Learns the header's words from the parts, and the session's kind: a part of ours says so in its
+ * first line, and one that is empty says nothing. */
 static const struct part_head *learn(struct upload_session *s, const char *name)
 {
     const struct part_head *head = &s->parts[0].head;
-    s->ours = head->ours;
-    for (size_t i = 0; i < s->count; i++)
+    s->ours = false;
+    for (size_t i = 0; i < s->count; i++) {
+        s->ours |= s->parts[i].head.ours;
         if (s->parts[i].head.session[0] && !head->session[0])
             head = &s->parts[i].head;
+    }
     snprintf(s->id, sizeof s->id, "%s", *head->session ? head->session : name);
     memcpy(s->app, head->app, sizeof s->app);
     memcpy(s->host, head->host, sizeof s->host);

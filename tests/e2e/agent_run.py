@@ -66,12 +66,19 @@ def channels_of(folder):
 class Log:
     """A session in our format that the test writes: lines of one kernel each, known by their correlation."""
 
-    def __init__(self, folder, name, rotate=1 << 30, pid=None, host=None):
+    def __init__(self, folder, name, rotate=1 << 30, pid=None, host=None, begin=True):
+        """begin: with a header in each file. Without, there are files, and nothing is in them until begin() is called."""
         self.folder, self.name, self.rotate = pathlib.Path(folder) / name, name, rotate
         self.pid, self.host = pid or os.getpid(), host or os.uname().nodename
         self.folder.mkdir(parents=True)
         self.lines = {"device": [], "system": []}  # every line, in order
         self.part, self.offset, self.size, self.files = {}, {}, {}, {}
+        for channel in self.lines:
+            (self.folder / f"{channel}.log").touch()
+        if begin:
+            self.begin()
+
+    def begin(self):
         self.open("system")
         self.open("device")
 
@@ -88,6 +95,17 @@ class Log:
         self.size[channel] = 0
         self.files[channel] = open(self.folder / f"{channel}.log", "ab", buffering=0)
         self.put(channel, self.header(channel))
+
+    def beside(self, name):
+        """Another session in the same folder, as the old layout has it: its files are there, and nothing is in them."""
+        other = Log(self.folder.parent, name, begin=False)
+        for path in list(other.folder.iterdir()):
+            path.unlink()
+        other.folder.rmdir()
+        other.folder = self.folder
+        for channel in other.lines:
+            (self.folder / f"{name}.{channel}.log").touch()
+        return other
 
     def put(self, channel, line):
         """Writes one line. Rotates first where it would not fit."""

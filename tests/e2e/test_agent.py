@@ -109,6 +109,45 @@ class Reads(Case):
             agent.until_done(1)
         self.assertEqual(self.server.complete, ["live"])
 
+    def test_files_that_are_empty_when_they_are_seen(self):
+        """Nobody can say then whose they are. The first bytes decide, and count from the first byte."""
+        log = Log(self.logs, "empty", begin=False)
+        half = Log(self.logs, "half", begin=False)
+        with self.agent("--scan", "100ms") as agent:
+            agent.ask("flush")
+            (half.folder / "device.log").write_bytes(b'{"type":"head')
+            agent.ask("flush")
+            self.assertEqual(self.server.complete, [])  # they have hardly begun
+            self.assertEqual(agent.status()["counts"]["completed"], 0)
+            (half.folder / "device.log").write_bytes(b"")
+            for one in (log, half):
+                one.begin()
+                one.kernel(1)
+                self.until_arrived(one, agent)
+                one.end()
+            agent.until_done(2)
+            for one in (log, half):
+                self.until_arrived(one, agent)
+            self.assertEqual(agent.status()["dead_letters"], 0)
+        self.assertEqual(self.server.windows, {})
+
+    def test_an_empty_file_says_nothing_of_its_session(self):
+        """Beside a session that runs, so that the agent keeps what it thinks of both. `system` comes last, and is empty."""
+        log = Log(self.logs, "runs")
+        other = log.beside("begins")
+        with self.agent("--scan", "100ms") as agent:
+            self.until_arrived(log, agent)
+            agent.ask("flush")
+            other.part["device"], other.offset["device"], other.pid = 1, 0, os.getpid()
+            text = other.header("device") + b"\n" + b'{"type":"kernel","rows":1,"start":[1],"duration":[5],"correlation":[7]}\n'
+            (log.folder / "begins.device.log").write_bytes(text)
+            until(lambda: self.arrived(other) == text, agent.said)
+            offsets = [h["X-GpuFlight-Offset"] for _, path, h in self.server.requests
+                       if path.endswith("/stream") and h["X-GpuFlight-Session-Id"] == "begins"]
+            self.assertEqual(set(offsets), {"0"})  # also no 415 of zstd changes that
+            log.end()
+        self.assertEqual((self.server.windows, letters(self.state)), ({}, []))
+
     def test_many_sessions_stay_at_work_at_once(self):
         """One that is put away asks the server again and notes its mark again for each line."""
         logs = [Log(self.logs, f"many{n}") for n in range(300)]
@@ -406,6 +445,17 @@ class Fails(Case):
         dead = letters(self.state)
         self.assertEqual([d[3] for d in dead], [log.lines["device"][i] + b"\n" for i in (2, 4)])
         self.assertEqual({d[2]["reason"] for d in dead}, {"as the script says"})
+
+    def test_lines_that_a_409_names_are_good_elsewhere(self):
+        log = Log(self.logs, "elsewhere")
+        log.kernel(1)
+        log.end()
+        error = {"line": 1, "type": "header", "reason": "not a JSON object, or cut"}
+        self.server.script = [{"status": 409, "json": {"expected_offset": 0, "errors": [error]}}] * 2
+        with self.agent("--compression", "gzip") as agent:
+            agent.until_done(1)
+            self.until_arrived(log, agent)
+        self.assertEqual(letters(self.state), [])
 
     def refuse_bad(self, lost=0):
         """The server leaves out lines with the word bad, also when they come again; the first answers are lost."""

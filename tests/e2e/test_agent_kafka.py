@@ -101,6 +101,20 @@ class Kafka(unittest.TestCase):
             until(lambda: self.state_of(PEER.name), "the session does not arrive")
         self.assertEqual(letters(self.state), [])
 
+    def test_files_that_are_empty_when_they_are_seen(self):
+        """They could be windows of the public client, whose places are numbers. The first bytes say otherwise."""
+        log = Log(self.logs, "k-runs")
+        other = log.beside("k-begins")
+        with self.agent("--scan", "100ms") as agent:
+            self.whole(log, 0)
+            agent.ask("flush")
+            other.part["device"], other.offset["device"] = 1, 0
+            text = other.header("device") + b"\n" + b'{"type":"kernel","rows":1,"start":[1],"duration":[5],"correlation":[7]}\n'
+            (log.folder / "k-begins.device.log").write_bytes(text)
+            self.assertEqual(until_stored(self.server, self.owner, "k-begins", 1), [7])
+            self.assertEqual(positions(self.server, self.owner, "k-begins"), {"device": len(text)})
+            log.end()
+
     def test_an_agent_that_was_killed_sends_from_its_mark(self):
         log = Log(self.logs, "k-killed")
         agent = self.agent("--batch", "4K").start()

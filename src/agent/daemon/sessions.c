@@ -153,11 +153,21 @@ static struct view *pick(struct daemon *d)
     return NULL;
 }
 
+/* Files without a whole line yet, which may be those of a session that begins: nobody can say whose
+ * they are, and nothing of them went anywhere. */
+static bool is_blank(const struct work *w)
+{
+    bool dealt = w->session->ours;
+    for (size_t i = 0; i < w->course_count; i++)
+        dealt |= w->courses[i].mark >= 0;
+    return !dealt;
+}
+
 /* Closes a session that is over: names, what they bring, the word to the server. */
 static enum courier_step end_work(struct daemon *d, struct view *v, struct work *w)
 {
     const struct upload_session *s = w->session;
-    if (!s || w->closed || !upload_state_over(s->state) || s->waiting)
+    if (!s || w->closed || !upload_state_over(s->state) || s->waiting || is_blank(w))
         return COURIER_CAUGHT;
     for (size_t i = 0; i < w->course_count; i++)
         if (w->courses[i].blocked && w->courses[i].count)

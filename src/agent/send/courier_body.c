@@ -180,12 +180,13 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     struct course *o = x->course;
     const struct remote_answer *a = &x->answer;
     bool good = a->status / 100 == 2;
-    int64_t aside;
+    int64_t aside = -1;
     if (x->plain < 0 && (!good || a->rejected || a->offset < 0)) {
         o->piece = o->uncut / 2; /* the part went unchanged: now in pieces */
         return COURIER_ON;
     }
-    if (courier_put_aside(c, x, &aside))
+    /* With 409 the body was none of this place: what is wrong with it is said where it belongs. */
+    if (a->status != 409 && courier_put_aside(c, x, &aside))
         return courier_not_aside(c, v, x);
     if (good && a->rejected > a->error_count && aside >= 0)
         return stand(c, x, aside); /* the answer names only some: the rest is asked for again */

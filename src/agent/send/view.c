@@ -159,11 +159,28 @@ static int bind_course(struct work *w, const struct ship_part *parts, size_t cou
     return rc;
 }
 
+/* A log without its head is taken for the public client's, whose places are numbers of windows.
+ * When the head comes, nothing of that holds: a number is no count of bytes. */
+static void forget_places(struct work *w, struct cursor *cursor)
+{
+    for (size_t i = 0; i < w->course_count; i++) {
+        struct course *c = &w->courses[i];
+        if (c->mark >= 0)
+            (void)cursor_set_mark(cursor, w->id, c->channel, -1, false, NULL);
+        mem_free(c->gaps);
+    }
+    w->course_count = 0;
+    w->asked = w->checked = w->named = w->closed = false;
+    w->rejected = 0;
+}
+
 static int bind_work(struct view *v, struct upload_session *s, const struct view_context *x,
                      struct err *e)
 {
     struct work *w = find_work(v, s->id);
     drop_links(v, s);
+    if (w && w->ours != s->ours)
+        forget_places(w, x->cursor);
     if (!w) {
         if (mem_grow(&v->works, &v->work_cap, v->work_count + 1, sizeof *w, VIEW_WORKS))
             return err_nomem(e);
@@ -172,6 +189,7 @@ static int bind_work(struct view *v, struct upload_session *s, const struct view
         memcpy(w->id, s->id, sizeof w->id);
     }
     w->session = s;
+    w->ours = s->ours;
     int rc = 0;
     for (size_t i = 0; i < w->course_count; i++)
         w->courses[i].count = 0;

@@ -36,6 +36,7 @@ struct course {
 struct work {
     char id[PART_ID_MAX];
     const struct upload_session *session; /* the view's; NULL: gone from the folder */
+    bool ours;                            /* what the session was when its parts were read last */
     struct course *courses;               /* owned */
     size_t course_count, course_cap;
     bool asked;        /* the server's positions are known */
