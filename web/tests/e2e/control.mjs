@@ -107,7 +107,7 @@ async function write(page) {
   await page.getByText("A whole number from 10 to 10").waitFor();
   check(await make.getByRole("button", { name: "Make it" }).isDisabled(), "write: a number beyond the limits is not sent");
   await page.getByRole("textbox", { name: "flush_interval_ms, ms" }).fill("50");
-  await page.getByRole("textbox", { name: "What is new" }).fill(MARKUP);
+  await page.getByRole("textbox", { name: "Note" }).fill(MARKUP);
   await picture(page, "control-form");
   await make.getByRole("button", { name: "Make it" }).click();
   await page.waitForURL(/config=prod/);
