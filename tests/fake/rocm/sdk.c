@@ -315,6 +315,17 @@ static void *callback_thread(void *unused)
     return NULL;
 }
 
+/* A child of fork has the lock free, and no callback thread. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&sdk.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&sdk.lock);
+}
+
 int rocprofiler_create_callback_thread(uint64_t *thread)
 {
     pthread_t t;
@@ -322,6 +333,8 @@ int rocprofiler_create_callback_thread(uint64_t *thread)
     if (pthread_create(&t, NULL, callback_thread, NULL))
         return ERROR;
     pthread_detach(t);
+    if (!sdk.thread_runs && pthread_atfork(before_fork, after_fork, after_fork))
+        return ERROR;
     sdk.thread_runs = true;
     *thread = 3;
     return OK;
