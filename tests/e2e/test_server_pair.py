@@ -107,6 +107,62 @@ class Pair(unittest.TestCase):
         self.assertEqual(self.one.ask("GET", AT, Authorization=self.key).status, 404)
         until(lambda: not there(), "its columns are still on the disk", 60 + 2 * PATIENCE)
 
+    def test_deleted_by_the_other_one(self):
+        """What one server deletes is gone at the other at once: from lists, from answers that it has given before, tags
+        included, and from the findings of the fleet's sums. What the session used stays in them."""
+        fleet = "/api/v1/fleet?by=app&from=0&to=1000000"
+        gone = ("", "/kernels", "/summary", "/insights", "/report", "/findings", "/flame", "/export.ndjson")
+        self.one.load(self.key, FOLDER)
+
+        def ask(target, **fields):
+            return self.one.ask("GET", target, Authorization=self.key, **fields)
+
+        def summed():
+            rows = ask(fleet).json()["rows"]
+            return rows[0] if rows and rows[0]["findings"] else None
+
+        until(summed, "the fleet has no findings")
+        before = summed()
+        tags = {part: ask(AT + part).fields["ETag"] for part in gone if "ETag" in ask(AT + part).fields}
+        self.assertIn("/kernels", tags)
+        for part, tag in tags.items():
+            self.assertEqual(ask(AT + part, If_None_Match=tag).status, 304, part)
+        self.assertEqual([row["id"] for row in ask("/api/v1/sessions").json()["rows"]], [SESSION])
+        self.assertNotEqual(ask("/api/v1/findings").json()["rows"], [])
+
+        self.assertEqual(self.two.as_user("DELETE", AT).status, 204)
+        for part in gone:
+            self.assertEqual(ask(AT + part).status, 404, part)
+        for part, tag in tags.items():
+            self.assertEqual(ask(AT + part, If_None_Match=tag).status, 404, part)
+        for target in ("/api/v1/sessions", "/api/v1/findings", "/api/v1/running"):
+            self.assertEqual(ask(target).json()["rows"], [], target)
+        after = ask(fleet).json()["rows"][0]
+        self.assertEqual((after["findings"], after["session"], after["rule"], after["severity"]), (0, "", "", None))
+        for name in ("name", "sessions", "gpus", "days", "wall", "kernels"):
+            self.assertEqual(after[name], before[name], name)
+        self.assertEqual(ask(AT + "/positions").status, 410)
+        self.assertEqual(ask(fleet).body, self.two.ask("GET", fleet, Authorization=self.key).body)
+
+    def test_a_live_one_deleted_by_the_other_one(self):
+        """What is sent on to the server that took the session in is refused, and does not bring the session back."""
+        sender = Sender(self.one, self.key, "gone", "node-1", gpus=1)
+        sender.sample({"cpu": 90}, {})
+
+        def listed(server):
+            return [row["id"] for row in server.ask("GET", "/api/v1/sessions", Authorization=self.key).json()["rows"]]
+
+        until(lambda: listed(self.two) == ["gone"], "it is not in the list")
+        self.assertEqual(self.two.as_user("DELETE", "/api/v1/sessions/gone").status, 204)
+        answer = self.one.ask("POST", "/api/v1/events/stream", b'{"type":"host_metric","rows":1,"time":9,"cpu":1}\n',
+                              Authorization=self.key, X_GpuFlight_Session_Id="gone", X_GpuFlight_Channel="system",
+                              X_GpuFlight_Offset=str(sender.offset))
+        self.assertEqual(answer.status, 410, answer)
+        self.assertEqual(self.one.ask("GET", "/api/v1/sessions/gone/positions", Authorization=self.key).status, 410)
+        for server in (self.one, self.two):
+            self.assertEqual(listed(server), [])
+            self.assertEqual(server.ask("GET", "/api/v1/running", Authorization=self.key).json()["rows"], [])
+
     def test_alerts_are_told_once_and_go_on(self):
         with contextlib.closing(Receiver()) as receiver:
             rule = {"name": "hot", "kind": "metric", "subject": "host.cpu", "threshold": 50, "url": receiver.url}

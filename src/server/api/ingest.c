@@ -194,7 +194,7 @@ void api_session_positions(struct call *c)
     json_out_object(&j, NULL);
     json_out_array(&j, "channels");
     pthread_mutex_lock(&s->lock);
-    int rc = sessions_take_in(table, s, &e);
+    int rc = sessions_take_in_again(table, s, &e);
     rc = rc || s->dropped ? rc : sessions_look_again(table, s, &e);
     for (unsigned i = 0; i < s->channel_count && rc == 0; i++) {
         json_out_object(&j, NULL);

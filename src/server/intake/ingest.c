@@ -207,7 +207,7 @@ static int look_at_session(struct ingest_body *b)
     struct intake_session *s = b->session;
     uint64_t identity = request_identity(&b->request);
     pthread_mutex_lock(&s->lock);
-    int rc = sessions_take_in(b->in->config.sessions, s, &e);
+    int rc = sessions_take_in_again(b->in->config.sessions, s, &e);
     if (rc == GPUFL_E_CORRUPT) { /* a damaged session is replaced by sending it again */
         log_error("%s; it begins anew, and what was stored of it is put apart", e.text);
         rc = sessions_replace(b->in->config.sessions, s, &e);

@@ -381,6 +381,15 @@ int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e
     return rc;
 }
 
+int sessions_take_in_again(struct sessions *t, struct intake_session *s, struct err *e)
+{
+    const bool knew = s->taken_in;
+    int rc = sessions_take_in(t, s, e);
+    if (rc || !knew || s->dropped || !t->config.meta || meta_one_writer(t->config.meta))
+        return rc;
+    return meta_session_is_dropped(t->config.meta, s->workspace, s->session, &s->dropped, e);
+}
+
 void sessions_forget(struct intake_session *s)
 {
     s->taken_in = s->stored = false;

@@ -88,6 +88,9 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
 
+/* The same, and what another server has deleted since is known as deleted. Caller holds s->lock. */
+int sessions_take_in_again(struct sessions *t, struct intake_session *s, struct err *e);
+
 /* Forgets what of it was accepted, so that the stores are asked again: what they do not have is
  * then expected from its sender once more. Caller holds s->lock. */
 void sessions_forget(struct intake_session *s);
