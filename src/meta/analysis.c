@@ -1,10 +1,8 @@
 /* analysis.c - the documents that the analysis of a session made, and its findings as rows, so
  * that they can be looked for across sessions.
  *
- * A head counts the findings of a session and names the worst, by application, host and GPU. Sums
- * of a fleet read heads, which are few and short. Heads need both the findings and the usage by
- * day, and are made anew with each. */
-#include "meta/inside.h"
+ * The sums of a fleet have the number of findings and the worst (fleet_days.h). */
+#include "meta/fleet_days.h"
 
 #include <string.h>
 
@@ -27,15 +25,7 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
         meta_arg_row(&a, META_ROW_finding, &f);
         rc = meta_run(tx, META_S_finding_add, &a, NULL, NULL, e);
     }
-    return rc ? rc : meta_fleet_heads(tx, p->a->session, e);
-}
-
-int meta_fleet_heads(struct meta_tx *tx, const char *session, struct err *e)
-{
-    struct meta_args of = {0};
-    meta_arg_text(&of, session);
-    int rc = meta_run(tx, META_S_fleet_head_clear, &of, NULL, NULL, e);
-    return rc ? rc : meta_run(tx, META_S_fleet_head_add, &of, NULL, NULL, e);
+    return rc ? rc : meta_fleet_findings(tx, p->a->session, e);
 }
 
 /* Another server may have loaded the end, and stored the last document, since this one was made. */
@@ -66,7 +56,7 @@ int meta_analysis_put(struct meta *m, const char *workspace, const struct meta_a
     struct put p = {a, findings, count};
     if (count > META_FINDINGS_MAX)
         return err_set(e, GPUFL_E_INVAL, "a session has at most %d findings", META_FINDINGS_MAX);
-    return meta_write(m, workspace, analysis_put, &p, e);
+    return (findings ? meta_write_sums : meta_write)(m, workspace, analysis_put, &p, e);
 }
 
 static struct meta_args of_kind(const char *session, const char *kind)

@@ -1,10 +1,11 @@
 /* fleet.c - hosts, GPUs and what they were used for, day by day.
  *
- * Sums are made when they are asked for, from a row for each session, GPU and day: putting a
- * session's rows again replaces them, so that nothing is ever counted twice. */
-#include "meta/inside.h"
+ * A session has a row for each GPU and day: putting its rows again replaces them, so that nothing
+ * is ever counted twice. Sums are read from sums by day and span (fleet_days.h). */
+#include "meta/fleet_days.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h, struct err *e)
@@ -137,20 +138,19 @@ int meta_running_list(const struct meta_ask *ask, const char *host, const char *
 static int fleet_forget(struct meta_tx *tx, void *arg, struct err *e)
 {
     static const int64_t day_ns = 86400000000000;
-    struct meta_args seen = {0}, day = {0};
+    struct meta_args seen = {0};
     int64_t before = *(const int64_t *)arg;
     meta_arg_int(&seen, before);
-    meta_arg_int(&day, before / day_ns);
     int rc = meta_run(tx, META_S_gpu_forget, &seen, NULL, NULL, e);
     if (rc || (rc = meta_run(tx, META_S_host_forget, &seen, NULL, NULL, e)))
         return rc;
-    rc = meta_run(tx, META_S_usage_forget, &day, NULL, NULL, e);
+    rc = meta_fleet_days_forget(tx, before / day_ns, e);
     return rc ? rc : meta_rollup_forget(tx, before / day_ns, e);
 }
 
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e)
 {
-    return meta_write(m, workspace, fleet_forget, &before, e);
+    return meta_write_sums(m, workspace, fleet_forget, &before, e);
 }
 
 /* ---- days --------------------------------------------------------------------------------- */
@@ -161,9 +161,34 @@ struct usage_put {
     size_t count;
 };
 
-static int usage_put(struct meta_tx *tx, void *arg, struct err *e)
+static int usage_order(const void *a, const void *b)
 {
-    const struct usage_put *p = arg;
+    const struct meta_usage *u = a, *v = b;
+    return u->day != v->day ? (u->day > v->day) - (u->day < v->day)
+                            : strcmp(meta_fleet_text(u->gpu), meta_fleet_text(v->gpu));
+}
+
+/* Whether rows say what the stored ones, which are sorted here, say as well. */
+static bool same_usage(struct meta_usage *had, const struct usage_put *p, size_t had_count)
+{
+    if (had_count != p->count)
+        return false;
+    if (had_count)
+        qsort(had, had_count, sizeof *had, usage_order);
+    for (size_t i = 0; i < p->count; i++) {
+        const struct meta_usage *u = &p->rows[i];
+        const struct meta_usage *v = bsearch(u, had, had_count, sizeof *had, usage_order);
+        if (!v || strcmp(meta_fleet_text(u->host), v->host) != 0 ||
+            strcmp(meta_fleet_text(u->app), v->app) != 0 || u->wall != v->wall ||
+            u->busy != v->busy || u->kernels != v->kernels || u->sampled != v->sampled ||
+            u->utilized != v->utilized || u->energy != v->energy)
+            return false;
+    }
+    return true;
+}
+
+static int usage_replace(struct meta_tx *tx, const struct usage_put *p, struct err *e)
+{
     struct meta_args clear = {0};
     meta_arg_text(&clear, p->session);
     int rc = meta_run(tx, META_S_usage_clear, &clear, NULL, NULL, e);
@@ -173,14 +198,31 @@ static int usage_put(struct meta_tx *tx, void *arg, struct err *e)
         meta_arg_row(&a, META_ROW_usage, &p->rows[i]);
         rc = meta_run(tx, META_S_usage_add, &a, NULL, NULL, e);
     }
-    return rc ? rc : meta_fleet_heads(tx, p->session, e);
+    return rc;
+}
+
+static int usage_put(struct meta_tx *tx, void *arg, struct err *e)
+{
+    const struct usage_put *p = arg;
+    struct meta_fleet_change c = {.session = p->session, .has = p->rows, .has_count = p->count};
+    struct meta_usage *had = NULL;
+    struct region mem;
+    region_init(&mem, META_FLEET_MEMORY);
+    int rc = meta_fleet_usage(tx, p->session, &mem, &had, &c.had_count, e);
+    c.had = had;
+    if (rc == 0 && !same_usage(had, p, c.had_count)) {
+        rc = usage_replace(tx, p, e);
+        rc = rc ? rc : meta_fleet_change(tx, &c, &mem, e);
+    }
+    region_fini(&mem);
+    return rc;
 }
 
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e)
 {
     struct usage_put p = {session, rows, count};
-    return meta_write(m, workspace, usage_put, &p, e);
+    return meta_write_sums(m, workspace, usage_put, &p, e);
 }
 
 /* The days and the page's place as a statement's parameters. */
@@ -192,6 +234,9 @@ static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
     meta_arg_int(a, days->to);
     return meta_page_begin(ask, page, META_KIND_TEXT, ascending, c);
 }
+
+/* No name comes after it: U+10FFFF twice. */
+static const char last_name[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf";
 
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count)
@@ -210,10 +255,11 @@ int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
     int rc = sums_begin(ask, days, page, true, &a, &c);
     if (!c || rc)
         return rc;
-    meta_arg_text(&a, c->text);
+    meta_arg_text(&a, days->name && !*c->text ? days->name : c->text);
     meta_arg_int(&a, c->number);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
-    meta_arg_text(&a, days->name);
+    meta_arg_text(&a, days->name ? days->name : "");
+    meta_arg_text(&a, days->name ? days->name : last_name);
     rc = meta_list(ask, statements[days->by], &a, META_ROW_usage_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;
@@ -229,6 +275,7 @@ int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
         [META_BY_HOST] = META_S_fleet_sums_host,
         [META_BY_GPU] = META_S_fleet_sums_gpu,
     };
+    const struct meta_spans spans = meta_spans_in(days->from, days->to);
     struct meta_args a = {0};
     struct meta_cursor *c = NULL;
     if ((unsigned)days->by > META_BY_GPU)
@@ -239,6 +286,12 @@ int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
     meta_arg_int(&a, c->number);
     meta_arg_text(&a, c->text);
     meta_arg_int(&a, meta_page_limit(page->limit) + 1);
+    meta_arg_int(&a, spans.first);
+    meta_arg_int(&a, spans.last);
+    meta_arg_int(&a, spans.before);
+    meta_arg_int(&a, spans.after);
+    if (days->by != META_BY_GPU)
+        meta_arg_gpu_spans(&a, days->from, days->to);
     rc = meta_list(ask, statements[days->by], &a, META_ROW_fleet_sum, rows, count);
     if (!page_over(page, rc, *count))
         return rc;

@@ -87,10 +87,15 @@ struct meta_command {
     int64_t *changed;                 /* rows inserted, updated, deleted; may be NULL */
 };
 
+/* How a transaction begins. ALONE, for migrations: one at a time, and nothing that was done before
+ * is missed. SUMS: one at a time of those that change the sums of usage, which would lose against
+ * each other again and again. */
+enum meta_begin { META_BEGIN, META_BEGIN_ALONE, META_BEGIN_SUMS };
+
 struct meta_engine {
     const char *name;
-    bool one_writer;                   /* writing connections: one, apart from the readers */
-    const char *text, *bytes, *serial; /* for migrations */
+    bool one_writer; /* writing connections: one, apart from the readers */
+    const char *text, *bytes, *serial, *by_key; /* for migrations */
 
     /* sql: the expanded statements, by id; they outlive the connection. IO, UNAVAILABLE: cannot be
      * reached. */
@@ -99,8 +104,7 @@ struct meta_engine {
     void (*disconnect)(struct meta_conn *c);
     bool (*broken)(const struct meta_conn *c);
 
-    /* alone: nobody else has it begun alone, and nothing that was done before is missed. */
-    int (*begin)(struct meta_conn *c, bool alone, struct err *e);
+    int (*begin)(struct meta_conn *c, enum meta_begin how, struct err *e);
     int (*commit)(struct meta_conn *c, struct err *e);
     void (*rollback)(struct meta_conn *c);
 
@@ -145,6 +149,11 @@ int meta_run_one(struct meta_tx *tx, enum meta_statement_id s, const struct meta
 /* Runs fn in a transaction, again while it loses; fn keeps nothing of a try that was lost. */
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
+
+/* meta_write of what changes usage, findings or their sums (META_BEGIN_SUMS). */
+int meta_write_sums(struct meta *m, const char *workspace,
+                    int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg,
+                    struct err *e);
 
 /* Runs fn on a connection for reading: single statements, no transaction. */
 int meta_read(struct meta *m, const char *workspace,
@@ -229,9 +238,6 @@ bool meta_page_more(const struct meta_page *page, size_t *count);
 /* Reads a list by (time, id), newest first: one row more than a page where there is more. */
 int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
                    struct meta_page *page, void *rows, size_t *count);
-
-/* Makes the heads of a session's findings anew (analysis.c). */
-int meta_fleet_heads(struct meta_tx *tx, const char *session, struct err *e);
 
 /* Forgets sums of days before that, by whole spans (rollups.c). */
 int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e);

@@ -187,6 +187,7 @@ struct attempt {
     struct meta *m;
     const char *workspace;
     bool write;
+    enum meta_begin how;
     int (*fn)(struct meta_tx *tx, void *arg, struct err *e);
     void *arg;
 };
@@ -203,7 +204,7 @@ static int attempt_once(const struct attempt *a, bool *lost, struct err *e)
     const struct meta_engine *engine = a->m->engine;
     if (!a->write) {
         rc = a->fn(&tx, a->arg, e);
-    } else if ((rc = engine->begin(tx.conn, false, e)) == 0) {
+    } else if ((rc = engine->begin(tx.conn, a->how, e)) == 0) {
         if ((rc = a->fn(&tx, a->arg, e)) == 0)
             rc = engine->commit(tx.conn, e);
         if (rc)
@@ -258,15 +259,35 @@ int meta_together(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg
     return meta_write(m, NULL, together_run, &t, e);
 }
 
+int meta_together_sums(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg,
+                       struct err *e)
+{
+    struct together t = {fn, arg};
+    return meta_write_sums(m, NULL, together_run, &t, e);
+}
+
+/* Runs the attempt in the transaction that this thread is in, or in its own. */
+static int attempt_join(const struct attempt *a, struct err *e)
+{
+    if (!joined || joined->m != a->m)
+        return attempt_run(a, e);
+    struct meta_tx inner = {a->m, joined->conn, a->workspace};
+    return a->fn(&inner, a->arg, e);
+}
+
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e)
 {
-    if (joined && joined->m == m) {
-        struct meta_tx inner = {m, joined->conn, workspace};
-        return fn(&inner, arg, e);
-    }
-    const struct attempt a = {m, workspace, true, fn, arg};
-    return attempt_run(&a, e);
+    const struct attempt a = {m, workspace, true, META_BEGIN, fn, arg};
+    return attempt_join(&a, e);
+}
+
+int meta_write_sums(struct meta *m, const char *workspace,
+                    int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg,
+                    struct err *e)
+{
+    const struct attempt a = {m, workspace, true, META_BEGIN_SUMS, fn, arg};
+    return attempt_join(&a, e);
 }
 
 struct single {
@@ -301,7 +322,7 @@ int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_i
 int meta_read(struct meta *m, const char *workspace,
               int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e)
 {
-    const struct attempt a = {m, workspace, false, fn, arg};
+    const struct attempt a = {m, workspace, false, META_BEGIN, fn, arg};
     return attempt_run(&a, e);
 }
 

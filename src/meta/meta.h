@@ -434,7 +434,8 @@ int meta_running_list(const struct meta_ask *ask, const char *host, const char *
 /* Forgets hosts and GPUs last seen before that time, and usage and sums of days before it. */
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
 
-/* Replaces what a session contributes to the days. */
+/* Replaces what a session contributes to the days. INVAL: the days of an application, host or GPU
+ * have a gap, or those on which its kernels are known. */
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e);
 

@@ -36,13 +36,16 @@ int meta_version(void)
     return MIGRATIONS[MIGRATION_COUNT - 1].version;
 }
 
-/* {text}, {bytes} and {serial} as the engine says them. */
+/* The words in braces as the engine says them. */
 static int words_expand(const struct meta_engine *engine, const char *sql, struct buf *out)
 {
     const struct {
         const char *word, *is;
-    } words[] = {
-        {"{text}", engine->text}, {"{bytes}", engine->bytes}, {"{serial}", engine->serial}};
+    } words[] = {{"{text}", engine->text},
+                 {"{bytes}", engine->bytes},
+                 {"{serial}", engine->serial},
+                 {"{by_key}", engine->by_key}};
+    const size_t count = sizeof words / sizeof words[0];
     buf_clear(out);
     while (*sql) {
         size_t plain = strcspn(sql, "{");
@@ -51,9 +54,9 @@ static int words_expand(const struct meta_engine *engine, const char *sql, struc
         if (!*sql)
             break;
         size_t i = 0;
-        while (i < 3 && strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
+        while (i < count && strncmp(sql, words[i].word, strlen(words[i].word)) != 0)
             i++;
-        if (i == 3)
+        if (i == count)
             return GPUFL_E_INVAL;
         buf_str(out, words[i].is);
         sql += strlen(words[i].word);
@@ -84,7 +87,7 @@ static int migration_run(const struct meta_engine *engine, struct meta_conn *con
     const struct meta_value number = {.kind = META_KIND_INT, .i = m->version};
     const struct meta_command set = {.s = META_S_schema_set, .args = &number, .n = 1};
     int64_t version = 0;
-    int rc = engine->begin(conn, true, e);
+    int rc = engine->begin(conn, META_BEGIN_ALONE, e);
     if (rc)
         return rc;
     if ((rc = engine->version(conn, &version, e)) || version >= m->version)

@@ -151,10 +151,17 @@ static bool postgres_broken(const struct meta_conn *c)
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-static int postgres_begin(struct meta_conn *c, bool alone, struct err *e)
+static int postgres_begin(struct meta_conn *c, enum meta_begin how, struct err *e)
 {
-    if (!alone)
+    if (how == META_BEGIN)
         return postgres_script(c, "BEGIN ISOLATION LEVEL SERIALIZABLE", e);
+    /* LOCK TABLE comes before the transaction's snapshot, so that the snapshot has what was waited
+     * for. The table has no rows, so nobody vacuums it meanwhile. */
+    if (how == META_BEGIN_SUMS)
+        return postgres_script(c,
+                               "BEGIN ISOLATION LEVEL SERIALIZABLE; "
+                               "LOCK TABLE fleet_turn IN EXCLUSIVE MODE",
+                               e);
     /* Committed rows are seen as they are after the lock was waited for, not before. */
     return postgres_script(c,
                            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0; "
@@ -384,5 +391,6 @@ const struct meta_engine meta_engine_postgres = {
     .text = "TEXT COLLATE \"C\"",
     .bytes = "BYTEA",
     .serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    .by_key = "",
     META_ENGINE_CALLS(postgres),
 };

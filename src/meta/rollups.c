@@ -8,13 +8,11 @@
  *
  * Sums are kept by application, host and day, and a second time by spans of 32 days alone: a
  * question over a year for all sessions reads the spans that lie in it, and days at its ends. */
-#include "meta/inside.h"
+#include "meta/fleet_days.h"
 
 #include "base/intern.h"
 
 #include <string.h>
-
-enum { SPAN_DAYS = 32 /* as in sql.def; tables hold it: it never changes */ };
 
 struct rollup_put {
     const char *session;
@@ -63,14 +61,14 @@ int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
     if (count > META_ROLLUPS_MAX)
         return err_set(e, GPUFL_E_INVAL, "a session adds at most %d rows to the sums",
                        META_ROLLUPS_MAX);
-    return meta_write(m, workspace, rollup_put, &p, e);
+    return meta_write_sums(m, workspace, rollup_put, &p, e);
 }
 
 int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e)
 {
     struct meta_args days = {0}, spans = {0};
-    meta_arg_int(&spans, day / SPAN_DAYS);
-    meta_arg_int(&days, day / SPAN_DAYS * SPAN_DAYS);
+    meta_arg_int(&spans, day / META_SPAN);
+    meta_arg_int(&days, day / META_SPAN * META_SPAN);
     int rc = meta_run(tx, META_S_rollup_forget, &days, NULL, NULL, e);
     return rc ? rc : meta_run(tx, META_S_rollup_span_forget, &spans, NULL, NULL, e);
 }
@@ -78,13 +76,12 @@ int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e)
 /* The spans that lie in the days, and the days before and after them. */
 static void arg_spans(struct meta_args *a, int64_t from, int64_t to)
 {
-    int64_t first = (from + SPAN_DAYS - 1) / SPAN_DAYS, last = to / SPAN_DAYS;
-    bool some = first < last;
-    meta_arg_int(a, some ? first : 0);
-    meta_arg_int(a, some ? last : 0);
+    const struct meta_spans s = meta_spans_in(from, to);
+    meta_arg_int(a, s.first);
+    meta_arg_int(a, s.last);
     meta_arg_int(a, from);
-    meta_arg_int(a, some ? first * SPAN_DAYS : to);
-    meta_arg_int(a, some ? last * SPAN_DAYS : to);
+    meta_arg_int(a, s.before);
+    meta_arg_int(a, s.after);
     meta_arg_int(a, to);
 }
 

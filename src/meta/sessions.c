@@ -4,7 +4,7 @@
  * Labels and GPUs have separate tables, by which lists are filtered; the session's row has them
  * as JSON, for answers, and in a text with everything that a search looks through. Both are made
  * again from the tables whenever those change. */
-#include "meta/inside.h"
+#include "meta/fleet_days.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -398,7 +398,8 @@ static int session_drop(struct meta_tx *tx, void *arg, struct err *e)
     const struct drop *d = arg;
     struct meta_args remove = of_session(d->session), add = remove;
     meta_arg_int(&add, d->now);
-    int rc = meta_run_one(tx, META_S_session_remove, &remove, "session", e);
+    int rc = meta_fleet_findings_gone(tx, d->session, e);
+    rc = rc ? rc : meta_run_one(tx, META_S_session_remove, &remove, "session", e);
     return rc ? rc : meta_run(tx, META_S_dropped_add, &add, NULL, NULL, e);
 }
 
@@ -406,7 +407,7 @@ int meta_session_drop(struct meta *m, const char *workspace, const char *session
                       struct err *e)
 {
     struct drop d = {session, now};
-    return meta_write(m, workspace, session_drop, &d, e);
+    return meta_write_sums(m, workspace, session_drop, &d, e);
 }
 
 int meta_session_is_dropped(struct meta *m, const char *workspace, const char *session,

@@ -202,9 +202,9 @@ static bool sqlite_broken(const struct meta_conn *c)
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-static int sqlite_begin(struct meta_conn *c, bool alone, struct err *e)
+static int sqlite_begin(struct meta_conn *c, enum meta_begin how, struct err *e)
 {
-    (void)alone; /* SQLite's writer is alone anyway */
+    (void)how; /* SQLite's writer is alone anyway */
     return sqlite_script(c, "BEGIN IMMEDIATE", e);
 }
 
@@ -379,5 +379,6 @@ const struct meta_engine meta_engine_sqlite = {
     .text = "TEXT",
     .bytes = "BLOB",
     .serial = "INTEGER PRIMARY KEY AUTOINCREMENT",
+    .by_key = " WITHOUT ROWID",
     META_ENGINE_CALLS(sqlite),
 };

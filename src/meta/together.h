@@ -10,4 +10,9 @@
  * where the transaction lost against another one. */
 int meta_together(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg, struct err *e);
 
+/* meta_together for calls that put reports, findings or usage: where several servers write, one at
+ * a time does so, since sums of applications and days are rows that they share. */
+int meta_together_sums(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg,
+                       struct err *e);
+
 #endif

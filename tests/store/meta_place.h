@@ -58,6 +58,7 @@ int meta_people_cases(void);
 int meta_session_cases(void);
 int meta_list_cases(void);
 int meta_fleet_cases(void);
+int meta_fleet_sum_cases(void);
 int meta_rollup_cases(void);
 int meta_alert_cases(void);
 int meta_tenant_cases(void);

@@ -249,8 +249,8 @@ static int put_all(void *arg, struct err *e)
     return rc;
 }
 
-/* Transactions of several sessions would lock the rows of the rollups in different orders: where
- * other servers write concurrently, each session has a transaction of its own. */
+/* Where other servers write as well, they wait for each other's sums: each session has its own
+ * transaction there, so that none waits long. */
 static int put_small(const struct outcomes *all, struct err *e)
 {
     struct meta *m = all->of[0]->config->meta;
@@ -258,7 +258,7 @@ static int put_small(const struct outcomes *all, struct err *e)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < all->count; i += step) {
         struct outcomes some = {all->of + i, step};
-        rc = meta_together(m, put_all, &some, e);
+        rc = meta_together_sums(m, put_all, &some, e);
     }
     return rc;
 }
