@@ -276,8 +276,8 @@ static int days_change(struct meta_tx *tx, const struct parts *parts, struct err
     return rc;
 }
 
-/* Makes the spans anew in which the parts have days. */
-static int spans_make(struct meta_tx *tx, const struct parts *parts, struct err *e)
+/* Makes the spans anew in which the parts have days. fewer: days may have gone. */
+static int spans_make(struct meta_tx *tx, const struct parts *parts, bool fewer, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < parts->count && rc == 0; i++) {
@@ -290,7 +290,8 @@ static int spans_make(struct meta_tx *tx, const struct parts *parts, struct err 
         meta_arg_text(&a, p->name);
         meta_arg_int(&a, span);
         rc = meta_run(tx, META_S_fleet_span_make, &a, NULL, NULL, e);
-        rc = rc ? rc : meta_run(tx, META_S_fleet_span_empty, &a, NULL, NULL, e);
+        if (rc == 0 && fewer)
+            rc = meta_run(tx, META_S_fleet_span_empty, &a, NULL, NULL, e);
     }
     return rc;
 }
@@ -338,7 +339,7 @@ int meta_fleet_change(struct meta_tx *tx, const struct meta_fleet_change *c, str
     rc = findings_out(tx, c->session, &changed, e);
     rc = rc ? rc : days_change(tx, &parts, e);
     rc = rc ? rc : findings_in(tx, c->session, &changed, e);
-    return rc ? rc : spans_make(tx, &parts, e);
+    return rc ? rc : spans_make(tx, &parts, c->had_count > 0, e);
 }
 
 /* Changes what the findings of a session add to the sums: they are new, or (gone) no more. */
@@ -359,7 +360,7 @@ static int findings_change(struct meta_tx *tx, const char *session, bool gone, s
     c.has = rows;
     if (rc == 0 && parts_make(&parts, &c, &mem))
         rc = err_nomem(e);
-    rc = rc ? rc : spans_make(tx, &parts, e);
+    rc = rc ? rc : spans_make(tx, &parts, false, e);
     region_fini(&mem);
     return rc;
 }

@@ -6,8 +6,9 @@
  * is: a session that is summed again takes its old part out first, in one transaction, so that
  * nothing counts twice. A drop removes the part with the session and leaves the sums.
  *
- * Sums are kept by application, host and day, and a second time by spans of 32 days alone: a
- * question over a year for all sessions reads the spans that lie in it, and days at its ends. */
+ * Sums are kept by application, host and day, a second time by day alone, and a third time by
+ * spans of 32 days alone: a question over a year for all sessions reads the spans that lie in it,
+ * and days at its ends. */
 #include "meta/fleet_days.h"
 
 #include "base/intern.h"
@@ -34,8 +35,11 @@ static int hold(struct meta_tx *tx, const struct meta_args *of, struct err *e)
 static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)
 {
     static const enum meta_statement_id out[] = {
-        META_S_rollup_subtract, META_S_rollup_empty, META_S_rollup_span_subtract,
-        META_S_rollup_span_empty, META_S_rollup_part_clear};
+        META_S_rollup_subtract,    META_S_rollup_empty,         META_S_rollup_daily_subtract,
+        META_S_rollup_daily_empty, META_S_rollup_span_subtract, META_S_rollup_span_empty,
+        META_S_rollup_part_clear};
+    static const enum meta_statement_id in[] = {META_S_rollup_add, META_S_rollup_daily_add,
+                                                META_S_rollup_span_add};
     const struct rollup_put *p = arg;
     struct meta_args of = {0};
     meta_arg_text(&of, p->session);
@@ -50,8 +54,9 @@ static int rollup_put(struct meta_tx *tx, void *arg, struct err *e)
         meta_arg_row(&a, META_ROW_rollup_part, &row);
         rc = meta_run(tx, META_S_rollup_part_add, &a, NULL, NULL, e);
     }
-    rc = rc ? rc : meta_run(tx, META_S_rollup_add, &of, NULL, NULL, e);
-    return rc ? rc : meta_run(tx, META_S_rollup_span_add, &of, NULL, NULL, e);
+    for (size_t i = 0; rc == 0 && i < sizeof in / sizeof in[0]; i++)
+        rc = meta_run(tx, in[i], &of, NULL, NULL, e);
+    return rc;
 }
 
 int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
@@ -70,6 +75,7 @@ int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e)
     meta_arg_int(&spans, day / META_SPAN);
     meta_arg_int(&days, day / META_SPAN * META_SPAN);
     int rc = meta_run(tx, META_S_rollup_forget, &days, NULL, NULL, e);
+    rc = rc ? rc : meta_run(tx, META_S_rollup_daily_forget, &days, NULL, NULL, e);
     return rc ? rc : meta_run(tx, META_S_rollup_span_forget, &spans, NULL, NULL, e);
 }
 

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The days of spans are 0 to 31, 32 to 63 and so on. */
-static const struct meta_rollup_query of_kernels = {.kind = "kernel", .to = 100};
+/* The days of spans are 0 to 31, 32 to 63 and so on: all days of the first question are in spans;
+ * of the second no day that has a sum is. */
+static const struct meta_rollup_query of_kernels = {.kind = "kernel", .to = 96};
+static const struct meta_rollup_query of_kernel_days = {.kind = "kernel", .from = 1, .to = 95};
 
 /* The sum of a name over all days; NULL: it is not there. */
 static const struct meta_rollup_sum *sum_of(struct fixture *f, const struct meta_rollup_query *q,
@@ -24,11 +26,14 @@ static const struct meta_rollup_sum *sum_of(struct fixture *f, const struct meta
 static void check_sum(struct fixture *f, const char *name, int64_t sessions, int64_t calls,
                       double total)
 {
-    const struct meta_rollup_sum *s = sum_of(f, &of_kernels, name);
-    assert_non_null(s);
-    assert_int_equal(s->sessions, sessions);
-    assert_int_equal(s->calls, calls);
-    assert_true(s->total == total);
+    const struct meta_rollup_query *const both[] = {&of_kernels, &of_kernel_days};
+    for (int i = 0; i < 2; i++) {
+        const struct meta_rollup_sum *s = sum_of(f, both[i], name);
+        assert_non_null(s);
+        assert_int_equal(s->sessions, sessions);
+        assert_int_equal(s->calls, calls);
+        assert_true(s->total == total);
+    }
 }
 
 /* A session counts once, however often it is summed, also with other rows; a drop leaves the sums
@@ -55,6 +60,7 @@ TEST(test_sums_outlive_sessions)
     check_sum(f, "gemm", 1, 1, 1000);
     check_sum(f, "conv", 1, 4, 40);
     assert_null(sum_of(f, &of_kernels, ""));
+    assert_null(sum_of(f, &of_kernel_days, ""));
     assert_null(sum_of(f, &(struct meta_rollup_query){.kind = "scope", .to = 100}, "step"));
     OK(meta_rollup_put(f->m, "w1", "s1", one, 5, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e));
