@@ -68,10 +68,18 @@ class House:
         return self.ask("GET", "/agents").json()["rows"]
 
     def start(self, engine="Monitor", **more):
-        """A program, when the server knows its session."""
+        """A program, when the server knows its session, and its process while that runs."""
         program = Program(self.build, self.logs, profiling_engine=engine, **more)
         self.programs.append(program)
-        self.server.until(lambda: self.ask("GET", f"/sessions/{program.session}").status == 200, "the session arrives")
+
+        def is_known():
+            session = self.ask("GET", f"/sessions/{program.session}")
+            if session.status != 200:
+                return False
+            running = self.ask("GET", "/running").json()["rows"]
+            return session.json()["state"] != "live" or any(r["session"] == program.session and r["pid"] for r in running)
+
+        self.server.until(is_known, "the session arrives")
         return program
 
     def capture(self, program, engine="Trace", ms=300, **more):

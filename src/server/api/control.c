@@ -489,8 +489,11 @@ static bool find_sessions(struct call *c, struct meta_ask *ask, struct meta_capt
     }
     if (!*count)
         http_problem(c->http, 409,
-                     session ? "The session does not run any more."
-                             : "No session runs on this host.");
+                     !session ? "No session runs on this host."
+                     : strcmp(one.state, "live") == 0
+                         ? "The session has only begun: its process is "
+                           "not known yet. Ask again in a second."
+                         : "The session does not run any more.");
     return *count > 0;
 }
 
