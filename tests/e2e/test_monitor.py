@@ -459,6 +459,27 @@ class Shared(unittest.TestCase):
         self.assertEqual(s.of("device_metric"), [], "it took samples of its own")
         self.assertTrue(s.of("sampler"))
 
+    def test_though_they_are_rarer(self):
+        """A program without a session of its own, whose interval nobody chose, takes samples of any interval."""
+        with monitor("--interval", "1s", devices=2) as m:
+            m.wait_rows(2, "device_metric")
+            report, logs = self.trace(m)
+            (traced,) = {os.path.dirname(f) for f in glob.glob(os.path.join(logs, "**", "system*.log*"), recursive=True)}
+            m.stop()
+            (own,) = m.sessions()
+        self.assertEqual([s["session"] for s in report["shared_samples"]], [own.header["session"]])
+        self.assertGreater(report["devices"][0]["metrics"]["samples"], 0)
+        s = Session(traced)
+        self.assertEqual(s.of("device_metric"), [], "it took samples of its own")
+        self.assertEqual([r["reason"] for r in s.of("end")], ["shutdown"])
+
+    def test_an_interval_by_option_is_asked_for(self):
+        with monitor("--interval", "500ms", devices=2) as m:
+            m.wait_rows(2, "device_metric")
+            report, _ = self.trace(m, "--option", "system_sample_rate_ms=20")
+        self.assertFalse([s for s in report.get("shared_samples", []) if s.get("samples")])
+        self.assertGreater(report["devices"][0]["metrics"]["samples"], 25)
+
     def test_processes_on_the_gpu_take_them(self):
         """Though they are rarer than those that gpufl trace would take: nobody asked for an interval."""
         with monitor("--interval", "500ms", devices=2) as m:

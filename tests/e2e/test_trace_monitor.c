@@ -81,6 +81,8 @@ TEST(nothing_where_nothing_is_asked)
         {"GPUFL_DISABLED=1", "-e", "Monitor", "-q"},
         {"GPUFL_SYSTEM_SAMPLE_RATE_MS=0", "-e", "Monitor", "-q"},
         {"GPUFL_BACKEND=Sim", "-e", "Trace", "-q"},
+        {"GPUFL_BACKEND=Sim", "-eMonitor", "--option", "system_sample_rate_ms=0"},
+        {"GPUFL_BACKEND=Sim", "-eMonitor", "--option", "continuous_system_sampling=off"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct world w;

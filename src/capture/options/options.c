@@ -330,7 +330,7 @@ static int take_trace(struct options *o, enum option_source which, const struct 
     const char *text = getenv(OPTIONS_TRACE_VARIABLE);
     if (!text || !*text)
         return 0;
-    o->traced = true;
+    o->traced = !process_info_acts_for_other(); /* the launcher ends its own session itself */
     char *copy = mem_strdup(text), *rest = copy;
     int rc = copy ? 0 : GPUFL_E_NOMEM;
     while (!rc && rest) {

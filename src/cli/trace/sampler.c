@@ -6,8 +6,10 @@
  * runs. */
 #include "cli/trace/sampler.h"
 
+#include "base/buf.h"
 #include "base/file/file.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "capture/log/messages.h"
 #include "capture/options/options.h"
 #include "capture/options/process_info.h"
@@ -27,14 +29,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STAYS, GIVES_WAY, INTERVAL_MS = 100, COMMAND_SIZE = 1024 };
+enum { STAYS, GIVES_WAY, COMMAND_SIZE = 1024, LINES_MAX = 512 };
 
 static const int64_t MS = 1000000;
+
+/* False where --option turns the samples off, which goes before flags and environment. */
+static bool settings_sample(const struct trace_request *r)
+{
+    const char *rate = trace_options_setting(r, "system_sample_rate_ms");
+    const char *always = trace_options_setting(r, "continuous_system_sampling");
+    int64_t ms;
+    bool on;
+    return (!rate || opt_int(rate, &ms) != 0 || ms > 0) &&
+           (!always || opt_bool(always, &on) != 0 || on);
+}
 
 bool trace_sampler_wanted(const struct trace_request *r)
 {
     bool samples = r->system_interval == INT64_MIN ? r->around.samples : r->system_interval > 0;
-    return r->engine == GPUFL_ENGINE_MONITOR && !r->pass_count && samples;
+    return r->engine == GPUFL_ENGINE_MONITOR && !r->pass_count && samples && settings_sample(r);
 }
 
 /* ---- its session ----------------------------------------------------------------------------- */
@@ -52,10 +65,16 @@ static void join_command(char *const *argv, char *out, size_t size)
         len += (size_t)snprintf(out + len, size - len, "%s%s", len ? " " : "", *argv);
 }
 
-/* Sets the session's options: those of --option through the environment, the rest in code. */
-static void set_environment(const struct trace_request *r, const struct place *p)
+/* Sets the session's options: those of --option through the environment; how often it samples as
+ * the program is told, so that an interval that nobody chose is known as such, and a monitor's
+ * samples do in its place; the rest in code. */
+static int set_environment(const struct trace_request *r, const struct place *p)
 {
-    unsetenv(OPTIONS_TRACE_VARIABLE);
+    struct buf lines;
+    buf_init(&lines, LINES_MAX);
+    trace_options_put_interval(r, &lines);
+    int rc = setenv(OPTIONS_TRACE_VARIABLE, buf_cstr(&lines), 1);
+    buf_fini(&lines);
     unsetenv(OPTIONS_FORCE_VARIABLE);
     setenv("GPUFL_RUN_ID", p->run, 1);
     for (size_t i = 0; i < r->settings.count; i++) {
@@ -72,9 +91,10 @@ static void set_environment(const struct trace_request *r, const struct place *p
         snprintf(ms, sizeof ms, "%lld", (long long)(r->duration / MS));
         setenv("GPUFL_DURATION_MS", ms, 1);
     }
+    return rc;
 }
 
-static int begin(const struct trace_request *r, const struct place *p)
+static int begin(const struct place *p)
 {
     char dir[PATH_MAX + 2];
     struct gpufl_options o;
@@ -83,11 +103,7 @@ static int begin(const struct trace_request *r, const struct place *p)
     o.app_name = p->name;
     o.log_path = dir;
     o.profiling_engine = GPUFL_ENGINE_MONITOR;
-    o.continuous_system_sampling = true;
     GPUFL_OPTIONS_SET(&o, enable_stack_trace, false);
-    o.system_sample_rate_ms = r->system_interval > 0  ? (int)(r->system_interval / MS)
-                              : r->around.interval_ms ? r->around.interval_ms
-                                                      : INTERVAL_MS;
     return gpufl_init(&o);
 }
 
@@ -171,8 +187,7 @@ static int sample(const struct trace_request *r, const struct place *p, const st
     log_set_sink(say_nothing);
     join_command(r->command, command, sizeof command);
     process_info_act_for(run->child, command);
-    set_environment(r, p);
-    if (begin(r, p))
+    if (set_environment(r, p) || begin(p))
         return GIVES_WAY;
     bool other = wait_for_end(r, p, end, &told);
     if (!other && told)

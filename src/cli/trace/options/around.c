@@ -36,7 +36,6 @@ int trace_around_read(struct trace_around *a, const char *config_file)
         a->engine = (int)o.profiling_engine;
         a->samples =
             (!rate || o.system_sample_rate_ms > 0) && (!always || o.continuous_system_sampling);
-        a->interval_ms = rate ? (int)o.system_sample_rate_ms : 0;
         if (option_asked(&o, OPT_log_path))
             snprintf(a->log_path, sizeof a->log_path, "%s", o.log_path);
         if (option_asked(&o, OPT_app_name))

@@ -9,7 +9,6 @@
 struct trace_around {
     int engine;              /* enum gpufl_engine; Trace where nobody sets another one */
     bool samples;            /* devices and host are sampled, unless flags say otherwise */
-    int interval_ms;         /* of these samples; 0: nobody says */
     char log_path[PATH_MAX]; /* ""; nobody names one */
     char app_name[129];      /* as well */
 };

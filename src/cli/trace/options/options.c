@@ -344,7 +344,7 @@ void trace_options_dir(const char *dir, char *out, size_t size)
     snprintf(out, size, "%s%s", dir, cut ? "/" : "");
 }
 
-static void put_interval(const struct trace_request *r, struct buf *out)
+void trace_options_put_interval(const struct trace_request *r, struct buf *out)
 {
     if (r->system_interval == INTERVAL_NOT_GIVEN) {
         put_default(r, out, "continuous_system_sampling", "true");
@@ -377,7 +377,7 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         put_int(r, out, "passes", r->pass_count);
         put(r, out, "log_format", "native"); /* the other format has no place for passes */
     }
-    put_interval(r, out);
+    trace_options_put_interval(r, out);
     if (r->stacks != STACKS_NOT_GIVEN) {
         put(r, out, "enable_stack_trace", r->stacks == STACKS_NONE ? "false" : "true");
         put(r, out, "launch_stacks", r->stacks == STACKS_LAUNCH ? "true" : "false");

@@ -65,6 +65,9 @@ const char *trace_options_setting(const struct trace_request *r, const char *nam
 /* A directory as the option log_path takes it. */
 void trace_options_dir(const char *dir, char *out, size_t size);
 
+/* The lines of that text that say how often devices and host are sampled. */
+void trace_options_put_interval(const struct trace_request *r, struct buf *out);
+
 /* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults
  * that nobody gave. The text has each option once: --option takes the place of what other
  * flags imply. */
