@@ -447,6 +447,12 @@ int roles_folder(const char *log_folder, long file_system, char *out, size_t siz
     return len > 0 && (size_t)len < size ? 0 : GPUFL_E_FULL;
 }
 
+int roles_host_folder(char *out, size_t size)
+{
+    int len = snprintf(out, size, "/dev/shm/gpufl-sampler-%u", (unsigned)geteuid());
+    return len > 0 && (size_t)len < size ? 0 : GPUFL_E_FULL;
+}
+
 /* ---- the calls ----------------------------------------------------------------------------- */
 
 struct opening {

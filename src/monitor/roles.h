@@ -61,6 +61,10 @@ struct roles;
  * and the log folder. */
 int roles_folder(const char *log_folder, long file_system, char *out, size_t size);
 
+/* Folder of the roles of all sessions of this user on this host, wherever they log: in shared
+ * memory, so that it is of this host and this boot, whatever the environment says. */
+int roles_host_folder(char *out, size_t size);
+
 /* Opens the folder. 0, GPUFL_E_NOMEM, or the code of the folder: then nobody shares. */
 int roles_open(struct roles **out, const struct roles_config *c);
 void roles_close(struct roles *r); /* gives all roles up */

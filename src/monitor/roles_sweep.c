@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILES_MOST = 65 }; /* the host and 64 devices: roles.c */
@@ -35,9 +36,12 @@ void roles_sweep(const char *folder)
 {
     struct swept s = {.count = 0};
     struct dirent *e;
+    struct stat st;
     bool free = true;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+                !(st.st_mode & (S_IWGRP | S_IWOTH)); /* else it was never used: roles.c */
+    DIR *d = ours ? fdopendir(fd) : NULL;
     if (!d) {
         if (fd >= 0)
             close(fd);

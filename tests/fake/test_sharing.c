@@ -3,9 +3,11 @@
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 enum { RANKS = 4, DEVICES = 8 };
@@ -178,7 +180,7 @@ TEST(not_shared)
     run_free(&r);
 }
 
-/* ---- two runs that name one folder ----------------------------------------------------------- */
+/* ---- two runs that say with whom they share -------------------------------------------------- */
 
 /* Sessions in that folder that sampled for those of the report, whose logs are here or not. The
  * first run may have several, and where the machine is so busy that they seem to stand still, the
@@ -199,13 +201,10 @@ static int sources_in(json_t *report, const char *folder, bool here)
 
 /* The second run relies on the first run's session, finds it in the directory that it names, and
  * says what is unknown when that session is gone. */
-TEST(another_run)
+static void check_another_run(const char *option)
 {
     struct run a, b;
-    struct world w;
-    char option[PATH_MAX + 32], gone[PATH_MAX + 8];
-    world_open(&w);
-    snprintf(option, sizeof option, "share_system_samples=%s/samplers", w.dir);
+    char gone[PATH_MAX + 8];
     const char *const options[] = {"--system-interval", "20ms", "--option", option, NULL};
     start(&a, options);
     run_expect(&a, "devices.0.metrics.samples", 3);
@@ -225,7 +224,30 @@ TEST(another_run)
     json_decref(later);
     run_free(&b);
     run_free(&a);
+}
+
+TEST(another_run)
+{
+    struct world w;
+    char option[PATH_MAX + 32];
+    world_open(&w);
+    snprintf(option, sizeof option, "share_system_samples=%s/samplers", w.dir);
+    check_another_run(option);
     world_close(&w);
+}
+
+/* A word does as well as a path. A shared memory of the test's own keeps other runs of this user
+ * out, where it may have one. */
+TEST(all_of_this_user)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/dev/shm/gpufl-sampler-%u", (unsigned)geteuid());
+    bool alone = unshare(CLONE_NEWNS) == 0 &&
+                 mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                 mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL) == 0;
+    check_another_run("share_system_samples=host");
+    if (alone)
+        assert_int_not_equal(access(folder, F_OK), 0); /* the last one took it away */
 }
 
 int main(void)
@@ -233,7 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_of_them_samples), cmocka_unit_test(killed),
         cmocka_unit_test(stands_still),        cmocka_unit_test(not_shared),
-        cmocka_unit_test(another_run),
+        cmocka_unit_test(another_run),         cmocka_unit_test(all_of_this_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,11 +79,12 @@ static int kernel_collect(struct options *o, const struct options_say *s)
 static int share_samples(struct options *o, const struct options_say *s)
 {
     const char *value = o->share_system_samples;
-    if (value[0] == '/' || strcasecmp(value, "folder") == 0 || strcasecmp(value, "none") == 0)
+    if (value[0] == '/' || strcasecmp(value, "folder") == 0 || strcasecmp(value, "host") == 0 ||
+        strcasecmp(value, "none") == 0)
         return 0;
     options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "share_system_samples: '%.80s' is not possible here: it takes folder, none or the "
-                 "absolute path of a directory; folder is used",
+                 "share_system_samples: '%.80s' is not possible here: it takes folder, host, none "
+                 "or the absolute path of a directory; folder is used",
                  value);
     return option_set(o, OPT_share_system_samples, "folder", SOURCE_DEFAULT, "share_system_samples",
                       s);

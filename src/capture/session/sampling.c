@@ -3,8 +3,10 @@
  *
  * Sessions whose logs lie in one folder share the samples of the host and of GPUs
  * (monitor/roles.h): the locks lie there or are named after it, since who can read this session
- * there can read the other, too. Sessions of simulated GPUs do not share, each has GPUs of its
- * own; nor do those in the public client's format, which cannot say whose samples they are. */
+ * there can read the other, too. Those of other folders are shared with where the option asks for
+ * it: a run whose samples lie in another run's folder loses them with that. Sessions of simulated
+ * GPUs do not share, each has GPUs of its own; nor do those in the public client's format, which
+ * cannot say whose samples they are. */
 #include "capture/session/sampling.h"
 
 #include "base/file/file.h"
@@ -81,6 +83,7 @@ static void share_begin(const struct options *o, const struct backend *b,
                         const struct process_info *process, const char *dir)
 {
     bool beside = strcasecmp(o->share_system_samples, "folder") == 0;
+    bool host = strcasecmp(o->share_system_samples, "host") == 0;
     char log_folder[PATH_MAX];
     struct statfs fs;
     memset(&share, 0, sizeof share);
@@ -89,7 +92,7 @@ static void share_begin(const struct options *o, const struct backend *b,
     if (b->simulated || strcasecmp(o->share_system_samples, "none") == 0 ||
         strcasecmp(o->log_format, "gpuflight") == 0)
         return;
-    share.keep = !beside;
+    share.keep = !beside && !host;
     share.any_monitor = !option_asked(o, OPT_system_sample_rate_ms);
     bool fits = true;
     if (beside) {
@@ -97,12 +100,12 @@ static void share_begin(const struct options *o, const struct backend *b,
         fits = statfs(dir, &fs) == 0 &&
                roles_folder(log_folder, (long)fs.f_type, share.folder, sizeof share.folder) == 0;
     } else {
+        int len = snprintf(share.folder, sizeof share.folder, "%s", o->share_system_samples);
         fits = strlen(dir) < sizeof share.self.place &&
-               strlen(o->share_system_samples) < sizeof share.folder;
-        if (fits) {
-            memcpy(share.folder, o->share_system_samples, strlen(o->share_system_samples));
+               (host ? roles_host_folder(share.folder, sizeof share.folder) == 0
+                     : (size_t)len < sizeof share.folder);
+        if (fits)
             memcpy(share.self.place, dir, strlen(dir));
-        }
     }
     if (!fits)
         share.folder[0] = '\0';

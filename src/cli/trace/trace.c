@@ -353,6 +353,8 @@ static void sweep_roles(const char *dir)
     struct statfs fs;
     if (statfs(dir, &fs) == 0 && roles_folder(dir, (long)fs.f_type, folder, sizeof folder) == 0)
         roles_sweep(folder);
+    if (roles_host_folder(folder, sizeof folder) == 0)
+        roles_sweep(folder);
 }
 
 static void finish(struct trace *t)
