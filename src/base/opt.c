@@ -65,8 +65,9 @@ int opt_int(const char *s, int64_t *v)
     return 0;
 }
 
-/* "12", "1.5G", "500ms": exact in integers, a fraction finer than the unit is cut. */
-static int parse_scaled(const char *s, const struct unit *units, int64_t *out)
+/* "12", "1.5G", "500ms": exact in integers, a fraction finer than the unit is cut. bare: the unit
+ * of a number without one; NULL: the table's. */
+static int parse_scaled(const char *s, const struct unit *units, const char *bare, int64_t *out)
 {
     int64_t whole, fraction = 0, scale = 1;
     if (!parse_digits(&s, &whole))
@@ -80,6 +81,8 @@ static int parse_scaled(const char *s, const struct unit *units, int64_t *out)
     }
     while (*s == ' ')
         s++;
+    if (bare && !*s)
+        s = bare;
     const struct unit *u = units;
     while (u->suffix && strcasecmp(u->suffix, s) != 0)
         u++;
@@ -91,12 +94,12 @@ static int parse_scaled(const char *s, const struct unit *units, int64_t *out)
 
 int opt_duration(const char *s, int64_t *ns)
 {
-    return parse_scaled(s, DURATIONS, ns);
+    return parse_scaled(s, DURATIONS, NULL, ns);
 }
 
 int opt_size(const char *s, int64_t *bytes)
 {
-    return parse_scaled(s, SIZES, bytes);
+    return parse_scaled(s, SIZES, NULL, bytes);
 }
 
 int opt_bool(const char *s, bool *v)
@@ -223,6 +226,11 @@ static int take_duration(const struct opt *o, const char *value)
     return opt_duration(value, o->target);
 }
 
+static int take_millis(const struct opt *o, const char *value)
+{
+    return parse_scaled(value, DURATIONS, "ms", o->target);
+}
+
 static int take_size(const struct opt *o, const char *value)
 {
     return opt_size(value, o->target);
@@ -257,9 +265,12 @@ static const struct {
     [OPT_INT] = {take_int, "a whole number, 0 or more", "N"},
     [OPT_DURATION] = {take_duration, "a duration (500ms, 2s, 3m, 1h; without a unit: seconds)",
                       "TIME"},
+    [OPT_MILLIS] = {take_millis, "a duration (500ms, 2s, 3m, 1h; without a unit: milliseconds)",
+                    "TIME"},
     [OPT_SIZE] = {take_size, "a size (64M, 4G; without a unit: bytes)", "SIZE"},
     [OPT_CHOICE] = {take_choice, NULL, "NAME"},
     [OPT_LIST] = {take_list, NULL, "TEXT"},
+    [OPT_FOREIGN] = {NULL, NULL, NULL},
 };
 
 static const char *opt_arg(const struct opt *o)
@@ -276,7 +287,8 @@ static int fail_unknown(const struct opt *table, const char *given, struct err *
     snprintf(name, sizeof name, "%.*s", (int)len, typed);
     nearest_init(&nearest, len < sizeof name && len > 1 ? name : "");
     for (const struct opt *o = table; o->name; o++)
-        nearest_offer(&nearest, o->name);
+        if (o->kind != OPT_FOREIGN)
+            nearest_offer(&nearest, o->name);
     int shown = (int)(typed - given + (ptrdiff_t)len);
     if (nearest.name)
         return err_set(e, GPUFL_E_INVAL, "unknown option '%.*s' (did you mean '--%s'?)", shown,
@@ -290,6 +302,11 @@ static int fail_unknown(const struct opt *table, const char *given, struct err *
             buf_cstr(&known));
     buf_fini(&known);
     return GPUFL_E_INVAL;
+}
+
+static int fail_foreign(const struct opt *o, struct err *e)
+{
+    return err_set(e, GPUFL_E_INVAL, "there is no option '--%s' here: %s", o->name, o->arg);
 }
 
 static int fail_value(const struct opt *o, const char *value, struct err *e)
@@ -340,6 +357,8 @@ static int opt_take(const struct opt *table, int argc, char **argv, int *i, stru
     const struct opt *o = opt_find(table, argv[*i], &value);
     if (!o)
         return fail_unknown(table, argv[*i], e);
+    if (o->kind == OPT_FOREIGN)
+        return fail_foreign(o, e);
     if (o->kind == OPT_FLAG) {
         if (value)
             return err_set(e, GPUFL_E_INVAL, "option '--%s' takes no value, but was given '%s'",

@@ -19,9 +19,11 @@ enum opt_kind {
     OPT_SWITCH,   /* const char **: what follows '=', inside argv; "true" where there is none */
     OPT_INT,      /* int64_t *: decimal, not negative */
     OPT_DURATION, /* int64_t *: ns; "500ms", "2s", "3m", "1h", bare = seconds */
+    OPT_MILLIS,   /* the same, bare = milliseconds */
     OPT_SIZE,     /* int64_t *: bytes; "64M", "4G", 1024-based */
     OPT_CHOICE,   /* int *: index into choices, matched without regard to case */
     OPT_LIST,     /* struct opt_list *: may be given several times; a value each */
+    OPT_FOREIGN,  /* an option that this program does not have: refused with the sentence in arg */
 };
 
 /* The target of an OPT_LIST; one too many is GPUFL_E_FULL with a sentence. */

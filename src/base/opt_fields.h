@@ -13,6 +13,7 @@
 #define OPTION_C_INT      int64_t
 #define OPTION_C_SIZE     int64_t
 #define OPTION_C_DURATION int64_t
+#define OPTION_C_MILLIS   int64_t
 #define OPTION_C_FLAG     bool
 #define OPTION_C_CHOICE   int
 

@@ -13,6 +13,7 @@
 #define KIND_INT      OPT_INT
 #define KIND_SIZE     OPT_SIZE
 #define KIND_DURATION OPT_DURATION
+#define KIND_MILLIS   OPT_MILLIS
 #define KIND_FLAG     OPT_FLAG
 #define KIND_CHOICE   OPT_CHOICE
 
@@ -21,6 +22,7 @@
 #define WORDS_INT(field)      NULL
 #define WORDS_SIZE(field)     NULL
 #define WORDS_DURATION(field) NULL
+#define WORDS_MILLIS(field)   NULL
 #define WORDS_FLAG(field)     NULL
 #define WORDS_CHOICE(field)   field##_words
 

@@ -83,6 +83,8 @@ static int open_page(struct monitor *m, struct metrics_page **out, struct err *e
 static void say_where(const struct monitor *m, const struct metrics_page *page)
 {
     char url[160];
+    if (m->options->quiet)
+        return;
     printf("gpufl-monitor: samples %d GPUs%s%s\n", m->gpus.count, *m->journal.dir ? " to " : "",
            m->journal.dir);
     if (page) {
@@ -173,8 +175,10 @@ static int check(struct monitor *m, int driver, struct err *e)
         return say(exit_code, e->text);
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
-    printf("gpufl-monitor: would sample %d GPUs%s%s%s%s\n", m->gpus.count, o->no_log ? "" : " to ",
-           o->no_log ? "" : o->log_path, *url ? ", and answer at " : "", url);
+    if (!o->quiet)
+        printf("gpufl-monitor: would sample %d GPUs%s%s%s%s\n", m->gpus.count,
+               o->no_log ? "" : " to ", o->no_log ? "" : o->log_path,
+               *url ? ", and answer at " : "", url);
     return finish_output();
 }
 

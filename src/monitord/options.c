@@ -6,13 +6,14 @@
 #include "base/json.h"
 #include "base/opt.h"
 #include "base/opt_kinds.h"
+#include "monitor/foreign.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 32, VALUE_MAX = 4096, FILE_MAX = 1 << 20 };
+enum { ROWS_MAX = 40, VALUE_MAX = 4096, FILE_MAX = 1 << 20 };
 
 static const int64_t MS = 1000000, HOUR = 3600000000000LL;
 
@@ -40,7 +41,9 @@ static void table_make(struct monitor_options *o, struct opt table[ROWS_MAX])
 #define OPTION(kind, field, name, letter, standard, arg, help)                                     \
     {name, letter, KIND_##kind, &o->field, arg, NULL, help},
 #include "monitord/options.def"
-        {"help", 'h', OPT_FLAG, &o->help, NULL, NULL, "Print this help."}, {0}};
+        {"help", 'h', OPT_FLAG, &o->help, NULL, NULL, "Print this help."},
+        MONITOR_FOREIGN_OPTIONS,
+        {0}};
     _Static_assert(sizeof rows / sizeof rows[0] <= ROWS_MAX, "room for all options");
     memcpy(table, rows, sizeof rows);
 }
@@ -65,7 +68,8 @@ static int from_environment(const struct opt *row, struct err *e)
     const char *value = getenv(name);
     bool command = !strcmp(row->name, "help") || !strcmp(row->name, "version") ||
                    !strcmp(row->name, "check"); /* said on the command line alone */
-    return value && *value && !command ? opt_set(row, value, name, e) : 0;
+    return value && *value && !command && row->kind != OPT_FOREIGN ? opt_set(row, value, name, e)
+                                                                   : 0;
 }
 
 static int from_aliases(const struct opt *table, struct err *e)
@@ -143,7 +147,8 @@ static int check_ranges(struct monitor_options *o, struct err *e)
 {
     if (o->interval < 100 * MS || o->interval > HOUR)
         return err_set(e, GPUFL_E_INVAL,
-                       "the interval is out of range: write --interval with 100ms to 1h");
+                       "the interval is out of range: write --interval with 100ms to 1h; a number "
+                       "without a unit is ms");
     if (o->process_interval < 100 * MS || o->process_interval > HOUR)
         return err_set(e, GPUFL_E_INVAL, "--process-interval is out of range: write 100ms to 1h");
     if (o->write_interval < 100 * MS || o->write_interval > HOUR)
@@ -206,13 +211,13 @@ void monitor_options_each(const struct monitor_options *o,
     struct opt table[ROWS_MAX];
     char text[VALUE_MAX];
     table_make(&copy, table);
-    for (const struct opt *row = table; row->name; row++) {
+    for (const struct opt *row = table; row->name && row->kind != OPT_FOREIGN; row++) {
         const char *string = row->kind == OPT_STRING ? *(const char **)row->target : NULL;
         if (row->kind == OPT_STRING)
             snprintf(text, sizeof text, "%s", string ? string : "");
         else if (row->kind == OPT_FLAG)
             snprintf(text, sizeof text, "%s", *(bool *)row->target ? "true" : "false");
-        else if (row->kind == OPT_DURATION)
+        else if (row->kind == OPT_DURATION || row->kind == OPT_MILLIS)
             snprintf(text, sizeof text, "%" PRId64 "ms", *(int64_t *)row->target / MS);
         else
             snprintf(text, sizeof text, "%" PRId64, *(int64_t *)row->target);

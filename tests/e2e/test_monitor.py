@@ -336,7 +336,23 @@ class BadInput(unittest.TestCase):
         self.refused(USAGE, "interval is out of range.*100ms to 1h", "--interval", "99ms")
         self.refused(USAGE, "interval is out of range", "--interval", "61m")
         self.refused(USAGE, "GPUFL_MONITOR_PROCESS_INTERVAL", environment={"GPUFL_MONITOR_PROCESS_INTERVAL": "soon"})
+        self.refused(USAGE, "interval is out of range.*is ms", "--interval", "99")
         self.refused(USAGE, "takes options alone", "now")
+
+    def test_options_of_the_public_client(self):
+        """Each works, or is refused with what does it here; an interval without a unit is in ms."""
+        for option, instead in (("--upload", "gpufl-agent --source"), ("--backend-url=http://x", "--server"), ("--api-key=k", "--api-key-file"),
+                                ("--api-version=v1", "--api-path"), ("--agent-jar=a.jar", "no Java"), ("--agent-cursor=c", "--state"),
+                                ("--log-types=system", "every channel"), ("-v", "--listen")):
+            self.refused(USAGE, f"there is no option '--[a-z-]+' here: .*{instead}", option)
+        m = monitor("--check", "-n", "mine", "-q", listen=False)
+        got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (FINE, "", ""))
+        with monitor("--interval", "150", "-n", "mine") as m:
+            m.wait_rows(1, "device_metric")
+            (s,) = m.sessions()
+        values = {r["name"]: r["value"] for r in s.of("option")}
+        self.assertEqual((values["interval"], values["name"]), ("150ms", "mine"))
 
     def test_no_driver(self):
         self.refused(NO_DRIVER, "driver is not loaded: load it", environment={"FAKE_NVML": "missing"})

@@ -340,6 +340,20 @@ class WithoutAMonitor(World):
         self.assertTrue(s.ended)
         self.assertEqual(len(s.of("device")), 2)
 
+    def test_quietly_under_another_name(self):
+        """As the public client's, until a signal: --interval in ms, a name, nothing shown."""
+        logs = os.path.join(self.m.folder, "quiet")
+        p = subprocess.Popen([GPUFL, "monitor", "-q", "-n", "mine", "-o", logs, "--interval", "200"], env=self.environment,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until(lambda: any(Session(f).of("device_metric") for f in glob.glob(os.path.join(logs, "*-*"))), "nothing is logged")
+        p.terminate()
+        out, err = p.communicate(timeout=PATIENCE)
+        self.assertEqual((p.returncode, out, err), (0, "", ""))
+        (folder,) = glob.glob(os.path.join(logs, "*-*"))
+        s = Session(folder)
+        self.assertEqual((s.ended, s.header["app"]), (True, "mine"))
+        self.assertIn("200ms", [r["value"] for r in s.of("option") if r["name"] == "interval"])
+
     def test_no_driver(self):
         got = self.gpufl("--once", code=1, environment={"FAKE_NVML": "missing"})
         self.assertRegex(got.stderr, r"^gpufl monitor: .*driver is not loaded")
@@ -353,7 +367,9 @@ class WithoutAMonitor(World):
         self.assertIn("gpufl-monitor is neither next to gpufl nor in PATH", got.stderr)
 
     def test_wrong_options(self):
-        for options, says in ((["-i", "1ms"], "100ms to 1h"), (["x"], "options alone"), (["--sort", "size"], "size")):
+        for options, says in ((["-i", "1ms"], "100ms to 1h"), (["x"], "options alone"), (["--sort", "size"], "size"), (["-i", "50"], "is ms"),
+                              (["-n", "mine"], "with -o DIR"), (["-q"], "name a folder for session logs"), (["-q", "--once"], "leave it out"),
+                              (["--upload"], "gpufl-agent --source"), (["-v"], "is said in any case")):
             got = subprocess.run([GPUFL, "monitor", *options], capture_output=True, text=True, timeout=PATIENCE, check=False)
             self.assertEqual(got.returncode, 2)
             self.assertIn(says, got.stderr)

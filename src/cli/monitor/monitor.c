@@ -6,6 +6,7 @@
 #include "cli/monitor/screen.h"
 #include "cli/monitor/source.h"
 #include "cli/monitor/terminal.h"
+#include "monitor/foreign.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -39,7 +40,7 @@ struct view {
     struct canvas canvas;
     struct err trouble; /* of the last look; code 0: none */
     int64_t interval;   /* ns between looks */
-    bool once, json;
+    bool once, json, quiet;
 };
 
 /* ---- looking ------------------------------------------------------------------------------- */
@@ -147,9 +148,13 @@ static int print_values(struct view *v)
 
 static int run_lines(struct view *v)
 {
-    int rc = first_look(v) ? cmd_fail("monitor", "%s", v->trouble.text) : print_values(v);
-    while (!rc && !v->once && terminal_wait((int)(v->interval / MS)))
-        rc = look(v) ? cmd_fail("monitor", "%s", v->trouble.text) : print_values(v);
+    int rc = first_look(v) ? cmd_fail("monitor", "%s", v->trouble.text) : CMD_OK;
+    while (!rc) {
+        rc = v->quiet ? CMD_OK : print_values(v);
+        if (rc || v->once || !terminal_wait((int)(v->interval / MS)))
+            break;
+        rc = look(v) ? cmd_fail("monitor", "%s", v->trouble.text) : CMD_OK;
+    }
     return rc;
 }
 
@@ -190,7 +195,7 @@ static int run_view(struct view *v)
 
 static int show(struct view *v)
 {
-    if (v->once || v->json || !terminal_is_there())
+    if (v->once || v->json || v->quiet || !terminal_is_there())
         return run_lines(v);
     if (first_look(v))
         return cmd_fail("monitor", "%s", v->trouble.text);
@@ -200,6 +205,23 @@ static int show(struct view *v)
     int rc = run_view(v);
     terminal_close();
     return rc ? cmd_fail("monitor", "out of memory") : CMD_OK;
+}
+
+/* 0, or the exit code of a command line that cannot be. */
+static int check_options(const struct view *v, const struct source_options *o)
+{
+    if (o->interval < 100 * MS || o->interval > 3600 * SECOND)
+        return cmd_usage("monitor", "--interval is out of range: write 100ms to 1h; a number "
+                                    "without a unit is ms");
+    if (o->name && !o->log_path)
+        return cmd_usage("monitor", "--name is of session logs: name their folder, too, with "
+                                    "-o DIR");
+    if (v->quiet && (v->once || v->json))
+        return cmd_usage("monitor", "--quiet shows nothing: leave it out, or --once and --json");
+    if (v->quiet && !o->log_path)
+        return cmd_usage("monitor", "with --quiet nothing is shown, and without -o DIR nothing is "
+                                    "kept: name a folder for session logs");
+    return 0;
 }
 
 int cmd_monitor(int argc, char **argv)
@@ -212,21 +234,27 @@ int cmd_monitor(int argc, char **argv)
     const struct opt table[] = {
         {"once", 0, OPT_FLAG, &v.once, NULL, NULL, "Print what is now, and end."},
         {"json", 0, OPT_FLAG, &v.json, NULL, NULL, "Print an object of JSON for each sample."},
-        {"interval", 'i', OPT_DURATION, &o.interval, "TIME", NULL,
-         "How often values are taken: 100ms to 1h; default 1s."},
+        {"interval", 'i', OPT_MILLIS, &o.interval, "TIME", NULL,
+         "How often values are taken: 100ms to 1h; a number without a unit is ms; default 1s."},
         {"sort", 0, OPT_CHOICE, &sort, "KEY", keys, "Order of the processes; default memory."},
         {"output", 'o', OPT_STRING, &o.log_path, "DIR", NULL,
          "Keep session logs there, as gpufl-monitor does; traced programs take the samples then."},
+        {"name", 'n', OPT_STRING, &o.name, "NAME", NULL,
+         "With -o: name of the application in the logs; default gpufl-monitor."},
+        {"quiet", 'q', OPT_FLAG, &v.quiet, NULL, NULL,
+         "With -o: show nothing, and keep the logs until a signal ends it."},
         {"run-dir", 0, OPT_STRING, &o.run_dir, "DIR", NULL,
          "Folder of the monitor; default: where traced programs look for one."},
+        MONITOR_FOREIGN_OPTIONS,
         {0}};
     int rc = cmd_parse(&text, table, 0, argc, argv, &operands);
     if (rc != CMD_CONTINUE)
         return rc;
     if (operands)
         return cmd_usage("monitor", "it takes options alone, not '%s'", argv[1]);
-    if (o.interval < 100 * MS || o.interval > 3600 * SECOND)
-        return cmd_usage("monitor", "--interval is out of range: write 100ms to 1h");
+    rc = check_options(&v, &o);
+    if (rc)
+        return rc;
     v.interval = o.interval;
     v.screen.sort = (enum sort)sort;
     setlocale(LC_CTYPE, "");

@@ -187,6 +187,10 @@ static int start(struct source *s, const struct source_options *o, struct err *e
     } else {
         argv[n++] = "--no-log";
     }
+    if (o->name) {
+        argv[n++] = "--name";
+        argv[n++] = (char *)o->name;
+    }
     if (o->run_dir || *s->own) {
         argv[n++] = "--run-dir";
         argv[n++] = o->run_dir ? (char *)o->run_dir : s->own;

@@ -19,6 +19,7 @@
 struct source_options {
     const char *run_dir;  /* of the monitor; NULL: where traced programs look */
     const char *log_path; /* of the session logs of a monitor of our own; NULL: none */
+    const char *name;     /* of the application in these logs; NULL: the monitor's own */
     int64_t interval;     /* ns, of a monitor of our own */
 };
 

@@ -318,9 +318,50 @@ TEST(test_help)
     free(text);
 }
 
+/* An interval as another program counts it, and an option of that program's. */
+TEST(test_as_another_program)
+{
+    int64_t every = 0;
+    const struct opt table[] = {
+        {"every", 0, OPT_MILLIS, &every, NULL, NULL, "How often."},
+        {"jar", 'v', OPT_FOREIGN, NULL, "nothing here needs one", NULL, NULL},
+        {0},
+    };
+    static const struct {
+        const char *given;
+        int64_t ns; /* 0: refused */
+        const char *says;
+    } cases[] = {
+        {"--every=5000", 5000000000, NULL},
+        {"--every=5s", 5000000000, NULL},
+        {"--every=1.5", 1500000, NULL},
+        {"--every=2m", 120000000000, NULL},
+        {"--every=ms", 0,
+         "'ms' is not a duration (500ms, 2s, 3m, 1h; without a unit: milliseconds)"},
+        {"--every=9223372036854775807", 0, "is not a duration"},
+        {"--jar=a.jar", 0, "there is no option '--jar' here: nothing here needs one"},
+        {"-v", 0, "there is no option '--jar' here: nothing here needs one"},
+        {"--jra", 0, "unknown option '--jra'; known are --every"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        char given[64], program[] = "";
+        int operands = 0;
+        snprintf(given, sizeof given, "%s", cases[i].given);
+        char *argv[] = {program, given, NULL};
+        int rc = opt_parse(table, 0, 2, argv, &operands, &e);
+        assert_int_equal(rc, cases[i].ns ? 0 : GPUFL_E_INVAL);
+        if (cases[i].ns)
+            assert_int_equal(every, cases[i].ns);
+        else
+            assert_non_null(strstr(e.text, cases[i].says));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_another_program),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_where_options_end),
         cmocka_unit_test(test_a_value_that_was_forgotten),
