@@ -47,11 +47,12 @@ static void each_other_second(unsigned i)
     nvml_device d = devices[i];
     fields(d, NVML_FIELD_NVLINK_TX, NVML_FIELD_NVLINK_RX);
     n->nvmlGpmSampleGet(d, samples[i][gpm_next & 1]);
-    struct nvml_gpm_metrics m = {.version = NVML_GPM_METRICS_VERSION,
-                                 .count = NVML_GPM_METRICS,
-                                 .from = samples[i][(gpm_next & 1) ^ 1],
-                                 .to = samples[i][gpm_next & 1],
-                                 .metrics = {{.id = 2}, {.id = 3}, {.id = 5}, {.id = 10}}};
+    struct nvml_gpm_metrics m = {
+        .version = NVML_GPM_METRICS_VERSION,
+        .count = NVML_GPM_METRICS,
+        .from = samples[i][(gpm_next & 1) ^ 1],
+        .to = samples[i][gpm_next & 1],
+        .metrics = {{.id = 1}, {.id = 2}, {.id = 3}, {.id = 5}, {.id = 10}}};
     if (gpm_next)
         n->nvmlGpmMetricsGet(&m);
 }

@@ -365,7 +365,9 @@ struct device_process {
 /* A part of a device (MIG). */
 struct device_instance {
     int64_t gpu_instance, compute_instance;
-    int64_t memory_used, memory_total; /* bytes */
+    int64_t memory_used, memory_total, memory_reserved; /* bytes */
+    /* % x 100, of the GPU instance, mean since the call before */
+    int64_t graphics_active, sm_active, sm_occupancy, tensor_active, dram_active;
     char uuid[96], profile[96];
 };
 

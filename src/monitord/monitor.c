@@ -58,6 +58,7 @@ static void trim(struct device_metric_row *row)
     row->sm_occupancy = share(row->sm_occupancy);
     row->tensor_active = share(row->tensor_active);
     row->dram_active = share(row->dram_active);
+    row->graphics_active = share(row->graphics_active);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -247,7 +248,13 @@ static void list_parts(struct monitor *m, int gpu)
                                           .uuid = journal_name(&m->journal, parts[i].uuid),
                                           .profile = journal_name(&m->journal, parts[i].profile),
                                           .memory_used = parts[i].memory_used,
-                                          .memory_total = parts[i].memory_total};
+                                          .memory_total = parts[i].memory_total,
+                                          .memory_reserved = parts[i].memory_reserved,
+                                          .graphics_active = share(parts[i].graphics_active),
+                                          .sm_active = share(parts[i].sm_active),
+                                          .sm_occupancy = share(parts[i].sm_occupancy),
+                                          .tensor_active = share(parts[i].tensor_active),
+                                          .dram_active = share(parts[i].dram_active)};
         journal_row(&m->journal, RECORD_instance_metric, &row);
     }
     journal_leave(&m->journal);

@@ -6,6 +6,7 @@
 #include "net/server/metrics_page.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -259,33 +260,96 @@ static void put_xids(const struct page *p, struct buf *out)
         }
 }
 
-static void put_parts(const struct page *p, struct buf *out)
+/* Memory that is neither in use nor reserved; unknown where one of them is. */
+static int64_t free_of(int64_t total, int64_t used, int64_t reserved)
 {
-    static const char *const names[] = {"gpufl_instance_memory_used_bytes",
-                                        "gpufl_instance_memory_size_bytes"};
-    static const char *const helps[] = {"Memory in use of a part of a GPU (MIG).",
-                                        "Memory of a part of a GPU (MIG)."};
+    bool known = total != CELL_NULL && used != CELL_NULL && reserved != CELL_NULL;
+    return known ? total - used - reserved : CELL_NULL;
+}
+
+static void put_free(const struct page *p, int64_t now, struct buf *out)
+{
+    static const char name[] = "gpufl_gpu_memory_free_bytes";
+    char index[16];
+    bool head = false;
+    for (int i = 0; i < p->count; i++) {
+        const struct shown_gpu *x = &p->gpus[i];
+        struct metrics_label labels[LABELS];
+        int64_t v = free_of(x->cells[COL_device_metric_memory_total],
+                            x->cells[COL_device_metric_memory_used],
+                            x->cells[COL_device_metric_memory_reserved]);
+        if (v == CELL_NULL || now - x->at[COL_device_metric_memory_used] > p->stale_ns)
+            continue;
+        if (!head)
+            metrics_head(out, name, "gauge", "Device memory that can be allocated.");
+        head = true;
+        metrics_sample(out, name, labels, gpu_labels(x, index, labels), (double)v);
+    }
+}
+
+static const struct {
+    const char *name, *help;
+    size_t offset; /* of the value in struct device_instance; 0: what is free */
+    double scale;
+} part_metrics[] = {
+#define PART(field, name, scale, help)                                                             \
+    {                                                                                              \
+        "gpufl_instance_" name, help, offsetof(struct device_instance, field), scale               \
+    }
+    PART(memory_used, "memory_used_bytes", 1, "Memory in use of a part of a GPU (MIG)."),
+    PART(memory_total, "memory_size_bytes", 1, "Memory of a part of a GPU (MIG)."),
+    {"gpufl_instance_memory_free_bytes", "Memory of a part that can be allocated.", 0, 1},
+    PART(graphics_active, "graphics_active_ratio", 0.0001,
+         "Graphics and compute engines of the GPU instance with work (hardware counters)."),
+    PART(sm_active, "sm_active_ratio", 0.0001,
+         "Multiprocessors of the GPU instance with work (hardware counters)."),
+    PART(sm_occupancy, "sm_occupancy_ratio", 0.0001,
+         "Warps resident of those that fit in the GPU instance (hardware counters)."),
+    PART(tensor_active, "tensor_active_ratio", 0.0001,
+         "Tensor cores of the GPU instance at work (hardware counters)."),
+    PART(dram_active, "dram_active_ratio", 0.0001,
+         "Bandwidth of the GPU instance's memory in use (hardware counters)."),
+#undef PART
+};
+
+static int64_t part_value(const struct device_instance *x, size_t offset)
+{
+    int64_t v;
+    if (!offset)
+        return free_of(x->memory_total, x->memory_used, x->memory_reserved);
+    memcpy(&v, (const char *)x + offset, sizeof v);
+    return v;
+}
+
+static void put_part(const struct shown_gpu *gpu, const struct device_instance *x, size_t m,
+                     struct buf *out)
+{
     char index[16], gi[24], ci[24];
     struct metrics_label labels[LABELS + 3];
-    for (int m = 0; m < 2; m++) {
+    size_t n = gpu_labels(gpu, index, labels);
+    snprintf(gi, sizeof gi, "%" PRId64, x->gpu_instance);
+    snprintf(ci, sizeof ci, "%" PRId64, x->compute_instance);
+    labels[n++] = (struct metrics_label){"gpu_instance", gi};
+    labels[n++] =
+        (struct metrics_label){"compute_instance", x->compute_instance == CELL_NULL ? "" : ci};
+    labels[n++] = (struct metrics_label){"profile", x->profile};
+    metrics_sample(out, part_metrics[m].name, labels, n,
+                   (double)part_value(x, part_metrics[m].offset) * part_metrics[m].scale);
+}
+
+static void put_parts(const struct page *p, struct buf *out)
+{
+    for (size_t m = 0; m < sizeof part_metrics / sizeof *part_metrics; m++) {
         bool head = false;
         for (int i = 0; i < p->count; i++)
             for (int k = 0; k < p->gpus[i].part_count; k++) {
                 const struct device_instance *x = &p->gpus[i].parts[k];
-                int64_t v = m ? x->memory_total : x->memory_used;
-                size_t n = gpu_labels(&p->gpus[i], index, labels);
-                if (v == CELL_NULL)
+                if (part_value(x, part_metrics[m].offset) == CELL_NULL)
                     continue;
                 if (!head)
-                    metrics_head(out, names[m], "gauge", helps[m]);
+                    metrics_head(out, part_metrics[m].name, "gauge", part_metrics[m].help);
                 head = true;
-                snprintf(gi, sizeof gi, "%" PRId64, x->gpu_instance);
-                snprintf(ci, sizeof ci, "%" PRId64, x->compute_instance);
-                labels[n++] = (struct metrics_label){"gpu_instance", gi};
-                labels[n++] = (struct metrics_label){"compute_instance",
-                                                     x->compute_instance == CELL_NULL ? "" : ci};
-                labels[n++] = (struct metrics_label){"profile", x->profile};
-                metrics_sample(out, names[m], labels, n, (double)v);
+                put_part(&p->gpus[i], x, m, out);
             }
     }
 }
@@ -405,6 +469,7 @@ void page_fill(void *arg, struct buf *out)
     put_states(p, out);
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
         put_metric(p, m, now, out);
+    put_free(p, now, out);
     put_xids(p, out);
     put_parts(p, out);
     put_workloads(p, out);

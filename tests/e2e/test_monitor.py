@@ -84,6 +84,14 @@ class Samples(unittest.TestCase):
             self.assertEqual(rows[0]["profile"], "Fake GPU MIG 1g.10gb")
             self.assertTrue(rows[0]["uuid"].startswith("MIG-"))
             self.assertEqual(m.metric("gpufl_instance_memory_used_bytes", gpu_instance="7"), 1 << 30)
+            until(lambda: m.metric("gpufl_instance_sm_active_ratio", gpu_instance="8") == 0.7125, "no counters of the parts came")
+            self.assertAlmostEqual(m.metric("gpufl_instance_graphics_active_ratio", gpu_instance="8"), 0.8825)
+            self.assertEqual(m.metrics().get("gpufl_instance_dram_active_ratio"), None)
+            free, size = (m.metric(f"gpufl_instance_memory_{x}_bytes", gpu_instance="7") for x in ("free", "size"))
+            self.assertEqual(free, size - (1 << 30))
+            row = m.wait_rows(4, "instance_metric")[-1]
+            self.assertEqual((row["sm_active"], row["graphics_active"], row["memory_reserved"]), (7130, 8830, 0))
+            documented(self, m.metrics())
 
     def test_a_job_is_named_by_its_environment(self):
         child = started(subprocess.Popen(["sleep", "600"], env={"SLURM_JOB_ID": "4711", "POD_NAME": "train-0",
@@ -107,6 +115,13 @@ class Samples(unittest.TestCase):
         self.assertEqual(first.of("end")[0]["reason"], "again")
         self.assertEqual(len(second.of("device")), 2, "the second session describes its GPUs itself")
         self.assertEqual(second.last("monitor")["rows_lost"], 0)
+
+
+def documented(case, metrics):
+    with open(os.path.join(SOURCE, "docs", "monitor.md"), encoding="utf-8") as f:
+        doc = f.read()
+    for name in metrics:
+        case.assertIn(f"| `{name}` |", doc)
 
 
 class Page(unittest.TestCase):
@@ -145,8 +160,9 @@ class Page(unittest.TestCase):
             self.assertIn(f"| `{name}` | {f'`{dcgm}`' if dcgm else ''} |", doc)
         with monitor() as m:
             m.rounds(1)
-            for name in m.metrics():
-                self.assertIn(f"`{name}`", doc)
+            documented(self, m.metrics())
+            self.assertEqual(m.metric("gpufl_gpu_memory_free_bytes", gpu="0"), 149681078272)
+            self.assertEqual((m.metric("gpufl_gpu_row_remap_pending", gpu="0"), m.metric("gpufl_gpu_row_remap_failed", gpu="0")), (0, 0))
 
 
 class Faults(unittest.TestCase):

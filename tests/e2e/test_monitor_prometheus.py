@@ -105,12 +105,14 @@ class Scraped(unittest.TestCase):
             cls.addClassCleanup(child.kill)
             cls.m.control.pid(2 * k + 1, child.pid)
         cls.m.control.xid, cls.m.control.events = 79, 3
+        cls.m.control.parts = 2
         cls.m.start()
         cls.addClassCleanup(cls.m.close)
         until(lambda: cls.m.metric("gpufl_gpu_xid_errors_total", xid="79") == 3 and
               len(cls.m.metrics().get("gpufl_workload_processes", [])) == 1 + len(WORKLOADS) and
               cls.m.metric("gpufl_gpu_sm_active_ratio", gpu="0") is not None and
-              cls.m.metric("gpufl_gpu_nvlink_receive_bytes_per_second", gpu="0") is not None, "not all metrics came")
+              cls.m.metric("gpufl_gpu_nvlink_receive_bytes_per_second", gpu="0") is not None and
+              cls.m.metric("gpufl_instance_sm_active_ratio", gpu="0", gpu_instance="8") is not None, "not all metrics came")
         cls.prometheus = Prometheus(cls.m, cls.folder.name)
         cls.addClassCleanup(cls.prometheus.close)
         until(lambda: cls.prometheus.query("count_over_time(gpufl_monitor_rounds_total[1m]) >= 2"), "never scraped twice")

@@ -3,6 +3,7 @@
 #include "tests/fake/nvml_inside.h"
 
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NONE = -1, FIRST_FRESH_PID = 4000000, PARTS_MOST = 7, PART = 100 };
+enum { NONE = -1, FIRST_FRESH_PID = 4000000, PARTS_MOST = 7, PART = 100, FIRST_PART = 7 };
 
 /* ---- processes ----------------------------------------------------------------------------- */
 
@@ -124,7 +125,7 @@ EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device d, unsigned index, nv
 
 EXPORT int nvmlDeviceGetGpuInstanceId(nvml_device part, unsigned *id)
 {
-    *id = (unsigned)(uintptr_t)part - PART + 7;
+    *id = (unsigned)(uintptr_t)part - PART + FIRST_PART;
     return NVML_OK;
 }
 
@@ -229,6 +230,13 @@ EXPORT int nvmlGpmSampleGet(nvml_device d, nvml_gpm_sample sample)
     return result;
 }
 
+EXPORT int nvmlGpmMigSampleGet(nvml_device d, unsigned gpu_instance, nvml_gpm_sample sample)
+{
+    bool there =
+        gpu_instance >= FIRST_PART && (int64_t)gpu_instance - FIRST_PART < fake_control()->parts;
+    return there ? nvmlGpmSampleGet(d, sample) : 2;
+}
+
 /* Answers only the metrics that count says; all else behind the structure's begin is not ours. */
 EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *m)
 {
@@ -240,6 +248,9 @@ EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *m)
         struct nvml_gpm_metric *x = &m->metrics[i];
         x->result = NVML_OK;
         switch (x->id) {
+        case NVML_GPM_GRAPHICS_ACTIVE:
+            x->value = 88.25 - fake_noise() % 3000 * 0.01;
+            break;
         case NVML_GPM_SM_ACTIVE:
             x->value = 71.25 - fake_noise() % 3000 * 0.01;
             break;

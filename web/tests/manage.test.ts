@@ -247,8 +247,9 @@ describe("alerts", () => {
   it("every metric can be chosen, and has a name", () => {
     const records = readFileSync(new URL("../../schema/records.def", import.meta.url), "utf8");
     const of = (record: string, as: string) => [...records.matchAll(new RegExp(`^COLUMN\\(${record}, (\\w+)`, "gm"))].map((m) => `${as}.${m[1]}`).filter((name) => !/\.(time|device)$/.test(name));
-    const columns = [...of("device_metric", "gpu"), ...of("host_metric", "host")];
-    expect(columns.length).toBeGreaterThan(40);
+    const names = /\.(pid|gpu_instance|compute_instance|uuid|profile)$/; // of the process or part, no metrics
+    const columns = [...of("device_metric", "gpu"), ...of("host_metric", "host"), ...of("process_metric", "process"), ...of("instance_metric", "part"), ...of("monitor", "monitor")].filter((name) => !names.test(name));
+    expect(columns.length).toBeGreaterThan(70);
     expect(columns.filter((name) => !METRICS[name])).toEqual([]);
     expect(Object.keys(METRICS).filter((name) => !alerts.metrics[name])).toEqual([]);
     expect(new Set(Object.keys(METRICS).map((name) => alerts.metrics[name])).size).toBe(Object.keys(METRICS).length);

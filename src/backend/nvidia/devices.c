@@ -35,28 +35,33 @@ static int read_utilization(const struct nvml *n, struct device *d, struct devic
     return result;
 }
 
-static int read_memory_v1(const struct nvml *n, struct device *d, struct device_metric_row *row)
+/* The second form does not count what the driver reserves as used, as nvidia-smi does. */
+int device_memory(const struct nvml *n, nvml_device handle, int64_t *used, int64_t *total,
+                  int64_t *reserved)
 {
-    struct nvml_memory m;
+    struct nvml_memory_v2 m = {.version = NVML_MEMORY_V2};
+    struct nvml_memory first;
+    if (n->nvmlDeviceGetMemoryInfo_v2 && n->nvmlDeviceGetMemoryInfo_v2(handle, &m) == NVML_OK) {
+        *used = (int64_t)m.used;
+        *total = (int64_t)m.total;
+        *reserved = (int64_t)m.reserved;
+        return NVML_OK;
+    }
     if (!n->nvmlDeviceGetMemoryInfo)
         return NVML_E_NOT_SUPPORTED;
-    int result = n->nvmlDeviceGetMemoryInfo(d->handle, &m);
+    int result = n->nvmlDeviceGetMemoryInfo(handle, &first);
     if (result == NVML_OK) {
-        row->memory_used = (int64_t)m.used;
-        row->memory_total = (int64_t)m.total;
+        *used = (int64_t)first.used;
+        *total = (int64_t)first.total;
+        *reserved = (int64_t)(first.total - first.used - first.free);
     }
     return result;
 }
 
-/* The second form does not count what the driver reserves as used, as nvidia-smi does. */
 static int read_memory(const struct nvml *n, struct device *d, struct device_metric_row *row)
 {
-    struct nvml_memory_v2 m = {.version = NVML_MEMORY_V2};
-    if (!n->nvmlDeviceGetMemoryInfo_v2 || n->nvmlDeviceGetMemoryInfo_v2(d->handle, &m) != NVML_OK)
-        return read_memory_v1(n, d, row);
-    row->memory_used = (int64_t)m.used;
-    row->memory_total = (int64_t)m.total;
-    return NVML_OK;
+    return device_memory(n, d->handle, &row->memory_used, &row->memory_total,
+                         &row->memory_reserved);
 }
 
 static int read_temperature(const struct nvml *n, struct device *d, struct device_metric_row *row)

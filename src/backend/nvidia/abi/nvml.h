@@ -85,6 +85,7 @@ struct nvml_event {
 typedef struct nvml_gpm_sample_handle *nvml_gpm_sample;
 
 enum nvml_gpm_id {
+    NVML_GPM_GRAPHICS_ACTIVE = 1,
     NVML_GPM_SM_ACTIVE = 2,
     NVML_GPM_SM_OCCUPANCY = 3,
     NVML_GPM_TENSOR_ACTIVE = 5,
@@ -100,7 +101,7 @@ struct nvml_gpm_metric {
     } info;
 };
 
-enum { NVML_GPM_METRICS = 4 };
+enum { NVML_GPM_METRICS = 5 };
 
 struct nvml_gpm_metrics {
     unsigned version; /* NVML_GPM_METRICS_VERSION, set by the caller, as all but the answers */
@@ -235,6 +236,8 @@ struct nvml_field {
     X(false, int, nvmlGpmSampleAlloc, (nvml_gpm_sample * sample))                                  \
     X(false, int, nvmlGpmSampleFree, (nvml_gpm_sample sample))                                     \
     X(false, int, nvmlGpmSampleGet, (nvml_device device, nvml_gpm_sample sample))                  \
+    X(false, int, nvmlGpmMigSampleGet,                                                             \
+      (nvml_device device, unsigned gpu_instance, nvml_gpm_sample sample))                         \
     X(false, int, nvmlGpmMetricsGet, (struct nvml_gpm_metrics * metrics))                          \
     X(false, int, nvmlDeviceGetFieldValues,                                                        \
       (nvml_device device, int count, struct nvml_field *fields))

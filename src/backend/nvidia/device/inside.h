@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GROUP_MAX = 32 };
+enum { GROUP_MAX = 32, PARTS_MOST = 8 };
 
 /* A counter of bytes, of 32 or 64 bits. */
 struct counter {
@@ -31,6 +31,14 @@ struct gpm {
     bool filled;   /* the other one holds the sample before */
 };
 
+/* The counters of a GPU instance (MIG). */
+struct gpm_part {
+    struct gpm gpm;
+    int64_t gpu_instance;
+    unsigned round; /* of the list that had it last; 0: free */
+    int64_t cells[NVML_GPM_METRICS];
+};
+
 struct device {
     nvml_device handle;              /* of the library */
     struct nvml_pci pci;             /* its place; all zero where not known */
@@ -41,6 +49,8 @@ struct device {
     struct counter link_tx, link_rx; /* KiB at link_time */
     int64_t link_time;               /* ns; 0: no sample before */
     struct gpm gpm;
+    struct gpm_part parts[PARTS_MOST];
+    unsigned part_round;         /* lists of parts so far */
     unsigned long long use_seen; /* us: of the last sample of the processes' use */
 };
 
@@ -63,6 +73,13 @@ bool device_field(const struct nvml_field *f, unsigned long long *v);
 int device_fields(const struct nvml *n, const struct device *d, struct nvml_field *f, int count);
 
 reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit, wide_activity;
+
+/* The memory of a device or of a part of one; CELL_NULL: not known. */
+int device_memory(const struct nvml *n, nvml_device handle, int64_t *used, int64_t *total,
+                  int64_t *reserved);
+
+/* Fills the activity of parts that were listed, and forgets that of those which are gone. */
+void wide_parts(const struct nvml *n, struct device *d, struct device_instance *parts, int count);
 
 /* Frees what the readers above keep of a device. */
 void device_wide_close(const struct nvml *n, struct device *d);

@@ -161,19 +161,17 @@ static int watch_processes(struct devices *d, int index, struct device_process *
 static bool read_part(const struct nvml *n, nvml_device part, struct device_instance *out)
 {
     unsigned id;
-    struct nvml_memory memory;
     memset(out, 0, sizeof *out);
     out->gpu_instance = out->compute_instance = CELL_NULL;
-    out->memory_used = out->memory_total = CELL_NULL;
+    out->memory_used = out->memory_total = out->memory_reserved = CELL_NULL;
+    out->graphics_active = out->sm_active = out->sm_occupancy = CELL_NULL;
+    out->tensor_active = out->dram_active = CELL_NULL;
     if (n->nvmlDeviceGetGpuInstanceId && n->nvmlDeviceGetGpuInstanceId(part, &id) == NVML_OK)
         out->gpu_instance = number(id);
     if (n->nvmlDeviceGetComputeInstanceId &&
         n->nvmlDeviceGetComputeInstanceId(part, &id) == NVML_OK)
         out->compute_instance = number(id);
-    if (n->nvmlDeviceGetMemoryInfo && n->nvmlDeviceGetMemoryInfo(part, &memory) == NVML_OK) {
-        out->memory_used = (int64_t)memory.used;
-        out->memory_total = (int64_t)memory.total;
-    }
+    (void)device_memory(n, part, &out->memory_used, &out->memory_total, &out->memory_reserved);
     if (n->nvmlDeviceGetUUID)
         n->nvmlDeviceGetUUID(part, out->uuid, sizeof out->uuid);
     if (n->nvmlDeviceGetName)
@@ -204,6 +202,8 @@ static int watch_instances(struct devices *d, int index, struct device_instance 
             read_part(n, part, &out[*count]))
             ++*count;
     }
+    if (d->activity)
+        wide_parts(n, &d->items[index], out, *count);
     return 0;
 }
 

@@ -79,6 +79,7 @@ int wide_remapped(const struct nvml *n, struct device *d, struct device_metric_r
         return result;
     row->remapped_corrected = corrected;
     row->remapped_uncorrected = uncorrected;
+    row->remap_pending = pending != 0;
     row->remap_failed = failed != 0;
     return NVML_OK;
 }
@@ -96,10 +97,9 @@ int wide_power_limit(const struct nvml *n, struct device *d, struct device_metri
 
 /* ---- hardware counters --------------------------------------------------------------------- */
 
-static bool gpm_begin(const struct nvml *n, struct device *d)
+static bool gpm_begin(const struct nvml *n, const struct device *d, struct gpm *g)
 {
     struct nvml_gpm_support support = {.version = NVML_GPM_SUPPORT};
-    struct gpm *g = &d->gpm;
     g->asked = true;
     g->offered = n->nvmlGpmQueryDeviceSupport && n->nvmlGpmSampleAlloc && n->nvmlGpmSampleFree &&
                  n->nvmlGpmSampleGet && n->nvmlGpmMetricsGet &&
@@ -112,20 +112,33 @@ static bool gpm_begin(const struct nvml *n, struct device *d)
     return g->offered;
 }
 
+static void gpm_end(const struct nvml *n, struct gpm *g)
+{
+    for (int i = 0; i < 2 && g->offered; i++)
+        n->nvmlGpmSampleFree(g->samples[i]);
+    memset(g, 0, sizeof *g);
+}
+
 static int64_t gpm_cell(const struct nvml_gpm_metric *m)
 {
     bool known = m->result == NVML_OK && m->value >= 0 && m->value <= 100;
     return known ? (int64_t)(m->value * 100 + 0.5) : CELL_NULL;
 }
 
-int wide_activity(const struct nvml *n, struct device *d, struct device_metric_row *row)
+/* Cells in this order: graphics, SM active, SM occupancy, tensor, DRAM; of the time since the
+ * sample before. part: number of a GPU instance; CELL_NULL: the whole GPU. */
+static int gpm_read(const struct nvml *n, const struct device *d, struct gpm *g, int64_t part,
+                    int64_t cells[NVML_GPM_METRICS])
 {
-    struct gpm *g = &d->gpm;
-    if (!(g->asked ? g->offered : gpm_begin(n, d)))
+    for (int i = 0; i < NVML_GPM_METRICS; i++)
+        cells[i] = CELL_NULL;
+    if (!(g->asked ? g->offered : gpm_begin(n, d, g)))
         return NVML_E_NOT_SUPPORTED;
     bool filled = g->filled;
+    nvml_gpm_sample sample = g->samples[g->next];
     g->filled = false;
-    int result = n->nvmlGpmSampleGet(d->handle, g->samples[g->next]);
+    int result = part == CELL_NULL ? n->nvmlGpmSampleGet(d->handle, sample)
+                                   : n->nvmlGpmMigSampleGet(d->handle, (unsigned)part, sample);
     if (result != NVML_OK)
         return result;
     g->filled = true;
@@ -136,23 +149,76 @@ int wide_activity(const struct nvml *n, struct device *d, struct device_metric_r
                                  .count = NVML_GPM_METRICS,
                                  .from = g->samples[g->next],
                                  .to = g->samples[g->next ^ 1],
-                                 .metrics = {{.id = NVML_GPM_SM_ACTIVE},
+                                 .metrics = {{.id = NVML_GPM_GRAPHICS_ACTIVE},
+                                             {.id = NVML_GPM_SM_ACTIVE},
                                              {.id = NVML_GPM_SM_OCCUPANCY},
                                              {.id = NVML_GPM_TENSOR_ACTIVE},
                                              {.id = NVML_GPM_DRAM_ACTIVE}}};
     result = n->nvmlGpmMetricsGet(&m);
-    if (result != NVML_OK)
-        return result;
-    row->sm_active = gpm_cell(&m.metrics[0]);
-    row->sm_occupancy = gpm_cell(&m.metrics[1]);
-    row->tensor_active = gpm_cell(&m.metrics[2]);
-    row->dram_active = gpm_cell(&m.metrics[3]);
-    return NVML_OK;
+    for (int i = 0; i < NVML_GPM_METRICS && result == NVML_OK; i++)
+        cells[i] = gpm_cell(&m.metrics[i]);
+    return result;
+}
+
+int wide_activity(const struct nvml *n, struct device *d, struct device_metric_row *row)
+{
+    int64_t cells[NVML_GPM_METRICS];
+    int result = gpm_read(n, d, &d->gpm, CELL_NULL, cells);
+    row->graphics_active = cells[0];
+    row->sm_active = cells[1];
+    row->sm_occupancy = cells[2];
+    row->tensor_active = cells[3];
+    row->dram_active = cells[4];
+    return result;
+}
+
+/* The counters of a GPU instance; NULL: no room. */
+static struct gpm_part *part_of(struct device *d, int64_t gpu_instance)
+{
+    struct gpm_part *unused = NULL;
+    for (int i = 0; i < PARTS_MOST; i++) {
+        struct gpm_part *p = &d->parts[i];
+        if (p->round && p->gpu_instance == gpu_instance)
+            return p;
+        if (!p->round && !unused)
+            unused = p;
+    }
+    if (unused)
+        unused->gpu_instance = gpu_instance;
+    return unused;
+}
+
+/* Several compute instances of a GPU instance have its counters in common: they are read once. */
+static void part_activity(const struct nvml *n, struct device *d, struct device_instance *out)
+{
+    struct gpm_part *p = part_of(d, out->gpu_instance);
+    if (!p)
+        return;
+    if (p->round != d->part_round)
+        (void)gpm_read(n, d, &p->gpm, out->gpu_instance, p->cells);
+    p->round = d->part_round;
+    out->graphics_active = p->cells[0];
+    out->sm_active = p->cells[1];
+    out->sm_occupancy = p->cells[2];
+    out->tensor_active = p->cells[3];
+    out->dram_active = p->cells[4];
+}
+
+void wide_parts(const struct nvml *n, struct device *d, struct device_instance *parts, int count)
+{
+    d->part_round = d->part_round == UINT32_MAX ? 1 : d->part_round + 1;
+    for (int i = 0; i < count && n->nvmlGpmMigSampleGet; i++)
+        part_activity(n, d, &parts[i]);
+    for (int i = 0; i < PARTS_MOST; i++)
+        if (d->parts[i].round && d->parts[i].round != d->part_round) {
+            gpm_end(n, &d->parts[i].gpm);
+            d->parts[i].round = 0;
+        }
 }
 
 void device_wide_close(const struct nvml *n, struct device *d)
 {
-    for (int i = 0; i < 2 && d->gpm.offered; i++)
-        n->nvmlGpmSampleFree(d->gpm.samples[i]);
-    memset(&d->gpm, 0, sizeof d->gpm);
+    gpm_end(n, &d->gpm);
+    for (int i = 0; i < PARTS_MOST; i++)
+        gpm_end(n, &d->parts[i].gpm);
 }

@@ -19,11 +19,11 @@ static struct nvml_process_use uses[4];
 static unsigned use_count;
 static unsigned long long asked_since;
 static unsigned long long kib;
-static int gpm_samples, gpm_result;
+static int gpm_samples, gpm_result, part_reads;
 static struct nvml_event event;
 static int event_result;
 static unsigned long long registered;
-static unsigned mig, parts;
+static unsigned mig, parts, pending;
 static int64_t now;
 static struct devices *devices;
 
@@ -120,15 +120,49 @@ static int gpm_get(nvml_device d, nvml_gpm_sample s)
     return gpm_result;
 }
 
+static int gpm_get_part(nvml_device d, unsigned gpu_instance, nvml_gpm_sample s)
+{
+    (void)s;
+    assert_ptr_equal(d, (nvml_device)(uintptr_t)1);
+    part_reads += gpu_instance == 100;
+    return gpm_result;
+}
+
 /* As a library whose own structure has room for hundreds of metrics: it goes by the count. */
 static int gpm_metrics(struct nvml_gpm_metrics *m)
 {
-    static const double values[] = {50, 25.5, WIDE, 0};
+    static const double values[] = {75, 50, 25.5, WIDE, 0};
     assert_true(m->from != m->to);
     for (unsigned i = 0; i < m->count; i++) {
-        m->metrics[i].result = i == 3 ? NVML_E_NOT_SUPPORTED : NVML_OK;
+        m->metrics[i].result = i == 4 ? NVML_E_NOT_SUPPORTED : NVML_OK;
         m->metrics[i].value = values[i];
     }
+    return NVML_OK;
+}
+
+static int remapped_rows(nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *waits,
+                         unsigned *failed)
+{
+    (void)d;
+    *corrected = 3;
+    *uncorrected = 2;
+    *waits = pending;
+    *failed = 0;
+    return NVML_OK;
+}
+
+static int memory_v1(nvml_device d, struct nvml_memory *m)
+{
+    (void)d;
+    *m = (struct nvml_memory){.total = 1000, .used = 300, .free = 650};
+    return NVML_OK;
+}
+
+static int memory_v2(nvml_device d, struct nvml_memory_v2 *m)
+{
+    (void)d;
+    assert_int_equal(m->version, NVML_MEMORY_V2);
+    *m = (struct nvml_memory_v2){.total = 1000, .used = 250, .reserved = 100, .free = 650};
     return NVML_OK;
 }
 
@@ -166,11 +200,11 @@ static int set_wait(nvml_event_set s, struct nvml_event *out, unsigned ms)
     return event_result;
 }
 
-static int mig_mode(nvml_device d, unsigned *current, unsigned *pending)
+static int mig_mode(nvml_device d, unsigned *current, unsigned *next)
 {
     (void)d;
     *current = mig;
-    *pending = 1;
+    *next = 1;
     return NVML_OK;
 }
 
@@ -194,6 +228,13 @@ static int part_id(nvml_device part, unsigned *id)
     return NVML_OK;
 }
 
+static int same_part(nvml_device part, unsigned *id)
+{
+    (void)part;
+    *id = 100;
+    return NVML_OK;
+}
+
 static int64_t test_clock(void)
 {
     return now;
@@ -212,7 +253,9 @@ static void fill(void)
         .nvmlGpmSampleAlloc = gpm_alloc,
         .nvmlGpmSampleFree = gpm_free,
         .nvmlGpmSampleGet = gpm_get,
+        .nvmlGpmMigSampleGet = gpm_get_part,
         .nvmlGpmMetricsGet = gpm_metrics,
+        .nvmlDeviceGetRemappedRows = remapped_rows,
         .nvmlEventSetCreate = set_create,
         .nvmlEventSetFree = set_free,
         .nvmlDeviceGetSupportedEventTypes = supported_events,
@@ -274,6 +317,7 @@ TEST(activity)
 {
     assert_true(sample().sm_active == CELL_NULL);
     struct device_metric_row row = sample();
+    assert_int_equal(row.graphics_active, 7500);
     assert_int_equal(row.sm_active, 5000);
     assert_int_equal(row.sm_occupancy, 2550);
     assert_true(row.tensor_active == CELL_NULL); /* 400 % is no share */
@@ -283,6 +327,74 @@ TEST(activity)
     gpm_result = NVML_OK;
     assert_true(sample().sm_active == CELL_NULL); /* the sample before is missing */
     assert_int_equal(sample().sm_active, 5000);
+}
+
+/* Both forms of the driver's answer tell what is neither in use nor free. */
+TEST(reserved_memory)
+{
+    library.nvmlDeviceGetMemoryInfo = memory_v1;
+    struct device_metric_row row = sample();
+    assert_int_equal(row.memory_used, 300);
+    assert_int_equal(row.memory_reserved, 50);
+    library.nvmlDeviceGetMemoryInfo_v2 = memory_v2;
+    row = sample();
+    assert_int_equal(row.memory_used, 250);
+    assert_int_equal(row.memory_reserved, 100);
+}
+
+TEST(rows_that_wait_for_a_reset)
+{
+    pending = 0;
+    struct device_metric_row row = sample();
+    assert_int_equal(row.remap_pending, 0);
+    assert_int_equal(row.remap_failed, 0);
+    assert_int_equal(row.remapped_uncorrected, 2);
+    pending = 1;
+    assert_true(sample().remap_pending == CELL_NULL); /* read once a minute */
+    now += 60 * INT64_C(1000000000);
+    assert_int_equal(sample().remap_pending, 1);
+}
+
+static int list_parts(struct device_instance *out)
+{
+    int count = 0;
+    assert_int_equal(nvidia_devices.watch->instances(devices, 0, out, 7, &count), 0);
+    return count;
+}
+
+/* Counters are those of a GPU instance since the list before, read once for all its compute
+ * instances; a part that is gone is forgotten. */
+TEST(activity_of_parts)
+{
+    struct device_instance out[7];
+    mig = 1;
+    parts = 5;
+    part_reads = 0;
+    library.nvmlDeviceGetMemoryInfo = memory_v1;
+    assert_int_equal(list_parts(out), 2);
+    assert_true(out[0].sm_active == CELL_NULL && out[0].memory_reserved == 50);
+    assert_int_equal(list_parts(out), 2);
+    assert_int_equal(out[1].gpu_instance, 102);
+    assert_int_equal(out[1].graphics_active, 7500);
+    assert_int_equal(out[1].sm_active, 5000);
+    assert_true(out[1].tensor_active == CELL_NULL && out[1].dram_active == CELL_NULL);
+    assert_int_equal(part_reads, 2);
+    assert_int_equal(gpm_samples, 4);
+    parts = 1;
+    assert_int_equal(list_parts(out), 1);
+    assert_int_equal(gpm_samples, 2);
+    parts = 5;
+    assert_int_equal(list_parts(out), 2);
+    assert_int_equal(out[0].sm_active, 5000);
+    assert_true(out[1].sm_active == CELL_NULL); /* another part than the one before */
+    library.nvmlDeviceGetGpuInstanceId = same_part;
+    part_reads = 0;
+    assert_int_equal(list_parts(out), 2);
+    assert_int_equal(out[1].sm_active, out[0].sm_active);
+    assert_int_equal(part_reads, 1);
+    gpm_result = NVML_E_UNKNOWN;
+    assert_int_equal(list_parts(out), 2);
+    assert_true(out[0].sm_active == CELL_NULL);
 }
 
 TEST(narrow_without_widen)
@@ -417,6 +529,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(links, setup, teardown),
         cmocka_unit_test_setup_teardown(activity, setup, teardown),
+        cmocka_unit_test_setup_teardown(reserved_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_that_wait_for_a_reset, setup, teardown),
+        cmocka_unit_test_setup_teardown(activity_of_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(narrow_without_widen, setup, teardown),
         cmocka_unit_test_setup_teardown(processes, setup, teardown),
         cmocka_unit_test_setup_teardown(many_processes, setup, teardown),

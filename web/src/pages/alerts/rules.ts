@@ -16,8 +16,8 @@ const SECONDS = { unit: "s", scale: 1 };
 const NUMBER = { unit: "", scale: 1 };
 const GB = { unit: "GB", scale: 1e9 };
 const MB = { unit: "MB", scale: 1e6 };
-/** What is offered: every column of device_metric and host_metric, and shares and silence. The server's number is the written
- * one times `scale`. What only grows (energy, errors) counts since the driver was loaded. */
+/** What is offered: every column of device_metric, host_metric, process_metric, instance_metric and monitor, and shares and silence. The
+ * server's number is the written one times `scale`. What only grows (energy, errors) counts since the driver was loaded, of a monitor since its start. */
 export const METRICS: Record<string, { unit: string; scale: number }> = {
   "gpu.temperature": CELSIUS,
   "gpu.gpu_util": PERCENT,
@@ -30,9 +30,11 @@ export const METRICS: Record<string, { unit: string; scale: number }> = {
   "gpu.sm_occupancy": HUNDREDTHS,
   "gpu.tensor_active": HUNDREDTHS,
   "gpu.dram_active": HUNDREDTHS,
+  "gpu.graphics_active": HUNDREDTHS,
   "gpu.mem_util": PERCENT,
   "gpu.memory_used": GB,
   "gpu.memory_total": GB,
+  "gpu.memory_reserved": GB,
   "gpu.temperature_memory": CELSIUS,
   "gpu.temperature_junction": CELSIUS,
   "gpu.power_limit": WATTS,
@@ -52,6 +54,7 @@ export const METRICS: Record<string, { unit: string; scale: number }> = {
   "gpu.ecc_corrected": NUMBER,
   "gpu.remapped_corrected": NUMBER,
   "gpu.remapped_uncorrected": NUMBER,
+  "gpu.remap_pending": NUMBER,
   "gpu.remap_failed": NUMBER,
   "gpu.encoder_util": PERCENT,
   "gpu.decoder_util": PERCENT,
@@ -70,6 +73,34 @@ export const METRICS: Record<string, { unit: string; scale: number }> = {
   "host.cpu_throttled_time": { unit: "ms", scale: 1e6 },
   "host.process_cpu": HUNDREDTHS,
   "host.process_rss": GB,
+  "process.memory_used": GB,
+  "process.sm_util": PERCENT,
+  "process.mem_util": PERCENT,
+  "process.encoder_util": PERCENT,
+  "process.decoder_util": PERCENT,
+  "part.memory_used": GB,
+  "part.memory_total": GB,
+  "part.memory_reserved": GB,
+  "part.graphics_active": HUNDREDTHS,
+  "part.sm_active": HUNDREDTHS,
+  "part.sm_occupancy": HUNDREDTHS,
+  "part.tensor_active": HUNDREDTHS,
+  "part.dram_active": HUNDREDTHS,
+  "monitor.rounds": NUMBER,
+  "monitor.rounds_missed": NUMBER,
+  "monitor.device_samples": NUMBER,
+  "monitor.device_failures": NUMBER,
+  "monitor.processes_seen": NUMBER,
+  "monitor.processes_untold": NUMBER,
+  "monitor.processes_unread": NUMBER,
+  "monitor.events_seen": NUMBER,
+  "monitor.events_lost": NUMBER,
+  "monitor.rows_lost": NUMBER,
+  "monitor.sessions_lost": NUMBER,
+  "monitor.reopened": NUMBER,
+  "monitor.suspended": { unit: "s", scale: 1e9 },
+  "monitor.clock_steps": NUMBER,
+  "monitor.cpu": { unit: "s", scale: 1e9 },
 };
 
 export interface Draft {
