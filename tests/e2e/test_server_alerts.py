@@ -97,6 +97,39 @@ class Alerts(unittest.TestCase):
         until(lambda: now() == [], "it holds for ever")
         self.assertNotIn("remap_failed", state("gpus/GPU-node-rare-0", temperature=42))
 
+    def test_processes_parts_and_counts_of_a_monitor(self):
+        """From the rows of a monitor's session to firings that name the process or the part; one that ceased holds nothing."""
+        sender, began = Sender(self.server, self.key, "watch-1", "node-watch", gpus=2), 10**9
+        row = {"rows": 1, "time": began}
+        sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began)
+        sender.send({"type": "process_metric", **row, "rows": 3, "device": [1, 1, 2], "pid": [11, 12, 11],
+                     "memory_used": [100, 900, 50], "sm_util": [5, None, 70]},
+                    {"type": "instance_metric", **row, "rows": 2, "device": 2, "gpu_instance": [7, 9], "memory_used": [10, 20], "sm_active": [9000, None]},
+                    {"type": "monitor", **row, "rounds": 3, "rows_lost": 4})
+
+        def state(of, name, value):
+            def ask():
+                answer = self.server.ask("GET", "/api/v1/" + of, Authorization=self.key)
+                return answer.status == 200 and (answer.json()["state"] or {}).get(name) == value
+            return until(ask, f"{of}: {name} is never {value}")
+        state("gpus/GPU-node-watch-0", "process", {"memory_used": [100, 11, 900, 12], "sm_util": [5, 11, 5, 11]})
+        state("gpus/GPU-node-watch-1", "part", {"memory_used": [10, 7, 20, 9], "sm_active": [9000, 7, 9000, 7]})
+        state("hosts/node-watch", "monitor", {"rounds": 3, "rows_lost": 4})
+        rules = {subject: self.rule(subject=subject, threshold=threshold, above=above, host="node-watch")["id"] for subject, threshold, above in
+                 (("process.memory_used", 500, True), ("process.sm_util", 10, False), ("part.sm_active", 8000, True), ("monitor.rows_lost", 0, True))}
+
+        def firing():
+            return {f["alert"]: (f["subject"], f["text"]) for f in self.ask("GET", "firings/open")["rows"] if f["alert"] in rules.values()}
+        until(lambda: len(firing()) == 4, lambda: f"not all fire: {firing()}")
+        self.assertEqual(firing()[rules["process.memory_used"]],
+                         ("GPU-node-watch-0", "process.memory_used of process 12 on GPU 0 of node-watch is 900, above 500"))
+        self.assertEqual(firing()[rules["part.sm_active"]][0], "GPU-node-watch-1")
+        sender.send({"type": "gpu_process", **row, "time": began + 10**9, "device": 1, "pid": 12, "phase": 1},
+                    {"type": "process_metric", **row, "time": began + 10**9, "device": 1, "pid": 11, "memory_used": 100, "sm_util": 50})
+        until(lambda: set(firing()) == {rules["part.sm_active"], rules["monitor.rows_lost"]}, lambda: f"a process that ceased fires: {firing()}")
+        sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began + 200 * 10**9)
+        until(lambda: not firing(), lambda: f"what nobody tells any more fires: {firing()}")
+
     def test_what_fails_is_tried_again(self):
         with contextlib.closing(Receiver(503)) as receiver:
             rule = self.rule(receiver.url, subject="host.cpu", threshold=50, host="node-retry")

@@ -62,6 +62,7 @@ void row_writer_fini(struct row_writer *l)
     mem_free(l->ends.items);
     mem_free(l->backlog.items);
     registry_fini(&l->registry);
+    newest_samples_fini(&l->samples);
 }
 
 static const struct store_ops *ops_of(const struct row_writer *l)

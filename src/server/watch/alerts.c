@@ -59,10 +59,10 @@ int alerts_check(const struct meta_alert *r, struct err *e)
 {
     bool insight = strcmp(r->kind, "insight") == 0;
     if (!insight && !alerts_metric_known(r->subject))
-        return err_set(
-            e, GPUFL_E_INVAL,
-            "'subject' must be gpu. or host. and a column of device_metric or host_metric, "
-            "gpu.memory_share, host.memory_share, gpu.silent or host.silent");
+        return err_set(e, GPUFL_E_INVAL,
+                       "'subject' must be gpu., host., process., part. or monitor. and a column of "
+                       "device_metric, host_metric, process_metric, instance_metric or monitor; or "
+                       "gpu.memory_share, host.memory_share, gpu.silent or host.silent");
     if (insight && !insight_known(r->subject))
         return err_set(
             e, GPUFL_E_INVAL,

@@ -8,8 +8,9 @@
  * crash loses one and no second server repeats it.
  *
  * A metric is the value of the newest sample of a host or GPU (fleet.h), and unknown when that
- * is older than ALERTS_STALE_NS: unknown holds no condition. `silent` is the time since the last
- * sample or record, in s. Findings are those of sessions that run, or sent something within
+ * is older than ALERTS_STALE_NS: unknown holds no condition. Of the processes and the parts of a
+ * GPU the highest or the lowest counts, and the subject is the GPU. `silent` is the time since the
+ * last sample or record, in s. Findings are those of sessions that run, or sent something within
  * ALERTS_RECENT_NS. */
 #ifndef GPUFL_SERVER_WATCH_ALERTS_H
 #define GPUFL_SERVER_WATCH_ALERTS_H

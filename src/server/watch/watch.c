@@ -16,25 +16,48 @@
 
 /* ---- names of metrics ------------------------------------------------------------------------ */
 
-/* The part of the name after "gpu." or "host."; NULL: neither. *gpu says which. */
-static const char *metric_of(const char *name, bool *gpu)
+/* What the part of a metric's name before the dot means. */
+static const struct subject {
+    const char *prefix, *group; /* group: the member of the state that has it; NULL: the state */
+    enum record_type record;
+    unsigned first, last; /* columns that are metrics */
+    bool of_gpu;          /* else of a host */
+    const char *member;   /* a value is one's of several, which are called so; NULL: of one */
+} subjects[] = {
+    {"gpu.", NULL, RECORD_device_metric, COL_device_metric_gpu_util, COL_device_metric_COUNT - 1,
+     true, NULL},
+    {"host.", NULL, RECORD_host_metric, COL_host_metric_cpu, COL_host_metric_COUNT - 1, false,
+     NULL},
+    {"process.", "process", RECORD_process_metric, COL_process_metric_memory_used,
+     COL_process_metric_decoder_util, true, "process"},
+    {"part.", "part", RECORD_instance_metric, COL_instance_metric_memory_used,
+     COL_instance_metric_COUNT - 1, true, "part"},
+    {"monitor.", "monitor", RECORD_monitor, COL_monitor_rounds, COL_monitor_COUNT - 1, false, NULL},
+};
+
+/* What a metric is of, and its name there; NULL: nothing known. */
+static const struct subject *subject_of(const char *name, const char **metric)
 {
-    *gpu = strncmp(name, "gpu.", 4) == 0;
-    return *gpu ? name + 4 : strncmp(name, "host.", 5) == 0 ? name + 5 : NULL;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        size_t len = strlen(subjects[i].prefix);
+        if (strncmp(name, subjects[i].prefix, len) != 0)
+            continue;
+        *metric = name + len;
+        return &subjects[i];
+    }
+    return NULL;
 }
 
 bool alerts_metric_known(const char *name)
 {
-    bool gpu;
-    const char *metric = metric_of(name, &gpu);
-    if (!metric)
+    const char *metric;
+    const struct subject *s = subject_of(name, &metric);
+    if (!s)
         return false;
-    if (strcmp(metric, SILENT) == 0 || strcmp(metric, MEMORY_SHARE) == 0)
+    if (!s->group && (strcmp(metric, SILENT) == 0 || strcmp(metric, MEMORY_SHARE) == 0))
         return true;
-    const struct record *r = &records[gpu ? RECORD_device_metric : RECORD_host_metric];
-    for (unsigned i = gpu ? COL_device_metric_gpu_util : COL_host_metric_cpu; i < r->column_count;
-         i++)
-        if (strcmp(r->columns[i].name, metric) == 0)
+    for (unsigned i = s->first; i <= s->last; i++)
+        if (strcmp(records[s->record].columns[i].name, metric) == 0)
             return true;
     return false;
 }
@@ -53,15 +76,40 @@ static bool is_fresh(const json_t *state, int64_t now)
     return text && now - strtoll(text, NULL, 10) <= ALERTS_STALE_NS;
 }
 
-static double value_of(const char *state, int64_t seen, const char *metric, int64_t now)
+/* The value that meets the condition first, of all that the group has of the metric: the highest,
+ * or with `above` false the lowest. *whose: the process or part. */
+static double extreme(const json_t *group, const char *metric, bool above, int64_t *whose)
 {
-    if (strcmp(metric, SILENT) == 0)
-        return (double)(now - seen) / 1e9;
+    enum { LEAST, MOST = 2 };
+    const json_t *all = json_object_get(group, metric);
+    size_t at = above ? MOST : LEAST;
+    const json_t *v = json_array_get(all, at);
+    *whose = json_integer_value(json_array_get(all, at + 1));
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* A rule's metric, of one host or GPU. */
+struct asked {
+    const struct subject *subject;
+    const char *metric;
+    bool above;
+    int64_t now;
+    int64_t whose; /* out: the process or part that the value is of */
+};
+
+static double value_of(struct asked *a, const char *state, int64_t seen)
+{
+    const struct subject *s = a->subject;
+    if (!s->group && strcmp(a->metric, SILENT) == 0)
+        return (double)(a->now - seen) / 1e9;
     json_t *j = *state ? json_loads(state, 0, NULL) : NULL;
+    const json_t *group = s->group ? json_object_get(j, s->group) : j;
     double v = NAN;
-    if (j && is_fresh(j, now))
-        v = strcmp(metric, MEMORY_SHARE) == 0 ? member(j, "memory_used") / member(j, "memory_total")
-                                              : member(j, metric);
+    if (j && is_fresh(j, a->now))
+        v = s->member ? extreme(group, a->metric, a->above, &a->whose)
+            : !s->group && strcmp(a->metric, MEMORY_SHARE) == 0
+                ? member(j, "memory_used") / member(j, "memory_total")
+                : member(group, a->metric);
     json_decref(j);
     return isfinite(v) ? v : NAN;
 }
@@ -173,29 +221,33 @@ static int tell(struct alerts_watch *w, const struct visit *v, const char *subje
     return v->seen(v->arg, &s, e);
 }
 
-static int watch_gpus(struct alerts_watch *w, const struct meta_alert *r, const char *metric,
-                      const struct visit *v, struct err *e)
+static int watch_gpus(struct alerts_watch *w, const struct visit *v, struct asked *a, struct err *e)
 {
     char of[1024];
     int rc = w->gpus_read ? 0 : read_gpus(w, e);
     for (size_t i = 0; !rc && i < w->gpu_count; i++) {
         const struct meta_gpu_now *g = &w->gpus[i];
-        if (!passes(w, r, g->host, g->uuid))
+        if (!passes(w, v->rule, g->host, g->uuid))
             continue;
-        snprintf(of, sizeof of, "GPU %lld of %s", (long long)g->number, g->host);
-        rc = tell(w, v, g->uuid, of, value_of(g->state, g->seen, metric, w->now), e);
+        double value = value_of(a, g->state, g->seen);
+        size_t n = 0;
+        if (a->subject->member)
+            n = (size_t)snprintf(of, sizeof of, "%s %lld on ", a->subject->member,
+                                 (long long)a->whose);
+        snprintf(of + n, sizeof of - n, "GPU %lld of %s", (long long)g->number, g->host);
+        rc = tell(w, v, g->uuid, of, value, e);
     }
     return rc;
 }
 
-static int watch_hosts(struct alerts_watch *w, const struct meta_alert *r, const char *metric,
-                       const struct visit *v, struct err *e)
+static int watch_hosts(struct alerts_watch *w, const struct visit *v, struct asked *a,
+                       struct err *e)
 {
     int rc = w->hosts_read ? 0 : read_hosts(w, e);
     for (size_t i = 0; !rc && i < w->host_count; i++) {
         const struct meta_host_now *h = &w->hosts[i];
-        if (passes(w, r, h->name, NULL))
-            rc = tell(w, v, h->name, h->name, value_of(h->state, h->seen, metric, w->now), e);
+        if (passes(w, v->rule, h->name, NULL))
+            rc = tell(w, v, h->name, h->name, value_of(a, h->state, h->seen), e);
     }
     return rc;
 }
@@ -238,12 +290,14 @@ int alerts_watch(struct alerts_watch *w, const struct meta_alert *r,
                  struct err *e)
 {
     const struct visit v = {r, seen, arg};
-    bool gpu;
+    struct asked a = {.above = r->above, .now = w->now};
     if (strcmp(r->kind, "insight") == 0)
         return watch_findings(w, r, &v, e);
-    const char *metric = metric_of(r->subject, &gpu);
-    int rc = !metric || !*r->app || w->running_read ? 0 : read_running(w, e);
-    if (rc || !metric)
+    a.subject = subject_of(r->subject, &a.metric);
+    if (!a.subject)
+        return 0;
+    int rc = !*r->app || w->running_read ? 0 : read_running(w, e);
+    if (rc)
         return rc;
-    return gpu ? watch_gpus(w, r, metric, &v, e) : watch_hosts(w, r, metric, &v, e);
+    return a.subject->of_gpu ? watch_gpus(w, &v, &a, e) : watch_hosts(w, &v, &a, e);
 }

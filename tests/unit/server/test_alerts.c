@@ -231,6 +231,73 @@ TEST(test_filters)
     assert_int_equal(open_now(&rows), 0);
 }
 
+/* What a monitor tells beyond samples: the process or part that is the first to meet the condition,
+ * and counts of its own. */
+static const struct {
+    const char *subject, *text; /* NULL: nothing fires */
+    int64_t above;
+    double threshold;
+} of_a_monitor[] = {
+    {"process.memory_used",
+     "process.memory_used of process 12 on GPU 3 of node-m is 900, above 500", 1, 500},
+    {"process.memory_used",
+     "process.memory_used of process 11 on GPU 3 of node-m is 100, below 500", 0, 500},
+    {"process.memory_used", NULL, 1, 900},
+    {"process.sm_util", "process.sm_util of process 12 on GPU 3 of node-m is 3, below 5", 0, 5},
+    {"process.mem_util", NULL, 1, 0}, /* nobody told */
+    {"part.sm_active", "part.sm_active of part 9 on GPU 3 of node-m is 9000, above 8000", 1, 8000},
+    {"part.sm_active", "part.sm_active of part 7 on GPU 3 of node-m is 50, below 100", 0, 100},
+    {"part.memory_used", NULL, 1, 0},
+    {"monitor.rows_lost", "monitor.rows_lost of node-m is 2, above 0", 1, 0},
+    {"monitor.events_lost", NULL, 1, -1},
+};
+
+static void put_monitored(void)
+{
+    char text[512];
+    gpu("GPU-m", "node-m", 3, 40, S(0));
+    snprintf(text, sizeof text,
+             "{\"time\":\"%" PRId64 "\",\"temperature\":40,"
+             "\"process\":{\"memory_used\":[100,11,900,12],\"sm_util\":[3,12,80,11]},"
+             "\"part\":{\"sm_active\":[50,7,9000,9]}}",
+             S(1));
+    struct meta_gpu g = {.uuid = "GPU-m", .host = "node-m", .number = 3, .memory = META_NONE};
+    g.state = text;
+    g.seen = S(1);
+    OK(meta_gpu_put(f.m, "w", &g, &f.e));
+    snprintf(text, sizeof text,
+             "{\"time\":\"%" PRId64 "\",\"cpu\":1,\"monitor\":{\"rounds\":5,\"rows_lost\":2}}",
+             S(1));
+    struct meta_host h = {.name = "node-m", .cpus = META_NONE, .memory = META_NONE, .seen = S(1)};
+    h.state = text;
+    OK(meta_host_put(f.m, "w", &h, &f.e));
+}
+
+static void test_of_a_monitor(void **state)
+{
+    static const char *const wrong[] = {"process.pid",       "process.memory_share", "part.uuid",
+                                        "part.gpu_instance", "monitor.silent",       "monitor.time",
+                                        "gpu.device",        "parts.sm_active"};
+    struct meta_firing_now *rows = NULL;
+    (void)state;
+    put_monitored();
+    for (size_t i = 0; i < sizeof of_a_monitor / sizeof *of_a_monitor; i++) {
+        rule((struct meta_alert){.id = "m",
+                                 .subject = of_a_monitor[i].subject,
+                                 .above = of_a_monitor[i].above,
+                                 .threshold = of_a_monitor[i].threshold});
+        look(S(2));
+        assert_int_equal(open_now(&rows), of_a_monitor[i].text ? 1 : 0);
+        if (of_a_monitor[i].text)
+            assert_string_equal(rows[0].text, of_a_monitor[i].text);
+        look(S(200)); /* too old */
+        assert_int_equal(open_now(&rows), 0);
+        OK(meta_alert_remove(f.m, "w", "m", S(201), &f.e));
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(alerts_metric_known(wrong[i]));
+}
+
 static void test_insights(void **state)
 {
     struct meta_firing_now *rows = NULL;
@@ -395,6 +462,7 @@ int main(void)
         CASE(test_pending_firing_resolved),
         CASE(test_unknown_holds_nothing),
         CASE(test_filters),
+        CASE(test_of_a_monitor),
         CASE(test_insights),
         cmocka_unit_test(test_rules_are_checked),
         cmocka_unit_test(test_where_posts_go),
