@@ -27,6 +27,11 @@ static int say(int exit_code, const char *text)
     return exit_code;
 }
 
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static int finish_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -85,8 +90,8 @@ static void say_where(const struct monitor *m, const struct metrics_page *page)
     char url[160];
     if (m->options->quiet)
         return;
-    printf("gpufl-monitor: samples %d GPUs%s%s\n", m->gpus.count, *m->journal.dir ? " to " : "",
-           m->journal.dir);
+    printf("gpufl-monitor: samples %d GPU%s%s%s\n", m->gpus.count, plural(m->gpus.count),
+           *m->journal.dir ? " to " : "", m->journal.dir);
     if (page) {
         metrics_page_url(page, url, sizeof url);
         printf("gpufl-monitor: listening on %s\n", url);
@@ -136,7 +141,8 @@ static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *p
         int64_t left = events_waiting(&m->events);
         log_warn("the driver did not answer: ended without it");
         if (left)
-            log_warn("%" PRId64 " events of GPUs are not in the log", left);
+            log_warn("%" PRId64 " event%s of GPUs %s not in the log", left, plural(left),
+                     left == 1 ? "is" : "are");
         _exit(EXIT_FINE);
     }
     journal_close(&m->journal, "signal");
@@ -176,8 +182,8 @@ static int check(struct monitor *m, int driver, struct err *e)
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
     if (!o->quiet)
-        printf("gpufl-monitor: would sample %d GPUs%s%s%s%s\n", m->gpus.count,
-               o->no_log ? "" : " to ", o->no_log ? "" : o->log_path,
+        printf("gpufl-monitor: would sample %d GPU%s%s%s%s%s\n", m->gpus.count,
+               plural(m->gpus.count), o->no_log ? "" : " to ", o->no_log ? "" : o->log_path,
                *url ? ", and answer at " : "", url);
     return finish_output();
 }

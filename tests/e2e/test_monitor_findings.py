@@ -72,6 +72,8 @@ class Planted(unittest.TestCase):
         for x in hot:
             self.assertAlmostEqual(x["evidence"]["heat_ns"] / 1e9, ROUNDS, delta=60)
             self.assertEqual(x["severity"], "HIGH")
+            self.assertRegex(x["text"], r"watched: heat 1 h 2\d min")
+            self.assertNotIn("hardware or", x["text"])
         self.assertNotIn("sleep", hot[0]["text"])
         self.assertIn(f"sleep (process {self.pid}", hot[1]["text"])
 
@@ -88,8 +90,8 @@ class Planted(unittest.TestCase):
         found = of("gpu_failing", self.report(plant))
         self.assertEqual({x["severity"] for x in found}, {"HIGH"})
         text = " ".join(x["text"] for x in found)
-        self.assertIn("XID 79 (fallen off the bus) x 1", text)
-        self.assertRegex(text, r"GPU 1 .*it did not answer 1 times, for 1 h 2\d min together")
+        self.assertRegex(text, r"XID 79 \(fallen off the bus\)[;.]")
+        self.assertRegex(text, r"GPU 1 .*it did not answer once, for 1 h 2\d min, 1\.\d\d GPU hours")
 
 
 if __name__ == "__main__":

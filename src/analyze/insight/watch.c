@@ -173,10 +173,13 @@ static int add_slowed(const struct model *m, uint32_t device, int64_t time, stru
     insight_fact(i, "hardware_ns", d->hardware);
     buf_str(&text, ": its clocks were held down for ");
     put_hours(&text, time);
-    buf_printf(&text,
-               ", %s of the time in which it was watched: heat %s, hardware or power brake %s",
-               units_percent(a, (double)time, (double)d->seen), units_time(b, d->heat),
-               units_time(c, d->hardware));
+    buf_printf(&text, ", %s of the time in which it was watched: ",
+               units_percent(a, (double)time, (double)d->seen));
+    if (d->heat)
+        buf_printf(&text, "heat %s", units_time(b, d->heat));
+    if (d->hardware)
+        buf_printf(&text, "%shardware or power brake %s", d->heat ? ", " : "",
+                   units_time(c, d->hardware));
     if (heat->count) {
         insight_fact(i, "temperature_max", heat->max);
         buf_printf(&text, "; %" PRId64 " C at most", heat->max);
@@ -272,10 +275,11 @@ static void put_xids(const struct failures *f, struct buf *text, unsigned *parts
         buf_printf(text, "%sXID %" PRId64, i ? ", " : "", e->code);
         if (row < sizeof xids / sizeof *xids)
             buf_printf(text, " (%s)", xids[row].words);
-        buf_printf(text, " x %" PRId64, e->count);
+        if (e->count > 1)
+            buf_printf(text, " x %" PRId64, e->count);
     }
     if (f->kinds_more)
-        buf_printf(text, ", %u more numbers", f->kinds_more);
+        buf_printf(text, ", %u more number%s", f->kinds_more, f->kinds_more == 1 ? "" : "s");
 }
 
 /* Adds who was there at the first of them. */
@@ -294,11 +298,22 @@ static void put_there(const struct model *m, uint32_t device, const struct failu
     put_who(m, p, text);
 }
 
+static void put_lost(int64_t times, int64_t ns, struct buf *text)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (times == 1)
+        buf_printf(text, "it did not answer once, for %s, ", units_time(a, ns));
+    else
+        buf_printf(text, "it did not answer %s times, for %s together, ", units_count(b, times),
+                   units_time(a, ns));
+    put_hours(text, ns);
+}
+
 static int add_failing(const struct model *m, uint32_t device, const struct failures *f,
                        struct insights *to)
 {
     const struct watch_device *d = &m->watch.devices[device];
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT];
     struct buf text;
     unsigned parts = 0;
     bool hardware = f->hardware || f->lost || f->uncorrected || f->remap_failed;
@@ -316,8 +331,8 @@ static int add_failing(const struct model *m, uint32_t device, const struct fail
     put_xids(f, &text, &parts);
     if (f->uncorrected) {
         next_part(&text, &parts);
-        buf_printf(&text, "%s memory errors that could not be corrected",
-                   units_count(a, f->uncorrected));
+        buf_printf(&text, "%s memory error%s that could not be corrected",
+                   units_count(a, f->uncorrected), f->uncorrected == 1 ? "" : "s");
     }
     if (f->remap_failed) {
         next_part(&text, &parts);
@@ -325,9 +340,7 @@ static int add_failing(const struct model *m, uint32_t device, const struct fail
     }
     if (f->lost) {
         next_part(&text, &parts);
-        buf_printf(&text, "it did not answer %s times, for %s together, ", units_count(b, f->lost),
-                   units_time(a, d->lost));
-        put_hours(&text, d->lost);
+        put_lost(f->lost, d->lost, &text);
     }
     put_there(m, device, f, &text);
     buf_char(&text, '.');

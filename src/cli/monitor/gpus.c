@@ -104,15 +104,19 @@ static void put_state(const struct seen_gpu *g, struct canvas *c, int row, int *
     words_throttle(r->throttle, g->vendor, text, sizeof text);
     if (*text)
         go_on(c, row, at, STYLE_WARN, "throttled: %s", text);
-    if (g->xids && g->last_xid >= 0)
+    if (g->xids == 1 && g->last_xid >= 0)
+        go_on(c, row, at, STYLE_BAD, "XID error %" PRId64, g->last_xid);
+    else if (g->xids && g->last_xid >= 0)
         go_on(c, row, at, STYLE_BAD, "%" PRId64 " XID errors, such as %" PRId64, g->xids,
               g->last_xid);
     else if (g->xids)
-        go_on(c, row, at, STYLE_BAD, "%" PRId64 " XID errors", g->xids);
+        go_on(c, row, at, STYLE_BAD, "%" PRId64 " XID error%s", g->xids, words_plural(g->xids));
     if (r->ecc_uncorrected != CELL_NULL && r->ecc_uncorrected > 0)
-        go_on(c, row, at, STYLE_BAD, "%" PRId64 " uncorrected memory errors", r->ecc_uncorrected);
+        go_on(c, row, at, STYLE_BAD, "%" PRId64 " uncorrected memory error%s", r->ecc_uncorrected,
+              words_plural(r->ecc_uncorrected));
     if (g->parts > 0)
-        go_on(c, row, at, STYLE_PLAIN, "%" PRId64 " parts (MIG)", g->parts);
+        go_on(c, row, at, STYLE_PLAIN, "%" PRId64 " part%s (MIG)", g->parts,
+              words_plural(g->parts));
 }
 
 static void put_power(const struct device_metric_row *r, struct canvas *c, int row, int *at)

@@ -105,7 +105,7 @@ static void print_gpu(const struct seen_gpu *g)
     if (*words)
         printf("  throttled: %s", words);
     if (g->xids)
-        printf("  %" PRId64 " XID errors", g->xids);
+        printf("  %" PRId64 " XID error%s", g->xids, words_plural(g->xids));
     putchar('\n');
 }
 

@@ -69,6 +69,7 @@ const char *words_name(const struct seen_gpu *g); /* without the vendor's name *
 
 /* In the vendor's words: what has the clock, and what joins GPUs. */
 const char *words_clock(const struct seen_gpu *g);
+const char *words_plural(int64_t n); /* "s"; "" of one */
 const char *words_link(const struct seen_gpu *g);
 
 #endif

@@ -69,6 +69,11 @@ static const struct words *words_of_gpu(const struct seen_gpu *g)
     return words_of_device(g->vendor, "sm_");
 }
 
+const char *words_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 const char *words_clock(const struct seen_gpu *g)
 {
     return words_of_gpu(g)->clock_short;

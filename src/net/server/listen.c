@@ -22,7 +22,9 @@ int listen_parse(const char *text, char *address, size_t size, uint16_t *port, s
         text++;
         n -= 2;
     } else if (memchr(text, ':', n)) {
-        return err_set(e, GPUFL_E_INVAL, "'%s': write an IPv6 address in brackets: [::1]:8080",
+        return err_set(e, GPUFL_E_INVAL,
+                       "'%s': write an IPv6 address in brackets, and a port after them: "
+                       "[::1]:8080",
                        text);
     }
     if (opt_int(number, &value) || value < 0 || value > UINT16_MAX || *number == '+')

@@ -247,8 +247,8 @@ TEST(a_gpu_that_falls_off_the_bus)
     assert_int_equal(fact(i, "xids"), 3);
     assert_int_equal(fact(i, "lost_ns"), 600 * SECOND);
     assert_int_equal(i->gives_back, 600 * SECOND);
-    says(i, "XID 79 (fallen off the bus) x 1, XID 31 (page fault of a program) x 2");
-    says(i, "it did not answer 1 times, for 10 min");
+    says(i, "XID 79 (fallen off the bus), XID 31 (page fault of a program) x 2");
+    says(i, "it did not answer once, for 10 min");
     says(i, "it was held by python3 (process 4711, user 1000, pod ml/train-3)");
 }
 
