@@ -16,6 +16,10 @@
 
 enum { NAMES_MOST = 1 << 16, NAMES_BYTES = 4 << 20, NAMES_FULL = 60000 };
 
+/* A part of 8 MiB comes every 90 minutes or so: gzip may take its time, for a sixth less room than
+ * by the quick level of traced programs. */
+enum { LEVEL = 6 };
+
 static const int64_t SECOND = 1000000000, RETRY = 10000000000, DAY = 86400000000000,
                      CLOCK_EVERY = 10000000000;
 
@@ -248,6 +252,7 @@ static int open_writer(struct journal *l, struct fresh *f, struct err *e)
                               .rotate_bytes = o->rotate,
                               .min_free_bytes = o->min_free,
                               .compress = true,
+                              .level = LEVEL,
                               .header = {.session = f->process.session,
                                          .channel = "",
                                          .app = o->name,

@@ -39,7 +39,7 @@ static void pack(struct compressor *c, const char *name)
     int at = log_dir_at(c->spool->dir);
     if (at < 0 || snprintf(packed, sizeof packed, "%s.gz", name) >= (int)sizeof packed)
         return;
-    if (file_gzip_at(at, name, packed, LEVEL, &c->stop, &e))
+    if (file_gzip_at(at, name, packed, c->level, &c->stop, &e))
         return; /* it stays as it is */
     if (c->durable && (sync_file(at, packed) || fsync(at)))
         return;
@@ -67,11 +67,12 @@ static void *compressor_main(void *arg)
     return NULL;
 }
 
-int compressor_init(struct compressor *c, struct spool *spool, bool durable)
+int compressor_init(struct compressor *c, struct spool *spool, bool durable, int level)
 {
     memset(c, 0, sizeof *c);
     c->spool = spool;
     c->durable = durable;
+    c->level = level ? level : LEVEL;
     return wakeup_init(&c->wake);
 }
 

@@ -18,13 +18,15 @@
 struct compressor {
     struct spool *spool; /* not owned */
     bool durable;        /* fsync the packed part before the plain one goes */
+    int level;           /* of gzip */
     struct thread thread;
     struct queue jobs;  /* of struct job */
     struct wakeup wake; /* after a push, and after stop */
     _Atomic bool stop;  /* release in compressor_stop, acquire in the thread */
 };
 
-int compressor_init(struct compressor *c, struct spool *spool, bool durable);
+/* level: of gzip, 1 to 9; 0: a quick one. */
+int compressor_init(struct compressor *c, struct spool *spool, bool durable, int level);
 
 /* Hands a finished part over, by its name below the session's directory. */
 void compressor_add(struct compressor *c, const char *name);

@@ -214,7 +214,7 @@ static int open_parts(struct writer *w, struct intern *names)
     w->has_spool = !rc;
     if (rc)
         return rc;
-    rc = compressor_init(&w->compressor, &w->spool, c->fsync_always);
+    rc = compressor_init(&w->compressor, &w->spool, c->fsync_always, c->level);
     w->has_compressor = !rc;
     for (int i = 0; i < CHANNEL_COUNT; i++)
         part_init(&w->part[i], &w->dir, (enum channel)i);

@@ -51,6 +51,7 @@ struct writer_config {
     int64_t max_spool_bytes;   /* bytes of the session on disk; 0: no limit */
     int64_t min_free_bytes;    /* 0: no limit */
     bool compress;             /* finished parts, in a thread of nice 19 */
+    int level;                 /* of that compression, 1 to 9; 0: a quick one */
     bool fsync_always;
     bool gpuflight; /* write the public client's rows instead of our batches: parts of that
                        format do not stand alone; kernel names stay mangled */

@@ -33,7 +33,7 @@ static int setup(void **state)
     if (f->events < 0 || inotify_add_watch(f->events, f->dir, IN_DELETE | IN_MOVED_TO) < 0)
         return -1;
     if (log_dir_open(&f->log, f->dir) || spool_init(&f->spool, &f->log, 1 << 30, 0) ||
-        compressor_init(&f->c, &f->spool, true))
+        compressor_init(&f->c, &f->spool, true, 0))
         return -1;
     *state = f;
     return 0;
@@ -100,6 +100,30 @@ static void await_removed(struct fixture *f, const char *name)
             at += sizeof *e + e->len;
         }
     }
+}
+
+/* The size of a part of the same lines at a level. The compressor before it has ended. */
+static int64_t packed_at(int level, const char *name, struct fixture *f)
+{
+    char path[PATH_MAX], packed[NAME_MAX + 1];
+    compressor_stop(&f->c);
+    assert_int_equal(compressor_init(&f->c, &f->spool, true, level), 0);
+    make_part(f, name, 50000, path);
+    compressor_add(&f->c, name);
+    await_removed(f, name);
+    snprintf(packed, sizeof packed, "%s.gz", name);
+    file_path(f, packed, path);
+    assert_lines(path, 50000);
+    return file_size(path);
+}
+
+static void test_levels(void **state)
+{
+    struct fixture *f = *state;
+    int64_t usual = packed_at(0, "device.1.log", f);
+    assert_true(packed_at(6, "device.2.log", f) < usual);
+    assert_true(packed_at(1, "device.3.log", f) > usual);
+    compressor_stop(&f->c);
 }
 
 static void test_packs(void **state)
@@ -201,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(test_packs),
+        T(test_levels),
         T(test_stop_leaves_whole_files),
         T(test_stop_without_work),
         T(test_no_memory),
