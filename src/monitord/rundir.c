@@ -52,12 +52,12 @@ static bool is_there(int fd, const char *path)
            ours.st_ino == named.st_ino;
 }
 
-static int busy(const struct rundir *r, struct err *e)
+static int busy(const char *folder, struct err *e)
 {
     return err_set(e, GPUFL_E_BUSY,
                    "another gpufl-monitor runs on this host (it holds %.250s): one is enough, end "
                    "it first",
-                   r->path);
+                   folder);
 }
 
 /* True where a monitor holds the folder, whoever its user is. */
@@ -70,12 +70,31 @@ static bool is_held(const char *file)
     return held;
 }
 
+/* Refuses to be the second monitor where traced programs look for one: they would find the first
+ * of the folders alone. Whoever names a folder knows what it is for. */
+static int look_for_others(const char *option, struct err *e)
+{
+    const char *user = getenv("XDG_RUNTIME_DIR");
+    char file[PATH_MAX];
+    struct stat st;
+    for (int i = 0; i < PLACES && !(option && *option); i++) {
+        if (!places_path(i, user && *user ? user : NULL, LOCK, file, sizeof file) ||
+            lstat(file, &st) || !places_is_trusted(i, &st) || !is_held(file))
+            continue;
+        file[strlen(file) - strlen("/" LOCK)] = '\0';
+        return busy(file, e);
+    }
+    return 0;
+}
+
 int rundir_open(struct rundir *r, const char *option, struct err *e)
 {
     char file[PATH_MAX];
     struct stat st;
     *r = (struct rundir){.lock = -1};
     int rc = find_path(r, option, e);
+    if (!rc)
+        rc = look_for_others(option, e);
     if (rc)
         return rc;
     rc = file_mkdirs(r->path, 0755, e);
@@ -84,7 +103,7 @@ int rundir_open(struct rundir *r, const char *option, struct err *e)
     if (path_join(file, sizeof file, r->path, LOCK))
         return err_set(e, GPUFL_E_FULL, "--run-dir is too long: name a shorter folder");
     if (is_held(file))
-        return busy(r, e);
+        return busy(r->path, e);
     if (lstat(r->path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(e, GPUFL_E_PERM,
@@ -99,7 +118,7 @@ int rundir_open(struct rundir *r, const char *option, struct err *e)
         return 0;
     close(r->lock);
     r->lock = -1;
-    return busy(r, e);
+    return busy(r->path, e);
 }
 
 /* True where the roles are no longer those of the GPUs and the session. */

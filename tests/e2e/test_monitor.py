@@ -411,6 +411,13 @@ class BadInput(unittest.TestCase):
             self.assertEqual(got.returncode, BUSY, got)
             self.assertRegex(got.stderr, "^gpufl-monitor: another gpufl-monitor runs on this host")
             self.assertEqual(len(got.stderr.splitlines()), 1)
+            elsewhere = dict(m.environment, RUNTIME_DIRECTORY=os.path.join(m.folder, "service"))
+            at = other.command.index("--run-dir")
+            command = other.command[:at] + other.command[at + 2:]
+            for first in ((), ("--check",)):  # in another folder, where nobody asks for one
+                got = subprocess.run([*command, *first], env=elsewhere, capture_output=True, text=True, timeout=PATIENCE, check=False)
+                self.assertEqual(got.returncode, BUSY, got)
+                self.assertIn(os.path.join(m.folder, "run", "gpufl-monitor") + ")", got.stderr)
             if os.geteuid() == 0:  # the folder of a service that has a user of its own
                 os.chown(os.path.join(m.folder, "run"), 61234, 61234)
                 got = subprocess.run(other.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE,
