@@ -181,6 +181,9 @@ static int check(struct monitor *m, int driver, struct err *e)
         return say(exit_code, e->text);
     if (driver && !o->wait_for_driver)
         return say(EXIT_NO_DRIVER, m->gpus.problem);
+    if (driver)
+        fprintf(stderr, "gpufl-monitor: would sample the host alone for now: %s\n",
+                m->gpus.problem);
     if (!o->quiet)
         printf("gpufl-monitor: would sample %d GPU%s%s%s%s%s\n", m->gpus.count,
                plural(m->gpus.count), o->no_log ? "" : " to ", o->no_log ? "" : o->log_path,

@@ -457,6 +457,11 @@ class BadInput(unittest.TestCase):
         self.assertRegex(got.stdout, r"would sample 2 GPUs to .*, and answer at http://127.0.0.1:[1-9]\d*\n$")
         self.assertEqual(os.listdir(m.logs), [])
         self.refused(NO_DRIVER, "driver is not loaded", "--check", environment={"FAKE_NVML": "missing"})
+        got = subprocess.run([*m.command, "--wait-for-driver"], env=dict(m.environment, FAKE_NVML="missing"), capture_output=True, text=True,
+                             timeout=PATIENCE, check=False)
+        self.assertEqual(got.returncode, FINE, got)
+        self.assertRegex(got.stderr, r"^gpufl-monitor: would sample the host alone for now: .*driver is not loaded")
+        self.assertIn("would sample 0 GPUs", got.stdout)
 
 
     def test_manual_has_every_option(self):
