@@ -115,6 +115,17 @@ void insight_fact_longest(const struct model *m, struct insight *i, int64_t star
     insight_fact(i, "longest_start_ns", start - m->facts.start);
 }
 
+/* A finding about a kernel has the kernel's longest launch, where its rule names nothing else. */
+static void mark_launch(const struct model *m, struct insight *i)
+{
+    const struct kernel_name *k = i->kernel ? sum_kernels_name(&m->kernels, i->kernel) : NULL;
+    for (unsigned f = 0; f < i->fact_count; f++)
+        if (!strcmp(i->facts[f].key, "longest_ns"))
+            return;
+    if (k)
+        insight_fact_longest(m, i, k->longest_start, k->longest_start + k->time.max);
+}
+
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of)
 {
     int64_t wall = sum_steps_time(m);
@@ -362,6 +373,8 @@ int insights_find(const struct model *m, struct insights *out)
                                                            : GPUFL_E_NOMEM;
         if (rc)
             break;
+        for (size_t i = first; i < out->count; i++)
+            mark_launch(m, &out->items[i]);
         speak(m, out, first);
         bound_all(m, slowed, out, first);
         if (!slowed && !looks_into_kernels(m))

@@ -121,6 +121,8 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
         uint32_t at = id > 0 && (uint64_t)id < m->refs.config_count ? m->refs.configs[id] : 0;
         struct kernel_config *c = sum_kernels_config(k, at);
         c->graph += graph && graph[i] > 0;
+        if (!c->time.count || duration[i] > c->time.max)
+            c->longest_start = start[i];
         rc = histogram_add(&c->time, duration[i]);
     }
     return rc;
@@ -131,11 +133,20 @@ int sum_kernels_batch(struct model *m, const struct wire_batch *b)
     return b->type == RECORD_config ? take_configs(m, b) : take_kernels(m, b);
 }
 
+/* Before `from` is merged into `to`: *start is of the longer one, of equals of the earlier one. */
+static void keep_start(int64_t *start, const struct histogram *to, int64_t from_start,
+                       const struct histogram *from)
+{
+    bool longer = from->count && (!to->count || from->max > to->max);
+    bool equal = from->count && to->count && from->max == to->max;
+    if (longer || (equal && from_start < *start))
+        *start = from_start;
+}
+
 int sum_kernels_merge(struct model *into, const struct model *from, int64_t shift)
 {
     const struct sum_kernels *o = &from->kernels;
     int rc = keyed_ensure_none(&into->kernels.configs);
-    (void)shift;
     into->kernels.invalid += o->invalid;
     for (size_t i = 0; !rc && i < o->configs.count; i++) {
         const struct kernel_config *other = sum_kernels_config(o, i);
@@ -152,6 +163,7 @@ int sum_kernels_merge(struct model *into, const struct model *from, int64_t shif
         struct kernel_config *to = sum_kernels_config(&into->kernels, at);
         to->kinds = kinds;
         to->graph += other->graph;
+        keep_start(&to->longest_start, &to->time, other->longest_start + shift, &other->time);
         rc = histogram_merge(&to->time, &other->time);
     }
     return rc;
@@ -205,6 +217,7 @@ static int add_config(struct sum_kernels *k, uint32_t place)
     }
     n->configs++;
     n->graph += c->graph;
+    keep_start(&n->longest_start, &n->time, c->longest_start, &c->time);
     int rc = histogram_merge(&n->time, &c->time);
     return rc ? rc : histogram_merge(&k->time, &c->time);
 }
@@ -223,4 +236,12 @@ int sum_kernels_finish(struct model *m)
         rc = add_config(k, i);
     qsort(k->names, k->name_count, sizeof *k->names, compare_names);
     return rc;
+}
+
+const struct kernel_name *sum_kernels_name(const struct sum_kernels *k, uint32_t name)
+{
+    for (size_t i = 0; i < k->name_count; i++)
+        if (k->names[i].name == name)
+            return &k->names[i];
+    return NULL;
 }

@@ -20,6 +20,7 @@ struct kernel_config {
      * model.devices. */
     struct config_row row;
     struct histogram time; /* ns on the GPU */
+    int64_t longest_start; /* ns: the first of the rows with time.max; defined as that is */
     uint64_t graph;        /* rows that a graph launched */
     uint32_t kinds;        /* of symbol/names/kinds.h; 0 for item 0 */
 };
@@ -31,6 +32,7 @@ struct kernel_name {
     uint32_t kinds;   /* of symbol/names/kinds.h */
     uint64_t graph;
     struct histogram time;
+    int64_t longest_start; /* as of a configuration */
 };
 
 struct sum_kernels {
@@ -53,6 +55,9 @@ static inline struct kernel_config *sum_kernels_config(const struct sum_kernels 
 
 /* Kinds (symbol/names/kinds.h) of a name; 0 where no configuration has the name. */
 uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name);
+
+/* The kernel of a name, after finish; NULL: no row has the name. */
+const struct kernel_name *sum_kernels_name(const struct sum_kernels *k, uint32_t name);
 
 void sum_kernels_init(struct model *m);
 void sum_kernels_fini(struct model *m);

@@ -54,17 +54,23 @@ TEST(test_spills)
 
 /* ---- the steady part --------------------------------------------------------------------- */
 
-static int64_t spilling(const char *name)
+static int64_t spilling_of(const char *name, int64_t grid)
 {
     struct config_row c = {.id = ++finder.p.ids,
                            .name = program_name(&finder.p, name),
                            .device = 1,
+                           .grid_x = grid,
                            .occ_warps = 64,
                            .occ_max_warps = 64,
                            .registers = 64,
                            .local_per_thread = 256};
     make_log_rows(&finder.p.log, RECORD_config, &c, 1);
     return c.id;
+}
+
+static int64_t spilling(const char *name)
+{
+    return spilling_of(name, 1);
 }
 
 static void launch(int64_t config, int64_t ns)
@@ -79,6 +85,28 @@ static const struct insight *find_kernel(const char *rule, const char *name)
             strstr(model_text(&finder.m, finder.found.items[i].kernel), name))
             return &finder.found.items[i];
     return NULL;
+}
+
+/* The launch that a finding leads to: the longest of its kernel, whatever its configuration is; of
+ * equals the first. */
+TEST(test_longest_launch)
+{
+    finder_begin("longest");
+    int64_t one = spilling("_Z3onePf"), other = spilling("_Z5otherPf"),
+            wide = spilling_of("_Z3onePf", 8);
+    launch(one, 2000000);
+    launch(other, 9000000);
+    launch(wide, 5000000);
+    int64_t longest = finder.p.gpu - 5000000;
+    launch(one, 5000000);
+    launch(other, 1000000);
+    launch(wide, 3000000);
+    finder_look();
+    const struct insight *i = find_kernel("spills", "one"), *k = find_kernel("spills", "other");
+    assert_int_equal(finder_fact(i, "longest_ns"), 5000000);
+    assert_int_equal(finder_fact(i, "longest_start_ns"), longest - finder.m.facts.start);
+    assert_int_equal(finder_fact(k, "longest_ns"), 9000000);
+    finder_end();
 }
 
 /* What ran before the steady part gives nothing back, and what ran in it gives all of it back,
@@ -237,7 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_occupancy),   cmocka_unit_test(test_spills),
-        cmocka_unit_test(test_steady_part), cmocka_unit_test(test_libraries),
-        cmocka_unit_test(test_throttling),  cmocka_unit_test(test_clocks)};
+        cmocka_unit_test(test_steady_part), cmocka_unit_test(test_longest_launch),
+        cmocka_unit_test(test_libraries),   cmocka_unit_test(test_throttling),
+        cmocka_unit_test(test_clocks)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }
