@@ -27,7 +27,9 @@ export function simulate(bin, kernels, to) {
 }
 
 export function view(bin, session, cache) {
-  const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, session], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, session], { stdio: ["ignore", "pipe", "pipe"] });
+  let wrong = "";
+  child.stderr.on("data", (piece) => (wrong = `${wrong}${piece}`.slice(-2000)));
   const address = new Promise((resolve, reject) => {
     let said = "";
     child.stdout.on("data", (piece) => {
@@ -35,7 +37,7 @@ export function view(bin, session, cache) {
       const found = /http\S+/.exec(said);
       if (found) resolve(found[0]);
     });
-    child.once("exit", (code) => reject(new Error(`gpufl view ended with ${code}`)));
+    child.once("close", (code) => reject(new Error(`gpufl view ended with ${code}: ${wrong}`)));
   });
   const gone = new Promise((resolve) => child.once("exit", resolve));
   return { address, pid: child.pid, stop: () => (child.kill("SIGTERM"), gone) };

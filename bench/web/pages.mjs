@@ -40,14 +40,19 @@ export async function paint(browser, { state, cdp, pid }, address, useful) {
   }
 }
 
-/** The address of a page: of the session, or of its kernel with most time. */
+/** The address of a page: of the session, or of its kernel with most time (builds differ in how they name it). */
 export const addressOf = (origin, { id, most }, tab) => (tab ? `${origin}/sessions/${id}/${tab.replace("{most}", most)}` : `${origin}/favicon.svg`);
 
-/** From the click on the first kernel of the list to the frame in which its page stands, in a browser that has the page's parts. */
-export async function click(page, { cdp, pid }, origin, { id }) {
+/** The scripts and styles of a build's page: their names have the hash of what they contain. */
+const assetsOf = async (page, origin) => [...(await (await page.request.get(origin)).text()).matchAll(/\/assets\/[\w.-]+/g)].map(([name]) => name).sort();
+
+/** From the click on the first kernel of the list to the frame in which its page stands, in a browser that has the page's parts.
+ * atList: called before the click. */
+export async function click(page, { cdp, pid }, origin, { id }, atList = () => undefined) {
   const { useful } = PAINTS[A_KERNEL];
   await page.goto(`${origin}/sessions/${id}/kernels`);
   await page.locator(".table tbody tr a").first().waitFor();
+  atList();
   const before = await processorTime(cdp, pid);
   const ms = await page.evaluate(`new Promise((done) => {
     const useful = ${useful};
@@ -83,8 +88,10 @@ export async function open(browser, bin, session, cache) {
     const address = await server.address;
     await page.goto(address);
     const row = await loaded(page);
-    const most = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/kernels?limit=1`)).json()).data.name_id[0], row.id);
-    return { page, row: { ...row, most }, origin: new URL(address).origin, world: { state: await context.storageState(), cdp: await browser.newBrowserCDPSession(), pid: server.pid }, stop };
+    const { origin } = new URL(address);
+    await page.goto(`${origin}/sessions/${row.id}/kernels`);
+    const most = await page.locator(".table tbody tr a").first().evaluate((link) => new URL(link.href).pathname.split("/").at(-1));
+    return { page, row: { ...row, most }, origin, assets: await assetsOf(page, origin), world: { state: await context.storageState(), cdp: await browser.newBrowserCDPSession(), pid: server.pid }, stop };
   } catch (cause) {
     await stop();
     throw cause;

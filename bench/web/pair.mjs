@@ -1,6 +1,7 @@
 // pair.mjs - the dashboard of two builds, measured in turns, so that what else the machine does meets both alike.
 //   node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--frames] [--keep FOLDER] [--json FILE]
-// NEW and OLD are the folders bin of two builds. Each round measures what run.mjs measures, of both builds, the second first in
+// NEW and OLD are the folders bin of two builds, each with its own `gpufl view`, which has the server and the page of its commit.
+// Both read one session, which OLD writes. Two builds with the same page are refused: they say nothing about it. Each round measures what run.mjs measures, of both builds, the second first in
 // every other round: pages until they are useful, the click on a kernel, frames while the timeline moves and while a long table
 // scrolls, the JS heap. Told are the least of each, the medians, and the ratio of the medians, new to old, with its 95 % interval
 // (bootstrap over rounds). A round before the first one warms up and is not counted. --frames: the moving timeline alone.
@@ -61,10 +62,16 @@ async function measured(browser, big, many) {
   return out;
 }
 
+/** Throws where both show one page: its scripts and styles are compiled into each program. */
+function differ({ new: [ours], old: [theirs] }) {
+  if (!ours.assets.length || !theirs.assets.length) throw new Error("a page names no script of its own");
+  if (ours.assets.join() === theirs.assets.join()) throw new Error(`both builds show the same page (${ours.assets.join(" ")}): build the older commit with its own web/`);
+}
+
 const browser = await startBrowser();
 const opened = []; // to be closed
 try {
-  const sessions = [simulate(positionals[0], Number(values.kernels), path.join(folder, `session-${values.kernels}`)), manyNames(folder)];
+  const sessions = [simulate(positionals[1], Number(values.kernels), path.join(folder, `session-${values.kernels}`)), manyNames(folder)];
   const builds = { new: [], old: [] };
   for (const [n, bin] of positionals.entries())
     for (const [which, session] of sessions.entries()) {
@@ -72,6 +79,7 @@ try {
       opened.push(one);
       builds[BUILDS[n]].push(one);
     }
+  differ(builds);
   const all = { new: [], old: [] };
   for (let round = -1; round < rounds; round++)
     for (const name of round % 2 === 0 ? BUILDS : [...BUILDS].reverse()) {
@@ -80,7 +88,7 @@ try {
     }
   const names = Object.keys(all.new[0]);
   const of = (build, name) => all[build].map((one) => one[name]);
-  const result = { machine: `${os.cpus()[0].model}, ${os.cpus().length} cores`, load: os.loadavg()[0], browser: browser.version(), kernels: Number(values.kernels), rounds, measured: {} };
+  const result = { machine: `${os.cpus()[0].model}, ${os.cpus().length} cores`, load: os.loadavg()[0], browser: browser.version(), kernels: Number(values.kernels), rounds, pages: { new: builds.new[0].assets, old: builds.old[0].assets }, measured: {} };
   console.log(`${result.machine}, load ${result.load.toFixed(1)}, Chromium ${result.browser}, ${values.kernels} kernels, ${rounds} rounds`);
   for (const name of names) {
     const [ours, theirs] = [of("new", name), of("old", name)];
@@ -89,6 +97,9 @@ try {
     console.log(`| ${name} | ${Math.min(...theirs).toFixed(1)} | ${median(theirs).toFixed(1)} | ${Math.min(...ours).toFixed(1)} | ${median(ours).toFixed(1)} | ${ratio.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}] |`);
   }
   if (values.json) writeFileSync(values.json, `${JSON.stringify({ ...result, rows: all }, null, 1)}\n`);
+} catch (cause) {
+  console.error(String(cause?.stack ?? cause));
+  process.exitCode = 1;
 } finally {
   for (const one of opened) await one.stop();
   await browser.close();
