@@ -1,6 +1,8 @@
 // exports.mjs - what the page Export gives is loaded by the programs that it names: pprof's file by
-// `go tool pprof`, speedscope's and the collapsed stacks by speedscope's own page (npm's package), Parquet by
-// DuckDB. And a shared link opens the view from which it was made.
+// `go tool pprof`, speedscope's, the collapsed stacks and the trace of events by speedscope's own page (npm's package, which
+// reads Chrome's format of traces), Parquet by DuckDB. Perfetto's own reader, its trace processor, is in no package of Debian
+// (searched for: perfetto, trace-processor, catapult) or npm (perfetto, trace-processor): it is loaded where somebody has it in
+// the path. And a shared link opens the view from which it was made.
 //   node tests/e2e/exports.mjs BIN DATA OUT LIBRARY
 import { spawnSync } from "node:child_process";
 import { createReadStream, existsSync, readFileSync, readdirSync, statSync } from "node:fs";
@@ -75,6 +77,37 @@ async function speedscope(context, at, name, wanted) {
   await page.close();
 }
 
+/** Perfetto's own reader counts the kernels. */
+function traceProcessor(file) {
+  const program = ["trace_processor_shell", "trace_processor"].find((name) => spawnSync(name, ["--version"]).status === 0);
+  if (!program) {
+    console.log("left out: Perfetto's trace processor reads the trace (none in the path)");
+    return;
+  }
+  const done = spawnSync(program, ["-Q", "SELECT count(*) AS kernels FROM slice WHERE category = 'kernel'", file], { encoding: "utf8" });
+  check(/^\s*10000\s*$/m.test(done.stdout ?? ""), `Perfetto's trace processor reads the kernels: ${done.stdout}${done.stderr}`);
+}
+
+/** Chrome's format has a profile for each row; n goes to the next one. */
+async function speedscopeTrace(context, at, name, kernel) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(`${at}/#profileURL=${encodeURIComponent(`${at}/${name}`)}&view=sandwich`);
+  await page.locator("tr[title*='pid']").first().waitFor({ state: "attached" });
+  const rows = await page.locator("tr[title*='pid']").evaluateAll((all) => all.map((row) => row.title));
+  check(rows.length > 2, `speedscope has the rows of the trace: ${rows}`);
+  let text = "";
+  for (const _ of rows) {
+    text = await page.locator("body").innerText();
+    if (text.includes(kernel)) break;
+    await page.keyboard.press("n");
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+  check(text.includes(kernel), `speedscope shows ${kernel} of ${name}: ${rows}: ${text.slice(0, 400)}`);
+  await shoot(page, { path: path.join(out, `speedscope-${name}.png`) });
+  await page.close();
+}
+
 function duckdb(file) {
   const done = spawnSync("python3", [path.join(here, "duckdb.py"), library, `SELECT count(*), sum(duration) FROM read_parquet('${file}')`], { encoding: "utf8" });
   check(done.stdout === "10000\t145767523\n", `DuckDB reads the kernels: ${done.stdout}${done.stderr}`);
@@ -116,7 +149,9 @@ try {
   await t.picture(page, "export");
   pprof((await taken(page, "pprof")).file);
   const files = { "a.speedscope.json": (await taken(page, "speedscope")).file, "a.collapsed.txt": (await taken(page, "Collapsed stacks")).file };
-  const trace = JSON.parse(readFileSync((await taken(page, "Perfetto and Chrome")).file, "utf8"));
+  files["a.trace.json"] = (await taken(page, "Perfetto and Chrome")).file;
+  traceProcessor(files["a.trace.json"]);
+  const trace = JSON.parse(readFileSync(files["a.trace.json"], "utf8"));
   check(trace.traceEvents.filter((event) => event.cat === "kernel").length === 10000, "the trace has every kernel");
   if (library && existsSync(library)) duckdb((await taken(page, "Parquet kernel")).file);
   else console.log("left out: DuckDB reads the kernels (no library)");
@@ -124,6 +159,7 @@ try {
   const other = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   await speedscope(other, site.at, "a.speedscope.json", ["stream synchronizations", "Host blocked"]);
   await speedscope(other, site.at, "a.collapsed.txt", ["stream synchronizations"]);
+  await speedscopeTrace(other, site.at, "a.trace.json", "matmul");
   site.close();
   const guest = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" })).newPage();
   t.watch(guest, origin);
