@@ -67,6 +67,8 @@ char *units_time_range(char text[UNITS_TEXT], int64_t least, int64_t most)
     bool plain = strchr(low, ' ') == same && strchr(high, ' ') == unit;
     if (plain && !strcmp(same, unit))
         *same = '\0';
+    if (!strncmp(low, high, strlen(low)) && (high[strlen(low)] == ' ' || !high[strlen(low)]))
+        return units_time(text, most);
     if (snprintf(text, UNITS_TEXT, "%s to %s", low, high) >= UNITS_TEXT)
         return units_time(text, most);
     return text;

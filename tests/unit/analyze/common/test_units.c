@@ -31,6 +31,14 @@ TEST(test_time)
     units_time(text, INT64_MAX);
 }
 
+TEST(test_time_range)
+{
+    assert_string_equal(units_time_range(text, 12000000, 15000000), "12.0 to 15.0 ms");
+    assert_string_equal(units_time_range(text, 900000, 1500000), "900 us to 1.50 ms");
+    assert_string_equal(units_time_range(text, 113200000, 113400000), "113 ms");
+    assert_string_equal(units_time_range(text, 1000000, 10000000), "1.00 to 10.0 ms");
+}
+
 TEST(test_samples)
 {
     assert_string_equal(units_samples(text, 0), "0 samples");
@@ -73,9 +81,12 @@ TEST(test_epoch)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),   cmocka_unit_test(test_time),
-        cmocka_unit_test(test_samples), cmocka_unit_test(test_bytes_and_rates),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_epoch)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_count),
+                                       cmocka_unit_test(test_time),
+                                       cmocka_unit_test(test_time_range),
+                                       cmocka_unit_test(test_samples),
+                                       cmocka_unit_test(test_bytes_and_rates),
+                                       cmocka_unit_test(test_percent),
+                                       cmocka_unit_test(test_epoch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
