@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
 import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
+import { shortPaths } from "../src/format/paths";
 import { wordsOf } from "../src/text/kernel";
 import { cutMiddle, Names } from "../src/timeline/names";
 import { piecesOf, type Piece } from "../src/ui/found";
@@ -41,6 +42,19 @@ describe("names of events", () => {
     const all = names("amd");
     all.find("wait for dev");
     expect([1, 2, 3].map((id) => all.found(id))).toEqual([false, true, false]);
+  });
+});
+
+describe("paths of scopes in a row", () => {
+  const pass = (id: number, name: string) => `Compile:#module=jit_step#|Pipeline:#name=config-assigner,program_id=${id}#|Pass:#name=${name},program_id=${id}#`;
+  const shown = (paths: string[]) => paths.map((path) => shortPaths(paths).get(path));
+  it("are whole where there is room", () => expect(shown(["epoch", "epoch|step|backward"])).toEqual(["epoch", "epoch|step|backward"]));
+  it("show their end", () => expect(shown([pass(26482, "config-assigner")])).toEqual(["…|Pass:#name=config-assigner,program_id=26482#"]));
+  it("that end alike have more of them", () => expect(shown(["a|b", "c"].map((root) => `${root}|${pass(1, "x")}`))).toEqual([`…|b|${pass(1, "x")}`, `c|${pass(1, "x")}`]));
+  it("that are one long name each differ, too", () => expect(new Set(shown(["a", "b"].map((middle) => `${"n".repeat(200)}${middle}${"m".repeat(200)}`))).size).toBe(2));
+  it("never read alike", () => {
+    const paths = Array.from({ length: 300 }, (_, at) => pass(at % 100, `pass-${at % 7}`));
+    expect(new Set(shown([...new Set(paths)])).size).toBe(new Set(paths).size);
   });
 });
 

@@ -137,5 +137,6 @@ export const kernel = {
   launchedHere: (time: string) => `Launched from this line: ${time} on the GPU, by the stacks of launches that have one.`,
   lineHead: (part: string, n: string) => `${part} of the samples, ${n} ${n === "1" ? "instruction" : "instructions"}`,
   threads: (n: string) => `${n} of 32`,
-  wavefronts: (n: string) => `${n} times what is needed`,
+  wavefronts: (n: string) => `${n} ×`,
+  wavefrontsText: (n: string) => `${n} times as many wavefronts of shared memory as are needed`,
 } as const;

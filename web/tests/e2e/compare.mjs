@@ -15,17 +15,19 @@ const { origin } = server;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
 const AT = { host: "made", gpu: "GPU-1", real: REAL };
 const NAMES = ["_Z4gemmPf", "_Z4reluPf", "_Z5laterv"];
+const PASSES = 8;
+const COMPILER = ["XlaCompile:#module=jit_step_of_a_model#", ...Array.from({ length: PASSES }, (_, at) => `XlaPassPipeline:Pass:#name=p${at},module=jit_step_of_a_model,program_id=2648${at}#`)];
 
 /** Kernels, scopes and waits with stacks: all that a comparison shows. waits: [duration, line]. */
-async function made(key, id, { kernels, scopes, waits }) {
+async function made(key, id, { kernels, scopes, waits, named = ["epoch", "step"], parents = [0, 1] }) {
   const one = session(id, id, AT);
-  const named = { type: "names", rows: 4, id: [800, 801, 802, 803], text: ["main", "step", "read_loss", "train.py"] };
+  const texts = { type: "names", rows: 4, id: [800, 801, 802, 803], text: ["main", "step", "read_loss", "train.py"] };
   const frames = { type: "frame", rows: 3, id: [1, 2, 3], kind: [2, 2, 2], module: 0, offset: "0", function: [800, 801, 802], file: 803, line: [1, 20, 30], first_line: 1 };
   const stacks = { type: "stack", rows: 3, id: [1, 2, 3], parent: [0, 1, 1], frame: [1, 2, 3], depth: [1, 2, 2] };
   const ids = deltas(waits.map((_, at) => at + 1));
   const blocked = { type: "wait", rows: waits.length, start: deltas(waits.map((_, at) => BEGIN + 1e6 + at * 1e9)), duration: waits.map(([ns]) => ns), call: 3, async: 0, stream: 1, correlation: ids, scope: 0, stack: deltas(waits.map(([, stack]) => stack)), thread: 77, launches: ids, bytes: null };
-  await send(origin, key, one, "code", [header(id, "code", id, AT), named, frames, stacks].map(lineOf).join(""));
-  await send(origin, key, one, "scope", one.scopes(scopes, ["epoch", "step"], [0, 1]) + lineOf(blocked));
+  await send(origin, key, one, "code", [header(id, "code", id, AT), texts, frames, stacks].map(lineOf).join(""));
+  await send(origin, key, one, "scope", one.scopes(scopes, named, parents) + lineOf(blocked));
   await send(origin, key, one, "device", one.kernels(kernels, { streams: 1, names: NAMES }));
   await send(origin, key, one, "system", one.end(8e9));
   await complete(origin, key, one);
@@ -66,6 +68,25 @@ async function links(page) {
   await rest(page);
   await page.locator(".scope-here").waitFor();
   check((await page.locator(".scope-here").innerText()).startsWith("step"), "links: a scope leads to itself");
+}
+
+/** Scopes of a compiler have paths of hundreds of letters, which differ late: each is in its own row, and no two read alike. */
+async function longPaths(page) {
+  await open(page, "/compare?a=cmp-c&b=cmp-d");
+  const rows = page.getByRole("region", { name: /^Scopes/ }).locator("tbody tr");
+  await rows.nth(2).waitFor();
+  check((await rows.count()) === 1 + PASSES, `long paths: ${await rows.count()} rows`);
+  for (const width of [1280, 1600, 3840]) {
+    await page.setViewportSize({ width, height: 800 });
+    await t.legible(page, `long paths at ${width}`);
+    await t.whole(page, `long paths at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await t.shots(page, "compare-paths");
+  await open(page, "/trends?kind=scope");
+  await page.getByRole("link", { name: /Pass:#name=p3/ }).first().waitFor();
+  await t.legible(page, "long paths, trends");
+  await t.whole(page, "long paths, trends");
 }
 
 /** px of the picture that are much redder than blue, and the other way round. */
@@ -133,8 +154,11 @@ try {
   const slow = relu.map((row, at) => (at === 7 ? [row[0], 4_000_000, 1, 1] : row));
   await made(key, "cmp-a", { kernels: [...many(200, 2_000_000, 0, 1e9), ...relu], scopes: [[0, 6e9, 0], [1e9, 4e9, 1]], waits: [[1e9, 2], [2e8, 3]] });
   await made(key, "cmp-b", { kernels: [...many(200, 400_000, 0, 1e9), ...slow, ...many(10, 1000, 2, 3e9)], scopes: [[0, 3e9, 0], [1e9, 1e9, 1]], waits: [[1e8, 2], [5e8, 3]] });
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
-  await t.walk(page, { answer, links, flame, bad });
+  const compiled = { named: COMPILER, parents: COMPILER.map((_, at) => Number(at > 0)), waits: [[1e8, 2]], kernels: relu };
+  await made(key, "cmp-c", { ...compiled, scopes: COMPILER.map((_, at) => (at ? [at * 5e8, 4e8, at] : [0, 6e9, 0])) });
+  await made(key, "cmp-d", { ...compiled, scopes: COMPILER.map((_, at) => (at ? [at * 5e8, 2e8, at] : [0, 6e9, 0])) });
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 4);
+  await t.walk(page, { answer, links, flame, longPaths, bad });
 } finally {
   await browser.close();
   await server.stop();

@@ -148,9 +148,10 @@ export function makeHarness(out) {
   }
 
   /** Nothing is beside what one sees: no table goes on behind an edge without a hint, no part but text of programs scrolls
-   * sideways; and no two rows of a table read the same. */
+   * sideways; no cell is higher than its row, and no chip narrower
+   * than its text, where they would lie on others; and no two rows of a table read the same. */
   async function whole(page, name) {
-    const { clipped, sideways, twins } = await page.evaluate(() => {
+    const { clipped, sideways, high, tight, twins } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
       const named = (element) => `${element.tagName.toLowerCase()}.${element.className} ${element.getAttribute("aria-label") ?? ""} (${element.scrollWidth} of ${element.clientWidth} px)`;
       const clips = (element) => ["hidden", "clip"].includes(getComputedStyle(element).overflowX);
@@ -164,14 +165,18 @@ export function makeHarness(out) {
         return table.getBoundingClientRect().right > innerWidth + 1;
       });
       const sideways = [...document.querySelectorAll("main, main *")].filter((element) => !element.matches("pre, textarea, input, select, canvas, .cm-scroller") && seen(element) && scrolls(element) && element.scrollWidth > element.clientWidth + 1 && !hinted(element));
+      const high = [...document.querySelectorAll("main .table td")].filter((cell) => seen(cell) && cell.getBoundingClientRect().height > cell.parentElement.getBoundingClientRect().height + 1);
+      const tight = [...document.querySelectorAll("main .chip")].filter((chip) => seen(chip) && getComputedStyle(chip).overflowX === "visible" && chip.scrollWidth > chip.clientWidth + 1);
       const twins = [...document.querySelectorAll("main table")].filter(seen).flatMap((table) => {
         const rows = [...table.querySelectorAll("tbody tr")].filter(seen).map((row) => row.innerText.replace(/\s+/g, " ").trim());
         return rows.filter((row, at) => row && rows.indexOf(row) !== at).map((row) => `${table.closest("[aria-label]")?.getAttribute("aria-label") ?? ""}: ${row.slice(0, 120)}`);
       });
-      return { clipped: clipped.map(named), sideways: sideways.map(named), twins };
+      return { clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
     });
     check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
     check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);
+    check(high.length === 0, `${name}: higher than their rows: ${high.slice(0, 4).join(" | ")}`);
+    check(tight.length === 0, `${name}: chips that are narrower than their text: ${tight.slice(0, 4).join(" | ")}`);
     check(twins.length === 0, `${name}: rows that read the same: ${twins.slice(0, 4).join(" | ")}`);
   }
 

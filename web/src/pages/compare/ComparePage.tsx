@@ -102,10 +102,10 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
     sortDescFirst: false,
     meta: { width: "minmax(260px, 3fr)", lead: true },
     cell: ({ row: { original: l } }) => (
-      <span className="mono">
+      <span className="kernel-cell mono">
         <Link href={placeOf(l, kind, a, b)} aria-label={text.openKernel(l.short, l.b.calls ? "B" : "A")}>
           <Name short={l.short} full={l.name} />
-        </Link>{" "}
+        </Link>
         {l.shapes && <span className="chip">{text.shapes}</span>}
       </span>
     ),

@@ -1,6 +1,7 @@
 // model.ts - the comparison as the server answers it, read with care: its lists are described in words
 // (docs/compare.md).
 import type { Comparison } from "../../api/schema";
+import { shortPaths } from "../../format/paths";
 import { number, raw, word, type Raw } from "../../format/raw";
 
 export interface Side {
@@ -12,7 +13,7 @@ export interface Side {
 
 export interface Line {
   name: string;
-  short: string; // of a kernel; of a scope its path
+  short: string; // of a scope the end of its path
   title: string;
   verdict: string;
   test: string | null;
@@ -77,7 +78,11 @@ const lineOf = (row: Raw): Line => ({
 });
 
 export const kernelsOf = (c: Comparison): Line[] => c.kernels.map(lineOf);
-export const scopesOf = (c: Comparison): Line[] => c.scopes.map(lineOf);
+export function scopesOf(c: Comparison): Line[] {
+  const lines = c.scopes.map(lineOf);
+  const short = shortPaths(lines.map(({ name }) => name));
+  return lines.map((line) => ({ ...line, short: short.get(line.name)! }));
+}
 export const runsOf = (rows: readonly Raw[]): Run[] => rows.map((row) => ({ session: word(row.session), app: word(row.app), host: word(row.host), started: word(row.started) || null, duration: number(row.duration_ns) }));
 export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ what: word(row.what), unit: word(row.unit), a: number(row.a), b: number(row.b), ratio: number(row.ratio), low: number(row.ratio_low), high: number(row.ratio_high) }));
 export const differencesOf = (c: Comparison): Difference[] => c.differences.map((row) => ({ what: word(row.what), a: words(row.a), b: words(row.b), measured: row.measured === true }));

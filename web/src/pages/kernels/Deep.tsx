@@ -129,7 +129,7 @@ function LineOfCode({ line, source, all, here }: { line: Line; source: string | 
           </td>
           <td className={at.threads !== null && at.threads < 24 ? "right wrong" : "right"}>{at.threads === null ? "" : text.threads(fixed(at.threads))}</td>
           <td className={at.coalescing !== null && at.coalescing < 0.7 ? "right wrong" : "right"}>{at.coalescing === null ? "" : percent(at.coalescing)}</td>
-          <td className={at.conflicts !== null && at.conflicts > 1.2 ? "right wrong" : "right"}>{at.conflicts === null || at.conflicts <= 1 ? "" : text.wavefronts(fixed(at.conflicts))}</td>
+          <td className={at.conflicts !== null && at.conflicts > 1.2 ? "right wrong" : "right"} title={at.conflicts === null || at.conflicts <= 1 ? undefined : text.wavefrontsText(fixed(at.conflicts))}>{at.conflicts === null || at.conflicts <= 1 ? "" : text.wavefronts(fixed(at.conflicts))}</td>
         </tr>
       ))}
     </tbody>

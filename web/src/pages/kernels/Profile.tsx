@@ -114,12 +114,14 @@ function Subject({ row, session, known }: { row: Counted; session: string; known
   );
 }
 
+const SHORT = 15; // letters of a head that a narrow column shows
+
 const metricColumn = (metric: string, figure: Figure): ColumnDef<Counted> => ({
   id: metric.replaceAll(".", "+"), // a dot would lead into an object
   accessorFn: (row) => row.metrics.get(metric)?.[figure] ?? undefined,
   sortUndefined: "last",
   header: () => <span title={metric}>{labelOf(metric)}</span>,
-  meta: { width: text.metrics[metric] ? "132px" : "330px", right: true, label: labelOf(metric) },
+  meta: { width: text.metrics[metric] ? (text.metrics[metric].length > SHORT ? "180px" : "132px") : "330px", right: true, label: labelOf(metric) },
   cell: ({ row: { original } }) => {
     const value = original.metrics.get(metric);
     return value ? <span title={text.cell(shown(metric, value.mean), shown(metric, value.least), shown(metric, value.most), count(value.values))}>{shown(metric, value[figure])}</span> : UNKNOWN;

@@ -29,7 +29,7 @@ interface Choice {
 function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole: number }) {
   return (
     <div style={{ paddingLeft: 20 * Math.min(scope.depth, 24) }}>
-      <button type="button" className="scope-name" title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
+      <button type="button" className="scope-name" data-name={scope.name} title={scope.name.slice(0, 1000)} aria-pressed={chosen === scope.id} onClick={() => onChoose(scope)}>
         {scope.name}
       </button>
       {scope.path !== null && !who.link && (

@@ -24,10 +24,10 @@ const plain = (id: "account" | "client" | "format", width: string): Column => ({
   cell: ({ row: { original: s } }) => <span title={s[id]}>{s[id]}</span>,
 });
 
-/** A text of the session, with what the list is searched for. */
+/** A text of the session, with what the list is searched for: others are searched, too, and are no name of its own. */
 function Sought({ text: shown, others = "" }: { text: string; others?: string }) {
   const [find] = useQuery("text");
-  return <Name short={shown} full={others ? `${shown} · ${others}` : shown} find={find} />;
+  return <Name short={shown} full={shown} symbol={others} find={find} />;
 }
 
 /** The server sorts; the table takes only columns that have something to sort by. */

@@ -43,11 +43,11 @@ function State({ step, of: { typical, devices, settled } }: { step: Step; of: Re
   const isStartUp = settled && !step.steady;
   const told = typical && (step.slow || isStartUp || !step.alike) ? differencesOf(step, typical, devices) : [];
   return (
-    <span className="row small">
+    <span className="step-state small" title={told.map(signed).join(", ")}>
       {step.slow && <span className="chip chip-warn">{text.isSlow}</span>}
       {isStartUp && <span className="chip">{text.isStartUp}</span>}
       {!step.alike && <span className="chip">{text.isOther}</span>}
-      {told.map(signed).join(", ")}
+      {told.length > 0 && <span className="told">{told.map(signed).join(", ")}</span>}
     </span>
   );
 }

@@ -4,6 +4,7 @@ import type { ColumnDef } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { useApi } from "../../api/use";
 import { count, duration, exact } from "../../format/format";
+import { shortPaths } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { href, useQuery } from "../../router/router";
 import { trends as text } from "../../text/trends";
@@ -18,7 +19,7 @@ const head = text.choose;
 
 const number = (id: "sessions" | "calls", label: string): ColumnDef<Candidate> => ({ id, header: label, accessorKey: id, enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one[id])}>{count(one[id])}</span> });
 
-const columnsFor = (kind: Kind, search: string): ColumnDef<Candidate>[] => [
+const columnsFor = (kind: Kind, search: string, paths: ReadonlyMap<string, string>): ColumnDef<Candidate>[] => [
   {
     id: "name",
     header: head.name,
@@ -27,7 +28,7 @@ const columnsFor = (kind: Kind, search: string): ColumnDef<Candidate>[] => [
     meta: { width: "minmax(260px, 1fr)", lead: true },
     cell: ({ row: { original: one } }) => (
       <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })}>
-        <Name short={kind === "kernel" ? one.short : one.name} full={one.name} symbol={one.symbol} find={search} />
+        <Name short={kind === "kernel" ? one.short : (paths.get(one.name) ?? one.name)} full={one.name} symbol={one.symbol} find={search} />
       </Link>
     ),
   },
@@ -54,7 +55,8 @@ function useCandidates(kind: Kind, search: string) {
 export function Choose({ kind, onKind }: { kind: Kind; onKind: (kind: Kind) => void }) {
   const [search, setSearch] = useQuery("search");
   const { found, cut, problem, again } = useCandidates(kind, search);
-  const columns = useMemo(() => columnsFor(kind, search), [kind, search]);
+  const paths = useMemo(() => shortPaths(kind === "scope" && found ? found.map(({ name }) => name) : []), [kind, found]);
+  const columns = useMemo(() => columnsFor(kind, search, paths), [kind, search, paths]);
   return (
     <>
       <p className="quiet">{text.intro}</p>
