@@ -102,8 +102,19 @@ export function timeOf(part: unknown): TimePart[] {
   return Array.isArray(parts) ? (parts as TimePart[]) : [];
 }
 
-/** How long the steady part comes after the start, ns; 0: there is none. */
-export const startUpOf = (part: unknown): number => numberOf(raw(objectAt(part, "time")).start_up_ns) ?? 0;
+/** What shares of the time are of. */
+export interface Whole {
+  of: string; // steady_part, run or windows
+  ns: number | null; // of all GPUs together; null: unknown
+  devices: number;
+  startUp: number; // ns before the steady part; 0: there is none
+  end: number; // ns after it
+}
+
+export function wholeOf(part: unknown): Whole {
+  const time = raw(objectAt(part, "time"));
+  return { of: typeof time.share_of === "string" ? time.share_of : "run", ns: numberOf(time.whole_ns), devices: numberOf(time.devices) ?? 0, startUp: numberOf(time.start_up_ns) ?? 0, end: numberOf(time.end_ns) ?? 0 };
+}
 
 /** What the session was, in sentences. */
 export const sentencesOf = (part: unknown): string[] => {

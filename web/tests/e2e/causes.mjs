@@ -76,6 +76,18 @@ async function ownEvents(page, session, app, least) {
   await ownPlaces({ page, origin, check }, session, app, { least, seen: () => shots(page, `causes-insights-${app}`) });
 }
 
+/** What the bar and the findings' shares are of: of a session with a steady part not of the run, of which the header tells. */
+async function ofWhole(page, session, wanted) {
+  await page.goto(`${origin}/sessions/${session}/insights`);
+  await page.locator(".finding").first().waitFor();
+  const { time } = await ask(page, `sessions/${session}/insights`);
+  check(time.share_of === wanted, `what shares are of: ${time.share_of}`);
+  const [told, shares] = [await page.locator(".time-of").allInnerTexts(), (await page.locator(".finding .gain .number").allTextContents()).map((one) => one.trim())];
+  const plain = wanted === "run" ? [] : [/^The bar is the steady part, \d[^,]*s\. Not in it: start-up, \d[^,]*s, and \d[^,]*s after the last work\.$/];
+  check(told.length === plain.length && plain.every((of, at) => of.test(told[at])), `what the bar is of: ${told}`);
+  check(shares.length > 0 && shares.every((share) => share.endsWith(wanted === "run" ? "of the run" : "of the steady part")), `shares of findings: ${shares}`);
+}
+
 /** The range's tables stand below the timeline, as wide as the timeline. */
 async function range(page, session) {
   await page.goto(`${origin}/sessions/${session}/timeline?range=0-2000000000`);
@@ -277,6 +289,10 @@ try {
   await ownEvents(page, whole, "train_loop", 3);
   await ownEvents(page, hf, "hf_train", 3);
   await ownEvents(page, jax, "jax_train", 1);
+  const wholes = [];
+  for (const one of [whole, hf, jax]) wholes.push((await ask(page, `sessions/${one}/insights`)).time.share_of);
+  check(wholes.includes("steady_part"), `no session has a steady part: ${wholes}`);
+  for (const [at, one] of [whole, hf, jax].entries()) await ofWhole(page, one, wholes[at]);
   await range(page, whole);
   await enter(page, whole);
   await unknown(page, counted);

@@ -1,7 +1,7 @@
 // Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the GPUs' whole time.
 // A part of the bar leads to its finding, to its lines, and to its longest gap on the timeline.
 import { useMemo } from "react";
-import type { Answer, IdleLine, TimePart } from "../../api/report";
+import type { Answer, IdleLine, TimePart, Whole } from "../../api/report";
 import type { RowFinding } from "../../api/schema";
 import { duration, exact, percent, sentence } from "../../format/format";
 import { Link } from "../../router/Link";
@@ -17,7 +17,7 @@ const TONES = 12;
 interface Told {
   session: string;
   parts: readonly TimePart[];
-  startUp: number; // ns before the steady part
+  whole: Whole;
   lines: readonly IdleLine[];
   findings: readonly RowFinding[];
   about: (finding: RowFinding) => readonly string[]; // the parts that a finding is about
@@ -26,9 +26,9 @@ interface Told {
 }
 
 /** Where one part of the time leads. */
-function Part({ part, told: { session, lines, findings, about, startUp, onLine, onFinding } }: { part: TimePart; told: Told }) {
+function Part({ part, told: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; told: Told }) {
   const finding = findingOf(part.part, lines, findings, about);
-  const whole = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
+  const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
   return (
     <p className="time-part row" role="status">
       <strong>{part.name}</strong>
@@ -50,7 +50,7 @@ function Part({ part, told: { session, lines, findings, about, startUp, onLine, 
         </button>
       )}
       {part.idle && <Link href={href("session", { session, tab: "timeline" }, { show: `gap.${part.part}.${Math.round(startUp)}` })}>{text.longestGap}</Link>}
-      {whole && <Link href={whole}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
+      {page && <Link href={page}>{part.part === "kernels" ? en.session.tabs.kernels : en.session.tabs.memory}</Link>}
     </p>
   );
 }
@@ -58,7 +58,8 @@ function Part({ part, told: { session, lines, findings, about, startUp, onLine, 
 /** The whole time in one bar, and what its parts are. */
 function Time(told: Told) {
   const [chosen, choose] = useQuery("part");
-  const { parts } = told;
+  const { parts, whole } = told;
+  const of = text.barOf[whole.of];
   let at = 0;
   const here = parts.find(({ part }) => part === chosen);
   const toggle = (part: string): void => choose(part === chosen ? "" : part);
@@ -83,6 +84,12 @@ function Time(told: Told) {
           ) : null,
         )}
       </figcaption>
+      {of && whole.ns !== null && (
+        <p className="quiet small time-of">
+          {text.bar(of, duration(whole.ns), whole.devices)}
+          {whole.of === "steady_part" && ` ${text.notInBar(duration(whole.startUp), duration(whole.end))}`}
+        </p>
+      )}
       {here && <Part part={here} told={told} />}
     </figure>
   );
@@ -93,7 +100,7 @@ export function First({ answer, sentences, ...told }: Told & { answer: Answer; s
   // The answer and the analysis's other panel say some of it already.
   const more = useMemo(() => sentences.filter((line) => !answer.statement.includes(line)), [sentences, answer]);
   return (
-    <Panel title={answer.share > 0 ? text.answer : text.answerNone}>
+    <Panel title={answer.share > 0 ? text.answer : answer.cause === "unknown" ? text.answerUnknown : text.answerNone}>
       <div className="panel-body stack">
         {told.parts.length > 0 && <Time {...told} />}
         <p>

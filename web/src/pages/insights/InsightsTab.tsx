@@ -2,7 +2,7 @@
 // back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { onSession, useApi } from "../../api/use";
-import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, startUpOf, timeOf, type Case } from "../../api/report";
+import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, wholeOf, timeOf, type Case } from "../../api/report";
 import { RULES } from "../../api/rules";
 import type { RowFinding } from "../../api/schema";
 import { vendorOf } from "../../api/vendor";
@@ -33,11 +33,12 @@ interface FindingProps {
   next: string | undefined;
   launches: boolean; // of kernels are recorded one by one
   onLine: () => void;
+  of: string; // what its share is of
 }
 
 const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
 
-function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps) {
+function Finding({ finding: f, evidence, next, launches, of, onLine }: FindingProps) {
   const severity = f.severity ?? 0;
   const rule = RULES[f.rule];
   const place = onTimeline(f, evidence, launches);
@@ -81,7 +82,7 @@ function Finding({ finding: f, evidence, next, launches, onLine }: FindingProps)
           <>
             <strong title={exact(bound, "ns")}>{duration(bound)}</strong>
             <Meter part={f.share} warm />
-            <span className="small number">{text.ofRun(percent(f.share))}</span>
+            <span className="small number">{(text.ofWhole[of] ?? text.ofWhole.run!)(percent(f.share))}</span>
           </>
         )}
         {place && (
@@ -114,6 +115,7 @@ export function InsightsTab({ session }: TabProps) {
   const report = useApi("section_insights", made ? { session: session.id } : null, { every: pending ? 3000 : 0, on: onSession(session.id), settled: !pending });
   const answer = useMemo(() => answerOf(report.data), [report.data]);
   const parts = useMemo(() => timeOf(report.data), [report.data]);
+  const whole = useMemo(() => wholeOf(report.data), [report.data]);
   const lines = useMemo(() => idleLinesOf(report.data), [report.data]);
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const partsAt = useMemo(() => partsOf(cases), [cases]);
@@ -152,12 +154,12 @@ export function InsightsTab({ session }: TabProps) {
   };
   const idle = lines.find((one) => lineKey(one) === line);
   const source = idle && <SourceLine session={session.id} file={idle.file} line={idle.line} evidence={idle.ended ? { gpu_idle_ended_ns: idle.ns } : { gpu_idle_ns: idle.ns }} onClose={() => setAt("")} />;
-  const first = answer && <First answer={answer} parts={parts} session={session.id} startUp={startUpOf(report.data)} sentences={sentencesOf(report.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
+  const first = answer && <First answer={answer} parts={parts} session={session.id} whole={whole} sentences={sentencesOf(report.data).filter((line) => rows.length === 0 || !caveats.includes(line))} lines={lines} findings={rows} about={(f) => (caseOf(f) && partsAt[f.number ?? -1]) ?? []} onLine={setAt} onFinding={toFinding} />;
   if (rows.length === 0) return !session.analyzed ? <Empty title={text.pending} text={text.pendingText} /> : (first ? <>{first}{source}</> : <Nothing session={session} />);
   const open = rows.find((f) => f.file && `${f.rule}:${f.number}` === line);
   const card = (f: RowFinding) => {
     const found = caseOf(f);
-    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
+    return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
   };
   const rest = rows.slice(SHOWN);
   return (

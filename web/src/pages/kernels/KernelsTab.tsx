@@ -189,6 +189,9 @@ function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) =
   );
 }
 
+/** The reason for which kernels are unknown, as a sentence. */
+const told = (unknown: string): string => `${sentence(unknown.replace(/^(?:unknown: )?(.)/, (_, first: string) => first.toUpperCase()))}.`;
+
 export function KernelsTab({ session, ledger }: TabProps) {
   const { query } = usePlace();
   const [search, setSearch] = useQuery("search");
@@ -246,7 +249,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
       ) : kernels.length === 0 && sampled && !runs ? (
         <p className="quiet">{kernelTexts.noneSampled}</p>
       ) : kernels.length === 0 && unknown && !search && !runs ? (
-        <Empty title={kernelTexts.unknown} text={sentence(unknown.replace(/^unknown: /, ""))} />
+        <Empty title={kernelTexts.unknown} text={told(unknown)} />
       ) : kernels.length === 0 ? (
         <Empty title={kernelTexts.none} text={runs ? kernelTexts.noneGraphs(count(runs)) : kernelTexts.noneText} />
       ) : (

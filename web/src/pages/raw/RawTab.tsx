@@ -5,6 +5,7 @@ import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useApi, type Asked } from "../../api/use";
 import { bytes, exact, exactDate, grouped } from "../../format/format";
+import { en } from "../../text/en";
 import { raw as text } from "../../text/raw";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import type { TabProps } from "../session/tabs";
@@ -23,10 +24,10 @@ function facts(s: RowSession): [string, string][] {
     [f.format!, s.format],
     [f.client!, s.client],
     [f.started!, exactDate(s.started)],
-    [f.ended!, s.ended ? exactDate(s.ended) : ""],
+    [f.ended!, s.ended ? exactDate(s.ended) : s.state === "live" ? "–" : ""],
     [f.received!, exactDate(s.received)],
     [f.bytes!, exact(s.bytes, "bytes")],
-  ];
+  ].map(([label, value]) => [label!, value || en.session.unknown]);
 }
 
 function Counts({ asked }: { asked: Asked<Answer<"counts">> }) {
