@@ -37,7 +37,7 @@ try {
   let places = 0;
   for (const { id, app } of sessions)
     try {
-      places += await ownPlaces({ page, origin, check: t.check }, id, `${app} (${id.slice(0, 8)})`);
+      places += await ownPlaces({ page, origin, check: t.check }, id, `${app} (${id.slice(0, 8)})`, { every: true });
     } catch (error) {
       t.wrong.push(`${app}: ${String(error?.stack ?? error)}`);
     }
