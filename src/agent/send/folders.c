@@ -1,4 +1,6 @@
-/* folders.c - see folders.h. */
+/* folders.c - see folders.h.
+ *
+ * Not a struct keyed, whose keys are bytes of one length and never go: paths differ, and go. */
 #include "agent/send/folders.h"
 
 #include "agent/part_head.h"

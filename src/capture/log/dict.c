@@ -2,7 +2,10 @@
  *
  * dict_need is on the way of every row: a cell equal to the one above it costs
  * a comparison, another one a bit test. Everything else happens once per entry
- * and part. */
+ * and part.
+ *
+ * Not a struct keyed, which hashes keys as bytes: an id of a thread is looked up at each row that
+ * names another thread than the one above it. */
 #include "capture/log/dict.h"
 
 #include "base/alloc.h"

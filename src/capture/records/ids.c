@@ -1,4 +1,7 @@
-/* ids.c - see ids.h. */
+/* ids.c - see ids.h.
+ *
+ * Not a struct keyed: a fingerprint is a hash already, and a look for a configuration beyond the
+ * ceiling must not take a place. */
 #include "capture/records/ids.h"
 
 #include "base/alloc.h"

@@ -1,14 +1,15 @@
 /* stacking.c - see stacking.h.
  *
  * Numbers of modules, code objects and stacks are the process's and dense, so arrays
- * map them to the session's rows. Frames and the tree's nodes are found by a 64-bit
- * key that holds all that distinguishes them: (parent, frame) for a node, the fields
+ * map them to the session's rows. Frames and the tree's nodes are found by a key of two
+ * words that holds all that distinguishes them: (parent, frame) for a node, the fields
  * in frame_key for a frame. */
 #include "capture/stacks/stacking.h"
 
 #include "backend/backend.h"
 #include "base/alloc.h"
 #include "base/file/spelling.h"
+#include "base/keyed.h"
 #include "base/printable.h"
 #include "base/tick.h"
 #include "capture/log/messages.h"
@@ -24,6 +25,7 @@
 
 enum {
     ROWS_MOST = 1 << 22, /* frames, or nodes of the tree */
+    KEY = 2 * sizeof(uint64_t),
     NUMBERS_MOST = 1 << 20,
     KEEP_FLUSH_NS = 20 * 1000 * 1000, /* for files that are kept, at a flush ... */
     KEEP_LAST_NS = 500 * 1000 * 1000, /* ... and when the session ends */
@@ -33,16 +35,10 @@ _Static_assert((int)STACK_DISTINCT <= (int)SINK_STACK_MOST, "backends keep ids i
 
 _Atomic uint32_t stacking_where;
 
-/* key -> row id, open addressing; ids count up from 1. */
-struct row_table {
-    struct row_entry *entries; /* owned */
-    size_t cap;                /* a power of two */
-    uint32_t count;
-};
-
+/* A frame, or a node of the tree, and the id of its row. */
 struct row_entry {
-    uint64_t a, b; /* the key; b 0: empty */
-    uint32_t id;
+    uint64_t a, b; /* the key */
+    uint32_t id;   /* 0: it has no row yet */
 };
 
 /* number -> row id; 0: none yet. */
@@ -53,13 +49,14 @@ struct row_numbers {
 
 /* The collector's. */
 static struct {
-    struct row_table frames, nodes;
+    struct keyed frames, nodes; /* of struct row_entry */
     struct row_numbers modules, stacks;
-    uint32_t module_count, stack_count;
+    uint32_t frame_count, node_count, module_count, stack_count; /* of rows */
     bool ends;                  /* a file in which stacks end has been named */
     uint64_t unwritten;         /* uses of a captured stack that got no row: no memory */
     struct stacks_stats before; /* when the session began */
-} tables;
+} tables = {.frames = {.item_size = sizeof(struct row_entry), .key_size = KEY, .max = ROWS_MOST},
+            .nodes = {.item_size = sizeof(struct row_entry), .key_size = KEY, .max = ROWS_MOST}};
 
 /* ---- capturing ------------------------------------------------------------------------------- */
 
@@ -151,47 +148,12 @@ void stacking_counts(struct stacking_counts *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static size_t entry_start(uint64_t a, uint64_t b, size_t cap)
+/* The entry of a key, with id 0 where it is new; NULL: no room. */
+static struct row_entry *entry_of(struct keyed *rows, uint64_t a, uint64_t b)
 {
-    uint64_t h = (a ^ b * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
-    return (size_t)(h >> 20) & (cap - 1);
-}
-
-static struct row_entry *entry_find(struct row_entry *entries, size_t cap, uint64_t a, uint64_t b)
-{
-    size_t i = entry_start(a, b, cap);
-    while (entries[i].b && (entries[i].a != a || entries[i].b != b))
-        i = (i + 1) & (cap - 1);
-    return &entries[i];
-}
-
-/* Half of it stays empty. */
-static bool table_grow(struct row_table *t)
-{
-    if ((size_t)t->count * 2 < t->cap)
-        return true;
-    size_t cap = t->cap ? t->cap * 2 : 256;
-    struct row_entry *wider = t->count < ROWS_MOST ? mem_array(cap, sizeof *wider) : NULL;
-    if (!wider)
-        return false;
-    for (size_t i = 0; i < t->cap; i++)
-        if (t->entries[i].b)
-            *entry_find(wider, cap, t->entries[i].a, t->entries[i].b) = t->entries[i];
-    mem_free(t->entries);
-    t->entries = wider;
-    t->cap = cap;
-    return true;
-}
-
-/* The entry of a key, with id 0 where it is new; NULL: no room. b: not 0. */
-static struct row_entry *table_get(struct row_table *t, uint64_t a, uint64_t b)
-{
-    if (!table_grow(t))
-        return NULL;
-    struct row_entry *e = entry_find(t->entries, t->cap, a, b);
-    e->a = a;
-    e->b = b;
-    return e;
+    const uint64_t key[] = {a, b};
+    uint32_t at;
+    return keyed_put(rows, key, &at, NULL) || !at ? NULL : keyed_at(rows, at);
 }
 
 static uint32_t *number_at(struct row_numbers *n, uint32_t number)
@@ -229,7 +191,7 @@ static uint32_t module_row(struct writer *w, const struct stack_module *m)
     return *id;
 }
 
-/* The key of a frame. b's low bits are the frame's kind, so b is never 0. */
+/* The key of a frame. b's low bits are the frame's kind. */
 static void frame_key(const struct stack_place *p, uint64_t *a, uint64_t *b)
 {
     switch (p->kind) {
@@ -276,26 +238,26 @@ static uint32_t frame_row(struct writer *w, const struct stack_place *p)
 {
     uint64_t a = 0, b = 0;
     frame_key(p, &a, &b);
-    struct row_entry *e = table_get(&tables.frames, a, b);
+    struct row_entry *e = entry_of(&tables.frames, a, b);
     if (!e || e->id)
         return e ? e->id : 0;
-    struct frame_row row = {.id = tables.frames.count + 1};
+    struct frame_row row = {.id = tables.frame_count + 1};
     frame_fill(w, p, &row);
     if (writer_define(w, RECORD_frame, (const int64_t *)&row))
         return 0;
-    e->id = ++tables.frames.count;
+    e->id = ++tables.frame_count;
     return e->id;
 }
 
 static uint32_t node_row(struct writer *w, uint32_t parent, uint32_t frame, unsigned depth)
 {
-    struct row_entry *e = table_get(&tables.nodes, parent, frame);
+    struct row_entry *e = entry_of(&tables.nodes, parent, frame);
     if (!e || e->id)
         return e ? e->id : 0;
-    struct stack_row row = {tables.nodes.count + 1, parent, frame, depth};
+    struct stack_row row = {tables.node_count + 1, parent, frame, depth};
     if (writer_define(w, RECORD_stack, (const int64_t *)&row))
         return 0;
-    e->id = ++tables.nodes.count;
+    e->id = ++tables.node_count;
     return e->id;
 }
 
@@ -343,11 +305,11 @@ uint32_t stacking_row(struct writer *w, uint32_t stack)
 
 static void tables_clear(void)
 {
-    memset(&tables.frames, 0, sizeof tables.frames);
-    memset(&tables.nodes, 0, sizeof tables.nodes);
+    keyed_init(&tables.frames, sizeof(struct row_entry), KEY, ROWS_MOST);
+    keyed_init(&tables.nodes, sizeof(struct row_entry), KEY, ROWS_MOST);
     memset(&tables.modules, 0, sizeof tables.modules);
     memset(&tables.stacks, 0, sizeof tables.stacks);
-    tables.module_count = tables.stack_count = 0;
+    tables.frame_count = tables.node_count = tables.module_count = tables.stack_count = 0;
     tables.unwritten = 0;
     tables.ends = false;
 }
@@ -360,8 +322,8 @@ void stacking_keep(struct writer *w, bool last)
 void stacking_end(void)
 {
     atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
-    mem_free(tables.frames.entries);
-    mem_free(tables.nodes.entries);
+    keyed_fini(&tables.frames);
+    keyed_fini(&tables.nodes);
     mem_free(tables.modules.id);
     mem_free(tables.stacks.id);
     tables_clear();

@@ -4,8 +4,9 @@
  * may be analysed: at once when it has ended, and for a live one so much later as
  * its last analysis cost, twenty times.
  *
- * Every commit of the loader is news, so a session is found by its hash. Sessions that have ended
- * wait in a queue: where thousands wait, nobody looks through all of them for the next one. All are
+ * Every commit of the loader is news, so a session is found by its hash (not by a struct keyed,
+ * whose items move and never go). Sessions that have ended wait in a queue: where thousands wait,
+ * nobody looks through all of them for the next one. All are
  * looked through where that queue is empty, and once a second. While a burst of sessions is loaded
  * the analysis rests (burst.h): only sessions that run are analysed then, with a fifth of a
  * processor at most. A local server's analysis, for which somebody waits, does not rest. */

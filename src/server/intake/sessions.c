@@ -1,4 +1,6 @@
-/* sessions.c - the table of sessions that are being received; see sessions.h. */
+/* sessions.c - the table of sessions that are being received; see sessions.h.
+ *
+ * Not a struct keyed, whose items move and never go: sessions are held while others come and go. */
 #include "server/intake/sessions.h"
 
 #include "base/alloc.h"

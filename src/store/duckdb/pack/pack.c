@@ -1,4 +1,6 @@
-/* pack.c - sessions and their records; see pack.h. The files: files.c, open.c. */
+/* pack.c - sessions and their records; see pack.h. The files: files.c, open.c.
+ *
+ * Not a struct keyed, whose items move and never go: sessions are held while others come and go. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
