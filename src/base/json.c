@@ -142,7 +142,7 @@ static struct json_value json_number(struct json *j)
         v.type = JSON_DOUBLE;
         j->at++;
         if (!json_digits(j))
-            return json_fail(j, "a digit is missing behind the point");
+            return json_fail(j, "a digit is missing after the point");
     }
     if (j->at < j->end && (*j->at == 'e' || *j->at == 'E')) {
         v.type = JSON_DOUBLE;

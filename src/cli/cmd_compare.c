@@ -129,7 +129,7 @@ int cmd_compare(int argc, char **argv)
     const struct opt table[] = {
         {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Write JSON with every row."},
         {"least", 0, OPT_INT, &a.least, "PERCENT", NULL,
-         "Change of a call's duration that is worth a word (2)."},
+         "Smallest change of a call's duration that is reported (2)."},
         {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of each table, 0 for all (text 20, JSON all)."},
         {"color", 0, OPT_FLAG, &a.color, NULL, NULL, "Use colours (default: on a terminal)."},

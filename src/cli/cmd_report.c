@@ -22,7 +22,7 @@ static const struct cmd_text text = {
     "Examples:\n"
     "  gpufl report run1                 where the time of the sessions in run1/ went\n"
     "  gpufl report --full run1          all of it\n"
-    "  gpufl report --section kernels,idle --top 30 run1   these tables, and longer\n"
+    "  gpufl report --section kernels,idle --top 30 run1   these tables, 30 rows each\n"
     "  gpufl report --stacks run1        with the stacks of the lines that wait\n"
     "  gpufl report --flame run1 > run1.txt   for speedscope or flamegraph.pl\n"
     "  gpufl report --json run1 | jq .   for programs; docs/report.md has the keys\n"
@@ -114,7 +114,7 @@ int cmd_report(int argc, char **argv)
         {"stacks", 0, OPT_FLAG, &a.stacks, NULL, NULL,
          "Text: how the program came to the lines that wait."},
         {"kernel", 0, OPT_STRING, &a.kernel, "NAME", NULL,
-         "The instructions of kernels with NAME in theirs: SASS beside source, with samples."},
+         "The instructions of kernels with NAME in theirs: SASS with source and samples."},
         {"top", 0, OPT_INT, &a.top, "N", NULL,
          "Rows of the kernel and scope tables, 0 for all (text 10, JSON all)."},
         {"full", 0, OPT_FLAG, &a.full, NULL, NULL, "Text: the first screen and all sections."},

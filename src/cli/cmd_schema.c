@@ -14,7 +14,7 @@ static const struct cmd_text text = {
     .name = "schema",
     .synopsis = "[--json] [RECORD]...\n",
     .about = "Prints the record types of the session log: every column with its coding, what\n"
-             "it refers to, its unit and its meaning. All of them, or those named.\n",
+             "it refers to, its unit and its meaning. All records, or those that are named.\n",
     .more = "Examples:\n"
             "  gpufl schema kernel memcpy   two records as Markdown\n"
             "  gpufl schema --json          all of them for a program\n",

@@ -169,7 +169,7 @@ TEST(a_process_that_runs_on)
     kill((pid_t)atoi(strstr(c.text[CHILD_OUT].data, "left ") + 5), SIGKILL);
     assert_non_null(strstr(c.text[CHILD_ERR].data,
                            "gpufl: pass 1 of 3 has a process that still runs, and would be "
-                           "captured beside the next: none is run after it\n"));
+                           "captured together with the next: none is run after it\n"));
     child_free(&c);
     world_close(&w);
 }

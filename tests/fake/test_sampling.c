@@ -319,7 +319,7 @@ TEST(sampling_outlives_a_session)
     run_all(&r, &setup);
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 2);
-    check_contains(&r, message_of(&r, "trace_failed"), "still sampled since an earlier session");
+    check_contains(&r, message_of(&r, "trace_failed"), "still sampled for an earlier session");
     run_free(&r);
 }
 

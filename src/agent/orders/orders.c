@@ -157,7 +157,7 @@ static void obey(struct orders *o, const struct capture *c)
              c->duration / 1000000, c->pid, state, rc ? ": " : "", rc ? e.text : "");
     snprintf(path, sizeof path, "/agent/captures/%.63s", c->id);
     if (is_word(c->id) && post(o, path, members, NULL, &told))
-        log_warn("the server was not told of a capture: %s", told.text);
+        log_warn("a capture could not be reported to the server: %s", told.text);
     pthread_mutex_lock(&o->lock);
     *(rc ? &o->refused : &o->captures) += 1;
     pthread_mutex_unlock(&o->lock);

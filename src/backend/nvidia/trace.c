@@ -302,8 +302,8 @@ static int refused_by_sampling(struct trace *t, int result, struct err *e)
     if (result != CUPTI_E_NOT_COMPATIBLE || !pc_sampling_lasts())
         return cupti_error(t->cupti, result, "to enable kernel records", e);
     return err_set(e, GPUFL_E_STATE,
-                   "program counters are still sampled since an earlier session, beside which "
-                   "kernel records cannot be begun: end sessions with gpufl_shutdown on the only "
+                   "program counters are still sampled for an earlier session, and kernel records "
+                   "cannot begin meanwhile: end sessions with gpufl_shutdown on the only "
                    "thread that uses the GPU, or use pc_kernel_collect=none");
 }
 

@@ -29,7 +29,7 @@ static void sim_probe(struct probe *out)
         snprintf(f->advice, sizeof f->advice, "%.300s", e.text);
         return;
     }
-    fact(out, "simulated GPU", "by choice only (GPUFL_BACKEND=sim): no real GPU stands behind it");
+    fact(out, "simulated GPU", "by choice only (GPUFL_BACKEND=sim): no real GPU is used");
     for (const struct engine_row *r = engine_table; r->name; r++) {
         char name[sizeof out->facts[0].name];
         snprintf(name, sizeof name, "engine %s", r->name);

@@ -28,7 +28,7 @@ static const struct cmd_text text = {
              "keys.\n",
     .more = "Examples:\n"
             "  gpufl monitor                        the view; q ends it\n"
-            "  gpufl monitor --once                 what is now, as lines\n"
+            "  gpufl monitor --once                 the present values, as lines\n"
             "  gpufl monitor --json | jq .gpus      an object of JSON for each sample\n"
             "  gpufl monitor -o logs                keep session logs, as gpufl-monitor does\n",
 };
@@ -232,7 +232,7 @@ int cmd_monitor(int argc, char **argv)
     struct source_options o = {.interval = SECOND};
     struct err e = {0};
     const struct opt table[] = {
-        {"once", 0, OPT_FLAG, &v.once, NULL, NULL, "Print what is now, and end."},
+        {"once", 0, OPT_FLAG, &v.once, NULL, NULL, "Print the present values once, and end."},
         {"json", 0, OPT_FLAG, &v.json, NULL, NULL, "Print an object of JSON for each sample."},
         {"interval", 'i', OPT_MILLIS, &o.interval, "TIME", NULL,
          "How often values are taken: 100ms to 1h; a number without a unit is ms; default 1s."},

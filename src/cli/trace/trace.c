@@ -410,7 +410,8 @@ static int after_pass(const struct trace *t, int left)
 {
     static const char *const reasons[] = {
         [PASS_LEFT_NOTHING] = "captured nothing",
-        [PASS_STILL_RUNS] = "has a process that still runs, and would be captured beside the next",
+        [PASS_STILL_RUNS] =
+            "has a process that still runs, and would be captured together with the next",
     };
     const struct trace_request *r = &t->request;
     int rc = run_exit_code(&t->run);

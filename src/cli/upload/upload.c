@@ -304,7 +304,7 @@ int cmd_upload(int argc, char **argv)
                            .wanted = {.items = a.wanted_items, .max = WANTED_MAX}};
     const struct opt table[] = {
         {"server", 0, OPT_STRING, &a.server, "URL", NULL,
-         "Where to: https unless it says http:// (GPUFL_BACKEND_URL)."},
+         "Address of the server; https unless it begins with http:// (GPUFL_BACKEND_URL)."},
         {"api-key-file", 0, OPT_STRING, &a.key_file, "FILE", NULL,
          "File whose first line is the key (GPUFL_API_KEY)."},
         {"session-id", 0, OPT_LIST, &a.wanted, "ID", NULL,

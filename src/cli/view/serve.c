@@ -15,8 +15,8 @@ int cmd_serve(int argc, char **argv)
     static const struct cmd_text text = {
         .name = "serve",
         .synopsis = "[options of gpufl-server]",
-        .about = "Runs gpufl-server, the one beside gpufl or in PATH, with these options:\n"
-                 "`gpufl-server --help` lists them.\n",
+        .about = "Runs gpufl-server, the one in the folder of gpufl or in PATH, with these\n"
+                 "options: `gpufl-server --help` lists them.\n",
     };
     int operands = 0;
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))

@@ -34,7 +34,7 @@ static const struct cmd_text view_text = {
     "[options] PATH [-- options of gpufl-server]",
     "Opens the sessions below PATH in the browser. They are served from this machine,\n"
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
-    "Ctrl-C. What was loaded is kept beside the sessions, or in the user's cache, so\n"
+    "Ctrl-C. What was loaded is kept next to the sessions, or in the user's cache, so\n"
     "that the next time is quick; what running programs write meanwhile follows, and\n"
     "so do sessions that begin later. One session is opened, several are listed.\n",
     "Examples:\n"
@@ -303,7 +303,7 @@ int cmd_view(int argc, char **argv)
         {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL, "Do not look up the names of stacks."},
         {"cache", 0, OPT_STRING, &a.cache, "DIR", NULL, "Keep what was loaded there."},
         {"cache-max", 0, OPT_SIZE, &a.cache_max, "SIZE", NULL,
-         "Of the user's cache; what was not looked at for longest goes (10G)."},
+         "Size of the user's cache; what was not opened for longest goes (10G)."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
     int operands = 0, rc = cmd_parse(&view_text, table, 0, argc, argv, &operands);

@@ -332,10 +332,11 @@ static int show(struct err *e)
     int n = snprintf(path, sizeof path, "%.*s%s", folder, slash ? here.dli_fname : "", LIBRARY);
     if (n < (int)sizeof path && dlopen(path, RTLD_NOW | RTLD_GLOBAL))
         return 0;
-    return err_set(e, GPUFL_E_UNAVAILABLE,
-                   "no kernels can be recorded without " LIBRARY
-                   ", which does not load from beside libgpufl.so: reinstall, or start the program "
-                   "with gpufl trace");
+    return err_set(
+        e, GPUFL_E_UNAVAILABLE,
+        "no kernels can be recorded without " LIBRARY
+        ", which does not load from the folder of libgpufl.so: reinstall, or start the program "
+        "with gpufl trace");
 }
 
 int tool_force(const struct trace_config *c, struct err *e)

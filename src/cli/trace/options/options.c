@@ -187,13 +187,14 @@ static size_t rows_of_capture(struct opt *out, struct trace_request *r)
 {
     const struct opt rows[] = {
         {"output", 'o', OPT_STRING, &r->output, "DIR", NULL,
-         "Where session logs go. Default: GPUFL_LOG_PATH, the program's own, a new directory."},
+         "Directory of the session logs. Default: that of GPUFL_LOG_PATH, else the one that the "
+         "program sets, else a new one."},
         {"name", 'n', OPT_STRING, &r->name, "NAME", NULL,
          "Name of the run in lists and reports. Default: from the command."},
         {"engine", 'e', OPT_CHOICE, &r->engine_given, "ENGINE", option_engines,
          "What is captured: Monitor (system metrics only), Sync (also where the program waits "
          "for the GPU), Trace (also every kernel and copy), or a deeper engine. Default: the "
-         "code's, GPUFL_PROFILING_ENGINE's, else Trace."},
+         "one that the program's code sets, else that of GPUFL_PROFILING_ENGINE, else Trace."},
         {"passes", 0, OPT_STRING, &r->passes_given, "LIST", NULL,
          "Run COMMAND once per engine of LIST (Trace,PcSampling,SassMetrics), Trace first, and "
          "report all runs as one: times from Trace, why kernels stall from PcSampling, counts from "

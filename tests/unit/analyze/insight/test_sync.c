@@ -52,7 +52,7 @@ TEST(test_sync_hoisted)
     finder_end();
 }
 
-/* Two launches between are no loop by the seed's rule, and two calls are none either. */
+/* Two launches between are no loop by the public client's rule, and two calls are none either. */
 TEST(test_sync_no_loop)
 {
     finder_begin("two");
@@ -108,7 +108,7 @@ TEST(test_sync_pipelined)
     }
     finder_look();
     const struct insight *i = finder_find("sync_loop", "a.py:5");
-    assert_non_null(i); /* by the seed's rule */
+    assert_non_null(i); /* by the public client's rule */
     assert_int_equal(i->gives_back, 0);
     assert_non_null(strstr(i->text, "had work meanwhile"));
     finder_end();
