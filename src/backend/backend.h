@@ -152,8 +152,8 @@ struct sink_ops {
      * memcpy and memset rows are filled by the sink from the correlation. */
     void (*row)(struct sink *s, enum record_type type, const void *row);
 
-    /* [collector] Reads what threads have told of launches until now. trace_ops.flush calls this
-     * between taking records and decoding them: their launches have to be joined before. */
+    /* [collector] Reads what threads have reported of launches until now. trace_ops.flush calls
+     * this between taking records and decoding them: their launches have to be joined before. */
     void (*join)(struct sink *s);
 
     /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of
@@ -239,7 +239,7 @@ struct trace_config {
     bool injected;     /* the session begins without a word of the program */
     enum pc_collect pc_collect;
     bool windows; /* nothing is recorded outside of windows: see trace_ops.window */
-    bool passed;  /* until the first one is opened launches are told to sink_ops.passed */
+    bool passed;  /* until the first one is opened launches are reported to sink_ops.passed */
     int64_t pc_window_every_ns, pc_window_for_ns; /* of PC_COLLECT_WINDOWS */
     int64_t rest_ns;    /* after a window, until the engines suspend and CUPTI detaches; 0: never */
     bool let_go;        /* detach; else only where windows wait for kernels anyway */
@@ -268,9 +268,9 @@ enum range_moment { RANGE_BEGINS, RANGE_REPEATS, RANGE_ENDS, RANGE_SETTLES };
 
 /* An outermost scope of the calling thread begins, an iteration of it does, or it has ended; or, of
  * no scope, the thread is about to end, and what it counted is to be read. repeats, with the begin:
- * so many iterations will be told; 0: it is done once. name: the scope's, in the session's names.
- * Returns why the scope is not counted, static
- * text; NULL: it is, or that is not known yet. */
+ * so many iterations will be reported; 0: it is done once. name: the scope's, in the session's
+ * names. Returns why the scope is not counted, static text; NULL: it is, or that is not known
+ * yet. */
 typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum range_moment moment,
                                    uint32_t repeats, uint32_t name);
 

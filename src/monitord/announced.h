@@ -1,4 +1,4 @@
-/* announced.h - the sessions that processes of this host have told the monitor of.
+/* announced.h - the sessions that processes of this host have announced to the monitor.
  *
  * A socket for datagrams in the monitor's folder, which every user may write to
  * (monitor/announce.h). The kernel says which process has sent one, so a process can speak for
@@ -48,7 +48,7 @@ void announced_take(struct announced *t, int64_t now);
 void announced_put(struct announced *t, int64_t pid, const struct announcement *said, int64_t now,
                    int64_t boot);
 
-/* True where the process has told of a session that still holds; `out` is a copy. start: of the
+/* True where the process has announced a session that still holds; `out` is a copy. start: of the
  * process, ns on CLOCK_BOOTTIME, or CELL_NULL: what was said before is another process's. [any] */
 bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now,
                     struct announcement *out);

@@ -33,7 +33,7 @@ struct process {
     bool is_announced; /* the session is what the process says */
 };
 
-/* Takes what has changed. A metric is told where it differs, and once a minute. */
+/* Takes what has changed. A metric is reported where it differs, and once a minute. */
 struct process_visitor {
     void (*phase)(void *arg, const struct process *p, enum process_phase phase);
     void (*metric)(void *arg, const struct process *p);

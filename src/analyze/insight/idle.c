@@ -220,8 +220,8 @@ static int add_everywhere(const struct model *m, const struct host_lines *l, enu
 
 /* ---- causes ------------------------------------------------------------------------------ */
 
-/* What findings by line leave of a cause. Time of which nobody knows whose it was is not told as
- * the host's. */
+/* What findings by line leave of a cause. Time of which nobody knows whose it was is not reported
+ * as the host's. */
 static struct insight_idle rest_of(const struct model *m, const struct host_lines *l,
                                    enum idle_cause c)
 {

@@ -277,8 +277,8 @@ static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t c
     return calls >= INSIGHT_loop_calls && *median >= INSIGHT_loop_launches;
 }
 
-/* The line is a synchronization in a loop, by the seed's rule; copies that block count where they
- * take time worth a word. */
+/* The line is a synchronization in a loop, by the public client's rule; copies that block count
+ * where they take time worth a word. */
 static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
 {

@@ -32,7 +32,7 @@ static struct {
 
     struct code_copy *kept; /* collector's; by checksum */
     size_t kept_count, kept_cap;
-    uint64_t kept_bytes, unkept, said; /* collector's; said: how many of them are told */
+    uint64_t kept_bytes, unkept, said; /* collector's; said: how many of them are reported */
 } me = {.waiting = QUEUE_INIT};
 
 static uint64_t mix(uint64_t h)

@@ -68,7 +68,7 @@ struct trace {
     _Atomic int attach_state;               /* enum attach_state */
     _Atomic bool
         suspends; /* between windows ATTACH_OPEN, too: suspend.h. Relaxed: set before callbacks */
-    _Atomic bool passing; /* launches outside of windows are told */
+    _Atomic bool passing; /* launches outside of windows are reported */
     _Atomic bool gone;    /* CUPTI has been finalized, and nothing subscribed to it since */
     _Atomic uint64_t finalized, not_finalized;
     _Atomic uint32_t ids_before; /* see trace_id; relaxed: set before CUPTI is attached */

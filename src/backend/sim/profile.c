@@ -118,7 +118,7 @@ void sim_profile_kernel(struct sim_profile *p, const struct sim_record *r)
     p->to = end > p->to ? end : p->to;
 }
 
-/* ---- what is told once ------------------------------------------------------------------- */
+/* ---- what is reported once --------------------------------------------------------------- */
 
 static void tell_source(struct sink *s, uint32_t path)
 {

@@ -18,7 +18,7 @@ enum { SIM_INSTRUCTIONS = 12 };
 
 /* What was profiled of one kernel on one device. */
 struct sim_profiled {
-    int64_t ns, told;       /* of kernels so far; and of those that samples were told for */
+    int64_t ns, told;       /* of kernels so far; and of those that samples were reported for */
     int64_t warps, counted; /* the same for executed warps */
 };
 

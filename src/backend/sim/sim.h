@@ -152,8 +152,9 @@ void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
 /* Framework operation around the launches that follow; kind 0: none. */
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id); /* for tests */
 
-/* The simulated program's own stack, of which its waits tell: functions it is in, each with the
- * line it stands at. Texts are kept as they are. Beyond SIM_FRAMES_MAX the outer ones are told. */
+/* The simulated program's own stack, which its waits report: functions it is in, each with the
+ * line it stands at. Texts are kept as they are. Beyond SIM_FRAMES_MAX the outer ones are
+ * reported. */
 enum { SIM_FRAMES_MAX = 16 };
 void sim_enter(struct sim_thread *t, const char *function, const char *file);
 void sim_line(struct sim_thread *t, int line);

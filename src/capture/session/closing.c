@@ -146,7 +146,7 @@ static void conclude_profile(const struct collector *c)
     const char *why;
     unsigned running = engines_bits(c->engine);
     if (c->trace_started && c->backend->trace->running)
-        running &= c->backend->trace->running(c->trace, &why); /* it has told of the others */
+        running &= c->backend->trace->running(c->trace, &why); /* it has reported the others */
     for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
         bool sampled = brought[i].bit != ENGINE_SASS_METRICS;
         if (!c->trace_started || !(running & brought[i].bit))

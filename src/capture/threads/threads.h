@@ -193,8 +193,8 @@ static inline void counter_add(_Atomic uint64_t *c, uint64_t n)
 }
 
 /* Notes that the calling thread is inside a call that will be recorded as a wait, or has left it.
- * Where the end of such a call is never told, because a window has closed, the note counts no more
- * in the next one. [hot] */
+ * Where the end of such a call is never reported, because a window has closed, the note does not
+ * count in the next one. [hot] */
 static inline void threads_wait(struct thread_state *t, bool inside)
 {
     uint32_t looks = inside ? atomic_load_explicit(&capture_gate.looks, memory_order_relaxed) : 0;

@@ -195,7 +195,7 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
 /* ---- tools -------------------------------------------------------------------------------- */
 
 /* Programs that reports run, as facts like those of a backend: found as reports find them. A
- * vendor's is told where its device files are, or its program is found. */
+ * vendor's is reported where its device files are, or its program is found. */
 static void probe_tool(struct probe *p, const struct vendor *v, bool wanted)
 {
     const struct vendor_disassembler *d = &v->disassembler;

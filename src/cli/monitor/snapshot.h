@@ -18,7 +18,7 @@ struct seen_gpu {
     int64_t index; /* the driver's; CELL_NULL: it is not listed */
     bool up;       /* it answers */
     char uuid[96], name[128], driver[64];
-    char vendor[16]; /* nvidia, amd, …; "": it was not told */
+    char vendor[16]; /* nvidia, amd, …; "": it was not reported */
     int64_t parts;   /* MIG; 0: it is whole */
     int64_t xids,
         last_xid; /* XID errors since the monitor began; the code listed last, -1: other */

@@ -77,7 +77,7 @@ int alerts_check(const struct meta_alert *r, struct err *e)
     return check_url(r, e);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- what is reported ------------------------------------------------------------------------ */
 
 static void put_time(struct buf *b, const char *name, int64_t t)
 {

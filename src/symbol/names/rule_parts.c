@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    TYPES_MAX = 4, /* types of one part that are told */
+    TYPES_MAX = 4, /* types of one part that are shown */
     OPEN_MAX = 8,  /* wrappers around a functor that are opened */
 };
 
@@ -104,7 +104,7 @@ static const struct type *type_at(struct span s, size_t i, size_t *end)
 }
 
 /* Appends a type and what belongs to it: "complex<float>", "opaque4". end: the end of its name.
- * Returns the end of what was told. */
+ * Returns the end of what was shown. */
 static size_t put_type(struct buf *out, const struct type *t, struct span s, size_t end)
 {
     size_t i = end + 1, after_inner;
@@ -351,7 +351,7 @@ void part_operation(struct buf *out, struct span s)
     buf_char(out, ' ');
     size_t from = out->len;
     struct span lambda = lambda_parameters(f.text), none = {f.text.at, 0};
-    if (starts(lambda, 0, "(char")) /* addresses; what is there is told before */
+    if (starts(lambda, 0, "(char")) /* addresses; what is there is shown before */
         lambda = part_argument(f.text, none, 0);
     part_types(out, f.in.len ? f.in : lambda);
     if (out->len == from)

@@ -8,7 +8,7 @@
  *
  * What that format loses is not made up again: of a run of instructions that differ in
  * numbers only, the first has its text, the others have # for every number. Lines
- * that all four channels repeat are told once. Rows that one line can expand to are
+ * that all four channels repeat are reported once. Rows that one line can expand to are
  * bounded. */
 #include "base/err.h"
 #include "wire/peer/reader.h"

@@ -239,7 +239,7 @@ TEST(two_gpus)
     run_free(&r);
 }
 
-/* Code that was never told of has no functions: its samples are counted, not guessed. */
+/* Code that was never reported has no functions: its samples are counted, not guessed. */
 TEST(code_that_is_not_known)
 {
     struct run r;

@@ -85,7 +85,7 @@ TEST(details)
     run_free(&r);
 }
 
-/* The library has not told of a kernel: registers and occupancy are unknown, and not 0 or 100 %. */
+/* The library has not reported a kernel: registers and occupancy are unknown, not 0 or 100 %. */
 TEST(kernel_without_a_symbol)
 {
     struct run r;

@@ -31,7 +31,7 @@ static struct {
     struct buffers_list pools;
     _Atomic(struct buffers *) pool; /* release, acquire */
     _Atomic(struct sink *) sink;    /* NULL: nobody records. Release, acquire */
-    _Atomic uint64_t dropped;       /* that the library has told of, a running total */
+    _Atomic uint64_t dropped;       /* that the library has reported, a running total */
     _Atomic bool memory;            /* the session records allocations. Relaxed */
     struct queue_node *taken;       /* [collector] */
     struct rocm_records records;    /* [collector] */

@@ -54,7 +54,7 @@ static struct {
     const struct rocp *sdk;
     struct sampling_choice choices[AGENTS_MOST];
     uint64_t buffers[AGENTS_MOST];         /* of the library; 0: the GPU is not sampled */
-    _Atomic uint64_t dropped[AGENTS_MOST]; /* that the library has told of, running; relaxed */
+    _Atomic uint64_t dropped[AGENTS_MOST]; /* that the library has reported, running; relaxed */
     _Atomic int refusal;                   /* status of a start that failed; relaxed */
     _Atomic int64_t flushed;               /* begin of the last flush, ns; relaxed */
 
@@ -248,7 +248,7 @@ static void describe(int agent, uint32_t device)
     me.described[agent] = true;
 }
 
-/* Whether another wavefront issued an instruction in that cycle is not told. */
+/* Whether another wavefront issued an instruction in that cycle is not reported. */
 static uint32_t define_reason(uint32_t reason)
 {
     struct sink *s = me.to;

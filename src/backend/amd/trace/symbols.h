@@ -1,8 +1,8 @@
 /* symbols.h - kernels by the number that dispatches name them with.
  *
- * The library tells of each kernel as its code object is loaded, on the thread that loads it; a
- * dispatch's record comes later. What was told stays for the life of the process: records may come
- * after the code object is unloaded. A mutex guards the table: loading code is rare. */
+ * The library reports each kernel as its code object is loaded, on the thread that loads it; a
+ * dispatch's record comes later. What was reported stays for the life of the process: records may
+ * come after the code object is unloaded. A mutex guards the table: loading code is rare. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_SYMBOLS_H
 #define GPUFL_BACKEND_AMD_TRACE_SYMBOLS_H
 
@@ -16,7 +16,7 @@ struct symbol {
     const char *name; /* mangled, without ".kd"; stays */
     uint32_t group_bytes, private_bytes;
     uint32_t sgprs, arch_vgprs, accum_vgprs;
-    bool unknown; /* the library has not told of it: the numbers are none */
+    bool unknown; /* the library has not reported it: the numbers are none */
 };
 
 /* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */

@@ -37,7 +37,7 @@ static int64_t number(unsigned v)
 
 typedef int list_fn(nvml_device device, unsigned *count, struct nvml_process *infos);
 
-/* The processes that are told, in the caller's room. */
+/* The processes that are reported, in the caller's room. */
 struct told {
     struct device_process *out;
     int max, have, count;

@@ -32,7 +32,7 @@ bool driver_gate_leave(void);
 /* No other thread has ever entered. [any] */
 bool driver_gate_is_own(void);
 
-/* The calling thread is in a call whose begin was told. [hot] */
+/* The calling thread is in a call whose begin was reported. [hot] */
 bool driver_gate_is_inside(void);
 
 /* On a thread that is in none: runs fn(arg) while nobody is inside. False: somebody was, or another

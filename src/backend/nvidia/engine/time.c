@@ -145,7 +145,7 @@ void engine_time_launched(cuda_context context)
         note(begin, true);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- what is reported ------------------------------------------------------------------------ */
 
 int64_t engine_time_total(void)
 {

@@ -159,7 +159,7 @@ static void kind_disable(struct trace *t, int kind)
         t->cupti->cuptiActivityDisable(kind);
 }
 
-/* Which counters of managed memory are wanted has to be told before. */
+/* Which counters of managed memory are wanted has to be set before. */
 static int managed_configure(const struct cupti *c)
 {
     struct cupti_managed_config configs[CUPTI_MANAGED_LIMIT - 1];

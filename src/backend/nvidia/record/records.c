@@ -209,7 +209,7 @@ static void config_key(struct records *r, const struct cupti_kernel *k, struct c
     key->cache = k->cache;
 }
 
-/* What the record leaves 0, its launch has told. */
+/* What the record leaves 0, its launch has reported. */
 static int64_t local_per_thread(const struct cupti_kernel *k)
 {
     return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread

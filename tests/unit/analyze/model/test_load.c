@@ -124,7 +124,7 @@ TEST(test_damage)
     make_log_kernel(&l, 90000, CELL_NULL, 1, 0); /* no duration */
     make_log_kernel(&l, 90000, -5, 1, 0);        /* impossible ones */
     make_log_kernel(&l, 90000, INT64_MAX, 1, 0);
-    make_log_kernel(&l, 90000, 7, 99, 0); /* a configuration that was never told */
+    make_log_kernel(&l, 90000, 7, 99, 0); /* a configuration that was never reported */
     make_log_write(&l, tmpdir, "device.log");
     make_log_fini(&l);
     struct model *m = load(tmpdir_path("damaged"), &stats, 0);

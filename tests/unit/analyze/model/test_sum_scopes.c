@@ -288,7 +288,7 @@ TEST(test_open_and_lost)
     instances[2] = (struct instance){.parent = 1, .start = 6, .name = 2};
     assert_int_equal(put_scope(m, 2, 16), 0); /* ended after all */
     assert_int_equal(put_kernel(m, 1, 10), 0);
-    assert_int_equal(put_kernel(m, 77, 20), 0);               /* a scope that was never told */
+    assert_int_equal(put_kernel(m, 77, 20), 0);               /* a scope that was never reported */
     assert_int_equal(put_kernel(m, (int64_t)1 << 60, 30), 0); /* an instance that cannot be */
     assert_int_equal(put_kernel(m, CELL_NULL, 40), 0);
     assert_int_equal(model_finish(m), 0);

@@ -528,7 +528,8 @@ static void drain_devices(struct trace *t, bool last)
             conclude(t, i, 0);
 }
 
-/* CUPTI is called no more: what it had decoded is lost, and what there was is told. */
+/* CUPTI is not called any more: what it had decoded is lost, and what was read before is
+ * reported. */
 static void drain_ended(struct trace *t, bool last)
 {
     for (uint32_t i = 0; me.opened && i < DEVICES; i++) {

@@ -360,7 +360,7 @@ static void ranges_wake(struct trace *t)
     ranges_leave();
 }
 
-/* The engine is not told of this begin. */
+/* This begin is not reported to the engine. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
     if (mine.own && mine.own == atomic_load(&ranging.open_instance)) {
@@ -478,7 +478,7 @@ static int ranges_open(struct trace *t, struct err *e)
     range_pick_init(&ranging.pick, t->config.range_launches);
     ranging.stale = ranging.at.context != NULL;
     if (atomic_exchange(&ranging.open_instance, 0))
-        ranging.at.started = false; /* its end was not told: it goes with the counters */
+        ranging.at.started = false; /* its end was not reported: it goes with the counters */
     ranging.failed = false;
     ranges_results_drop();
     ranging.range_count = 0;

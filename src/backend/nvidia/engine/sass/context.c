@@ -149,7 +149,7 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
 }
 
 /* Takes all records, of n->instances; of fewer the library gives none (error 8), and writes one too
- * many: so there is room for more than were told. */
+ * many: so there is room for more than were reported. */
 static int take(struct sass_context *c, const struct sass_library *l,
                 const struct sass_extent_params *n, bool keep)
 {
