@@ -93,9 +93,8 @@ static bool have_filter(void)
     return false;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const files[] = {"tricky", "cutlass", "rust_v0"};
     for (size_t i = 0; have_filter() && i < sizeof files / sizeof *files; i++) {
         char command[512];
@@ -105,9 +104,8 @@ static void test_names(void **state)
     }
 }
 
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
-    (void)state;
     static const char *const files[] = {"libstdc++.so.6", "libLLVM-14.so.1", "libclang-cpp.so.14",
                                         "libgrpc.so.29"};
     for (size_t i = 0; have_filter() && i < sizeof files / sizeof *files; i++) {

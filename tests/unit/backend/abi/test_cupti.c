@@ -456,9 +456,9 @@ SIGNATURE(cuGraphGetNodes, CUresult(CUgraph, CUgraphNode *, size_t *));
 SIGNATURE(cuGraphNodeGetType, CUresult(CUgraphNode, CUgraphNodeType *));
 SIGNATURE(cuGraphChildGraphNodeGetGraph, CUresult(CUgraphNode, CUgraph *));
 
-static void declarations_match(void **state)
+/* The compiler has checked them; what is left is a run-time fact. */
+TEST(declarations_match)
 {
-    (void)state; /* the compiler has checked them; what is left is a run-time fact */
     assert_int_equal(sizeof(CUdevice), sizeof(int));
     assert_int_equal(sizeof(CUptiResult), sizeof(int));
     print_message("checked against CUPTI_API_VERSION %d\n", CUPTI_API_VERSION);

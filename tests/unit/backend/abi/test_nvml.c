@@ -142,9 +142,9 @@ SIGNATURE(nvmlDeviceGetComputeRunningProcesses_v3,
           nvmlReturn_t(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *));
 SIGNATURE(nvmlDeviceGetFieldValues, nvmlReturn_t(nvmlDevice_t, int, nvmlFieldValue_t *));
 
-static void declarations_match(void **state)
+/* The compiler has checked them. */
+TEST(declarations_match)
 {
-    (void)state; /* the compiler has checked them */
     print_message("checked against nvml.h of NVML_API_VERSION %s\n", NVML_API_VERSION_STR);
     assert_int_equal(sizeof(nvmlReturn_t), sizeof(int));
 }
