@@ -30,6 +30,7 @@ enum {
     TEXT_MAX = 1 << 30,    /* bytes of all names of a table */
     PLAIN_MAX = 256 << 20, /* bytes of demangled text in shorten_symbols */
     HEAD_LEAST = 12,       /* columns that are kept of a family's name */
+    QUALIFIER_LEAST = 6,   /* columns that are kept before the last part of a qualified name */
     ROUNDS_MAX = 4,        /* of giving numbers */
 };
 
@@ -121,9 +122,35 @@ static bool put_ruled(struct buf *out, const char *demangled, size_t width)
     return true;
 }
 
+/* Bytes of a qualified name of Python up to its last part, "Outer.method" or "f.<locals>.g"; 0: it
+ * is none. */
+static size_t qualifier(const char *name)
+{
+    const char *last = strrchr(name, '.');
+    bool python = last && last > name && strcspn(last, "0123456789") != 1 &&
+                  !strpbrk(name, "(: ") && (last[-1] == '>' || !strchr(name, '<'));
+    return python ? (size_t)(last - name) : 0;
+}
+
+/* The last part of a qualified name says what runs: it stays whole while the others give way. */
+static bool put_qualified(struct buf *out, const char *name, size_t width)
+{
+    size_t len = qualifier(name), tail = len ? columns(name + len + 1, strlen(name + len + 1)) : 0;
+    if (!len || columns(name, strlen(name)) <= width || tail + QUALIFIER_LEAST + 2 > width)
+        return false;
+    size_t keep = column_at(name, len, width - 2 - tail);
+    while (keep && strchr(".<", name[keep - 1]))
+        keep--;
+    buf_put(out, name, keep);
+    buf_str(out, "..");
+    buf_str(out, name + len + 1);
+    return true;
+}
+
 void shorten_put(struct buf *out, const char *demangled, size_t width)
 {
-    put_one(out, demangled, width);
+    if (!put_qualified(out, demangled, width))
+        put_one(out, demangled, width);
 }
 
 void shorten_kernel(struct buf *out, const char *demangled, size_t width)

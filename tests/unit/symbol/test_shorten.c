@@ -54,6 +54,32 @@ TEST(test_short)
     }
 }
 
+/* The last part of a name of Python says what runs, and stays whole. */
+TEST(test_qualified_names)
+{
+    static const struct {
+        const char *name, *shown;
+    } names[] = {
+        {"Trainer.training_step", "Trainer.training_step"},
+        {"_AutomaticOptimization._make_backward_fn.<locals>.backward_fn",
+         "_AutomaticOptimiz..backward_fn"},
+        {"LRScheduler.__init__.<locals>.patch_track_step_called.<locals>.wrapper",
+         "LRScheduler.__init__..wrapper"},
+        {"GradientCheckpointingLayer.__call__", "GradientCheckpointin..__call__"},
+        /* no room for the last part, or no name of Python */
+        {"Trainer._maybe_log_save_evaluate", "Trainer._maybe_log_.._evaluate"},
+        {"a_function_that_the_compiler_has_cut.constprop.0", "a_function_that_the..nstprop.0"},
+        {"list<std::pair<int, x.y> >::push_back_all_of_them", "list<pair<int, x.y>..l_of_them"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        shorten_put(&b, names[i].name, 30);
+        assert_string_equal(buf_cstr(&b), names[i].shown);
+        buf_fini(&b);
+    }
+}
+
 /* No name, however odd, gets wider than asked for or loses its buffer. */
 TEST(test_odd_names)
 {
@@ -205,7 +231,8 @@ TEST(test_odd_tables)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short), cmocka_unit_test(test_odd_names),
-        cmocka_unit_test(test_tables), cmocka_unit_test(test_odd_tables)};
+        cmocka_unit_test(test_short), cmocka_unit_test(test_qualified_names),
+        cmocka_unit_test(test_odd_names), cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_odd_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
