@@ -171,6 +171,7 @@ class Places:
         begins = log.start + report["steps"]["start_up_ns"] if report["steps"]["share_of"] == "steady_part" else None
         self.log, self.files, self.activities, self.gaps = log, files, activities, Gaps(log, begins)
         self.storm = any(one["id"] == "launch_storm" for one in report["insights"])
+        self.named = {(one["title"], one["file"], one["line"]) for one in report["insights"]}
         self.kept = {(one["file"], one["line"]) for one in report["insights"] if "half_width_ns" in one["evidence"]}
         self.did = {}
 
@@ -220,6 +221,9 @@ class Places:
         if title in STATES:
             return [(part.ns, part.gap) for part in gaps.parts
                     if part.look and part.stack and part.look["state"] == STATES[title]]
+        if title in self.activities.titles:  # at several lines, those without a finding that says so
+            return [(part.ns, part.gap) for part in self.of_line(finding, gaps.parts)
+                    if part.stack and (title, *(self.line(part.stack) or (None, None))) not in self.named]
         cause = BY_CAUSE[title]
         if finding["place"]:
             return [(part.ns, part.gap) for part in here if part.cause == cause and part.ended]

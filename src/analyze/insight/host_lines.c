@@ -137,14 +137,14 @@ static void add_spread(struct host_lines *l, const struct host_line *line, bool 
         for (int c = 0; c < IDLE_CAUSES; c++)
             s->did.by_cause[c] = cells_sum(s->did.by_cause[c], d->by_cause[c]);
         s->did.looks += d->looks;
+        idle_longest_put(&s->did.longest, &d->longest, 0);
         s->did.variance += d->variance;
         s->did.calls = cells_sum(s->did.calls, d->calls);
         s->did.copies = cells_sum(s->did.copies, d->copies);
         s->lines++;
-        if (d->ns > s->most) {
-            s->most = d->ns;
+        if (d->ns > s->most.ns) {
+            s->most = *d;
             s->place = line->place;
-            s->did.longest = d->longest;
         }
     }
 }

@@ -36,9 +36,8 @@ struct host_line {
 
 /* An activity at all lines that have no finding for it. */
 struct host_spread {
-    struct host_did did;
-    uint32_t place; /* with most of it: did.longest is there */
-    int64_t most;
+    struct host_did did, most; /* most: at the line with most of it */
+    uint32_t place;            /* that line */
     uint64_t lines;
 };
 

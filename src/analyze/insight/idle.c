@@ -81,6 +81,7 @@ static void put_stuck(const struct model *m, struct insight *i, const struct hos
                units_time(b, cells_whole(sqrt(l->stuck.variance))), was);
     i->next = next;
     if (!l->activity) {
+        i->state = IDLE_DOING_STATE(l->doing);
         i->gives_back = sum_idle_of_run(m, l->stuck.ns);
         i->half_width = sum_idle_of_run(m, cells_whole(sqrt(l->stuck.variance)));
     }
@@ -180,38 +181,65 @@ static int add_lines(const struct model *m, const struct host_lines *l, const ch
     return rc;
 }
 
+/* "at train.py:18 in parse()", and what other lines have; where no line has half of the time, how
+ * many there are, and which one has most. */
+static int put_spread(const struct model *m, const struct host_spread *s, struct insight *i,
+                      struct buf *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct buf first;
+    buf_str(out, "The GPU sat idle for ");
+    if (i->place) {
+        sum_idle_put(m, s->most.ns, out);
+        insight_put_where(m, s->place, out);
+        buf_char(out, '.');
+        if (s->lines > 1)
+            buf_printf(out, " Other lines (%s) have %s more.",
+                       units_count(a, (int64_t)s->lines - 1),
+                       units_time(b, s->did.ns - s->most.ns));
+        return 0;
+    }
+    sum_idle_put(m, s->did.ns, out);
+    buf_printf(out, " at %s lines together, for %s of it", units_count(a, (int64_t)s->lines),
+               units_percent(b, (double)s->most.ns, (double)s->did.ns));
+    insight_put_where(m, s->place, out);
+    buf_char(out, '.');
+    buf_init(&first, TEXT_MAX);
+    buf_printf(&first, "%.0f %% of it at ",
+               100 * cells_share((double)s->most.ns, (double)s->did.ns));
+    stacks_put_place(m, s->place, &first);
+    int rc = insight_say(&i->inside, &first);
+    buf_fini(&first);
+    return rc;
+}
+
 /* One finding for an activity that no line's finding names, where all lines together have enough
- * of it. */
+ * of it. It has the line with at least half of the time, and that line's time alone. */
 static int add_everywhere(const struct model *m, const struct host_lines *l, enum idle_activity a,
                           struct insights *to)
 {
     const struct host_spread *s = &l->spread[a];
     const struct activity_text *t = idle_activity_text(a);
     int64_t of_run = sum_idle_of_run(m, s->did.ns);
+    bool one = s->most.ns >= s->did.ns - s->most.ns;
+    const struct host_did *d = one ? &s->most : &s->did;
     struct insight *i;
     struct buf text;
-    char b[UNITS_TEXT];
     if (of_run > sum_steps_time(m) || !insight_is_share(m, of_run, INSIGHT_line_idle, 100))
         return 0;
     int rc = insight_add(to, "idle_cause", &i);
     if (rc)
         return rc;
     buf_init(&text, TEXT_MAX);
-    i->place = s->place;
-    insight_of_causes(i, s->did.by_cause);
-    insight_fact(i, "gpu_idle_ns", s->did.ns);
+    i->place = one ? s->place : 0;
+    insight_of_causes(i, d->by_cause);
+    insight_fact(i, "gpu_idle_ns", d->ns);
     insight_fact(i, "lines", (int64_t)s->lines);
-    insight_fact_longest(m, i, s->did.longest.start, s->did.longest.end);
+    insight_fact_longest(m, i, d->longest.start, d->longest.end);
     buf_str(&text, t->title);
     rc = insight_say(&i->title, &text);
-    buf_str(&text, "The GPU sat idle for ");
-    sum_idle_put(m, s->did.ns, &text);
-    if (s->lines > 1)
-        buf_printf(&text, " at %s lines together", units_count(b, (int64_t)s->lines));
-    else
-        insight_put_where(m, s->place, &text);
-    buf_char(&text, '.');
-    put_activity(m, i, a, &s->did, s->did.ns, &text);
+    rc = rc ? rc : put_spread(m, s, i, &text);
+    put_activity(m, i, a, d, d->ns, &text);
     i->severity = insight_by_share(m, i->gives_back);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

@@ -313,12 +313,14 @@ static bool has_waits(const struct insight_rule *r)
 
 /* True where a finding about a line has the time of another one there: of the line's calls that of
  * sync_line, of what the host did that of most calls which it made for that, and of a late rank
- * that of its own GPU. Or it has that of all of its rule. */
+ * that of its own GPU. Or it has that of all of its rule, or that of a state at all lines. */
 static bool has_time_of(const struct insight *i, const struct insight *other)
 {
     const char *id = other->rule->id;
     if (i->of_rule && i->rule == other->rule)
         return i != other;
+    if (i->state && !i->place)
+        return other->place && other->state == i->state;
     if (i->place != other->place || !i->place || i->gives_back < other->gives_back)
         return false;
     if (i->of_host && (!strcmp(id, "late_launch") || !strcmp(id, "idle_cause")))

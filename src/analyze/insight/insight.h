@@ -87,6 +87,7 @@ struct insight {
     bool of_rule;       /* it has the time of all findings of its rule */
     bool once;          /* its time is of the start, which a program pays once (start.h) */
     bool of_host;       /* it has the host's own time at its line */
+    uint32_t state;     /* IDLE_DOING_STATE: the time in which a thread was in it; 0: none */
     int64_t of[INSIGHT_PARTS]; /* ns of each part of the time that it is about, of all devices */
     unsigned band;             /* of gives_back: 0 is nothing */
     size_t part_of;            /* index + 1 of the finding that has its time; 0: none */

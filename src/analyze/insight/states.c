@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
+#include <string.h>
+
 enum { TEXT_MAX = 1 << 16, HOST_FULL = 80 /* %: above it the host's cores are busy */ };
 
 const char insight_more_cores[] =
@@ -16,8 +18,11 @@ const char insight_less_gil[] =
 /* A state of a thread that a finding is about. */
 struct state {
     bool (*is)(uint32_t doing);
+    uint32_t state; /* IDLE_DOING_STATE of lines of which the finding has the time; 0: of none */
     const char *title, *was, *next;
     void (*put_more)(const struct model *m, struct buf *out);
+    /* Says in a few words where to look, of that time; nothing: at the thread's own line. */
+    void (*put_first)(const struct model *m, struct buf *out);
 };
 
 /* Idle time in which the thread was in the state. */
@@ -26,9 +31,11 @@ struct sum {
     int64_t ns, all; /* all: of the idle time, by samples or not */
     int64_t by_cause[IDLE_CAUSES];
     struct idle_longest longest;
+    struct insight_heaviest at; /* the line at which the thread was */
 };
 
-static struct sum sum_up(const struct model *m, const struct state *s)
+/* places: zeros, one for each place. */
+static struct sum sum_up(const struct model *m, const struct state *s, int64_t *places)
 {
     struct sum sum = {0};
     for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
@@ -42,7 +49,10 @@ static struct sum sum_up(const struct model *m, const struct state *s)
         sum.by_cause[l->cause] = cells_sum(sum.by_cause[l->cause], l->estimated);
         sum.samples += l->looks;
         idle_longest_put(&sum.longest, &l->longest, 0);
+        uint32_t place = l->node ? stacks_node_at(&m->stacks, l->node)->place : 0;
+        places[place] = cells_sum(places[place], l->estimated);
     }
+    sum.at = insight_heaviest(m, places, sum.ns);
     return sum;
 }
 
@@ -102,13 +112,30 @@ static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *
     return most;
 }
 
+/* True where it is known for half of the time which thread had the lock. */
+static bool holder_is_known(const struct model *m)
+{
+    return 2 * m->idle.holders.seen >= m->idle.holders.looks;
+}
+
+static void put_first_holder(const struct model *m, struct buf *out)
+{
+    const struct idle_holders *h = &m->idle.holders;
+    uint64_t looks;
+    uint32_t place = main_holder(m, &looks, out);
+    if (!place || !holder_is_known(m))
+        return;
+    buf_printf(out, "%.0f %% of it held at ", 100 * cells_share((double)looks, (double)h->looks));
+    stacks_put_place(m, place, out);
+}
+
 static void put_holder(const struct model *m, struct buf *out)
 {
     const struct idle_holders *h = &m->idle.holders;
     char a[UNITS_TEXT];
     uint64_t looks;
     uint32_t place = main_holder(m, &looks, out);
-    if (place && 2 * h->seen >= h->looks) {
+    if (place && holder_is_known(m)) {
         buf_str(out, " The thread that had the lock was");
         insight_put_where(m, place, out);
         buf_printf(out, " in %s of the samples.",
@@ -132,11 +159,39 @@ static void put_pages(const struct model *m, struct buf *out)
 
 /* ---- findings ---------------------------------------------------------------------------- */
 
+/* Says at which line the thread was, and for the first screen where to look. */
+static int put_where(const struct model *m, const struct state *state, const struct sum *s,
+                     struct insight *i, struct buf *text)
+{
+    struct buf first;
+    char a[UNITS_TEXT];
+    buf_init(&first, TEXT_MAX);
+    if (s->at.place) {
+        buf_printf(text, " The waiting thread was");
+        insight_put_where(m, s->at.place, text);
+        buf_printf(text, " for %s of that time.",
+                   units_percent(a, (double)s->at.part, (double)s->ns));
+    }
+    if (state->put_first) {
+        state->put_first(m, &first);
+    } else if (s->at.place) {
+        buf_printf(&first, "%.0f %% of it at ",
+                   100 * cells_share((double)s->at.part, (double)s->ns));
+        stacks_put_place(m, s->at.place, &first);
+    }
+    int rc = buf_error(&first)   ? GPUFL_E_NOMEM
+             : *buf_cstr(&first) ? insight_say(&i->inside, &first)
+                                 : 0;
+    buf_fini(&first);
+    return rc;
+}
+
 /* Adds a finding where the thread could not run for much of the idle time, at whatever line. */
-static int add(const struct model *m, const struct state *state, struct insights *to)
+static int add(const struct model *m, const struct state *state, int64_t *places,
+               struct insights *to)
 {
     char a[UNITS_TEXT];
-    struct sum s = sum_up(m, state);
+    struct sum s = sum_up(m, state, places);
     struct insight *i;
     struct buf text;
     int64_t of_run = sum_idle_of_run(m, s.ns);
@@ -153,6 +208,7 @@ static int add(const struct model *m, const struct state *state, struct insights
     i->gives_back = of_run;
     i->severity = insight_by_share(m, of_run);
     i->next = state->next;
+    i->state = state->state;
     insight_of_causes(i, s.by_cause);
     insight_fact(i, "gpu_idle_ns", s.ns);
     insight_fact(i, "samples", (int64_t)s.samples);
@@ -162,6 +218,7 @@ static int add(const struct model *m, const struct state *state, struct insights
     buf_str(&text, "The GPU sat idle for ");
     sum_idle_put(m, s.ns, &text);
     buf_printf(&text, " while the host %s, by %s.", state->was, units_samples(a, s.samples));
+    rc = rc ? rc : put_where(m, state, &s, i, &text);
     if (state->put_more)
         state->put_more(m, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
@@ -170,14 +227,15 @@ static int add(const struct model *m, const struct state *state, struct insights
 }
 
 static const struct state states[] = {
-    {is_ready, "No core for the thread that launches", "was ready to run and had no core",
-     insight_more_cores, put_cores},
-    {is_waiting, "Waiting for the interpreter's lock (GIL)",
-     "waited for the interpreter's lock, which another thread had", insight_less_gil, put_holder},
-    {is_fetching, "Waiting for pages of memory",
+    {is_ready, IDLE_RUNNABLE, "No core for the thread that launches",
+     "was ready to run and had no core", insight_more_cores, put_cores, NULL},
+    {is_waiting, IDLE_WAITS_FOR_GIL, "Waiting for the interpreter's lock (GIL)",
+     "waited for the interpreter's lock, which another thread had", insight_less_gil, put_holder,
+     put_first_holder},
+    {is_fetching, 0, "Waiting for pages of memory",
      "was blocked outside of any system call, as where a page is read from a file or from swap",
      "Keep in memory what the loop needs: read it once before, and leave nothing to swap.",
-     put_pages},
+     put_pages, NULL},
 };
 
 const char *insight_state_title(uint32_t doing)
@@ -190,8 +248,12 @@ const char *insight_state_title(uint32_t doing)
 
 int insight_states(const struct model *m, struct insights *to)
 {
-    int rc = 0;
-    for (size_t i = 0; !rc && i < sizeof states / sizeof *states; i++)
-        rc = add(m, &states[i], to);
+    int64_t *places = mem_array(m->stacks.places.count + 1, sizeof *places);
+    int rc = places ? 0 : GPUFL_E_NOMEM;
+    for (size_t i = 0; !rc && i < sizeof states / sizeof *states; i++) {
+        memset(places, 0, (m->stacks.places.count + 1) * sizeof *places);
+        rc = add(m, &states[i], places, to);
+    }
+    mem_free(places);
     return rc;
 }

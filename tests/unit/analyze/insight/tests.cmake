@@ -1,4 +1,4 @@
 # Rules, each with its fault and without.
-foreach(name answer insights peer_rules ranks kernels launch library memory profile shortage sync watch)
+foreach(name answer host_lines insights peer_rules ranks kernels launch library memory profile shortage sync watch)
   gpufl_test(${name} DEPS analyze)
 endforeach()
