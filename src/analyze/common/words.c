@@ -166,10 +166,12 @@ static const struct {
      "Allocate once before the loop, and reuse the memory. Or use hipMallocAsync and hipFreeAsync, "
      "with the release threshold of their pool raised: by default a wait gives its memory back."},
     {"pageable_copies",
-     "Copy from pinned memory, with a call that does not block. CUDA: cudaMallocHost and "
-     "cudaMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True.",
-     "Copy from pinned memory, with a call that does not block. HIP: hipHostMalloc and "
-     "hipMemcpyAsync; PyTorch: pin_memory=True and non_blocking=True."},
+     "Keep on the GPU what does not change, and copy the rest from pinned memory without blocking. "
+     "CUDA: cudaMallocHost and cudaMemcpyAsync; PyTorch: pin_memory() or a DataLoader's "
+     "pin_memory=True, and non_blocking=True.",
+     "Keep on the GPU what does not change, and copy the rest from pinned memory without blocking. "
+     "HIP: hipHostMalloc and hipMemcpyAsync; PyTorch: pin_memory() or a DataLoader's "
+     "pin_memory=True, and non_blocking=True."},
     {"gpu_failing",
      "Look for Xid in the kernel's log (dmesg). XID 13, 31, 43 and 45 come mostly from programs; "
      "after others, and memory errors, take the GPU out of use and test it.",

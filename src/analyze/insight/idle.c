@@ -111,6 +111,58 @@ static void put_doing(const struct model *m, struct insight *i, const struct hos
         buf_str(out, " The thread that launched runs no Python; this one waited for it.");
 }
 
+/* ---- the step that helps ------------------------------------------------------------------ */
+
+static bool is_python(const struct model *m, uint32_t place)
+{
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    const char *dot = p ? strrchr(model_text(m, p->file), '.') : NULL;
+    return dot && !strcmp(dot, ".py");
+}
+
+/* The system call in which most of the line's time was spent; "": none, or not known. */
+static const char *blocked_in(const struct host_line *l)
+{
+    bool most = IDLE_DOING_STATE(l->doing) == IDLE_BLOCKED && l->most >= l->ns - l->most;
+    return most && !l->inherited ? idle_doing_call(l->doing) : "";
+}
+
+/* The step for a line: what a thread waits for is elsewhere, and a thread of Python that works
+ * beside the one that launches takes the interpreter's lock from it. */
+static const char *line_step(const struct model *m, const struct host_line *l, const char *other)
+{
+    static const char *const waits[] = {"futex",  "read", "recv",  "accept",
+                                        "select", "poll", "epoll", "wait for a process"};
+    const char *call = blocked_in(l);
+    if (!strcmp(call, "sleep"))
+        return "Sleep for less, or wait for the event itself: a queue, a condition, a file "
+               "descriptor.";
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (!strcmp(call, waits[i]))
+            return "Find what it waits for (another thread, a process, a client, a file), and let "
+                   "that begin earlier.";
+    if (*call || !is_python(m, l->place))
+        return other;
+    return l->main == IDLE_NOTHING
+               ? "Do this while the GPU has work: launch the next step first, or use another "
+                 "process. A thread helps only where it gives up the interpreter's lock (GIL)."
+               : "Launch the next work before this work of the host, or use another process for "
+                 "it. A thread helps only where it gives up the interpreter's lock (GIL).";
+}
+
+/* Says in the headline in which system call the thread was blocked, where nothing else is said. */
+static int say_blocked(struct insight *i, const struct host_line *l)
+{
+    struct buf first;
+    if (i->inside || l->activity || !*blocked_in(l))
+        return 0;
+    buf_init(&first, TEXT_MAX);
+    buf_printf(&first, "blocked (%s)", blocked_in(l));
+    int rc = insight_say(&i->inside, &first);
+    buf_fini(&first);
+    return rc;
+}
+
 static uint32_t causes_of(const struct host_line *l)
 {
     uint32_t causes = 0;
@@ -130,6 +182,7 @@ static int say_line(const struct model *m, struct insight *i, const struct host_
                    : l->main == IDLE_NOTHING ? "Nothing submitted"
                                              : "Late launches");
     int rc = insight_say(&i->title, &text);
+    i->next = line_step(m, l, i->next);
     buf_str(&text, "The GPU sat idle for ");
     sum_idle_put(m, l->ns, &text);
     buf_str(&text, " while the host was");
@@ -142,6 +195,7 @@ static int say_line(const struct model *m, struct insight *i, const struct host_
         put_activity(m, i, l->activity, &l->did[l->activity], l->ns, &text);
     else
         rc = rc ? rc : insight_inside(m, i, causes_of(l), &text);
+    rc = rc ? rc : say_blocked(i, l);
     put_doing(m, i, l, &text);
     insight_less_cpu_limit(m, i, cells_sum(l->by_cause[IDLE_LATE], l->by_cause[IDLE_NOTHING]),
                            &text);
@@ -327,8 +381,11 @@ static int add_rest(const struct model *m, const struct host_lines *l, const cha
     if (c == IDLE_OTHER)
         i->next = model_words(m)->alone;
     else if (i->ended_by && (c == IDLE_LATE || c == IDLE_NOTHING))
-        i->next = "See what the program does before these launches, and do that after them or in "
-                  "another thread. Scopes around its parts show it.";
+        i->next = "See what the program does before these launches, and do that later or in "
+                  "parallel. Scopes around its parts show it.";
+    else if (!i->place && others)
+        i->next = "Read which lines have the rest (gpufl report --section idle), and launch before "
+                  "what they do.";
     buf_str(&text, title);
     rc = insight_say(&i->title, &text);
     put_gaps(m, l, c, &idle, others, &text);

@@ -17,6 +17,10 @@ enum { TEXT_MAX = 1 << 16 };
     "Give the ranks equal work. Shards and batches need one size, and no rank a GPU or a host "    \
     "that is slower."
 
+#define COMPARE_RANKS                                                                              \
+    "Compare this rank's idle lines and kernels with those of the others (--full of each "         \
+    "session)."
+
 /* The lateness of all ranks at a line. */
 struct place_sum {
     int64_t ns;
@@ -122,7 +126,7 @@ static int add_rest(const struct model *m, const struct rank_late *l, int64_t to
     buf_init(&text, TEXT_MAX);
     int rc = begin(m, &waited, &text, &i, to);
     if (!rc) {
-        i->next = l->busy > idle ? EQUAL_WORK : i->next;
+        i->next = l->busy > idle ? EQUAL_WORK : COMPARE_RANKS;
         insight_fact(i, "longer_busy_ns", l->busy);
         insight_fact(i, "longer_idle_ns", idle);
         put_waited(m, &waited, &text);

@@ -121,7 +121,7 @@ static int add(const struct model *m, uint32_t place, const struct staged *s, do
     i->gives_back = cells_sum(sum_idle_of_run(m, s->idle), copies);
     i->half_width = sum_idle_of_run(m, cells_whole(sqrt(s->variance)));
     i->severity = insight_by_share(m, i->gives_back);
-    i->next = "Keep the data on the GPU, or fill pinned memory yourself while the GPU computes, "
+    i->next = "Keep the data on the GPU, or fill pinned memory while the GPU computes, "
               "and copy from there. "
               "CuPy: cupyx.empty_pinned; PyTorch: pin_memory=True and non_blocking=True.";
     insight_fact(i, "copies", (int64_t)s->copies);

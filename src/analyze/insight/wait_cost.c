@@ -40,9 +40,8 @@ void wait_cost_tell_library(const struct model *m, const struct wait_line *l, st
     if (!stacks_place_is_library(stacks_place_at(&m->stacks, l->place)))
         return;
     i->next =
-        "Look in your own code for what hands work to that thread or waits for its result, and "
-        "do that later or less often; scopes around the steps show which one. The report "
-        "with --stacks shows who called.";
+        "Look in your own code for what hands that thread work or waits for it, and do that less "
+        "often. Scopes around the steps show which one, and --stacks who called.";
     bool nameless = stacks_place_at(&m->stacks, l->place)->nameless;
     buf_printf(out, " The line is a library's: %s",
                nameless ? "the frames of the program itself on its stack have no names"

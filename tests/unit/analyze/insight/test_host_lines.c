@@ -1,11 +1,13 @@
-/* test_host_lines.c - findings about what the host did: one card a state, and the line that owns
- * the time. */
+/* test_host_lines.c - findings about what the host did: one card a state, the line that owns the
+ * time, and a step that fits what the thread did there. */
 #include "analyze/insight/answer.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 #include "tests/unit/support/make_log.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define MS 1000000ll
 
@@ -112,6 +114,37 @@ TEST(test_holder_comes_first)
     finder_end();
 }
 
+/* What a thread waits for is elsewhere; one that sleeps may wait for the event itself; and Python
+ * that works beside the launching thread takes its lock. */
+TEST(test_step_of_a_line)
+{
+    static const struct {
+        int64_t state, call;
+        const char *file, *step, *inside;
+    } cases[] = {
+        {3, SYS_clock_nanosleep, "a.py", "Sleep for less", "blocked (sleep)"},
+        {3, SYS_futex, "a.py", "Find what it waits for", "blocked (futex)"},
+        {3, SYS_epoll_wait, "a.py", "Find what it waits for", "blocked (epoll)"},
+        {1, CELL_NULL, "a.py", "use another process", NULL},
+        {1, CELL_NULL, "a.cu", "or move this work to another thread", NULL},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        int64_t step = begin("step");
+        gaps_at(30, finder_python(cases[k].file, "f", 7), step, cases[k].state, cases[k].call);
+        finder_look();
+        char place[32];
+        snprintf(place, sizeof place, "%s:7", cases[k].file);
+        const struct insight *i = finder_find("late_launch", place);
+        assert_non_null(i);
+        assert_non_null(strstr(i->next, cases[k].step));
+        assert_int_equal(i->inside != NULL, cases[k].inside != NULL);
+        if (i->inside)
+            assert_string_equal(i->inside, cases[k].inside);
+        finder_without_memory();
+        finder_end();
+    }
+}
+
 /* A line below a DataLoader without workers. */
 static int64_t input_line(int64_t line)
 {
@@ -157,9 +190,8 @@ TEST(test_activity_at_several_lines)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_one_card_a_state),
-        CASE(test_work_is_no_part_of_a_state),
-        CASE(test_holder_comes_first),
+        CASE(test_one_card_a_state),          CASE(test_work_is_no_part_of_a_state),
+        CASE(test_holder_comes_first),        CASE(test_step_of_a_line),
         CASE(test_activity_at_several_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
