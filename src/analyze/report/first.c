@@ -202,25 +202,82 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
     }
 }
 
-/* The line comes first, so that no cut takes the line away; a library's is no place to go to. */
-static void put_where_and_what(const struct model *m, const struct insight *i, struct buf *out)
+/* What a headline leaves out, in this order, so that the place and what is inside it are on the
+ * page: a function that is no more than the file, the title's second clause, any function. */
+enum headline { WHOLE, NO_MODULE, ONE_CLAUSE, NO_FUNCTION, HEADLINES };
+
+/* "train.py:90 in train_step()", "a library, at libfoo.so in f()" */
+static void put_where(const struct model *m, uint32_t place, enum headline how, struct buf *out)
 {
-    if (!i->place || i->ended_by ||
-        stacks_place_is_library(stacks_place_at(&m->stacks, i->place))) {
-        page_put_headline(m, i, out);
-        return;
-    }
+    const struct stacks_place *p = stacks_place_at(&m->stacks, place);
+    bool bare =
+        how >= NO_FUNCTION || (how >= NO_MODULE && !strcmp(model_text(m, p->function), "<module>"));
     struct buf where;
     buf_init(&where, TEXT_MAX);
-    insight_put_where(m, i->place, &where);
+    insight_put_where(m, place, &where);
+    if (bare) {
+        buf_clear(&where);
+        buf_str(&where, stacks_place_is_library(p) ? " in a library, at " : " at ");
+        stacks_put_place(m, place, &where);
+    }
     const char *text = buf_cstr(&where);
-    buf_printf(out, "%s: ", strncmp(text, " at ", 4) == 0 ? text + 4 : text + 1);
-    buf_put(out, i->title, insight_title_words(i));
-    if (i->inside)
-        buf_printf(out, ", %s", i->inside);
-    if (buf_error(&where))
-        out->error = buf_error(&where);
+    buf_str(out, text + (strncmp(text, " at ", 4) == 0 ? 4 : 1));
+    out->error = buf_error(&where) ? buf_error(&where) : out->error;
     buf_fini(&where);
+}
+
+/* The title, without its second clause where room is short. */
+static void put_title(const struct insight *i, enum headline how, struct buf *out)
+{
+    size_t len = insight_title_words(i), end = 0;
+    bool more = how >= ONE_CLAUSE && (i->inside || i->place); /* than the title says */
+    const char *const marks[] = {", ", " — "};
+    for (size_t k = 0; more && k < sizeof marks / sizeof *marks; k++) {
+        const char *at = strstr(i->title, marks[k]);
+        end = at && (size_t)(at - i->title) < len ? (size_t)(at - i->title) : end;
+    }
+    buf_put(out, i->title, end ? end : len);
+}
+
+/* The line comes first, so that no cut takes the line away; a library's is no place to go to. */
+static void put_headline(const struct model *m, const struct insight *i, enum headline how,
+                         struct buf *out)
+{
+    bool first =
+        i->place && !i->ended_by && !stacks_place_is_library(stacks_place_at(&m->stacks, i->place));
+    if (first) {
+        put_where(m, i->place, how, out);
+        buf_str(out, ": ");
+    }
+    put_title(i, how, out);
+    if (!first && i->place) {
+        bool library = stacks_place_is_library(stacks_place_at(&m->stacks, i->place));
+        buf_str(out, i->ended_by ? ": idle until the launches " : " ");
+        buf_str(out, library ? "" : "at ");
+        put_where(m, i->place, how, out);
+    }
+    if (i->inside && (first || !i->place))
+        buf_printf(out, ", %s", i->inside);
+    if (!first && i->kernel) {
+        buf_str(out, ": ");
+        insight_put_kernel(m, i->kernel, out);
+    }
+}
+
+/* Puts the longest headline that fits after the lead; where none does, the first one,
+ * without "<module>", for put_cut. */
+static void put_where_and_what(struct page *p, const struct insight *i, const char *lead,
+                               struct buf *out)
+{
+    size_t room = (size_t)p->width - columns_of(lead, strlen(lead));
+    for (int how = WHOLE; how < HEADLINES; how++) {
+        buf_clear(out);
+        put_headline(p->model, i, (enum headline)how, out);
+        if (buf_error(out) || columns_of(out->data, out->len) <= room)
+            return;
+    }
+    buf_clear(out);
+    put_headline(p->model, i, NO_MODULE, out);
 }
 
 /* The length of the first sentences of a text that fit into so many columns; the first one always
@@ -236,12 +293,26 @@ static size_t sentences_that_fit(const char *text, size_t room)
     return fits ? fits : len;
 }
 
-/* Prints the step of a finding in whole sentences; its section has all of them. */
+/* The length of a sentence without the parenthesis at its end; 0: it has none. */
+static size_t before_parenthesis(const char *text, size_t len)
+{
+    size_t at = len > 2 && !strncmp(text + len - 2, ").", 2) ? len - 2 : 0;
+    while (at && text[at] != '(')
+        at--;
+    return at && text[at - 1] == ' ' ? at - 1 : 0;
+}
+
+/* Prints the step of a finding in whole sentences, without reasons in parentheses where room is
+ * short; its section has all of it. */
 static void put_step(struct page *p, const char *next)
 {
     struct buf text;
+    size_t room = (size_t)p->width - STEP_COLUMNS, len = sentences_that_fit(next, room),
+           bare = columns_of(next, len) > room ? before_parenthesis(next, len) : 0;
     buf_init(&text, TEXT_MAX);
-    buf_put(&text, next, sentences_that_fit(next, (size_t)p->width - STEP_COLUMNS));
+    buf_put(&text, next, bare ? bare : len);
+    if (bare)
+        buf_char(&text, '.');
     page_item(p, "     ", &text);
     buf_fini(&text);
 }
@@ -280,7 +351,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
                      i->rule->bound == INSIGHT_ESTIMATED ? "≤ " : "", share, error);
     int used = (int)columns_of(lead, (size_t)n) - 5, fill = SHARE_COLUMNS - used;
     snprintf(lead + n, sizeof lead - (size_t)n, "%*s", fill > 1 ? fill : 1, "");
-    put_where_and_what(p->model, i, &text);
+    put_where_and_what(p, i, lead, &text);
     put_cut(p, lead, &text);
     unsigned same = 1;
     while (strcmp(listed[same - 1]->next, i->next) != 0)
@@ -314,11 +385,11 @@ static size_t same_rule(const struct insights *in, size_t at)
 
 static void put_vain(struct page *p, const struct insight *i)
 {
+    static const char lead[] = "  -  Nothing to win here: ";
     struct buf text;
     buf_init(&text, TEXT_MAX);
-    buf_str(&text, "Nothing to win here: ");
-    put_where_and_what(p->model, i, &text);
-    put_cut(p, "  -  ", &text);
+    put_where_and_what(p, i, lead, &text);
+    put_cut(p, lead, &text);
     buf_str(&text, "The host waited, and the GPU had work meanwhile.");
     put_cut(p, "     ", &text);
     buf_fini(&text);

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The first screen of each recorded program, as it is read: whole sentences, one card a line and cause, sums of 100 %.
+
+    tests/answers/test_first_screen.py --gpufl FILE [--data DIR]
+
+Of each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
+them with the same words; a line that is cut says its place; a range has two different ends; and what a finding gives back is
+no more than the idle time that its sentence names, where that is the host's at its line.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "answers"
+WIDTH, FINDINGS = 100, 5
+MADE = ("activity_calls_ns", "activity_copies_ns", "interrupted_ns")  # besides the idle time
+HEAD = re.compile(r"^  (\d)\. (≤ )?([\d.]+(?: to [\d.]+)? %(?: ± [\d.]+)?) +(\S.*)$")
+
+
+def shares(screen):
+    """The shares below the bar."""
+    legend = screen.split("Where the time went\n", 1)[1].split("What to change", 1)[0].split("\n\n")[0]
+    found = []
+    for line in legend.splitlines():
+        if re.match(r"^  \S .*?[\d.]+ %|^  others", line) and "Kernels or copies" not in line:
+            found += [float(one) for one in re.findall(r"([\d.]+) %(?:   |$)", line)]
+    return found
+
+
+def faults_of_text(screen):
+    """What a reader of the first screen stumbles over."""
+    found = shares(screen)
+    if not found:
+        yield "no bar"
+    if abs(sum(found) - 100) > 0.05:
+        yield f"the bar's shares add up to {sum(found):.1f} %"
+    lines = screen.splitlines()
+    heads = [(at, HEAD.match(line)) for at, line in enumerate(lines)]
+    heads = [(at, match) for at, match in heads if match]
+    if len(heads) > FINDINGS:
+        yield f"{len(heads)} findings"
+    words = [match.group(4) for _, match in heads]
+    for word in sorted({one for one in words if words.count(one) > 1}):
+        yield f"two findings read the same: {word}"
+    for at, match in heads:
+        text = 1
+        while at + text < len(lines) and lines[at + text].startswith("     ") and not HEAD.match(lines[at + text]):
+            text += 1
+        if text != 2:
+            yield f"a finding of {text} lines: {match.group(4)}"
+        if match.group(4).endswith("…") and not re.search(r"\.py:\d+|: ", match.group(4)):
+            yield f"cut without a place: {match.group(4)}"
+    for line in lines:
+        if len(line) > WIDTH and not line.startswith(("  command", "Next:")):
+            yield f"{len(line)} columns: {line}"
+    for least, most in re.findall(r"([\d.]+) to ([\d.]+) ", screen):
+        if least == most:
+            yield f"both ends are {least}"
+
+
+def faults_of_json(report):
+    """Claims that are larger than what they rest on, and sentences that are there twice."""
+    for at, finding in enumerate(report["insights"]):
+        idle = finding["evidence"].get("gpu_idle_ns")
+        made = sum(finding["evidence"].get(key, 0) for key in MADE)
+        if finding["id"] in ("late_launch", "idle_cause") and idle and finding["gives_back_ns"] > idle + made:
+            yield f"{finding['title']} gives back {finding['gives_back_ns']} of {idle} ns"
+        ends = re.findall(r"([\d.]+) to ([\d.]+) (?:ms|us|s)\b", finding["text"])
+        if any(least == most for least, most in ends):
+            yield f"both ends are the same: {finding['text']}"
+        for other in report["insights"][:at]:
+            if other["text"] == finding["text"] and other["part_of"] is None and finding["part_of"] is None:
+                yield f"said twice: {finding['text']}"
+        part = finding["part_of"]
+        if part is not None and report["insights"][part]["part_of"] == at:
+            yield f"findings {at} and {part} are parts of each other"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gpufl", required=True)
+    parser.add_argument("--data", default=str(DATA))
+    arguments = parser.parse_args()
+    programs = failed = 0
+    for folder in sorted(pathlib.Path(arguments.data).iterdir()):
+        if not (folder / "measured.json").exists():
+            continue
+        programs += 1
+        command = [arguments.gpufl, "report", str(folder)]
+        screen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        report = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+        for fault in [*faults_of_text(screen.replace(str(folder), folder.name)), *faults_of_json(report)]:
+            failed += 1
+            print(f"{folder.name}: {fault}")
+    print(f"{programs} programs, {failed} faults")
+    return 1 if failed or not programs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
