@@ -179,9 +179,9 @@ static const struct {
      "After memory errors, or where it does not come back, take the GPU out of use and test it."},
     {"launch_storm",
      "Capture the repeated launches into a CUDA graph, or fuse the kernels. PyTorch: "
-     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph.",
+     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph; JAX: jax.jit around the step.",
      "Capture the repeated launches into a HIP graph, or fuse the kernels. PyTorch: "
-     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph."},
+     "torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph; JAX: jax.jit around the step."},
     {"spills",
      "Let the compiler use more registers (__launch_bounds__, -maxrregcount). Or index arrays of a "
      "thread by constants only; -Xptxas -v shows what is spilled.",

@@ -12,6 +12,7 @@
 #include "symbol/names/kinds.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { TEXT_MAX = 1 << 16, WORDS_MOST = 160 };
 
@@ -295,6 +296,19 @@ static bool is_storm(const struct insights *to)
     return false;
 }
 
+/* True where XLA compiled kernels of the session: which of them share a graph is its choice, and
+ * nothing in the program breaks one. */
+static bool is_xla(const struct model *m)
+{
+    for (size_t i = 0; i < m->kernels.name_count; i++) {
+        const char *library =
+            kinds_library(sum_kernels_kinds(&m->kernels, m->kernels.names[i].name));
+        if (library && !strcmp(library, "XLA"))
+            return true;
+    }
+    return false;
+}
+
 int insight_broken_graphs(const struct model *m, struct insights *to)
 {
     const struct sum_order *o = &m->order;
@@ -305,7 +319,7 @@ int insight_broken_graphs(const struct model *m, struct insights *to)
     bool broken =
         o->whole ? o->whole >= INSIGHT_library_repeats && o->singles / ORDER_SINGLES >= o->whole
                  : o->broken >= INSIGHT_library_repeats;
-    if (!broken || is_storm(to) || !is_worth(m, slow.time))
+    if (!broken || is_storm(to) || !is_worth(m, slow.time) || is_xla(m))
         return 0;
     int rc = insight_add(to, "broken_graphs", &i);
     if (rc)

@@ -317,6 +317,14 @@ TEST(test_graphs)
         }
         finder_end();
     }
+    finder_begin("XLA"); /* it chooses what is in a graph: nothing in the program breaks one */
+    make_log_config(&p->log, 1, program_name(p, "loop_add_fusion_3"));
+    program_launch(p, (struct program_kernel){.ns = 5000, .config = 1});
+    for (int i = 0; i < 30; i++)
+        graph_step(ORDER_SINGLES);
+    look("");
+    assert_null(finder_find("broken_graphs", ""));
+    finder_end();
     finder_begin("warm"); /* single launches until the graph is there */
     for (int k = 0; k < 400; k++) {
         p->now = p->gpu + 25000;
