@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Analyses the recorded programs of tests/data/answers again and scores what the report says of them.
 
-    tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--docs FILE] [--any-score]
+    tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--docs FILE | --current FILE] [--any-score]
 
 programs.json has the truth, written down before any analysis: causes (ids of findings), and functions or lines of the
 program, or words that the statement must have. Of a program with a fault:
@@ -23,7 +23,8 @@ Of all programs:
 
   known  at most 2 % of the idle time between the first and the last work has no line
 
-and the idle lines sum up to the idle time. Exit 1 where that does not hold, or a score is below the one reached.
+and the idle lines sum up to the idle time. Exit 1 where that does not hold, a score is below the one reached, or the
+page of --current has another table.
 """
 import argparse
 import json
@@ -176,12 +177,19 @@ def totals(score):
             f" ({good / of:.0%}){target}" if of else target)
 
 
+def page_of(text, rows, score):
+    """The page with the table and the scores between its marks."""
+    head, _, rest = text.partition(BEGIN)
+    return "\n".join([head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpufl", required=True)
     parser.add_argument("--data", type=pathlib.Path, default=DATA)
     parser.add_argument("--json", type=pathlib.Path, help="write the rows and the score there")
     parser.add_argument("--docs", type=pathlib.Path, help="put the table between the marks of this page")
+    parser.add_argument("--current", type=pathlib.Path, help="the table between the marks of this page has to be this one")
     parser.add_argument("--any-score", action="store_true", help="do not compare the score with the one reached")
     args = parser.parse_args()
     programs = json.loads((HERE / "programs.json").read_text())
@@ -190,10 +198,10 @@ def main():
     score = scores(rows)
     print(*table(rows), "", sep="\n")
     if args.docs:
-        head, _, rest = args.docs.read_text().partition(BEGIN)
-        page = [head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]]
-        args.docs.write_text("\n".join(page))
+        args.docs.write_text(page_of(args.docs.read_text(), rows, score))
     wrong = [f"{row['name']}: the idle lines do not sum up to the idle time" for row in rows if not row["sums_up"]]
+    if args.current and args.current.read_text() != page_of(args.current.read_text(), rows, score):
+        wrong.append(f"{args.current.name} has another table: tests/answers/replay.py --docs writes it")
     print(*totals(score), sep="\n")
     if not args.any_score:
         wrong += [f"{what}: {good}, and {REACHED[what]} were reached before" for what, (good, _) in score.items()
