@@ -133,6 +133,7 @@ class Configurations(Case):
         answer = self.house.capture(program)
         self.assertEqual(answer.status, 409, answer)
         self.assertIn("--allow-remote-control", answer.json()["detail"])
+        self.assertIn(("capture.refuse", program.session), [a[:2] for a in self.house.audit()])
 
 
 class Captures(Case):
@@ -199,7 +200,9 @@ class Captures(Case):
         again = house.capture(dormant)
         self.assertEqual(again.status, 409)
         self.assertIn("under way already", again.json()["detail"])
-        self.assertEqual([a[0] for a in house.audit()].count("capture.refuse"), 3)
+        refused = [a[1] for a in house.audit() if a[0] == "capture.refuse"]
+        self.assertEqual(len(refused), 4)  # three by the session, whose targets are requests; one by the server
+        self.assertEqual(refused.count(dormant.session), 1)
         # What may be asked for is bounded.
         for body in ({"duration": 1}, {"duration": 10**12}, {"engine": "Monitor"}, {"engine": "rm -rf"}, {"scope": "a\nb"}):
             answer = house.ask("POST", "/captures", {"session": dormant.session, "engine": "Trace", "duration": 10**9, **body})

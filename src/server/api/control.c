@@ -529,6 +529,7 @@ void api_capture_make(struct call *c)
     struct err e = {0};
     int64_t now = clock_real();
     const char *scope = given(ARG(c, capture_make, scope));
+    const char *session = given(ARG(c, capture_make, session));
     if (scope && scope[strcspn(scope, "\r\n")]) {
         http_problem(c->http, 400, "The name of a scope is one line.");
         return;
@@ -550,5 +551,7 @@ void api_capture_make(struct call *c)
         call_fail(c, rc, "capture", &e);
     else if (goes)
         rows_send(c, META_ROW_capture, rows, made, NULL);
+    if (!made && c->http->answer.status == 409)
+        access_note(c, "capture.refuse", session ? session : ARG(c, capture_make, host)->text);
     region_fini(&mem);
 }
