@@ -36,6 +36,26 @@ static const char *advice(const char *engine)
     return NULL;
 }
 
+/* What a program did not do of which nothing was recorded, though it was asked for. */
+static const char *undone(const char *feature)
+{
+    static const struct {
+        const char *feature, *text;
+    } texts[] = {
+        {"kernels", "the program launched nothing while it was captured"},
+        {"copies", "the program copied nothing while it was captured"},
+        {"synchronizations", "the program did not wait for the GPU while it was captured"},
+        {"waits", "the program did not wait for the GPU while it was captured"},
+        {"memory", "the program allocated nothing while it was captured"},
+        {"graphs", "the program launched no graph while it was captured"},
+        {"scopes", "the program opened no scope while it was captured"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(feature, texts[i].feature))
+            return texts[i].text;
+    return "there was nothing to record";
+}
+
 const char *findings_why_none(const struct model *m, const char *feature)
 {
     const struct facts_capability *c = sum_facts_capability(m, feature);
@@ -45,7 +65,7 @@ const char *findings_why_none(const struct model *m, const char *feature)
         return reason;
     if (!strcmp(status, "enabled_no_data") || !strcmp(status, "collected") ||
         (!*status && m->ledger.any))
-        return "the program did none while it was captured";
+        return undone(feature);
     return *status ? findings_status(status) : "the log holds none";
 }
 

@@ -3,6 +3,7 @@
  *
  * Ranks take steps together: the host of each prepares a batch, its GPU computes, and a collective
  * begins on a GPU when that is done and ends on all of them when the last one has come. */
+#include "analyze/common/words.h"
 #include "analyze/insight/insight.h"
 #include "analyze/report/time.h"
 #include "base/alloc.h"
@@ -40,6 +41,9 @@ static struct world {
     int64_t now; /* ns: all ranks have left the last collective */
 } w;
 
+static const char NCCL[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+static const char *arch, *collective = NCCL; /* arch NULL: an NVIDIA GPU's */
+
 static int64_t config(struct program *p, const char *name)
 {
     make_log_config(&p->log, ++p->ids, program_name(p, name));
@@ -71,7 +75,9 @@ static void begin(int n, bool numbers)
         w.ranks[i].batch = program_python(p, main, "data.py", "batch", 6);
         w.ranks[i].forward = program_python(p, main, "model.py", "forward", 12);
         w.ranks[i].gemm = config(p, "gemm");
-        w.ranks[i].reduce = config(p, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+        w.ranks[i].reduce = config(p, collective);
+        if (arch)
+            program_arch(p, 1, arch);
     }
 }
 
@@ -206,6 +212,23 @@ TEST(test_slow_host)
     for (size_t i = 0; i < w.found.count; i++)
         if (w.found.items[i].place == f->place && &w.found.items[i] != f)
             assert_int_equal(w.found.items[i].part_of, 1);
+    end(2);
+}
+
+/* RCCL's kernels have NCCL's names, and one of them does all operations. */
+TEST(test_slow_host_on_amd_gpus)
+{
+    arch = "gfx942";
+    collective = "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)";
+    run_slow_host(2, true);
+    arch = NULL;
+    collective = NCCL;
+    assert_int_equal(model_words(&w.all)->vendor, WORDS_AMD);
+    const struct insight *f = find("data.py:6");
+    assert_non_null(f);
+    assert_string_equal(f->title, "Others waited for rank 1");
+    near(f->gives_back, STEPS * 5000000ll);
+    near(waited(), STEPS * 5000000ll);
     end(2);
 }
 
@@ -409,12 +432,12 @@ TEST(test_memory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_host),       cmocka_unit_test(test_first_ones_apart),
-        cmocka_unit_test(test_without_numbers), cmocka_unit_test(test_by_turns),
-        cmocka_unit_test(test_more_work),       cmocka_unit_test(test_two_groups),
-        cmocka_unit_test(test_together),        cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_alone),           cmocka_unit_test(test_other_hosts),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_slow_host),        cmocka_unit_test(test_slow_host_on_amd_gpus),
+        cmocka_unit_test(test_first_ones_apart), cmocka_unit_test(test_without_numbers),
+        cmocka_unit_test(test_by_turns),         cmocka_unit_test(test_more_work),
+        cmocka_unit_test(test_two_groups),       cmocka_unit_test(test_together),
+        cmocka_unit_test(test_hidden),           cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_other_hosts),      cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

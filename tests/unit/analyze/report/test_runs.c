@@ -249,7 +249,7 @@ TEST(test_none_worked)
     assert_int_equal(json_integer_value(at(root, "kernels", "count")), 0);
     json_decref(root);
     char *text = words("idle");
-    has(text, "No kernels in 500 ms: the program did none while it was captured.");
+    has(text, "No kernels in 500 ms: the program launched nothing while it was captured.");
     has_not(text, "Without work on a GPU");
     free(text);
 }

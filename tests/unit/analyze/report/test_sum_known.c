@@ -122,7 +122,7 @@ static const struct {
     {{"none", "Trace", "enabled_no_data", 0, 0, 0, .rows = 0},
      0,
      NULL,
-     "No kernels in 9.00 us: the program did none while it was captured.",
+     "No kernels in 9.00 us: the program launched nothing while it was captured.",
      false},
     {{"rows-gone", "Trace", "collected", 3, 3, 3, .rows = 0, .damaged = true},
      -1,
@@ -187,7 +187,7 @@ TEST(test_answers)
         assert_int_equal(damaged, cases[i].damaged);
         if (!strstr(brief, cases[i].sentence))
             fail_msg("%s: no \"%s\" in\n%s", id, cases[i].sentence, brief);
-        assert_true(cases[i].kernels == 0 || !strstr(brief, "the program did none"));
+        assert_true(cases[i].kernels == 0 || !strstr(brief, "the program launched nothing"));
         free(brief);
         json_t *root = json(id, &damaged);
         assert_int_equal(damaged, cases[i].damaged);
