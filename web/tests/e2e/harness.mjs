@@ -39,6 +39,17 @@ export async function until(page, condition, argument) {
   }
 }
 
+/** The session has its end, and its last report: before that the server answers of what has come so far. */
+export const finished = (page, id) =>
+  until(
+    page,
+    async (of) => {
+      const { state, analyzed } = await (await fetch(`/api/v1/sessions/${of}`)).json();
+      return state === "ended" && analyzed && (await fetch(`/api/v1/sessions/${of}/timeline`)).ok;
+    },
+    id,
+  );
+
 /** Starts the browser; without one on this machine the test is skipped. */
 export async function startBrowser(out, { whole = false } = {}) {
   const executablePath = (whole ? [...BROWSERS, SHELL] : [SHELL, ...BROWSERS]).find((file) => existsSync(file));

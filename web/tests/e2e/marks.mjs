@@ -4,7 +4,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, until } from "./harness.mjs";
+import { finished, makeHarness, PATIENCE_MS, shoot, startBrowser } from "./harness.mjs";
 import { nasty } from "./hostile.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { BEGIN, deltas, header, lineOf, session as made } from "./sessions.mjs";
@@ -108,7 +108,7 @@ try {
   const main = write(folder);
   await firstAccount(page, server);
   server.upload(await alertAndKey(page), folder);
-  await until(page, async (id) => (await fetch(`/api/v1/sessions/${id}/timeline`)).ok, ID);
+  await finished(page, ID);
 
   // The whole session: each epoch is a tick with its name, though a px is milliseconds wide.
   await open("");

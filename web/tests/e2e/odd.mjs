@@ -1,7 +1,7 @@
 // odd.mjs - the timeline, flame graph and scopes of sessions as nobody wants them, and with a server that
 // is slow, fails or loses its mind: readable and recoverable, never a blank page.
 //   node tests/e2e/odd.mjs BIN OUT
-import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
+import { finished, makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";
 import { BEGIN, complete, send, session } from "./sessions.mjs";
 import { clocks, countsOnly, everyExpired, everyProblem, everyTab, everyWait, expired, gone, hugeNames, longNames, lostChannels, manyThreads, metricsOnly, missing, olderStores, samplesOnly, savedLink } from "./steps_odd.mjs";
@@ -125,7 +125,7 @@ async function graphs(page, key) {
   await send(origin, key, made, "system", made.end(2e7));
   await complete(origin, key, made);
   await loaded(page, made, 1);
-  await until(page, async (id) => (await fetch(`/api/v1/sessions/${id}/timeline`)).ok, made.id); // it is analysed
+  await finished(page, made.id);
   await open(page, made);
   await drawn(page);
   const kinds = await page.evaluate(() => window.gpuflTimeline.scene.lanes.map((lane) => [lane.kind, lane.events, lane.busy]));

@@ -3,7 +3,7 @@
 // page says is held against the server's own answers about a recorded session of a training program. Bookmarks.
 //   node tests/e2e/sourced.mjs BIN DATA OUT
 import path from "node:path";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
+import { finished, makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { bookmarks } from "./steps_bookmarks.mjs";
 
@@ -62,7 +62,7 @@ try {
   await page.goto(`${origin}/sessions`);
   await page.locator("tbody a").first().waitFor();
   session = await page.locator("tbody a[href*='/sessions/']").first().evaluate((link) => new URL(link.href).pathname.split("/")[2]);
-  await until(page, async (id) => (await fetch(`/api/v1/sessions/${id}/timeline`)).ok, session);
+  await finished(page, session);
   const told = await answer("timeline");
   const placeOf = (node) => told.places[told.nodes.place[node]]?.place ?? null;
   const lineOf = (stack) => placeOf(told.stacks[stack]);

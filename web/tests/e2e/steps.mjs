@@ -3,7 +3,7 @@
 //   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
 import path from "node:path";
 import { rest } from "./crawl.mjs";
-import { makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
+import { finished, makeHarness, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";
 import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { complete, send, session } from "./sessions.mjs";
 
@@ -122,7 +122,7 @@ try {
   server.upload(key, sequence);
   await until(page, async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.filter((row) => row.analyzed).length === 2);
   const { rows } = await ask("sessions?limit=100");
-  for (const { id } of rows) await until(page, async (of) => (await fetch(`/api/v1/sessions/${of}/steps`)).ok, id);
+  for (const { id } of rows) await finished(page, id);
   const kinds = await Promise.all(rows.map(async ({ id }) => [(await ask(`sessions/${id}/steps`)).steps.by, id]));
   const { scope: byScope, sequence: bySequence } = Object.fromEntries(kinds);
   const training = await view(bySequence, "steps-sequence", "by the sequence of kernels, each ends with the optimizer");
