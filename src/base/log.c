@@ -61,6 +61,8 @@ bool log_debug_on(void)
 
 void log_set_sink(void (*fn)(enum log_level, const char *line))
 {
+    for (size_t i = 0; i < SLOTS; i++)
+        atomic_store_explicit(&places[i].fmt, 0, memory_order_relaxed);
     atomic_store_explicit(&line_sink, fn, memory_order_release);
 }
 

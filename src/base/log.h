@@ -13,7 +13,8 @@ enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
 void log_set_debug(bool on);
 bool log_debug_on(void);
 
-/* Redirects the lines; NULL: to stderr. For tests. */
+/* Redirects the lines; NULL: to stderr. A new reader has heard nothing yet: repetition counts from
+ * here on. */
 void log_set_sink(void (*fn)(enum log_level, const char *line));
 
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

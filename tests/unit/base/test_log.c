@@ -103,6 +103,19 @@ TEST(test_repetition_is_counted)
     assert_string_equal(last, want);
 }
 
+/* What another reader was told within the second is no repetition for the next one. */
+TEST(test_a_new_reader_hears_all)
+{
+    said = 0;
+    for (int reader = 0; reader < 3; reader++) {
+        log_set_sink(remember);
+        for (int i = 0; i < 2; i++)
+            log_warn("said by one place %d", reader);
+        assert_int_equal(said, reader + 1);
+        assert_string_equal(strrchr(last, ' '), reader == 0 ? " 0" : reader == 1 ? " 1" : " 2");
+    }
+}
+
 /* More places than one probe could hold, each twice within its second. */
 TEST(test_many_places_are_known_apart)
 {
@@ -215,6 +228,7 @@ int main(void)
         WITH_SINK(test_one_line_whatever_is_in_it),
         WITH_SINK(test_errno_is_kept),
         WITH_SINK(test_repetition_is_counted),
+        WITH_SINK(test_a_new_reader_hears_all),
         WITH_SINK(test_many_places_are_known_apart),
         cmocka_unit_test(test_one_write_to_stderr),
         cmocka_unit_test(test_full_pipe_does_not_block),
