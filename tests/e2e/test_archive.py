@@ -313,14 +313,25 @@ class Removes(Case):
         self.assertIn("again", self.manifests())
 
     def test_by_size_the_oldest_first(self):
-        folders = [self.session(f"n{i}", lines=40) for i in range(3)]
+        """Whichever is archived first: where all three wait for the archive, the newest is the first of them once."""
+        for turn in range(3):
+            self.by_size_the_oldest_first(turn)
+
+    def by_size_the_oldest_first(self, turn):
+        folders = [self.session(f"turn{turn}-{i}", lines=40) for i in range(3)]
         for i, folder in enumerate(folders):
             for path in folder.iterdir():
-                os.utime(path, (1e9 + i, 1e9 + i))
-        size = sum(len(t) for t in contents(folders[2]).values())
-        with self.agent("--remove-above", str(size + 10)) as agent:
-            self.until_gone(agent, *folders[:2])
-        self.assertTrue(folders[2].exists())
+                os.utime(path, (1e9 + (i + turn) % 3, 1e9 + (i + turn) % 3))
+        newest = folders[2 - turn]
+        size = sum(len(t) for t in contents(newest).values())
+        proxy = self.proxy()
+        proxy.always = "503"
+        with self.agent("--remove-above", str(size + 10), url=proxy.url) as agent:
+            until(lambda: agent.status()["archive"]["to_archive"] == 3, agent.said)
+            proxy.always = None
+            self.until_gone(agent, *(f for f in folders if f != newest))
+        self.assertTrue(newest.exists())
+        shutil.rmtree(newest)
 
     def test_what_is_of_others_stays(self):
         folder = self.session("mixed")

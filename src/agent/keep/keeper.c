@@ -350,6 +350,17 @@ static bool archive_one(struct keeper *k, int64_t now)
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
+/* Says whether an item that is older than this one is archived next, and so may go before it. */
+static bool older_comes(const struct keeper *k, const struct keeper_item *than, int64_t now)
+{
+    for (size_t i = 0; k->s3 && now >= k->held_archive && i < k->count; i++) {
+        const struct keeper_item *it = &k->items[i];
+        if (!it->archived && !it->refused && it->due <= now && it->last < than->last)
+            return true;
+    }
+    return false;
+}
+
 /* The oldest item that may go, and is due; NULL: none. *when: when the next one is due by its
  * age, CLOCK_REALTIME ns. */
 static struct keeper_item *next_to_remove(struct keeper *k, int64_t now, int64_t *when)
@@ -364,7 +375,7 @@ static struct keeper_item *next_to_remove(struct keeper *k, int64_t now, int64_t
     *when = INT64_MAX;
     if (!oldest)
         return NULL;
-    if (o->remove_above && sum_bytes(k) > o->remove_above)
+    if (o->remove_above && sum_bytes(k) > o->remove_above && !older_comes(k, oldest, now))
         return oldest;
     if (o->remove_after && clock_real() - oldest->last >= o->remove_after)
         return oldest;
