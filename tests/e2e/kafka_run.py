@@ -64,7 +64,10 @@ def aside(folder):
     """What a server set aside below its data folder: {file name: (reason, bytes)}."""
     found = {}
     for path in sorted((pathlib.Path(folder) / "kafka").glob("*")):
-        head, _, body = path.read_bytes().partition(b"\n\n")
+        try:
+            head, _, body = path.read_bytes().partition(b"\n\n")
+        except FileNotFoundError:  # it was taken, or has its name by now
+            continue
         found[path.name] = (head.split(b"\n")[0].removeprefix(b"reason: ").decode(), body)
     return found
 

@@ -84,7 +84,7 @@ class Socket(Case):
         path = self.dir / "late.sock"
         first = self.agent("--control", str(path)).start()
         self.addCleanup(first.kill)
-        until(path.exists, first.said)
+        until(lambda: run("status", "--control", path).returncode == 0, first.said)
         path.unlink()
         with socket.socket(socket.AF_UNIX) as other:
             other.bind(str(path))

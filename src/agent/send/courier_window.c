@@ -69,6 +69,15 @@ static enum courier_step follow_window(struct courier *c, struct view *v, struct
     return COURIER_ON;
 }
 
+/* Says whether the file, which was empty when it was looked at, has a head of ours by now: then it
+ * is no window. */
+static bool has_become_ours(const struct errand *x)
+{
+    struct part_head head;
+    struct err unused;
+    return part_head_read(x->part->path, &head, &unused) == 0 && head.ours;
+}
+
 static enum courier_step send_window(struct courier *c, struct view *v, struct errand *x,
                                      const struct part_gap *gaps, size_t count)
 {
@@ -91,6 +100,9 @@ static enum courier_step send_window(struct courier *c, struct view *v, struct e
     if (part_stream_empty(s)) {
         x->course->at = x->part->number;
         step = COURIER_ON;
+    } else if (has_become_ours(x)) {
+        v->fresh = v->pending = true;
+        step = COURIER_LEFT;
     } else if (courier_may_send(c)) {
         courier_send_stream(c, x, s, &b);
         bool ours = part_stream_error(s)->code != 0;
