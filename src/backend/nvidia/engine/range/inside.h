@@ -40,7 +40,7 @@ struct range_result {
     double values[METRICS_MOST];
 };
 
-/* What was chosen of the list, for people: the host may be gone when it is reported. */
+/* These words name what was chosen of the list: the host may be gone when it is reported. */
 struct range_choice {
     size_t count, left_count, passes;                     /* count 0: not chosen yet */
     const char *names[METRICS_MOST], *left[METRICS_MOST]; /* the list's */
