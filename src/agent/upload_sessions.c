@@ -152,6 +152,9 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     int rc = part_head_read(d->path, &p->head, e);
     if (rc)
         return rc;
+    int64_t bytes =
+        file_size(d->path); /* less, where the part was rotated before its head was read */
+    p->bytes = bytes >= 0 && bytes < p->bytes ? bytes : p->bytes;
     if (p->head.ours && *p->head.channel)
         memcpy(p->channel, p->head.channel, sizeof p->channel);
     else if (!part_name_read(d->path, p->channel, &number))

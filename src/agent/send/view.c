@@ -222,6 +222,17 @@ static bool is_rotated(const struct upload_sessions *now, const struct ship_part
     return false;
 }
 
+/* Bytes of the part's file; -1: it is gone, or another file has its name since a rotation. */
+static int64_t size_of(const struct ship_part *p)
+{
+    struct stat st;
+    int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool same = fd >= 0 && file_is(fd, p->head.file) && fstat(fd, &st) == 0;
+    if (fd >= 0)
+        close(fd);
+    return same ? (int64_t)st.st_size : -1;
+}
+
 /* What the files of the list's live parts hold now, in the list's order; -1: no live part, or gone.
  * A cut file may have lost the head by which its part is known, so the files themselves are asked:
  * before the folder is listed again, since a rotation after that would look like a cut. NULL: no
@@ -235,7 +246,7 @@ static int64_t *sizes_of(const struct upload_sessions *list)
     for (size_t i = 0; sizes && i < list->count; i++)
         for (size_t k = 0; k < list->items[i].count; k++) {
             const struct ship_part *p = &list->items[i].parts[k];
-            sizes[n++] = p->number == DISCOVER_LIVE ? file_size(p->path) : -1;
+            sizes[n++] = p->number == DISCOVER_LIVE ? size_of(p) : -1;
         }
     return sizes;
 }
