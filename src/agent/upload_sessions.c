@@ -152,8 +152,8 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     int rc = part_head_read(d->path, &p->head, e);
     if (rc)
         return rc;
-    int64_t bytes =
-        file_size(d->path); /* less, where the part was rotated before its head was read */
+    /* The size is less where the part was rotated before its head was read. */
+    int64_t bytes = file_size(d->path);
     p->bytes = bytes >= 0 && bytes < p->bytes ? bytes : p->bytes;
     if (p->head.ours && *p->head.channel)
         memcpy(p->channel, p->head.channel, sizeof p->channel);
