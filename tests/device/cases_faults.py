@@ -225,7 +225,7 @@ def nvdisasm_is_missing_or_fails(lab):
     stubs = {"fails": ("echo 'nvdisasm fatal   : no' >&2; exit 1", "nvdisasm cannot read"),
              "prints rubbish": ("head -c 100000 /dev/urandom; echo; echo '.text.x: /*0000*/ }{'", "knows no instruction of"),
              "prints nothing": ("exit 0", "knows no instruction of"),
-             "is killed": ("kill -9 $$", "nvdisasm cannot read")}
+             "is killed": ("kill -9 $$", "nvdisasm was killed (signal 9)")}
     for engine in ("PcSampling", "SassMetrics"):
         again = session_with_code(lab, engine)
         lines_are_told(engine, "not there", says_why(lab, engine, "not there", again(), NO_NVDISASM,

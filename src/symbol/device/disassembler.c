@@ -208,6 +208,12 @@ static int ended(struct spawned *p, int rc, int64_t deadline, const struct disas
                        name, file, r->advice);
     if (rc)
         return err_set(e, rc, "the output of %.64s cannot be read", name);
+    if (status && WIFSIGNALED(status) &&
+        (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM))
+        return err_set(e, GPUFL_E_IO,
+                       "%.64s was killed (signal %d) while it read %.64s: the machine may be short "
+                       "of memory",
+                       name, WTERMSIG(status), file);
     if (status && WIFSIGNALED(status))
         return err_set(e, GPUFL_E_CORRUPT, "%.64s crashes (signal %d) when it reads %.64s: %s",
                        name, WTERMSIG(status), file, r->advice);

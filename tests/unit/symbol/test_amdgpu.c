@@ -175,6 +175,11 @@ TEST(programs_that_fail)
     assert_int_equal(run(script("llvm-objdump-9", "exit 1"), object_of("gfx90a"), GEMM, &t, &e),
                      GPUFL_E_CORRUPT);
     assert_non_null(strstr(e.text, "llvm-objdump-9 cannot read gfx90a.hsaco"));
+    assert_int_equal(
+        run(script("llvm-objdump-9", "kill -KILL $$"), object_of("gfx90a"), GEMM, &t, &e),
+        GPUFL_E_IO);
+    assert_string_equal(e.text, "llvm-objdump-9 was killed (signal 9) while it read gfx90a.hsaco: "
+                                "the machine may be short of memory");
     assert_int_equal(t.count, 0);
 }
 
