@@ -61,7 +61,7 @@ def every_sample_is_read_or_counted(lab, interval_us, options, least):
     expect(sum(values.get(phase, 0) for phase in ("idle", *counters.PHASES)) >= least, f"{interval_us}us: {values} samples")
     there = (sum(values.values()) + lost) * interval_us / 1000
     expect(0.95 * sampled_ms <= there <= 1.05 * sampled_ms, f"{there:.0f} ms read and counted of {sampled_ms}")
-    if interval_us >= 100:  # at 10 us the program is over for some tenths of a second before sampling is
+    if not told:  # where the decoder is late, the program is over for some tenths of a second before sampling is
         expect(values.get(None, 0) <= 0.1 * sum(values.values()), f"of no scope that is known: {values}")
 
 
@@ -78,7 +78,7 @@ def counters_of_two_devices(lab):
     program, report = on_two_devices(lab, "PmSampling", ms=400)  # one device is set up behind the other
     values = values_by_device(report)
     print(f"      PmSampling: values by device {values}")
-    expect(set(values) == {0, 1} and min(values.values()) > 0.5 * max(values.values()), f"counters of {values}")
+    expect(len(values) == 2 and min(values.values()) > 0.5 * max(values.values()), f"counters of {values}")
     ledger_closes(report, stalls.launched(program, devices=2))
     program, report = on_two_devices(lab, "RangeProfiler", "--ranges", "kernels", ms=100)
     values, said = values_by_device(report), [m["text"] for m in report["messages"] if m["code"] == "range_profiler.uncounted"]

@@ -59,6 +59,7 @@ __global__ void node()
 
 constexpr int in_window = 10, graph_nodes = 5;
 std::atomic<bool> over;
+std::atomic<int> ready; // threads that have made what they launch on
 std::atomic<long> others;
 
 double us_since(Clock::time_point begin)
@@ -147,6 +148,7 @@ void launch_on(bool own)
     CUcontext context = own ? own_context() : nullptr;
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    ready++;
     while (!over) {
         if (own)
             theirs<<<1, 32, 0, stream>>>();
@@ -221,6 +223,7 @@ double launch_outside(double pause_ms, int *known)
 
 int windows(int count, const char *kind, double pause_ms, double settle_s)
 {
+    auto first = Clock::now();
     CHECK(cudaFree(nullptr));
     double before = cost(), open_us = 0, close_us = 0, slowest = 0;
     bool all = !std::strcmp(kind, "all"), own = !std::strcmp(kind, "own");
@@ -233,8 +236,12 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
             threads.emplace_back(launch_on, own || (all && i == 1));
     }
     cudaGraphExec_t exec = make_graph();
-    auto first = Clock::now();
-    while (us_since(first) < settle_s * 1e6) {
+    while (!churn && ready < (int)threads.size())
+        std::this_thread::yield();
+    // CUPTI is detached after ten times the longest pause between what is made.
+    double settle_us = std::max(settle_s * 1e6, 11 * us_since(first));
+    first = Clock::now();
+    while (us_since(first) < settle_us) {
         other<<<1, 32>>>();
         CHECK(cudaStreamSynchronize(nullptr));
     }

@@ -259,6 +259,7 @@ check("CuPy: kernels are in the scope", where["square"] >= 20, dict(where))
 PY
 cat > numbaed.py <<'PY'
 from common import *
+numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
 try:
     import numba
     from numba import cuda
@@ -369,7 +370,7 @@ for book in "$examples"/*.ipynb; do
     (cd "$examples" && IPYTHONDIR=$work/ipython MPLBACKEND=agg timeout 120 python3 "$here/../python/run_notebook.py" "$book") >book.out 2>book.err; rc=$?
     if [ $rc = 77 ]; then echo "SKIP notebook $name: $(cat book.out)"
     elif [ $rc = 0 ] && grep -q "^SHOWN.*image/png" book.out && grep -q "^SHOWN.*text/html" book.out; then echo "PASS notebook $name, from top to bottom"
-    else echo "FAIL notebook $name ended with $rc"; tail -8 book.out book.err; fi
+    else echo "FAIL notebook $name ended with $rc"; tail -n 8 book.out book.err; fi
 done >>all.txt
 ( echo "== toggle"; timeout 30 python3 toggle.py "$work/logs-toggle" 2>toggle.err || { echo "FAIL toggle"; tail -8 toggle.err; } ) >>all.txt
 "$work/site/gpufl/bin/gpufl" report "$work/logs-loop" >cli.out 2>&1 && grep -q torch_loop cli.out && echo "PASS the wheel's own gpufl reports" >>all.txt || echo "FAIL the wheel's gpufl" >>all.txt

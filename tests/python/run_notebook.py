@@ -25,7 +25,11 @@ def main():
         print(f"no {', '.join(lacks)}")
         sys.exit(77)
     from IPython.core.interactiveshell import InteractiveShell
+    if path.stem == "numba_kernels":
+        import numpy
+        numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
 
+    sys.path.insert(0, "")  # as Jupyter has it: a notebook imports what lies beside it
     shell = InteractiveShell.instance()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
