@@ -137,9 +137,10 @@ int gpufl_tables_open(const char *path, const char *session, struct gpufl_tables
     const struct discover_session *s = rc ? NULL : pick(&d, session);
     struct gpufl_tables *t = s ? tables_new() : NULL;
     if (!rc && !s)
-        rc = err_set(&e, GPUFL_E_NOENT,
-                     "%.200s: there is no session %.100s; there %s %zu, e.g. %.60s", path, session,
-                     d.count == 1 ? "is" : "are", d.count, d.sessions[0].name);
+        rc =
+            err_set(&e, GPUFL_E_NOENT,
+                    "%.200s: there is no session %.100s; there %s %zu, e.g. %.60s", path, session,
+                    d.count == 1 ? "is" : "are", d.count, d.sessions ? d.sessions[0].name : "none");
     else if (!rc)
         rc = t ? tables_read(t, s, &e) : err_nomem(&e);
     discover_close(&d);

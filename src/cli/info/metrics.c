@@ -142,9 +142,11 @@ int info_metrics(struct buf *b, bool json, int width)
     struct err e = {0};
     if (json)
         buf_str(b, "{\"chips\":[");
-    for (const struct backend *const *at = backends; *at; at++)
-        if ((*at)->counters && (is_here(*at) || !any_here()))
-            (void)(*at)->counters(&visit, &e); /* e has the reason, which is shown */
+    for (const struct backend *const *at = backends; *at; at++) {
+        const struct backend *vendor = *at;
+        if (vendor->counters && (is_here(vendor) || !any_here()))
+            (void)vendor->counters(&visit, &e); /* e has the reason, which is shown */
+    }
     if (!json) {
         put_notes(&l, &e, width);
         return buf_error(b);

@@ -38,7 +38,7 @@ static void log_failure(const struct call *c, int status, const char *what, int 
 
 bool call_disk_full(struct call *c, const struct err *e)
 {
-    if (!err_disk_full(e))
+    if (!e || !err_disk_full(e))
         return false;
     log_failure(c, 503, "disk", e->code, e);
     http_problem(c->http, 503,

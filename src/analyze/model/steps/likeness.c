@@ -49,7 +49,7 @@ static int compare_sizes(const void *a, const void *b)
 /* The step of median length that is nearest to the middle. SIZE_MAX: no memory. */
 static size_t find_typical(const size_t *cuts, size_t n)
 {
-    size_t *lengths = mem_array(n, sizeof *lengths), best = n / 2;
+    size_t *lengths = mem_array(n, sizeof *lengths);
     if (!lengths)
         return SIZE_MAX;
     for (size_t i = 0; i < n; i++)
@@ -59,7 +59,7 @@ static size_t find_typical(const size_t *cuts, size_t n)
     mem_free(lengths);
     for (size_t away = 0; away <= n / 2; away++)
         for (int side = 0; side < 2; side++) {
-            best = side ? n / 2 - away : n / 2 + away;
+            size_t best = side ? n / 2 - away : n / 2 + away;
             if (best < n && cuts[best + 1] - cuts[best] == median)
                 return best;
         }

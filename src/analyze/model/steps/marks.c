@@ -84,7 +84,7 @@ static int say(struct step_marks *s, struct intern *names, uint32_t name,
         const char *text = intern_text(names, name, &len);
         said->word = text ? step_word(text) : STEP_WORD_NEVER;
         said->group = name;
-        while (len && isdigit((unsigned char)text[len - 1]))
+        while (text && len && isdigit((unsigned char)text[len - 1]))
             len--;
         if (said->word <= STEP_WORD_STEP && len && text[len])
             said->group = intern_id(names, text, len);
