@@ -166,7 +166,7 @@ async function refusals(page) {
   });
   await refused(page, "/settings/configurations?edit=/new", "configuration", async () => {
     await page.locator("input[name=name]").fill("long-note");
-    await typed("What is new", unbroken(1025, "x"));
+    await page.locator("[name=note]").fill(unbroken(1025, "x"));
     await press("Make it");
   });
 }
