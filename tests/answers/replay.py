@@ -46,7 +46,7 @@ BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
 # What must hold, what the product wants, and what the recorded programs reach: that may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
-REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 15, "known": 59}
+REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 16, "known": 59}
 
 
 class Truth:
