@@ -221,6 +221,14 @@ double launch_outside(double pause_ms, int *known)
     return slowest;
 }
 
+void launch_for(double us)
+{
+    for (auto begin = Clock::now(); us_since(begin) < us;) {
+        other<<<1, 32>>>();
+        CHECK(cudaStreamSynchronize(nullptr));
+    }
+}
+
 int windows(int count, const char *kind, double pause_ms, double settle_s)
 {
     auto first = Clock::now();
@@ -239,12 +247,7 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     while (!churn && ready < (int)threads.size())
         std::this_thread::yield();
     // CUPTI is detached after ten times the longest pause between what is made.
-    double settle_us = std::max(settle_s * 1e6, 11 * us_since(first));
-    first = Clock::now();
-    while (us_since(first) < settle_us) {
-        other<<<1, 32>>>();
-        CHECK(cudaStreamSynchronize(nullptr));
-    }
+    launch_for(std::max(settle_s * 1e6, 11 * us_since(first)));
     first = Clock::now();
     int done = 0, known = 0, in_windows = 0;
     for (; done < count && us_since(first) < 60e6; done++) {

@@ -224,7 +224,7 @@ static bool read_plain_row(struct scan *s, const struct places *places, int64_t 
             v = v * 10 + (*at++ - '0');
         if (at == digits || at == end || i == places->count)
             return false;
-        int column = places->column[i++];
+        int8_t column = places->column[i++];
         if (column >= 0)
             cells[column] = negative ? -v : v;
     } while (*at == ',');
