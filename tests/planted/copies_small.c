@@ -27,4 +27,5 @@ int main(int argc, char **argv)
     memset(table, 1, ROWS * ROW);
     GPU(cuMemAlloc_v2(&device, ROWS * ROW));
     upload(clean, table, device);
+    GPU(cuMemFreeHost(table));
 }

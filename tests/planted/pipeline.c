@@ -31,8 +31,10 @@ static void run(void)
         LAUNCH(kernel, 8 * GPU_SMS, 256, work, 3 * MS);
     }
     GPU(cuStreamSynchronize(work)); /* PLANTED: pipeline-end */
-    for (int i = 0; i < SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++) {
         GPU(cuEventDestroy_v2(copied[i]));
+        GPU(cuMemFreeHost(host[i]));
+    }
 }
 
 int main(int argc, char **argv)

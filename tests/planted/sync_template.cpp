@@ -19,6 +19,11 @@ template <typename Number> struct Tensor {
         GPU(cuMemAllocHost_v2(reinterpret_cast<void **>(&host), sizeof(Number)));
     }
 
+    ~Tensor()
+    {
+        GPU(cuMemFreeHost(host));
+    }
+
     Number item() const
     {
         GPU(cuMemcpyDtoH_v2(host, memory, sizeof(Number))); // PLANTED: sync-in-template
