@@ -108,6 +108,50 @@ static void measure(const char *what, const struct meta_session_query *q, bool c
            took[ROUNDS * 99 / 100], took[ROUNDS - 1], cpu);
 }
 
+static void see_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen)
+{
+    size_t *bytes = arg;
+    (void)gpu, (void)i, (void)seen;
+    *bytes += strlen(state);
+}
+
+/* The states of a second of a fleet, in one transaction, with and without a look at those that are
+ * stored; states as long as a monitor's. */
+static void measure_fleet(void)
+{
+    enum { HOSTS = 32, GPUS = 8, TURNS = 40 };
+    static struct meta_host hosts[HOSTS];
+    static struct meta_gpu gpus[HOSTS * GPUS];
+    static char names[HOSTS][16], uuids[HOSTS * GPUS][48], state[1500];
+    double took[2] = {0}, cpu[2] = {0};
+    size_t bytes = 0;
+    memset(state, 'x', sizeof state - 1);
+    for (int turn = 0; turn < 2 * TURNS; turn++) {
+        for (int i = 0; i < HOSTS * GPUS; i++) {
+            snprintf(names[i / GPUS], sizeof names[0], "node-%d", i / GPUS);
+            snprintf(uuids[i], sizeof uuids[i], "GPU-%08x-1111-2222-3333", i);
+            hosts[i / GPUS] =
+                (struct meta_host){.name = names[i / GPUS], .state = state, .seen = turn};
+            gpus[i] = (struct meta_gpu){
+                .uuid = uuids[i], .host = names[i / GPUS], .state = state, .seen = turn};
+        }
+        struct meta_fleet_state s = {
+            .hosts = hosts, .gpus = gpus, .host_count = HOSTS, .gpu_count = HOSTS * GPUS};
+        struct err e = {0};
+        bool looks = turn % 2;
+        if (looks)
+            s.stored = see_stored, s.arg = &bytes;
+        double begin = now(), before = processor();
+        must(meta_fleet_put(m, "w", &s, &e), &e);
+        took[looks] += (now() - begin) * 1000 / TURNS;
+        cpu[looks] += (processor() - before) * 1000 / TURNS;
+    }
+    for (int looks = 0; looks < 2; looks++)
+        printf("%-9s states of 32 hosts with 8 GPUs%s: %.2f ms, processor %.2f ms\n",
+               meta_engine(m), looks ? ", beside those that are stored" : "", took[looks],
+               cpu[looks]);
+}
+
 static void run(const struct meta_config *c)
 {
     static const struct {
@@ -136,6 +180,7 @@ static void run(const struct meta_config *c)
            took * 1000 / sessions);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         measure(cases[i].what, &cases[i].q, false);
+    measure_fleet();
     measure("count of a word in many", &cases[7].q, true);
     measure("count of all", &cases[0].q, true);
     meta_close(m);

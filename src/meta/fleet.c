@@ -22,19 +22,51 @@ int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g
     return meta_change(m, workspace, META_S_gpu_put, &a, NULL, e);
 }
 
+/* A host or GPU of a state that is being written. */
+struct stored {
+    const struct meta_fleet_state *of;
+    bool gpu;
+    size_t i;
+};
+
+static int tell_stored(void *arg, const struct meta_value *cells, unsigned n)
+{
+    const struct stored *s = arg;
+    char text[META_TEXT_MAX];
+    (void)n;
+    snprintf(text, sizeof text, "%.*s", (int)cells[0].len, cells[0].len ? cells[0].at : "");
+    s->of->stored(s->of->arg, s->gpu, s->i, text, cells[1].i);
+    return 0;
+}
+
+static int ask_stored(struct meta_tx *tx, struct stored *s, enum meta_statement_id what,
+                      const char *name, struct err *e)
+{
+    struct meta_args a = {0};
+    const struct meta_reader reader = {tell_stored, s};
+    if (!s->of->stored)
+        return 0;
+    meta_arg_text(&a, name);
+    return meta_run(tx, what, &a, &reader, NULL, e);
+}
+
 static int fleet_put(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct meta_fleet_state *p = arg;
+    struct stored s = {.of = p};
     int rc = 0;
-    for (size_t i = 0; i < p->host_count && rc == 0; i++) {
+    for (s.i = 0; s.i < p->host_count && rc == 0; s.i++) {
         struct meta_args a = {0};
-        meta_arg_row(&a, META_ROW_host, &p->hosts[i]);
-        rc = meta_run(tx, META_S_host_put, &a, NULL, NULL, e);
+        rc = ask_stored(tx, &s, META_S_host_state, p->hosts[s.i].name, e);
+        meta_arg_row(&a, META_ROW_host, &p->hosts[s.i]);
+        rc = rc ? rc : meta_run(tx, META_S_host_put, &a, NULL, NULL, e);
     }
-    for (size_t i = 0; i < p->gpu_count && rc == 0; i++) {
+    s.gpu = true;
+    for (s.i = 0; s.i < p->gpu_count && rc == 0; s.i++) {
         struct meta_args a = {0};
-        meta_arg_row(&a, META_ROW_gpu, &p->gpus[i]);
-        rc = meta_run(tx, META_S_gpu_put, &a, NULL, NULL, e);
+        rc = ask_stored(tx, &s, META_S_gpu_state, p->gpus[s.i].uuid, e);
+        meta_arg_row(&a, META_ROW_gpu, &p->gpus[s.i]);
+        rc = rc ? rc : meta_run(tx, META_S_gpu_put, &a, NULL, NULL, e);
     }
     return rc;
 }

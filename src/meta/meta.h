@@ -412,6 +412,11 @@ struct meta_fleet_state {
     const struct meta_host *hosts;
     const struct meta_gpu *gpus;
     size_t host_count, gpu_count;
+    /* Gets the state and the time that are stored of hosts[i] or gpus[i], in the transaction,
+     * before that row is written, and again if the transaction runs again. It may change the row.
+     * NULL: nobody asks. */
+    void (*stored)(void *arg, bool gpu, size_t i, const char *state, int64_t seen);
+    void *arg;
 };
 
 /* Many hosts and GPUs in one transaction: the states of a moment. */

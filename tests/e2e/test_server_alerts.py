@@ -130,6 +130,51 @@ class Alerts(unittest.TestCase):
         sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began + 200 * 10**9)
         until(lambda: not firing(), lambda: f"what nobody tells any more fires: {firing()}")
 
+    def test_a_monitor_beside_a_program_that_samples_by_itself(self):
+        """What the monitor alone knows stays known when the program's samples come, so that no rule about it resolves
+        and fires again with each of them."""
+        second, row = 10**9, {"rows": 1, "device": 1}
+        began = time.time_ns() - 20 * second
+        monitor = Sender(self.server, self.key, "both-m", "node-both", gpus=1, app="gpufl-monitor", began=began)
+        program = Sender(self.server, self.key, "both-p", "node-both", gpus=1, began=began)
+        rules = [self.rule(subject=subject, threshold=threshold, host="node-both")["id"]
+                 for subject, threshold in (("gpu.sm_active", 1), ("process.memory_used", 500), ("monitor.rows_lost", 0))]
+
+        def told_by_the_monitor(at, *rows):
+            monitor.sample({"cpu": 1}, {"power": 100, "sm_active": 9000}, at=at)
+            monitor.send({"type": "process_metric", "time": at, "pid": 11, "memory_used": 900, **row},
+                         {"type": "monitor", "rows": 1, "time": at, "rounds": 3, "rows_lost": 4}, *rows)
+
+        def gpu(**known):
+            def ask():
+                answer = self.server.ask("GET", "/api/v1/gpus/GPU-node-both-0", Authorization=self.key)
+                state = answer.status == 200 and answer.json()["state"] or {}
+                return state if all(state.get(k) == v for k, v in known.items()) else None
+            return until(ask, f"the GPU never has {known}")
+
+        def firings(path="firings/open"):
+            return sorted(f["id"] for f in self.ask("GET", path)["rows"] if f["alert"] in rules)
+        told_by_the_monitor(second)
+        first = until(lambda: len(firings()) == 3 and firings(), lambda: f"not all fire: {firings()}")
+        for k in range(2, 8):  # the program's samples are newer than the monitor's, which come later
+            program.sample({"cpu": 2}, {"power": 200 + k}, at=k * second)
+            state = gpu(power=200 + k)
+            self.assertEqual((state["session"], state["sm_active"], state["process"]["memory_used"][2]), ("both-p", 9000, 900), state)
+            self.assertEqual(set(state["kept"]), {"sm_active", "process"}, state)
+            self.assertEqual({session for _, session in state["kept"].values()}, {"both-m"})
+            told_by_the_monitor(k * second - second // 2)
+            late = str(began + k * second - second // 2)
+            until(lambda: {at for at, _ in gpu(power=200 + k)["kept"].values()} == {late}, "what came late is not kept")
+        self.assertEqual(self.ask("GET", "hosts/node-both")["state"]["monitor"], {"rounds": 3, "rows_lost": 4})
+        mark = self.rule(subject="gpu.power", threshold=150, host="node-both")["id"]
+        until(lambda: [f for f in self.ask("GET", "firings/open")["rows"] if f["alert"] == mark], "no round came after these samples")
+        self.assertEqual((firings(), firings("firings")), (first, first))  # none has ended, and none has begun anew
+        told_by_the_monitor(9 * second, {"type": "gpu_process", "time": 9 * second, "pid": 11, "phase": 1, **row})
+        gpu(session="both-m")
+        program.sample({"cpu": 2}, {"power": 210}, at=10 * second)
+        self.assertNotIn("process", gpu(power=210))
+        until(lambda: len(firings()) == 2, lambda: f"a process that ceased fires: {firings()}")
+
     def test_what_fails_is_tried_again(self):
         with contextlib.closing(Receiver(503)) as receiver:
             rule = self.rule(receiver.url, subject="host.cpu", threshold=50, host="node-retry")

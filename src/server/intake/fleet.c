@@ -8,6 +8,8 @@
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/process/thread.h"
+#include "server/intake/newest_samples.h"
+#include "server/intake/states.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -17,7 +19,6 @@
 enum {
     BUCKETS = 1024,
     TEXT = 256,
-    STATE = 2048,
     AT_ONCE = 256,        /* rows of a transaction */
     EVENT_MAX = 48 << 10, /* bytes of rows in one event */
     NAMES_MAX = 32 << 10, /* and of their names */
@@ -30,8 +31,9 @@ static const int64_t GATHER_NS = 30000000; /* in which the others of a commit co
 struct entry {
     struct entry *next;
     char workspace[STORE_ID_MAX], uuid[TEXT], host[TEXT];
-    char name[TEXT], vendor[TEXT], driver[TEXT], session[STORE_ID_MAX], state[STATE];
+    char name[TEXT], vendor[TEXT], driver[TEXT], session[STORE_ID_MAX];
     char system[TEXT], agent[TEXT];
+    char *state; /* owned; NULL: none */
     int64_t cpus, memory, number, created, seen;
 };
 
@@ -68,9 +70,35 @@ static void fill(char *to, size_t size, const char *from)
         snprintf(to, size, "%s", from);
 }
 
+static const char *state_of(const struct entry *e)
+{
+    return e->state ? e->state : "";
+}
+
+/* False: its state is as it was. */
+static bool join_state(struct entry *at, const char *other)
+{
+    char *both = states_join(state_of(at), other);
+    if (!both || strcmp(both, state_of(at)) == 0) {
+        mem_free(both);
+        return false;
+    }
+    mem_free(at->state);
+    at->state = both;
+    return true;
+}
+
+static void entry_free(struct entry *e)
+{
+    if (e)
+        mem_free(e->state);
+    mem_free(e);
+}
+
 /* Keeps old cells where the newer entry has none. */
 static void merge(struct entry *at, const struct entry *n)
 {
+    join_state(at, state_of(n));
     if (n->seen < at->seen)
         return;
     fill(at->host, sizeof at->host, n->host);
@@ -78,7 +106,6 @@ static void merge(struct entry *at, const struct entry *n)
     fill(at->vendor, sizeof at->vendor, n->vendor);
     fill(at->driver, sizeof at->driver, n->driver);
     fill(at->session, sizeof at->session, n->session);
-    fill(at->state, sizeof at->state, n->state);
     fill(at->system, sizeof at->system, n->system);
     fill(at->agent, sizeof at->agent, n->agent);
     at->cpus = n->cpus == META_NONE ? at->cpus : n->cpus;
@@ -97,7 +124,7 @@ static void put(struct fleet *f, struct entry *e)
         at = at->next;
     if (at) {
         merge(at, e);
-        mem_free(e);
+        entry_free(e);
     } else {
         e->next = f->buckets[bucket];
         f->buckets[bucket] = e;
@@ -118,7 +145,7 @@ void fleet_host(struct fleet *f, const char *workspace, const struct meta_host *
     fill(e->host, sizeof e->host, h->name);
     fill(e->system, sizeof e->system, h->system);
     fill(e->agent, sizeof e->agent, h->agent);
-    fill(e->state, sizeof e->state, h->state);
+    e->state = mem_strdup(h->state);
     e->cpus = h->cpus;
     e->memory = h->memory;
     e->created = h->created;
@@ -138,7 +165,7 @@ void fleet_gpu(struct fleet *f, const char *workspace, const struct meta_gpu *g)
     fill(e->vendor, sizeof e->vendor, g->vendor);
     fill(e->driver, sizeof e->driver, g->driver);
     fill(e->session, sizeof e->session, g->session);
-    fill(e->state, sizeof e->state, g->state);
+    e->state = mem_strdup(g->state);
     e->number = g->number;
     e->memory = g->memory;
     e->created = g->created;
@@ -151,6 +178,7 @@ void fleet_gpu(struct fleet *f, const char *workspace, const struct meta_gpu *g)
 struct rows {
     struct meta_host hosts[AT_ONCE];
     struct meta_gpu gpus[AT_ONCE];
+    struct entry *of_host[AT_ONCE], *of_gpu[AT_ONCE];
     size_t host_count, gpu_count;
 };
 
@@ -161,7 +189,7 @@ static struct meta_host host_row(const struct entry *e)
                               .agent = e->agent,
                               .cpus = e->cpus,
                               .memory = e->memory,
-                              .state = e->state,
+                              .state = state_of(e),
                               .created = e->created,
                               .seen = e->seen};
 }
@@ -176,7 +204,7 @@ static struct meta_gpu gpu_row(const struct entry *e)
                              .driver = e->driver,
                              .memory = e->memory,
                              .session = e->session,
-                             .state = e->state,
+                             .state = state_of(e),
                              .created = e->created,
                              .seen = e->seen};
 }
@@ -218,6 +246,25 @@ static void tell(const struct fleet *f, const char *workspace, const struct rows
     buf_fini(&out);
 }
 
+/* Another session, of this server or of another one, may know what this entry does not. Where the
+ * stored row is newer, both are written at its time; else an older entry changes nothing. */
+static void join_stored(void *arg, bool gpu, size_t i, const char *state, int64_t seen)
+{
+    struct rows *r = arg;
+    struct entry *e = gpu ? r->of_gpu[i] : r->of_host[i];
+    if (seen - e->seen > NEWEST_KEPT_S * (int64_t)1000000000)
+        return;
+    bool more = join_state(e, state) && strcmp(state_of(e), state) != 0 && seen > e->seen;
+    if (gpu) {
+        r->gpus[i].state = state_of(e);
+        r->gpus[i].seen = more ? seen : e->seen;
+        r->gpus[i].session = more ? "" : e->session;
+    } else {
+        r->hosts[i].state = state_of(e);
+        r->hosts[i].seen = more ? seen : e->seen;
+    }
+}
+
 /* Writes entries of the first one's workspace in one transaction, as many as fit. Written entries,
  * and those whose workspace is gone, are taken off the list. */
 static int write_some(struct fleet *f, struct entry **list, struct rows *r)
@@ -237,13 +284,20 @@ static int write_some(struct fleet *f, struct entry **list, struct rows *r)
         n->next = NULL;
         *end = n;
         end = &n->next;
-        if (*n->uuid)
+        if (*n->uuid) {
+            r->of_gpu[r->gpu_count] = n;
             r->gpus[r->gpu_count++] = gpu_row(n);
-        else
+        } else {
+            r->of_host[r->host_count] = n;
             r->hosts[r->host_count++] = host_row(n);
+        }
     }
-    const struct meta_fleet_state state = {
-        .hosts = r->hosts, .host_count = r->host_count, .gpus = r->gpus, .gpu_count = r->gpu_count};
+    const struct meta_fleet_state state = {.hosts = r->hosts,
+                                           .gpus = r->gpus,
+                                           .host_count = r->host_count,
+                                           .gpu_count = r->gpu_count,
+                                           .stored = join_stored,
+                                           .arg = r};
     int rc = meta_fleet_put(f->config.meta, workspace, &state, &e);
     if (rc == 0)
         tell(f, workspace, r);
@@ -262,7 +316,7 @@ static int write_some(struct fleet *f, struct entry **list, struct rows *r)
     while (taken) {
         struct entry *n = taken;
         taken = n->next;
-        mem_free(n);
+        entry_free(n);
     }
     return 0;
 }
@@ -365,7 +419,7 @@ void fleet_close(struct fleet *f)
     while (left) {
         struct entry *e = left;
         left = e->next;
-        mem_free(e);
+        entry_free(e);
     }
     pthread_mutex_destroy(&f->lock);
     wakeup_fini(&f->wake);

@@ -212,13 +212,15 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* {"time":"…", and the cells that are known, by the names of their columns; the object stays
- * open. */
+/* {"time":"…","session":"…", and the cells that are known, by the names of their columns; the
+ * object stays open. states.c reads the head. */
 static void put_cells(struct buf *out, enum record_type type, const int64_t *cells, int64_t time,
-                      unsigned skip)
+                      const char *session)
 {
     const struct record *r = &records[type];
-    buf_printf(out, "{\"time\":\"%" PRId64 "\"", time);
+    unsigned skip = type == RECORD_device_metric ? COL_device_metric_device : 0;
+    buf_printf(out, "{\"time\":\"%" PRId64 "\",\"session\":", time);
+    buf_json_str(out, session);
     for (unsigned c = 1; c < r->column_count; c++)
         if (c != skip && cells[c] != CELL_NULL)
             buf_printf(out, ",\"%s\":%" PRId64, r->columns[c].name, cells[c]);
@@ -346,8 +348,7 @@ static void tell_gpu(const struct telling *t, unsigned at)
     struct buf state;
     buf_init(&state, STATE_MAX);
     if (time) {
-        put_cells(&state, RECORD_device_metric, s->cells, earlier(time, t->now),
-                  COL_device_metric_device);
+        put_cells(&state, RECORD_device_metric, s->cells, earlier(time, t->now), t->session);
         put_reasons(&state, s->cells[COL_device_metric_throttle]);
         put_members(&state, t->latest, known->id, false);
         put_members(&state, t->latest, known->id, true);
@@ -380,7 +381,7 @@ void newest_samples_tell(struct newest_samples *l, const struct registry *r, str
     struct buf state;
     buf_init(&state, STATE_MAX);
     if (time) {
-        put_cells(&state, RECORD_host_metric, l->host, earlier(time, now), 0);
+        put_cells(&state, RECORD_host_metric, l->host, earlier(time, now), session);
         put_monitor(&state, l);
         buf_char(&state, '}');
         if (!buf_error(&state))
