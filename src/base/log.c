@@ -132,21 +132,26 @@ static void stderr_write(const char *line, size_t len)
     }
 }
 
-/* Writes with SIGPIPE held back; one that this write raised is taken away again. */
+/* Writes with the signals of a failed write held back: SIGPIPE of a closed pipe, SIGXFSZ of a file
+ * at its limit. Those that this write raised are taken away again. */
 static void stderr_write_quietly(const char *line, size_t len)
 {
-    sigset_t pipe_only, old, pending;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
+    static const int raised[] = {SIGPIPE, SIGXFSZ};
+    sigset_t held, ours, old, pending;
+    sigemptyset(&held);
+    sigemptyset(&ours);
     sigpending(&pending);
-    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &old);
-    stderr_write(line, len);
-    if (!was_pending) {
-        const struct timespec none = {0, 0};
-        while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR)
-            continue;
+    for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++) {
+        sigaddset(&held, raised[i]);
+        if (sigismember(&pending, raised[i]) != 1)
+            sigaddset(&ours, raised[i]);
     }
+    pthread_sigmask(SIG_BLOCK, &held, &old);
+    stderr_write(line, len);
+    int taken;
+    do
+        taken = sigtimedwait(&ours, NULL, &(struct timespec){0, 0});
+    while (taken > 0 || errno == EINTR);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

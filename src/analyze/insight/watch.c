@@ -252,8 +252,9 @@ static struct failures failures_of(const struct model *m, uint32_t device)
         return f;
     const struct metric_sum *s = m->metrics.devices[device].metrics;
     const struct metric_sum *ecc = &s[COL_device_metric_ecc_uncorrected];
-    if (ecc->count && ecc->max - ecc->min > f.uncorrected)
-        f.uncorrected = ecc->max - ecc->min;
+    int64_t grown;
+    if (ecc->count && !__builtin_sub_overflow(ecc->max, ecc->min, &grown) && grown > f.uncorrected)
+        f.uncorrected = grown;
     f.remap_failed =
         s[COL_device_metric_remap_failed].count && s[COL_device_metric_remap_failed].max > 0;
     return f;

@@ -298,7 +298,7 @@ static void keep(void *arg)
                  : openat(at, k->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
-    k->done = file_write_all(fd, k->bytes, k->size) == 0;
+    k->done = file_write_shielded(fd, k->bytes, k->size) == 0;
     close(fd);
     if (!k->done)
         (void)unlinkat(at, k->name, 0);

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -189,12 +191,12 @@ TEST(test_full_pipe_does_not_block)
     }
 }
 
-static volatile sig_atomic_t pipe_signals;
+static volatile sig_atomic_t signals;
 
 static void count_signal(int sig)
 {
     (void)sig;
-    pipe_signals++;
+    signals++;
 }
 
 /* The reader is gone: neither a signal for the host program nor an error. */
@@ -217,7 +219,51 @@ TEST(test_broken_pipe_raises_nothing)
     assert_int_equal(sigismember(&pending, SIGPIPE), 0);
     assert_int_equal(sigismember(&mask, SIGPIPE), 0);
     sigaction(SIGPIPE, &old, NULL);
-    assert_int_equal(pipe_signals, 0);
+    assert_int_equal(signals, 0);
+}
+
+/* The host program's stderr is a file that has reached the limit of the process. */
+TEST(test_file_at_its_limit_raises_nothing)
+{
+    struct sigaction count = {.sa_handler = count_signal}, old;
+    struct rlimit before, small;
+    int file = memfd_create("stderr", 0), ends[2];
+    sigaction(SIGXFSZ, &count, &old);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 4;
+    int kept = stderr_lend(file);
+    setrlimit(RLIMIT_FSIZE, &small);
+    log_note("longer than four bytes"); /* as far as the limit */
+    log_note("nothing of this fits");
+    setrlimit(RLIMIT_FSIZE, &before);
+    stderr_return(kept);
+    sigset_t pending, mask;
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    assert_int_equal(sigismember(&pending, SIGXFSZ), 0);
+    assert_int_equal(sigismember(&mask, SIGXFSZ), 0);
+    assert_int_equal(signals, 0);
+    assert_int_equal(lseek(file, 0, SEEK_END), 4);
+    close(file);
+
+    /* One that waited already stays for the program. */
+    sigset_t size_only;
+    sigemptyset(&size_only);
+    sigaddset(&size_only, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_only, &mask);
+    raise(SIGXFSZ);
+    assert_int_equal(pipe(ends), 0);
+    kept = stderr_lend(ends[1]);
+    log_note("beside a signal that waits");
+    stderr_return(kept);
+    sigpending(&pending);
+    assert_int_equal(sigismember(&pending, SIGXFSZ), 1);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    assert_int_equal(signals, 1);
+    sigaction(SIGXFSZ, &old, NULL);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 int main(void)
@@ -233,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_one_write_to_stderr),
         cmocka_unit_test(test_full_pipe_does_not_block),
         cmocka_unit_test(test_broken_pipe_raises_nothing),
+        cmocka_unit_test(test_file_at_its_limit_raises_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
