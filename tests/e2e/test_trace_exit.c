@@ -240,7 +240,8 @@ TEST(report_to_a_file)
     world_close(&w);
 }
 
-/* stderr is a file that takes no more: the report is lost, the exit code is not. */
+/* Neither the log nor stderr, a file, takes more: the report is lost, the exit code is not. Where
+ * stderr is a pipe, gpufl says that the log could not be written, and does not suspect the program. */
 TEST(stderr_at_its_limit)
 {
     struct world w;
@@ -255,6 +256,17 @@ TEST(stderr_at_its_limit)
                                   .argv = (const char *const[]){"/bin/sh", "-c", command, NULL}});
     assert_int_equal(child_end(&c), 0);
     assert_string_equal(c.text[CHILD_OUT].data, "code 7\n");
+    child_free(&c);
+
+    *strstr(command, "2>err") = '\0';
+    child_start(
+        &c, &(struct child_setup){.dir = w.dir,
+                                  .argv = (const char *const[]){"/bin/sh", "-c", command, NULL}});
+    assert_int_equal(child_end(&c), 7);
+    assert_non_null(strstr(c.text[CHILD_ERR].data, "raise the file size limit (ulimit -f)"));
+    assert_non_null(
+        strstr(c.text[CHILD_ERR].data, "1 session began, and the log could not be written"));
+    assert_null(strstr(c.text[CHILD_ERR].data, "removed or moved"));
     child_free(&c);
     world_close(&w);
 }

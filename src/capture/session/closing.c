@@ -29,7 +29,6 @@
 #include "capture/session/mark.h"
 #include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
-#include "capture/session/session.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/gate.h"
 #include "capture/threads/names.h"
@@ -227,7 +226,7 @@ static void write_end(struct collector *c)
     (void)writer_flush(c->writer);
     writer_counts(c->writer, &counts);
     if (!counts.rows[RECORD_end]) /* else `gpufl trace` would take this for an end by _exit */
-        (void)mark_send(MARK_UNWRITTEN, session_dir());
+        (void)mark_send(MARK_UNWRITTEN, c->dir);
 }
 
 void closing_run(struct collector *c)

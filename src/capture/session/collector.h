@@ -23,6 +23,7 @@
 struct collector {
     const struct options *options; /* the session's; outlives the thread */
     const char *session;           /* the session's id; outlives the thread */
+    const char *dir;               /* the folder of its log; outlives the thread */
     const struct backend *backend;
     enum gpufl_engine engine; /* in effect */
     struct trace *trace;      /* NULL: nothing is traced */

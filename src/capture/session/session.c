@@ -267,6 +267,7 @@ static int launch(struct session *s, int64_t began)
     unsigned bits = engines_bits(c->engine);
     c->options = o;
     c->session = s->process.session;
+    c->dir = s->dir;
     c->end_at = o->duration_ms > 0 ? now + o->duration_ms * 1000000 : 0;
     c->ledger = (struct ledger){
         .ops = c->backend->trace,

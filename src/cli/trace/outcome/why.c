@@ -187,6 +187,13 @@ static bool cause_gone(const struct why *w, struct buf *out)
     }
     if (!m->began)
         return false;
+    if (m->unwritten) {
+        buf_printf(out,
+                   "%u session%s began, and the log could not be written (%s): see the warnings "
+                   "above for the reason",
+                   m->began, m->began == 1 ? "" : "s", m->dir);
+        return true;
+    }
     buf_printf(out,
                "%u session%s began, and the files are gone: the program removed or moved them, or "
                "wrote to another file system (%s)",

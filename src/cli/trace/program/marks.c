@@ -84,6 +84,7 @@ static void take_one(struct marks *m, const char *message, int sender)
         sender = -1;
         break;
     case MARK_UNWRITTEN:
+        m->unwritten++;
         exits_keep_unwritten(&m->exits, base_of(text));
         break;
     case MARK_FAILED:

@@ -8,9 +8,10 @@
 enum { MARK_TEXT = 400 };
 
 struct marks {
-    int fd;          /* socket; -1: none could be opened, and nothing is known */
-    unsigned loaded; /* processes whose driver called the library */
-    unsigned began;  /* sessions */
+    int fd;             /* socket; -1: none could be opened, and nothing is known */
+    unsigned loaded;    /* processes whose driver called the library */
+    unsigned began;     /* sessions */
+    unsigned unwritten; /* sessions whose log could not take their end */
     unsigned failed, disabled;
     long failed_pid;          /* the first process that failed, as it sees its number */
     long began_pid;           /* of the first session */
