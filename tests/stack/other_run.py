@@ -22,6 +22,7 @@ CHECKED_LEAST = {"real": 0.9, "flutter": 0.9, "switches": 0.25}
 # Impossible edges, of the stacks. The targets are 0 (0.3 % before 3.11) and 0.1 % where two leaves take turns as fast as
 # they can; where program and reader have a core each, flutter had up to 5.7 % (bench/results/2026-11-27-flutter.md).
 IMPOSSIBLE_MOST = {"real": 0.001, "flutter": 0.1, "switches": 0.001}
+PATIENCE = 900  # s
 KEPT_LEAST = 0.95  # whole, or all but the innermost frame; a calm machine has 0.998 and more (ADR 28)
 
 
@@ -30,7 +31,7 @@ def program(path, name, *arguments):
     if os.environ.get("GPUFL_PRELOAD"):  # a sanitizer's library must come first in a foreign program
         env["LD_PRELOAD"] = os.environ["GPUFL_PRELOAD"]
     done = subprocess.run([path, os.path.join(HERE, name), sys.argv[2]] + [str(a) for a in arguments], env=env,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
     try:
         return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else "status %d\n%s" % (
             done.returncode, (done.stdout + done.stderr)[-4000:])
