@@ -241,7 +241,7 @@ TEST(report_to_a_file)
 }
 
 /* Neither the log nor stderr, a file, takes more: the report is lost, the exit code is not. Where
- * stderr is a pipe, gpufl says that the log could not be written, and does not suspect the program. */
+ * stderr is a pipe, gpufl says that the log could not be written, and suspects nobody. */
 TEST(stderr_at_its_limit)
 {
     struct world w;
