@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -133,11 +134,14 @@ static void stderr_write(const char *line, size_t len)
 }
 
 /* Writes with the signals of a failed write held back: SIGPIPE of a closed pipe, SIGXFSZ of a file
- * at its limit. Those that this write raised are taken away again. */
+ * at its limit. Those that this write raised are taken away again. A thread that the program
+ * cancels does not end here: who calls may hold a lock. */
 static void stderr_write_quietly(const char *line, size_t len)
 {
     static const int raised[] = {SIGPIPE, SIGXFSZ};
     sigset_t held, ours, old, pending;
+    int cancel, ignored;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     sigemptyset(&held);
     sigemptyset(&ours);
     sigpending(&pending);
@@ -153,6 +157,7 @@ static void stderr_write_quietly(const char *line, size_t len)
         taken = sigtimedwait(&ours, NULL, &(struct timespec){0, 0});
     while (taken > 0 || errno == EINTR);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_setcancelstate(cancel, &ignored);
 }
 
 /* Adds the prefix and says it; held: lines of this place that were held back. */

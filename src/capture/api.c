@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 #include "capture/copies.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/options/options.h"
@@ -65,14 +65,14 @@ int gpufl_init(const struct gpufl_options *opts)
     if (options_disabled())
         return GPUFL_E_STATE;
     atomic_store_explicit(&asked, true, memory_order_relaxed);
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     return other ? other->init(opts) : session_start(opts, false);
 }
 
 void gpufl_shutdown(void)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     if (other)
         other->shutdown();
@@ -101,7 +101,7 @@ const char *gpufl_session_dir(void)
 
 int gpufl_generate_report(const char *output_path)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     if (other)
         return other->generate_report(output_path);
@@ -189,7 +189,7 @@ static int window(const char *name, bool open)
     uint32_t g = gate();
     if (g == GATE_OFF)
         return GPUFL_E_STATE;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     if (g == GATE_FORWARD)
         return open ? copies_first()->system_start(name) : copies_first()->system_stop(name);
     return sampling_window(name, open);
@@ -211,7 +211,7 @@ static int capture_window(const char *name, bool open)
     uint32_t g = gate();
     if (g == GATE_OFF)
         return GPUFL_E_STATE;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     if (g == GATE_FORWARD)
         return open ? copies_first()->window_open(name) : copies_first()->window_close(name);
     return windows_switch(name, open, &e);
@@ -229,7 +229,7 @@ int gpufl_window_close(const char *name)
 
 int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = options_disabled() ? NULL : copies_first();
     if (other)
         return other->upload_logs(opts);
@@ -238,14 +238,14 @@ int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 
 int gpufl_bench_floor(bool on)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     return other ? other->bench_floor(on) : session_floor(on);
 }
 
 int gpufl_bench_idle(bool on)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     return other ? other->bench_idle(on) : session_idle(on);
 }
@@ -256,11 +256,11 @@ int gpufl_bench_idle(bool on)
  * the library: the library is linked with -z nodelete, and what it started is undone by then. */
 int InitializeInjection(void)
 {
+    ON_PROGRAM_THREAD;
     if (options_disabled()) {
         (void)mark_send(MARK_DISABLED, "GPUFL_DISABLED");
         return 1;
     }
-    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
         return other->inject();
@@ -272,7 +272,7 @@ int InitializeInjection(void)
 /* A session of the program's own may run already. */
 static int begin_injected(void)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     return session_start(NULL, true);
 }
 
@@ -280,7 +280,7 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
 {
     if (options_disabled())
         return 0;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     const struct copies_calls *other = copies_first();
     return other ? other->inject_nvtx(get_export_table) : nvtx_attach(get_export_table);
 }
@@ -290,11 +290,11 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
 void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime, uint32_t priority,
                                      void *client, const void *code)
 {
+    ON_PROGRAM_THREAD;
     if (options_disabled()) {
         (void)mark_send(MARK_DISABLED, "GPUFL_DISABLED");
         return NULL;
     }
-    FLOAT_ENV_DEFAULT;
     const struct copies_calls *other = copies_first();
     if (other)
         return other->inject_rocprofiler(version, runtime, priority, client, code);

@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/process/fd_thread.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 #include "base/process/thread.h"
 #include "capture/log/messages.h"
 #include "capture/nvtx/nvtx.h"
@@ -480,7 +480,7 @@ void session_shutdown(void)
 void session_exit(void)
 {
     struct timespec until;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     if (atomic_load_explicit(&given_up, memory_order_relaxed))
         return; /* another of our exit handlers has waited already */
     collector_ask_end("exit");
@@ -498,7 +498,7 @@ bool session_leave(void)
 {
     if (!session_active())
         return false;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     scopes_settle();
     (void)collector_flush(&EXIT);
     return session_active();

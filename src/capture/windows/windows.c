@@ -7,7 +7,7 @@
 #include "capture/windows/windows.h"
 
 #include "base/clock.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 #include "capture/log/messages.h"
 #include "capture/threads/collector_wake.h"
 #include "capture/threads/names.h"
@@ -401,7 +401,7 @@ int64_t windows_clock(int64_t now)
 
 void windows_scope_switch(bool open, uint64_t instance)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     uint32_t wanted = atomic_load(&windows_scope);
     const char *name =
         wanted == WINDOWS_ANY_SCOPE ? BY_SCOPES : intern_text(names_table(), wanted, NULL);

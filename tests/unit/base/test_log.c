@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -222,6 +224,33 @@ TEST(test_broken_pipe_raises_nothing)
     assert_int_equal(signals, 0);
 }
 
+static void *says_and_goes_on(void *went_on)
+{
+    pthread_cancel(pthread_self());
+    log_note("from a thread that is cancelled");
+    *(bool *)went_on = true;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The host program cancels a thread: it ends after our call, not in the middle of it. */
+TEST(test_a_cancelled_thread_goes_on)
+{
+    pthread_t thread;
+    void *result;
+    int ends[2];
+    bool went_on = false;
+    assert_int_equal(pipe(ends), 0);
+    int kept = stderr_lend(ends[1]);
+    assert_int_equal(pthread_create(&thread, NULL, says_and_goes_on, &went_on), 0);
+    pthread_join(thread, &result);
+    stderr_return(kept);
+    assert_true(went_on);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* The host program's stderr is a file that has reached the limit of the process. */
 TEST(test_file_at_its_limit_raises_nothing)
 {
@@ -279,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_one_write_to_stderr),
         cmocka_unit_test(test_full_pipe_does_not_block),
         cmocka_unit_test(test_broken_pipe_raises_nothing),
+        cmocka_unit_test(test_a_cancelled_thread_goes_on),
         cmocka_unit_test(test_file_at_its_limit_raises_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,7 @@ set_tests_properties(unit.capture.scopes-million PROPERTIES TIMEOUT 600 LABELS l
 gpufl_test(sink DEPS capture)
 gpufl_test(captures DEPS capture)
 gpufl_test(ends DEPS capture)
+gpufl_test(cancel DEPS capture)
 gpufl_test(sampling DEPS capture)
 gpufl_test(samples DEPS capture)
 gpufl_test(upload DEPS capture)

@@ -3,7 +3,7 @@
 
 #include "backend/nvidia/engine/time.h"
 #include "base/clock.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -126,7 +126,7 @@ bool driver_gate_shut(void (*fn)(void *arg), void *arg)
         return false;
     bool alone = is_empty();
     if (alone) {
-        FLOAT_ENV_DEFAULT;
+        ON_PROGRAM_THREAD;
         int64_t begin = engine_time_begin();
         mine.shuts = true;
         fn(arg);

@@ -6,7 +6,7 @@
 #include "backend/nvidia/life/suspend.h"
 #include "backend/nvidia/record/activity_kinds.h"
 #include "backend/nvidia/trace.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 
 #include <pthread.h>
 
@@ -324,7 +324,7 @@ static int switch_window(struct trace *t, bool open, struct err *e)
 
 int nv_engines_window(struct trace *t, bool open, struct err *e)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     int64_t begin = engine_time_begin();
     int rc = switch_window(t, open, e);
     engine_time_end(begin);
@@ -361,7 +361,7 @@ int nv_engines_wake(struct trace *t, bool anew, struct err *e)
 
 void nv_engines_context(struct trace *t, cuda_context context)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     int64_t begin = engine_time_begin();
     suspend_context(t, context);
     for (size_t i = 0; i < NV_ENGINES; i++)

@@ -9,7 +9,7 @@
 #include "backend/nvidia/record/launches.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 
 #include <time.h>
 
@@ -30,7 +30,7 @@ static void on_resource(struct trace *t, struct sink *s, uint32_t id,
                         const struct cupti_resource_event *r)
 {
     const struct cupti_module_event *m;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     switch (id) {
     case CUPTI_RESOURCE_INIT_FINISHED:
         on_driver_up(t, s);

@@ -5,7 +5,7 @@
 #include "backend/nvidia/life/cupti_fatal.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 
 #include <errno.h>
 #include <string.h>
@@ -100,7 +100,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 {
     if (range_kernels_launching != LAUNCH_NONE)
         return;        /* the library repeats it */
-    FLOAT_ENV_DEFAULT; /* until the launch itself */
+    ON_PROGRAM_THREAD; /* until the launch itself */
     bool counts = wanted(t, name);
     if (!lock(t, counts))
         return;
@@ -111,7 +111,7 @@ void range_kernels_begin(struct trace *t, const char *name)
 
 void range_kernels_end(struct trace *t, const char *name, uint32_t correlation, bool done)
 {
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     if (range_kernels_launching == LAUNCH_COUNTED && !cupti_fatal(t))
         repeat_ends(t, name, correlation, done);
     range_kernels_launching = LAUNCH_NONE;

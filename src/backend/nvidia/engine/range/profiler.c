@@ -12,7 +12,7 @@
 #include "backend/nvidia/record/call_table.h"
 #include "backend/nvidia/record/records.h"
 #include "base/clock.h"
-#include "base/process/float_env.h"
+#include "base/process/program_thread.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -308,7 +308,7 @@ static void settle(struct trace *t)
 {
     if (!mine.unread || !ranges_enter(true))
         return;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     mine.unread = false;
     int64_t begin = engine_time_begin();
     int result = ranging.at.started && !ranging.open_instance ? ranges_collect(t) : CUPTI_OK;
@@ -379,7 +379,7 @@ static void scope_with_lock(struct trace *t, uint64_t instance, enum range_momen
                             uint32_t repeats, uint32_t name)
 {
     bool begins = moment == RANGE_BEGINS;
-    FLOAT_ENV_DEFAULT;
+    ON_PROGRAM_THREAD;
     int64_t since = engine_time_begin();
     if (ranges_enter(true)) {
         if (begins && ranging.opened && !atomic_load(&ranging.open_instance))
