@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *library(void)
 {
@@ -65,6 +66,17 @@ TEST(a_library_in_memory)
 {
     struct run r;
     run_files(&r, "memory", library());
+    check_plug(&r);
+    run_free(&r);
+}
+
+/* A library that was loaded after chroot has a path that says nothing outside of that root. */
+TEST(a_library_in_a_new_root)
+{
+    struct run r;
+    if (geteuid() != 0)
+        skip();
+    run_files(&r, "rooted", library());
     check_plug(&r);
     run_free(&r);
 }
@@ -144,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bundle),
         cmocka_unit_test(a_library_in_memory),
+        cmocka_unit_test(a_library_in_a_new_root),
         cmocka_unit_test(a_program_that_removes_itself),
         cmocka_unit_test(a_library_that_is_removed_at_once),
         cmocka_unit_test(a_folder_that_is_no_text),

@@ -42,6 +42,10 @@ enum {
 static char
     temporary[PATH_MAX]; /* TMPDIR, "" where it is not set; written before the collector runs */
 
+/* The root folder as the session began, zeros: unknown. As above. */
+static dev_t root_device;
+static ino_t root_inode;
+
 struct waiting {
     int64_t id;
     const struct stack_module *m;
@@ -72,6 +76,10 @@ void keep_begin(void)
     const char *dir = getenv("TMPDIR");
     bool known = dir && *dir == '/' && dir[1] && strlen(dir) < sizeof temporary;
     snprintf(temporary, sizeof temporary, "%s", known ? dir : "");
+    struct stat root = {0};
+    (void)stat("/", &root);
+    root_device = root.st_dev;
+    root_inode = root.st_ino;
     keep_end();
 }
 
@@ -96,6 +104,13 @@ static bool is_below(const char *path, const char *folder)
     return len && !strncmp(path, folder, len) && path[len] == '/';
 }
 
+/* After chroot: who reads the session finds another file at the path, or none. */
+static bool is_other_root(void)
+{
+    struct stat now;
+    return root_inode && (stat("/", &now) || now.st_dev != root_device || now.st_ino != root_inode);
+}
+
 bool keep_is_fleeting(const struct stack_module *m)
 {
     static const char *const folders[] = {"/tmp", "/var/tmp", "/dev/shm", "/run/user", "/proc"};
@@ -106,7 +121,9 @@ bool keep_is_fleeting(const struct stack_module *m)
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (is_below(m->path, folders[i]))
             return true;
-    return is_below(m->path, temporary) || strstr(m->path, "/_MEI"); /* PyInstaller's folder */
+    if (is_below(m->path, temporary) || strstr(m->path, "/_MEI")) /* PyInstaller's folder */
+        return true;
+    return is_other_root();
 }
 
 /* ---- from where ------------------------------------------------------------------------------ */
