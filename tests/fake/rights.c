@@ -31,7 +31,7 @@ int cuCtxSynchronize(void);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra);
 
-enum { SKIPPED_EXIT = 77, BROKEN_EXIT = 70, NOBODY = 65534, KERNELS = 20000 };
+enum { SKIPPED_EXIT = 77, BROKEN_EXIT = 70, NOBODY = 65534, KERNELS = 20000, OWN_FILES = 64 };
 
 static int launched;
 
@@ -70,6 +70,20 @@ static int enter_jail(void)
 static int lose_folder(void)
 {
     return mkdir("gone", 0700) || chdir("gone") || rmdir("../gone") ? BROKEN_EXIT : 0;
+}
+
+/* As daemons do: every descriptor is closed, and the numbers are those of files of its own. */
+static int reuse_descriptors(void)
+{
+    char name[16];
+    for (int fd = STDERR_FILENO + 1; fd < OWN_FILES; fd++)
+        close(fd);
+    for (int i = STDERR_FILENO + 1; i < OWN_FILES; i++) {
+        snprintf(name, sizeof name, "own-%d", i);
+        if (open(name, O_RDWR | O_CREAT, 0600) < 0)
+            return BROKEN_EXIT;
+    }
+    return 0;
 }
 
 static int move_logs(void)
@@ -183,10 +197,19 @@ static const struct {
     const char *name;
     int (*fn)(void);
 } after_init[] = {
-    {"user", be_nobody},      {"root", change_root},      {"folder", lose_folder},
-    {"moved", move_logs},     {"nofile", no_descriptors}, {"seccomp", forbid_open},
-    {"removed", remove_logs}, {"nothing", nothing},       {"fsize", limit_files},
-    {"_exit", leave},         {"brief", brief},           {"jail", enter_jail},
+    {"user", be_nobody},
+    {"root", change_root},
+    {"folder", lose_folder},
+    {"moved", move_logs},
+    {"nofile", no_descriptors},
+    {"seccomp", forbid_open},
+    {"removed", remove_logs},
+    {"nothing", nothing},
+    {"fsize", limit_files},
+    {"_exit", leave},
+    {"brief", brief},
+    {"jail", enter_jail},
+    {"reuse", reuse_descriptors},
 };
 
 /* ---- before -------------------------------------------------------------------------------- */

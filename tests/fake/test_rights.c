@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { SKIPPED_EXIT = 77 };
+enum { SKIPPED_EXIT = 77, OWN_FILES = 64 };
 
 static void run_at(struct run *r, const char *what, const char *rotate, const char *interval)
 {
@@ -59,6 +60,32 @@ TEST(the_log_goes_on)
                 fail_msg("%s, parts of %s: %s", all[i], rotates[k], r.c.text[CHILD_ERR].data);
             run_free(&r);
         }
+}
+
+/* A session that listens for orders: nothing of it gets into the files of a program that closes all
+ * descriptors, and the program's end does not wait for it. */
+TEST(files_of_the_program_stay_its_own)
+{
+    struct run r;
+    char path[PATH_MAX + 16];
+    struct stat st;
+    run_all(&r,
+            &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
+                                .options = LIST("-e", "Trace", "--option", "remote_control=true"),
+                                .binary = "fake/fake_rights",
+                                .program = LIST("reuse")});
+    check_program(&r, 0);
+    assert_non_null(r.report);
+    assert_int_equal(int_at(r.report, "ledger.kernels_written"), 20020);
+    assert_true(json_is_true(at(r.report, "session.clean_end")));
+    assert_null(strstr(r.c.text[CHILD_ERR].data, "did not come in time"));
+    for (int i = 3; i < OWN_FILES; i++) {
+        snprintf(path, sizeof path, "%s/own-%d", r.w.dir, i);
+        assert_int_equal(stat(path, &st), 0);
+        if (st.st_size)
+            fail_msg("%s has %d bytes", path, (int)st.st_size);
+    }
+    run_free(&r);
 }
 
 /* Stacks name the program's lines, though neither /proc nor the program's file is reachable where
@@ -281,10 +308,15 @@ TEST(a_memory_limit)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_log_goes_on),        cmocka_unit_test(moved_away),
-        cmocka_unit_test(ended_by_exit),          cmocka_unit_test(a_child_ended_by_exit),
-        cmocka_unit_test(a_log_that_cannot_grow), cmocka_unit_test(says_what_is_known),
-        cmocka_unit_test(a_memory_limit),         cmocka_unit_test(lost_beside_others),
+        cmocka_unit_test(the_log_goes_on),
+        cmocka_unit_test(files_of_the_program_stay_its_own),
+        cmocka_unit_test(moved_away),
+        cmocka_unit_test(ended_by_exit),
+        cmocka_unit_test(a_child_ended_by_exit),
+        cmocka_unit_test(a_log_that_cannot_grow),
+        cmocka_unit_test(says_what_is_known),
+        cmocka_unit_test(a_memory_limit),
+        cmocka_unit_test(lost_beside_others),
         cmocka_unit_test(lines_in_a_new_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

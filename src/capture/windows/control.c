@@ -1,28 +1,48 @@
-/* control.c - see control.h. */
+/* control.c - see control.h.
+ *
+ * A program may close every descriptor that it finds, and gets their numbers for files of its own.
+ * So the socket, and the thread that serves it, are in the table of gpufl-files (fd_thread.h). What
+ * is asked for calls the vendor's libraries, whose descriptors are the program's: a second thread,
+ * in the program's table, does that. Where there is no table of our own, each descriptor is looked
+ * at before use, and the thread looks from time to time whether they are still there. */
 #include "capture/windows/control.h"
 
 #include "base/file/file.h"
 #include "base/json.h"
+#include "base/process/fd_thread.h"
 #include "base/process/thread.h"
 #include "capture/windows/windows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { REQUEST_MOST = 512, ANSWER_MOST = 1024, PATIENCE_MS = 1000, BACKLOG = 4 };
+enum { REQUEST_MOST = 512, ANSWER_MOST = 1024, PATIENCE_MS = 1000, LOOK_MS = 250, BACKLOG = 4 };
 
-static struct thread thread;
-static int listening = -1, ending = -1; /* the owner writes them, the thread only reads */
-static control_capture_fn *on_capture;  /* set before the thread begins */
+/* A descriptor, and which file it was. */
+struct end {
+    int fd; /* -1: none */
+    struct file_id id;
+};
+
+static struct thread listens, works;
+static bool shared;                        /* descriptors are in the program's table */
+static struct end listening, ending, wake; /* ending: what the thread waits for, wake its writer */
+static atomic_bool over;                   /* relaxed: joining orders the rest */
+static sem_t asked, done;
+static char *request; /* of the working thread; NULL: the end. Ordered by asked and done */
+static struct buf *reply;
+static control_capture_fn *on_capture; /* set before the threads begin */
 static struct sockaddr_un address;
 
 /* ---- the path -------------------------------------------------------------------------------- */
@@ -112,6 +132,25 @@ static void answer(char *line, struct buf *out)
     buf_printf(out, ",\"status\":%s}\n", text);
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void await(sem_t *s)
+{
+    while (sem_wait(s) && errno == EINTR)
+        continue;
+}
+
+static void *work_main(void *unused)
+{
+    for (;;) {
+        await(&asked);
+        if (!request)
+            return unused;
+        answer(request, reply);
+        sem_post(&done);
+    }
+}
+
 static void serve(int fd)
 {
     char line[REQUEST_MOST];
@@ -119,78 +158,154 @@ static void serve(int fd)
     if (!same_user(fd) || !read_line(fd, line, sizeof line))
         return;
     buf_init(&out, ANSWER_MOST);
-    answer(line, &out);
+    request = line;
+    reply = &out;
+    sem_post(&asked);
+    await(&done);
     const char *text = buf_cstr(&out);
     (void)!send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
     buf_fini(&out);
 }
 
-static void *control_main(void *unused)
+static bool is_open(const struct end *x)
 {
-    struct pollfd p[2] = {{.fd = listening, .events = POLLIN}, {.fd = ending, .events = POLLIN}};
-    while (poll(p, 2, -1) >= 0 || errno == EINTR) {
-        if (p[1].revents)
-            break;
-        int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
+    return file_is(x->fd, x->id);
+}
+
+static void *listen_main(void *unused)
+{
+    while (!atomic_load_explicit(&over, memory_order_relaxed) && is_open(&listening) &&
+           is_open(&ending)) {
+        struct pollfd p[2] = {{.fd = ending.fd, .events = POLLIN},
+                              {.fd = listening.fd, .events = POLLIN}};
+        if (poll(p, 2, shared ? LOOK_MS : -1) <= 0 || p[0].revents || !is_open(&listening))
             continue;
-        serve(fd);
-        close(fd);
+        int fd = accept4(listening.fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            serve(fd);
+            close(fd);
+        } else if (errno != EINTR && errno != EAGAIN) {
+            (void)poll(p, 1, LOOK_MS); /* no descriptor is free, and the socket stays ready */
+        }
     }
     return unused;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void close_all(void)
+static void end_open(struct end *x, int fd)
 {
-    if (listening >= 0)
-        close(listening);
-    if (ending >= 0)
-        close(ending);
-    listening = ending = -1;
+    *x = (struct end){fd, file_id(fd)};
+}
+
+static void end_close(struct end *x)
+{
+    if (is_open(x))
+        close(x->fd);
+    *x = (struct end){.fd = -1};
+}
+
+/* In fd_thread_run, as the three below. */
+static void close_all(void *unused)
+{
+    (void)unused;
+    end_close(&listening);
+    end_close(&ending);
+    end_close(&wake);
+}
+
+static void say_over(void *unused)
+{
+    (void)unused;
+    if (is_open(&wake))
+        (void)!write(wake.fd, "", 1);
+}
+
+/* Makes the descriptors. 0 or an errno. */
+static int listen_at(const struct sockaddr_un *at)
+{
+    int ends[2] = {-1, -1};
+    end_open(&listening, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (listening.fd < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+        return errno;
+    end_open(&ending, ends[0]);
+    end_open(&wake, ends[1]);
+    if (bind(listening.fd, (const struct sockaddr *)at, sizeof *at) ||
+        listen(listening.fd, BACKLOG))
+        return errno;
+    return 0;
+}
+
+struct opening {
+    struct err *e;
+    int rc;
+};
+
+/* The new thread shares the descriptor table of the one that starts it. */
+static void open_all(void *arg)
+{
+    struct opening *o = arg;
+    int failed = listen_at(&address);
+    if (failed)
+        o->rc = err_set_vendor(o->e, err_from_errno(failed), failed, "cannot listen at %.100s",
+                               address.sun_path);
+    else if ((o->rc = thread_start(&listens, "gpufl-ctl", 0, listen_main, NULL)) != 0)
+        (void)unlink(address.sun_path);
+    if (o->rc)
+        close_all(NULL);
+}
+
+static void end_work(void)
+{
+    request = NULL;
+    sem_post(&asked);
+    thread_join(&works);
+    sem_destroy(&asked);
+    sem_destroy(&done);
 }
 
 int control_open(control_capture_fn *capture, struct err *e)
 {
+    struct opening o = {.e = e};
     on_capture = capture;
     address = (struct sockaddr_un){.sun_family = AF_UNIX};
     int rc = control_path(getpid(), true, address.sun_path, sizeof address.sun_path, e);
     if (rc)
         return rc;
     (void)unlink(address.sun_path); /* of a process of this number that was killed */
-    listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    ending = eventfd(0, EFD_CLOEXEC);
-    if (listening < 0 || ending < 0 ||
-        bind(listening, (const struct sockaddr *)&address, sizeof address) ||
-        listen(listening, BACKLOG)) {
-        rc = err_set_vendor(e, err_from_errno(errno), errno, "cannot listen at %.100s",
-                            address.sun_path);
-        close_all();
-        return rc;
-    }
-    rc = thread_start(&thread, "gpufl-ctl", 0, control_main, NULL);
+    if (sem_init(&asked, 0, 0) || sem_init(&done, 0, 0))
+        return err_set(e, GPUFL_E_NOMEM, "no semaphore: %s", strerror(errno));
+    rc = thread_start(&works, "gpufl-ctl-work", 0, work_main, NULL);
     if (rc) {
-        (void)unlink(address.sun_path);
-        close_all();
+        sem_destroy(&asked);
+        sem_destroy(&done);
+        return err_set(e, rc, "%s", thread_refusal());
     }
-    return rc;
+    atomic_store_explicit(&over, false, memory_order_relaxed);
+    shared = !fd_thread_id();
+    fd_thread_run(open_all, &o);
+    if (o.rc)
+        end_work();
+    return o.rc;
 }
 
 void control_close(void)
 {
-    uint64_t one = 1;
-    if (!thread.running)
+    if (!listens.running)
         return;
-    (void)!write(ending, &one, sizeof one);
-    thread_join(&thread);
+    atomic_store_explicit(&over, true, memory_order_relaxed);
+    fd_thread_run(say_over, NULL);
+    thread_join(&listens);
+    end_work();
     (void)unlink(address.sun_path);
-    close_all();
+    fd_thread_run(close_all, NULL);
 }
 
-/* Closes the descriptors. The socket's file stays: it is the parent's. */
+/* Closes the descriptors that the child has. The socket's file stays: it is the parent's. */
 void control_forget(void)
 {
-    thread.running = false;
-    close_all();
+    if (listens.running && shared)
+        close_all(NULL);
+    listens.running = works.running = false;
+    listening = ending = wake = (struct end){.fd = -1};
 }
