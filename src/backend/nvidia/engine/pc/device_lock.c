@@ -1,7 +1,10 @@
 /* device_lock.c - see pc/device_lock.h.
  *
  * Locks of fcntl: a process's own, which its forked children do not inherit, and gone with it. They
- * also go when the process closes any descriptor of the file, so none is ever closed. */
+ * also go when the process closes any descriptor of the file, so none is ever closed. A program
+ * that closes all that it finds ends the lock, and gets the number for a file of its own: before a
+ * descriptor is used again, its file is looked at, and where that is no longer ours the file of the
+ * device is opened and locked anew. */
 #include "backend/nvidia/engine/pc/device_lock.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -26,29 +29,21 @@ static int open_file(const char *path)
     return fd >= 0 || errno != EEXIST ? fd : open(path, flags);
 }
 
-static int file_of(struct device_locks *l, uint32_t ordinal)
+static int file_of(struct device_lock *l, const char *uuid)
 {
-    struct device_row row = {0};
-    struct device_text text = {0};
-    const struct cuda *cuda = cuda_loaded();
-    char path[sizeof text.uuid + 32];
-    if (ordinal >= DEVICE_LOCKS)
-        return -1;
-    if (l->files[ordinal])
-        return l->files[ordinal] - 1;
-    if (!cuda || cuda_describe(cuda, (int)ordinal, &row, &text) || !*text.uuid)
-        return -1;
-    snprintf(path, sizeof path, "/dev/shm/gpufl-%s", text.uuid);
-    int fd = open_file(path);
-    if (fd >= 0)
-        l->files[ordinal] = fd + 1;
-    return fd;
+    char path[DEVICE_UUID + 32];
+    if (file_is(l->fd, l->id))
+        return l->fd;
+    snprintf(path, sizeof path, "/dev/shm/gpufl-%.*s", DEVICE_UUID, uuid);
+    l->fd = open_file(path);
+    l->id = file_id(l->fd);
+    return l->fd;
 }
 
-int device_lock_take(struct device_locks *l, uint32_t ordinal, struct err *e)
+int device_lock_uuid(struct device_lock *l, const char *uuid, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = file_of(l, ordinal);
+    int fd = file_of(l, uuid);
     if (fd < 0 || fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return 0;
     pid_t holder = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
@@ -57,4 +52,15 @@ int device_lock_take(struct device_locks *l, uint32_t ordinal, struct err *e)
         "process %d samples this device, and only one can at a time: run the programs one "
         "after the other, or trace only one of them with PcSampling",
         (int)holder);
+}
+
+int device_lock_take(struct device_locks *l, uint32_t ordinal, struct err *e)
+{
+    struct device_row row = {0};
+    struct device_text text = {0};
+    const struct cuda *cuda = cuda_loaded();
+    if (ordinal >= DEVICE_LOCKS || !cuda || cuda_describe(cuda, (int)ordinal, &row, &text) ||
+        !*text.uuid)
+        return 0;
+    return device_lock_uuid(&l->of[ordinal], text.uuid, e);
 }

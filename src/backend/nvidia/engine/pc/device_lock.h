@@ -8,16 +8,25 @@
 #define GPUFL_BACKEND_NVIDIA_ENGINE_PC_DEVICE_LOCK_H
 
 #include "base/err.h"
+#include "base/file/file.h"
 
 #include <stdint.h>
 
-enum { DEVICE_LOCKS = 64 };
+enum { DEVICE_LOCKS = 64, DEVICE_UUID = 96 };
 
-/* Files that this process has open, for as long as the process lasts: 1 + descriptor, by ordinal. A
- * forked child's are those of the parent. */
-struct device_locks {
-    int files[DEVICE_LOCKS];
+/* A file that this process has open, for as long as the process lasts. A forked child's is that of
+ * the parent. Zeros: none. */
+struct device_lock {
+    int fd;
+    struct file_id id;
 };
+
+struct device_locks {
+    struct device_lock of[DEVICE_LOCKS]; /* by ordinal */
+};
+
+/* Claims the device of that UUID, as device_lock_take. */
+int device_lock_uuid(struct device_lock *l, const char *uuid, struct err *e);
 
 /* Claims the device of the program's ordinal. GPUFL_E_BUSY with a sentence: another process has it.
  * 0 also where that cannot be known: no UUID, no shared memory. [any, one at a time] */
