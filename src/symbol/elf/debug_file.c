@@ -116,7 +116,7 @@ bool debug_file_small(struct elf_file *out, const struct elf_file *program)
                                  SMALL_PACKED_MAX, &packed_len);
     char *data = packed ? unpack_xz(packed, packed_len, SMALL_MAX, &len) : NULL;
     int fd = data ? memfd_create("gpufl-symbols", MFD_CLOEXEC) : -1;
-    if (fd >= 0 && file_write_all(fd, data, len)) {
+    if (fd >= 0 && file_write_shielded(fd, data, len)) { /* a limit on files is one on memory's */
         close(fd);
         fd = -1;
     }

@@ -10,6 +10,7 @@
 #include "tests/unit/support/tmpdir.h"
 #include "tests/unit/symbol/programs.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { LEVELS = 4 };
@@ -269,6 +270,24 @@ TEST(test_small_table)
     subject_close(&x);
 }
 
+/* The table is unpacked into a file in memory. Where files may not grow it is not there, and the
+ * process goes on. */
+TEST(test_small_table_under_a_limit)
+{
+    struct rlimit before, none;
+    struct subject x;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = before;
+    none.rlim_cur = 64;
+    subject_open(&x, "cc-small", programs_path("cc-small"));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    struct symbol_level l = look(&x, "template");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_not_equal(l.status, SYMBOL_LINE);
+    assert_null(l.file);
+    subject_close(&x);
+}
+
 TEST(test_identity)
 {
     struct subject x;
@@ -388,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_another_process_folder, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_stripped, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_small_table, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(test_small_table_under_a_limit, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_identity, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_identity_without_id, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(test_deleted, tmpdir_open, tmpdir_close),
