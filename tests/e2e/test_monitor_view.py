@@ -171,6 +171,15 @@ class InATerminal(World):
             t.wait("ended=0")
             self.assertFalse(t.is_alternate(), sig)
 
+    def test_under_a_limit_on_files(self):
+        """A frame is no file then, and the view goes on."""
+        t = self.terminal()
+        t.run("(ulimit -f 0; exec gpufl monitor -i 200ms); echo ended=$?")
+        t.wait("Fake GPU 0")
+        t.keys("q")
+        t.wait("ended=0")
+        self.assertFalse(t.is_alternate())
+
     @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
     def test_a_frame_is_one_write(self):
         """Between two looks at the monitor there is one write to the terminal at most."""

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { ESCAPE_MS = 25, FRAME_MOST = 4 << 20 };
@@ -63,6 +64,16 @@ static void make_colors(void)
     init_pair(STYLE_BAD, COLOR_RED, back);
 }
 
+/* A limit on files holds for those in memory, too, and is asked for, not run into: the signal would
+ * end us with the terminal as ncurses has set it. -1: there is none, and a frame is more writes. */
+static int make_frame(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur < FRAME_MOST)
+        return -1;
+    return memfd_create("gpufl-frame", MFD_CLOEXEC);
+}
+
 bool terminal_open(void)
 {
     int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -70,7 +81,7 @@ bool terminal_open(void)
     screen = out ? newterm(NULL, out, stdin) : NULL;
     if (!screen)
         return false;
-    frame = memfd_create("gpufl-frame", MFD_CLOEXEC); /* without it there are more writes */
+    frame = make_frame();
     set_term(screen);
     cbreak();
     noecho();
