@@ -50,8 +50,32 @@ TEST(test_a_number_that_is_the_programs)
     unlink(path);
 }
 
+/* What a program prints on a stdout that is closed gets into no file of ours. */
+TEST(test_no_standard_descriptor)
+{
+    struct device_lock l = {0};
+    char uuid[64], path[96];
+    snprintf(uuid, sizeof uuid, "test-device-lock-%d", (int)getpid());
+    snprintf(path, sizeof path, "/dev/shm/gpufl-%s", uuid);
+    int kept = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    assert_int_equal(device_lock_uuid(&l, uuid, NULL), 0);
+    assert_true(l.fd > STDERR_FILENO);
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+    assert_true(is_locked(l.fd));
+    close(l.fd);
+    unlink(path);
+    if (kept >= 0) {
+        dup2(kept, STDIN_FILENO);
+        close(kept);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_number_that_is_the_programs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_number_that_is_the_programs),
+        cmocka_unit_test(test_no_standard_descriptor),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

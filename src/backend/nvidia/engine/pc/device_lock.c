@@ -16,6 +16,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Away from the numbers that the program expects next: where its stdout is closed, what it prints
+ * must not get into the file. Before the lock, which closing would end. */
+static int move_up(int fd)
+{
+    enum { FD_FROM = 200 };
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
+    if (high < 0 && fd >= 0)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd >= 0)
+        close(fd);
+    return high;
+}
+
 /* For every user of the machine: who samples it first may be anybody. */
 static int open_file(const char *path)
 {
@@ -35,7 +48,7 @@ static int file_of(struct device_lock *l, const char *uuid)
     if (file_is(l->fd, l->id))
         return l->fd;
     snprintf(path, sizeof path, "/dev/shm/gpufl-%.*s", DEVICE_UUID, uuid);
-    l->fd = open_file(path);
+    l->fd = move_up(open_file(path));
     l->id = file_id(l->fd);
     return l->fd;
 }
