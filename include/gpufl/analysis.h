@@ -49,6 +49,9 @@ struct gpufl_report_options {
     /* Text: the path as a shell takes it, for the next command below the first screen. NULL or "":
      * no such line. Read during the call. */
     const char *shown;
+    /* The session of this name alone: that of its folder, or in the flat layout its prefix (name in
+     * struct gpufl_session). NULL or "": all sessions under the path. Read during the call. */
+    const char *session;
 };
 
 /* Fills *o with the defaults. size: sizeof *o as the caller compiled it. */
@@ -118,6 +121,8 @@ struct gpufl_session {
     uint64_t damaged_lines, unknown_lines; /* that were left out */
     uint64_t damaged_parts;                /* files that could not be read to their end */
     uint64_t missing_parts;                /* numbers that are left out between files */
+    char name[256];                        /* of its folder; in the flat layout its prefix */
+    char dir[4096];                        /* where its files lie, as the path was given */
 };
 
 enum gpufl_column_type {

@@ -111,6 +111,24 @@ void discover_close(struct discover *d)
     memset(d, 0, sizeof *d);
 }
 
+int discover_keep(struct discover *d, const char *name, struct err *e)
+{
+    size_t at = 0;
+    while (at < d->count && strcmp(d->sessions[at].name, name) != 0)
+        at++;
+    if (at == d->count)
+        return err_set(e, GPUFL_E_NOENT, "there is no session %.100s; there %s %zu, e.g. %.60s",
+                       name, d->count == 1 ? "is" : "are", d->count,
+                       d->count ? d->sessions[0].name : "none");
+    struct discover_session kept = d->sessions[at];
+    d->sessions[at] = d->sessions[0];
+    d->sessions[0] = kept;
+    for (size_t i = 1; i < d->count; i++)
+        close_session(&d->sessions[i]);
+    d->count = 1;
+    return 0;
+}
+
 /* The session of a directory and prefix, added where it is new. */
 static int find_session(struct discover *d, size_t from, const char *dir, const char *name,
                         size_t len, struct discover_session **out)

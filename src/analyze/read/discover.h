@@ -62,6 +62,9 @@ struct discover {
 int discover_open(struct discover *d, const char *path, struct err *e);
 void discover_close(struct discover *d);
 
+/* Keeps the first session of that name alone. 0, or GPUFL_E_NOENT with a sentence. */
+int discover_keep(struct discover *d, const char *name, struct err *e);
+
 /* The channel's name in our layout. [tests] */
 const char *discover_channel_name(enum discover_channel c);
 

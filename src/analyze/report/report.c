@@ -224,6 +224,8 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
     int rc = discover_open(&d, path, e);
     if (rc)
         return rc;
+    if (o->session && *o->session && (rc = discover_keep(&d, o->session, e)))
+        goto done;
     rc = begin(r, d.count, o);
     rc = rc ? rc : list_sessions(r, &d);
     if (rc) {

@@ -64,9 +64,16 @@ static int cells_add(struct cells *c, size_t rows, const int64_t *cells, size_t 
     return 0;
 }
 
+/* A text that is longer ends before a character that does not fit whole. */
 static void copy_text(char *out, size_t size, const char *text)
 {
-    snprintf(out, size, "%s", text ? text : "");
+    size_t len = text ? strlen(text) : 0;
+    if (len >= size)
+        for (len = size - 1; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
+            len--;
+    if (len)
+        memcpy(out, text, len);
+    out[len] = '\0';
 }
 
 static int take_header(void *arg, const struct wire_header *h)
@@ -195,6 +202,8 @@ static int finish(struct reader *r, const struct discover_session *s, const stru
     info->unknown_lines = d->unknown_records;
     info->damaged_parts = f->unreadable + f->cut;
     info->missing_parts = s->missing;
+    copy_text(info->name, sizeof info->name, s->name);
+    copy_text(info->dir, sizeof info->dir, s->dir);
     info->epoch_known = r->clock.known;
     t->offset = r->clock.offset;
     info->start_ns += t->offset;

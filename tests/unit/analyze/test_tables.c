@@ -81,11 +81,36 @@ TEST(test_the_public_clients_session)
     struct gpufl_session s = {.size = sizeof s};
     gpufl_tables_session(t, &s);
     assert_true(strlen(s.id) > 0);
+    assert_string_equal(s.name, "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34");
+    assert_true(strlen(s.dir) > strlen(s.name));
+    assert_string_equal(s.dir + strlen(s.dir) - strlen(s.name), s.name);
     struct gpufl_column name = column(t, "kernels", "name");
     assert_true(name.rows > 0);
     assert_non_null(text_at(&name, 0));
     assert_true(column(t, "scope_events", "name").rows > 0);
     gpufl_tables_close(t);
+}
+
+/* A folder with several sessions: the report is of the one that the options name. */
+TEST(test_the_report_of_a_session_by_its_name)
+{
+    static const char jax[] = "beb4b538-3c68-491c-94eb-d69ef9653b88";
+    struct gpufl_report_options o;
+    char error[512] = "", *text = NULL;
+    size_t size = 0;
+    gpufl_report_options_init(&o, sizeof o);
+    o.format = GPUFL_REPORT_JSON;
+    o.sections = "session";
+    o.session = jax;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(gpufl_report(sample("examples/data"), &o, out, error, sizeof error), 0);
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, jax));
+    free(text);
+    o.session = "no such one";
+    assert_int_equal(gpufl_report(sample("examples/data"), &o, stdout, error, sizeof error),
+                     GPUFL_E_NOENT);
+    assert_non_null(strstr(error, "no such one"));
 }
 
 /* Takes a table as a consumer of Arrow does, closes the session, and reads on. */
@@ -247,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_of_a_recorded_session),
         cmocka_unit_test(test_the_public_clients_session),
+        cmocka_unit_test(test_the_report_of_a_session_by_its_name),
         cmocka_unit_test(test_arrow_is_the_same_memory),
         cmocka_unit_test(test_arrow_says_what_is_unknown),
         cmocka_unit_test(test_arrow_has_small_numbers),

@@ -120,6 +120,23 @@ TEST(test_flat)
     discover_close(d);
 }
 
+TEST(test_one_is_kept)
+{
+    put("k/gfl_block.device.log");
+    put("k/other.app.device.2.log");
+    put("k/third.device.log");
+    struct discover *d = open_ok(tmpdir_path("k"));
+    struct err e = {0};
+    assert_int_equal(discover_keep(d, "none", &e), GPUFL_E_NOENT);
+    assert_non_null(strstr(e.text, "there is no session none; there are 3, e.g. gfl_block"));
+    assert_int_equal(d->count, 3);
+    assert_int_equal(discover_keep(d, "other.app", &e), 0);
+    assert_int_equal(d->count, 1);
+    assert_string_equal(d->sessions[0].name, "other.app");
+    assert_string_equal(parts_text(&d->sessions[0]), "device.2");
+    discover_close(d);
+}
+
 TEST(test_directory_of_sessions)
 {
     put("r/s2/device.log");
@@ -184,13 +201,11 @@ TEST(test_no_memory)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zstd),
-                                       cmocka_unit_test(test_native),
-                                       cmocka_unit_test(test_public_client),
-                                       cmocka_unit_test(test_flat),
-                                       cmocka_unit_test(test_directory_of_sessions),
-                                       cmocka_unit_test(test_one_file),
-                                       cmocka_unit_test(test_nothing),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zstd),          cmocka_unit_test(test_native),
+        cmocka_unit_test(test_public_client), cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_one_is_kept),   cmocka_unit_test(test_directory_of_sessions),
+        cmocka_unit_test(test_one_file),      cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, tmpdir_open, tmpdir_close);
 }
