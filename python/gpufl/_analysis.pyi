@@ -11,6 +11,7 @@ def report(
     full: bool = False,
     width: int = 100,
     sections: str | None = None,
+    session: str | None = None,
 ) -> str: ...
 @final
 class Session:

@@ -26,6 +26,9 @@ EVENTS = {"kernels", "memcpy", "marks", "device_metrics", "host_metrics", "syncs
           "graphs"}
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
         "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]
+INSIGHTS = ["id", "category", "severity", "title", "text", "inside", "next", "gives_back_ns", "gives_back_least_ns", "gives_back_share",
+            "bound", "half_width_ns", "part_of", "ended_by", "parts", "place", "file", "line", "function", "symbol", "in_library", "scope",
+            "kernel", "short_name", "kernel_symbol", "device", "evidence"]
 
 
 def _pandas() -> Any:
@@ -34,6 +37,18 @@ def _pandas() -> Any:
     except ImportError as error:
         raise ImportError("DataFrames need pandas: pip install 'gpufl[analyzer]', or apt install python3-pandas") from error
     return pandas
+
+
+def _of_answer(rows: list[dict[str, Any]], columns: list[str]) -> Any:
+    """Rows of the report as a frame with those columns; times and numbers are whole, also where some are unknown."""
+    frame = _pandas().DataFrame(rows, columns=columns)
+    for name in columns:
+        if name in ("line", "part_of", "device"):
+            frame[name] = frame[name].astype("Int64")
+        elif name.endswith("_ns") or name == "samples":
+            whole = frame[name].astype("Int64")
+            frame[name] = whole if whole.isna().any() else whole.astype("int64")
+    return frame
 
 
 class GpuFlightSession:
@@ -70,13 +85,18 @@ class GpuFlightSession:
 
     @staticmethod
     def _newest(log_dir: str | os.PathLike[str], prefix: str | None) -> _analysis.Session:
-        """Our sessions have no prefix, so one that names nothing is left aside."""
+        """Our sessions have no prefix: one that names nothing is the name of the program, or a warning says what is read."""
         if prefix:
             try:
                 return _analysis.open(log_dir, prefix)
             except FileNotFoundError:
                 pass
-        return _analysis.open(log_dir, "")
+        made = _analysis.open(log_dir, "")
+        info = made.info()
+        if prefix and info["app"] != prefix:
+            warnings.warn(f"{os.fspath(log_dir)}: log_prefix {prefix!r} names no session; the one that was written last is read, "
+                          f"{info['id']} of {info['app']!r}", RuntimeWarning, 3)
+        return made
 
     def __repr__(self) -> str:
         return f"GpuFlightSession({self.path!r}, session_id={self.session_id!r})"
@@ -208,13 +228,14 @@ class GpuFlightSession:
     def answer(self) -> dict[str, Any]:
         """The report as data: what `gpufl report --json` writes (docs/report.md)."""
         if self._answer is None:
-            self._answer = json.loads(_analysis.report(self._folder(), json=True, top=0))
+            self._answer = json.loads(self._report(json=True, top=0))
         return self._answer
 
-    def _folder(self) -> str:
-        """The session's own folder where there is one, so that the report is of no other session."""
-        own = os.path.join(self.path, self.session_id)
-        return own if os.path.isdir(own) else self.path
+    def _report(self, **options: Any) -> str:
+        """The report of this session, and of no other that lies below the same folder."""
+        if os.path.isfile(self.path):  # a part that was named
+            return _analysis.report(self.path, **options)
+        return _analysis.report(self.info["dir"], session=self.info["name"], **options)
 
     @property
     def insights(self) -> pandas.DataFrame:
@@ -222,8 +243,7 @@ class GpuFlightSession:
         return self._cached("insights", self._insights)
 
     def _insights(self) -> pandas.DataFrame:
-        frame = _pandas().DataFrame(self.answer["insights"], columns=None if self.answer["insights"] else ["id", "title", "line"])
-        frame["line"] = frame["line"].astype("Int64")
+        frame = _of_answer(self.answer["insights"], INSIGHTS)
         return _notebook.shown(self._own(frame), _notebook.insights_html)
 
     @property
@@ -232,23 +252,27 @@ class GpuFlightSession:
         return self._cached("idle", self._idle)
 
     def _idle(self) -> pandas.DataFrame:
-        frame = _pandas().DataFrame(self.answer["idle"]["lines"], columns=IDLE)
-        frame["line"] = frame["line"].astype("Int64")
+        frame = _of_answer(self.answer["idle"]["lines"], IDLE)
         return self._own(frame.sort_values("idle_ns", ascending=False, ignore_index=True))
 
     # ---- text -----------------------------------------------------------------------------------
 
     def print_summary(self) -> None:
         """Prints the first screen of the report."""
-        print(_analysis.report(self._folder()), end="")
+        print(self._report(), end="")
 
-    def _section(self, name: str, top: int, engines: str = "Trace") -> None:
+    def _section(self, name: str, top: int, engines: str = "Trace", tables: tuple[str, ...] = ()) -> None:
+        """Prints a section, or where the session has none of it (no row in the tables), which engine takes it."""
         if isinstance(top, bool) or not isinstance(top, int):
             raise TypeError(f"top_n must be an int, not {top!r}")
         if top < 0:
             raise ValueError(f"top_n must be 0 (all) or more, not {top}")
-        text = _analysis.report(self._folder(), top=top, sections=name)
-        print(text or f"The session has none of this; its engine was {self.info['engine']}, and it takes {engines}.\n", end="")
+        known = self.tables()
+        text = self._report(top=top, sections=name)
+        rows = sum(len(self._session.column(table, known[table][0])) for table in tables)
+        if (tables and not rows) or all(line.startswith("***") for line in text.splitlines() if line):
+            text = f"The session has none of this; its engine was {self.info['engine']}, and it takes {engines}.\n"
+        print(text, end="")
 
     def inspect_scopes(self, top_n: int = 10) -> None:
         """Prints the time of scopes; top_n rows, 0: all."""
@@ -260,19 +284,19 @@ class GpuFlightSession:
 
     def inspect_stalls(self, top_n: int = 10) -> None:
         """Prints what kernels waited for, from samples of the program counter; counts of instructions, where there are some."""
-        self._section("samples", top_n, "PcSampling or Deep")
+        self._section("samples", top_n, "PcSampling or Deep", ("pc_samples", "sass_metrics"))
 
     def inspect_profile_samples(self, top_n: int = 10) -> None:
         """Prints samples of the program counter and counts of instructions."""
-        self._section("samples", top_n, "PcSampling, SassMetrics or Deep")
+        self._section("samples", top_n, "PcSampling, SassMetrics or Deep", ("pc_samples", "sass_metrics"))
 
     def inspect_perf_metrics(self, top_n: int = 10) -> None:
         """Prints hardware counters of scopes, ranges and kernels."""
-        self._section("samples", top_n, "RangeProfiler or PmSampling")
+        self._section("samples", top_n, "RangeProfiler or PmSampling", ("counters",))
 
     def inspect_pm_sampling(self, top_n: int = 10) -> None:
         """Prints hardware counters that were sampled over time."""
-        self._section("samples", top_n, "PmSampling")
+        self._section("samples", top_n, "PmSampling", ("counters",))
 
     def inspect_idle(self, top_n: int = 10) -> None:
         """Prints why GPUs were idle, and the lines that the time belongs to."""

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any
@@ -22,12 +23,12 @@ class TextReport:
             raise TypeError(f"TextReport(): top_n must be an int, not {top_n!r}")
         if top_n < 0:
             raise ValueError(f"TextReport(): top_n must be 0 or more, not {top_n}")
-        self._path = session._folder() if hasattr(session, "_folder") else os.fspath(session)
+        self._report = session._report if hasattr(session, "_report") else functools.partial(_analysis.report, os.fspath(session))
         self._top = top_n
 
     def generate(self) -> str:
         """The text. FileNotFoundError where there is no session, ValueError where nothing in it can be read."""
-        return _analysis.report(self._path, top=self._top, full=True)
+        return self._report(top=self._top, full=True)
 
     def print(self) -> None:
         """Writes it to sys.stdout."""

@@ -95,15 +95,22 @@ static void session_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+static PyObject *decoded(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
+
 static PyObject *session_info(PyObject *self, PyObject *none)
 {
     struct gpufl_session s = {.size = sizeof s};
     (void)none;
     gpufl_tables_session(((struct session *)self)->tables, &s);
     return Py_BuildValue(
-        "{s:s,s:s,s:s,s:s,s:N,s:N,s:N,s:L,s:L,s:L,s:K,s:K,s:K,s:K}", "id", s.id, "app", s.app,
-        "engine", s.engine, "backend", s.backend, "simulated", PyBool_FromLong(s.simulated),
-        "ended", PyBool_FromLong(s.ended), "epoch_known", PyBool_FromLong(s.epoch_known), "pid",
+        "{s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:L,s:L,s:L,s:K,s:K,s:K,s:K}", "id", decoded(s.id),
+        "app", decoded(s.app), "name", PyUnicode_DecodeFSDefault(s.name), "dir",
+        PyUnicode_DecodeFSDefault(s.dir), "engine", decoded(s.engine), "backend",
+        decoded(s.backend), "simulated", PyBool_FromLong(s.simulated), "ended",
+        PyBool_FromLong(s.ended), "epoch_known", PyBool_FromLong(s.epoch_known), "pid",
         (long long)s.pid, "start_ns", (long long)s.start_ns, "end_ns", (long long)s.end_ns,
         "damaged_lines", (unsigned long long)s.damaged_lines, "unknown_lines",
         (unsigned long long)s.unknown_lines, "damaged_parts", (unsigned long long)s.damaged_parts,
@@ -307,17 +314,22 @@ static int write_report(const char *path, const struct gpufl_report_options *o, 
 
 static PyObject *report(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path", "json", "top", "full", "width", "sections", NULL};
-    PyObject *path = NULL;
+    static char *names[] = {"path", "json", "top", "full", "width", "sections", "session", NULL};
+    PyObject *path = NULL, *session = NULL, *name = NULL;
     struct gpufl_report_options o;
     int json = 0, full = 0;
     char error[ERROR_ROOM] = "", *text = NULL;
     size_t size = 0;
     (void)module;
     gpufl_report_options_init(&o, sizeof o);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|pipiz:report", names, PyUnicode_FSConverter,
-                                     &path, &json, &o.top, &full, &o.width, &o.sections))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|pipizO:report", names, PyUnicode_FSConverter,
+                                     &path, &json, &o.top, &full, &o.width, &o.sections, &session))
         return NULL;
+    if (session && session != Py_None && !PyUnicode_FSConverter(session, &name)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    o.session = name ? PyBytes_AsString(name) : NULL;
     o.format = json ? GPUFL_REPORT_JSON : GPUFL_REPORT_TEXT;
     o.full = full;
     const char *folder = PyBytes_AsString(path);
@@ -328,6 +340,7 @@ static PyObject *report(PyObject *module, PyObject *args, PyObject *kwargs)
     PyObject *answer = rc ? fail(rc, *error ? error : gpufl_error_text(rc))
                           : PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape");
     free(text);
+    Py_XDECREF(name);
     Py_DECREF(path);
     return answer;
 }

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import time
+import warnings
 
 import numpy
 import pandas
@@ -211,9 +212,79 @@ def test_which_session(begin, tmp_path):
         os.utime(path, (1, 1))
     assert GpuFlightSession(tmp_path / "logs").session_id == ids[1]
     assert GpuFlightSession(tmp_path / "logs", session_id=ids[0]).app_name == "app 0"
-    assert GpuFlightSession(tmp_path / "logs", log_prefix="gfl_block").session_id == ids[1]
+    assert GpuFlightSession(tmp_path / "logs", log_prefix="app 1").session_id == ids[1]
+    with pytest.warns(RuntimeWarning, match="'app 0' names no session.* of 'app 1'"):
+        assert GpuFlightSession(tmp_path / "logs", log_prefix="app 0").session_id == ids[1]
     with pytest.raises(FileNotFoundError, match="no session nope"):
         GpuFlightSession(tmp_path / "logs", session_id="nope")
+
+
+def test_a_long_name_of_a_program(begin, tmp_path):
+    name = "é" * 200  # 400 bytes, of which 255 are kept
+    assert begin(app_name=name)
+    gpufl.shutdown()
+    app = GpuFlightSession(tmp_path / "logs").app_name
+    assert len(app) == 127 and name.startswith(app)
+
+
+@pytest.mark.parametrize("layout", ["nested", "flat"])
+def test_reports_are_of_the_session_alone(begin, tmp_path, layout, capsys):
+    ids = []
+    for number in range(2):
+        assert begin(app_name=f"app {number}")
+        with gpufl.Scope(f"part {number}"):
+            pass
+        ids.append(gpufl.session_id())
+        gpufl.shutdown()
+    top = tmp_path / "top"
+    top.mkdir()
+    if layout == "nested":
+        (tmp_path / "logs").rename(top / "logs")
+    else:
+        for number, name in enumerate(ids):
+            for path in (tmp_path / "logs" / name).iterdir():
+                path.rename(top / f"p{number}.{path.name}")
+    for number, name in enumerate(ids):
+        how = {"session_id": name} if layout == "nested" else {"log_prefix": f"p{number}"}
+        session = GpuFlightSession(top, **how)
+        assert session.session_id == name and session.answer["session"]["id"] == name
+        assert list(session.scope_events.name) == [f"part {number}"]
+        for text in (generate_report(top, **how), TextReport(session).generate()):
+            assert f"part {number}" in text and f"part {1 - number}" not in text
+        session.inspect_scopes()
+        assert f"part {1 - number}" not in capsys.readouterr().out
+
+
+def test_the_report_of_a_part_that_is_named(begin, tmp_path):
+    assert begin(app_name="alone")
+    gpufl.shutdown()
+    part = next((tmp_path / "logs").glob("*/device.log"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the other parts are missing
+        assert "alone" in generate_report(part)
+
+
+def test_what_a_simulated_session_lacks_is_said(begin, tmp_path, capsys):
+    assert begin()
+    gpufl.shutdown()
+    session = GpuFlightSession(tmp_path / "logs")
+    for inspect in (session.inspect_stalls, session.inspect_perf_metrics, session.inspect_pm_sampling, session.inspect_profile_samples):
+        inspect()
+        assert "has none of this" in capsys.readouterr().out
+
+
+def test_findings_have_the_same_columns_in_every_session(tmp_path, begin):
+    assert begin(profiling_engine=gpufl.ProfilingEngine.Monitor)
+    gpufl.shutdown()
+    quiet = GpuFlightSession(tmp_path / "logs").insights
+    session = GpuFlightSession(TRAIN)
+    busy = session.insights
+    assert len(busy) and list(quiet.columns) == list(busy.columns) == ["session_id", *session.answer["insights"][0]]
+    for name in ("gives_back_least_ns", "half_width_ns", "line", "part_of"):
+        assert str(busy[name].dtype) in ("int64", "Int64"), name
+        values = [row[name] for row in session.answer["insights"]]
+        assert [None if pandas.isna(cell) else cell for cell in busy[name]] == values
+    assert busy.gives_back_ns.dtype == "int64" and quiet.gives_back_ns.sum() == 0
 
 
 # ---- bad sessions -------------------------------------------------------------------------------
