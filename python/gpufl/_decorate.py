@@ -39,22 +39,20 @@ def decorate(scope: Scope, function: Callable[..., Any]) -> Callable[..., Any]:
 def _turns(scope: Scope, inner: Any) -> Generator[Any, Any, Any]:
     """Drives a coroutine or generator, each turn in the scope; passes values and exceptions both ways."""
     step, value = inner.send, None
-    try:
-        while True:
-            try:
-                with scope:
-                    out = step(value)
-            except StopIteration as end:
-                return end.value
-            try:
-                step, value = inner.send, (yield out)
-            except GeneratorExit:
-                raise
-            except BaseException as error:  # noqa: B036 - thrown in by whoever drives: passed on
-                step, value = inner.throw, error
-    finally:
-        with scope:
-            inner.close()
+    while True:
+        try:
+            with scope:
+                out = step(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, value = inner.send, (yield out)
+        except GeneratorExit:  # left before its end: what it does then is a turn, too
+            with scope:
+                inner.close()
+            raise
+        except BaseException as error:  # noqa: B036 - thrown in by whoever drives: passed on
+            step, value = inner.throw, error
 
 
 def _coroutine(scope: Scope, function: Callable[..., Any]) -> Callable[..., Any]:
