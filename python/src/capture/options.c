@@ -76,18 +76,38 @@ static int other(struct request *r, const struct option *o, const char *value)
     return r->others[r->other_count++] ? 0 : -1;
 }
 
-/* A name ("Trace") or a number of an enum; numbers outside of the enum are the library's to
- * refuse. */
+static bool known_choice(enum kind kind, long number)
+{
+    static const long engines[] = {
+#define ENGINE(id, name, ...) GPUFL_ENGINE_##id,
+#include "schema/engines.def"
+    };
+    static const long backends[] = {
+#define BACKEND(name, word) GPUFL_BACKEND_##name,
+        GPUFL_BACKENDS(BACKEND)
+#undef BACKEND
+    };
+    const long *all = kind == KIND_ENGINE ? engines : backends;
+    size_t count =
+        kind == KIND_ENGINE ? sizeof engines / sizeof *engines : sizeof backends / sizeof *backends;
+    for (size_t i = 0; i < count; i++)
+        if (all[i] == number)
+            return true;
+    return false;
+}
+
+/* A member of an enum, or its number. */
 static int take_choice(struct request *r, const struct option *o, PyObject *value)
 {
     if (!PyLong_Check(value) || PyBool_Check(value))
         return wrong_type(
             o, o->kind == KIND_ENGINE ? "a gpufl.ProfilingEngine" : "a gpufl.BackendKind", value);
-    long number = PyLong_AsLong(value);
-    if (number == -1 && PyErr_Occurred())
+    int overflow;
+    long number = PyLong_AsLongAndOverflow(value, &overflow);
+    if (number == -1 && !overflow && PyErr_Occurred())
         return -1;
-    if (number < -1 || number > 1000) {
-        PyErr_Format(PyExc_ValueError, "init(): %s: there is no value %ld", o->name, number);
+    if (overflow || !known_choice(o->kind, number)) {
+        PyErr_Format(PyExc_ValueError, "init(): %s: there is no value %R", o->name, value);
         return -1;
     }
     int index = (int)number;

@@ -1,7 +1,28 @@
 /* upload.c - gpufl.upload_logs as the package calls it. */
 #include "inside.h"
 
+#include <limits.h>
 #include <string.h>
+
+/* ms from 0 on. 0; -1 with an exception. */
+static int take_ms(PyObject *value, const char *name, int *out)
+{
+    if (!value)
+        return 0;
+    if (!PyLong_Check(value) || PyBool_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "upload_logs(): %s must be an int, not %R", name, value);
+        return -1;
+    }
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow || number < 0 || number > INT_MAX) {
+        PyErr_Format(PyExc_ValueError, "upload_logs(): %s must be from 0 to %d, not %R", name,
+                     INT_MAX, value);
+        return -1;
+    }
+    *out = (int)number;
+    return 0;
+}
 
 PyObject *capture_upload(PyObject *module, PyObject *args, PyObject *kwargs)
 {
@@ -9,12 +30,15 @@ PyObject *capture_upload(PyObject *module, PyObject *args, PyObject *kwargs)
                             "timeout_ms", "unreachable_ms", NULL};
     enum { TEXTS = 4 };
     PyObject *given[TEXTS] = {NULL}, *bytes[TEXTS] = {NULL}, *answer = NULL;
+    PyObject *timeout = NULL, *unreachable = NULL;
     struct gpufl_upload_result result = {.size = sizeof result};
     struct gpufl_upload_options o = {.size = sizeof o, .result = &result};
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOii:upload_logs", names, &given[0],
-                                     &given[1], &given[2], &given[3], &o.timeout_ms,
-                                     &o.unreachable_ms))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOO:upload_logs", names, &given[0],
+                                     &given[1], &given[2], &given[3], &timeout, &unreachable))
+        return NULL;
+    if (take_ms(timeout, "timeout_ms", &o.timeout_ms) ||
+        take_ms(unreachable, "unreachable_ms", &o.unreachable_ms))
         return NULL;
     for (int i = 0; i < TEXTS; i++)
         if (!(bytes[i] = text_argument(given[i], names[i], 1)))

@@ -84,6 +84,9 @@ def test_unknown_keywords():
     ({"flush_interval_ms": 2.5}, TypeError, "must be an int"),
     ({"profiling_engine": "Trace"}, TypeError, "a gpufl.ProfilingEngine"),
     ({"backend": None, "profiling_engine": 1 << 40}, ValueError, "there is no value"),
+    ({"profiling_engine": 1 << 80}, ValueError, "there is no value"),
+    ({"profiling_engine": max(gpufl.ProfilingEngine) + 1}, ValueError, "there is no value"),
+    ({"backend": -1}, ValueError, "there is no value -1"),
 ])
 def test_wrong_values(options, error, says):
     with pytest.raises(error, match=re.escape(says)):

@@ -257,6 +257,12 @@ def test_upload_arguments():
     for wrong in ({"timeout_ms": "x"}, {"backend_url": 5}, {"nope": 1}):
         with pytest.raises(TypeError):
             gpufl.upload_logs(**wrong)
+    for name in ("timeout_ms", "unreachable_ms"):
+        with pytest.raises(TypeError, match=f"{name} must be an int, not True"):
+            gpufl.upload_logs(**{name: True})
+        for wrong in (-1, 1 << 40):
+            with pytest.raises(ValueError, match=f"{name} must be from 0 to"):
+                gpufl.upload_logs(**{name: wrong})
 
 
 def test_upload_without_a_session(run):
