@@ -353,13 +353,16 @@ FIGURES: tuple[Callable[[GpuFlightSession], Figure], ...] = (timeline, kernel_ti
 
 
 def init(log_path: str | os.PathLike[str], session_id: str | None = None) -> GpuFlightSession:
-    """Reads the session that show() draws: below a folder, or where files lie that a pattern names ("logs/*.log")."""
+    """Reads the session that show() draws: below a folder, or where files lie that a pattern names ("logs/*.log"), which
+    may also be the folder that sessions have their own folders in.
+    """
     path = os.fspath(log_path)
     if glob.has_magic(path):
-        found = sorted(glob.glob(path), key=os.path.getmtime)
+        found = glob.glob(path) or glob.glob(os.path.join(os.path.dirname(path), "*", os.path.basename(path)))
         if not found:
             raise FileNotFoundError(f"no file matches {path}")
-        path = found[-1] if os.path.isdir(found[-1]) else os.path.dirname(found[-1]) or "."
+        newest = max(found, key=os.path.getmtime)
+        path = newest if os.path.isdir(newest) else os.path.dirname(newest) or "."
     _session[:] = [GpuFlightSession(path, session_id=session_id)]
     return _session[0]
 

@@ -6,6 +6,7 @@ import pytest
 from conftest import Log
 
 import gpufl
+from gpufl import viz
 from gpufl.analyzer import GpuFlightSession
 
 pytest.importorskip("matplotlib")
@@ -143,6 +144,15 @@ def test_what_is_not_there(train, tmp_path):
         gpufl.viz.stalls(train)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         gpufl.viz.init(str(tmp_path / "*.log"))
+
+
+@pytest.mark.parametrize("pattern", ["logs/*.log", "logs/*/*.log", "logs/*"])
+def test_a_pattern(begin, tmp_path, pattern):
+    assert begin(app_name="found")
+    gpufl.shutdown()
+    assert viz.init(tmp_path / pattern).app_name == "found"
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        viz.init(tmp_path / "logs/*.nothing")
 
 
 def test_a_simulated_session_says_so(begin, tmp_path):
