@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import functools
 import html
+import os
+import shutil
 import tempfile
+import weakref
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ IDLE = ("#e45756", "#f58518", "#eeca3b", "#ff9da6", "#9d755d")
 OTHER = "#bab0ac"
 FINDINGS = 5
 ROWS = 15  # of a table
+SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 def _bar(parts: list[dict[str, Any]]) -> str:
@@ -57,7 +61,8 @@ def _findings(rows: list[dict[str, Any]]) -> str:
     """Findings as a list: what costs and how much, and below it what to change."""
     items = ""
     for row in rows:
-        gain = f" <b>{row['gives_back_ns'] / 1e6:.1f} ms</b>" if row["gives_back_ns"] else ""
+        known = isinstance(row["gives_back_ns"], int) and row["gives_back_ns"]  # not None, not pandas.NA
+        gain = f" <b>{known / 1e6:.1f} ms</b>" if known else ""
         items += f"<li>{html.escape(row['title'])}{gain}<br><span style='opacity:.75'>{html.escape(row['next'] or '')}</span></li>"
     return f"<ol>{items}</ol>" if items else "<p>No finding.</p>"
 
@@ -140,15 +145,22 @@ def _value(name: str, text: str) -> Any:
     from gpufl import _capture
 
     kinds = {row[0]: row[1] for row in _capture.options()}
-    kind = kinds.get(name, "str")
+    kind = kinds.get("continuous_system_sampling" if name == "sampling_auto_start" else name, "str")
     if kind in ("BackendKind", "ProfilingEngine"):
         try:
             return getattr(gpufl, kind)[text]
         except KeyError:
             raise ValueError(f"%%gpufl: {name} is one of {', '.join(getattr(gpufl, kind).__members__)}, not {text!r}") from None
     if kind == "bool":
-        return text.lower() in ("1", "true", "yes", "on")
-    return int(text) if kind == "int" else text
+        if text.lower() not in SWITCH:
+            raise ValueError(f"%%gpufl: {name} is true or false, not {text!r}")
+        return SWITCH[text.lower()]
+    if kind != "int":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"%%gpufl: {name} is a whole number, not {text!r}") from None
 
 
 def _options(line: str) -> dict[str, Any]:
@@ -165,6 +177,24 @@ def _options(line: str) -> dict[str, Any]:
     return options
 
 
+def _remove(folder: str, pid: int) -> None:
+    """Removes a cell's folder, which its session's reports are read from; not in a child of fork."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fail_with(error: BaseException | None, session: GpuFlightSession | None) -> None:
+    """The cell fails with the error of what it ran, so that no cell after it runs; IPython has shown its traceback."""
+    if error is None:
+        return
+    from IPython.display import display
+
+    if session is not None:
+        display(session)
+    error._render_traceback_ = list  # type: ignore[attr-defined] # no lines: not a second time
+    raise error
+
+
 def load_ipython_extension(shell: Any) -> None:
     """Called by %load_ext gpufl: gives IPython the cell magic."""
 
@@ -176,16 +206,22 @@ def load_ipython_extension(shell: Any) -> None:
         options = _options(line)
         if gpufl.active():
             raise RuntimeError("%%gpufl: a session runs already; end it with gpufl.shutdown()")
-        with tempfile.TemporaryDirectory(prefix="gpufl-") as folder:
-            options.setdefault("log_path", folder)
-            with gpufl.session(upload=False, **options) as running:
-                shell.run_cell(cell)
-            if not running.active and not running.id:
+        folder = None if "log_path" in options else tempfile.mkdtemp(prefix="gpufl-")
+        kept = None
+        try:
+            with gpufl.session(upload=False, **({"log_path": folder} if folder else {}), **options) as running:
+                done = shell.run_cell(cell)
+            if running.id:
+                kept = GpuFlightSession(running.dir)
+                shell.user_ns["gpufl_session"] = kept
+            else:
                 print("%%gpufl: nothing was recorded: capture is disabled, or the session could not begin")
-                return None
-            session = GpuFlightSession(options["log_path"], session_id=running.id)
-            session.answer  # read while the folder is there
-            shell.user_ns["gpufl_session"] = session
-            return session
+        finally:
+            if folder and kept:
+                weakref.finalize(kept, _remove, folder, os.getpid())
+            elif folder:
+                _remove(folder, os.getpid())
+        _fail_with(done.error_before_exec or done.error_in_exec, kept)
+        return kept
 
     shell.register_magic_function(profile, "cell", "gpufl")

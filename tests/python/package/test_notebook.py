@@ -1,13 +1,16 @@
 """What a notebook shows: HTML of a session, and %%gpufl in a real IPython."""
+import gc
 import html.parser
 import pathlib
 import pickle
+import tempfile
 
 import pandas
 import pytest
 
 import gpufl
 from gpufl.analyzer import GpuFlightSession
+from gpufl.report import TextReport
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 
@@ -67,9 +70,43 @@ def test_a_cell_is_profiled(shell, tmp_path):
     assert not gpufl.active()
 
 
+def test_a_cells_session_can_be_asked_later(shell, capsys):
+    session = shell.run_cell_magic("gpufl", "backend=Sim app_name=mine", "pass")
+    folder = pathlib.Path(session.path)
+    session.print_summary()
+    session.inspect_scopes()
+    assert "mine" in capsys.readouterr().out and "mine" in TextReport(session).generate()
+    assert folder.exists()
+    del session, shell.user_ns["gpufl_session"]
+    gc.collect()
+    assert not folder.parent.exists()
+
+
+def test_a_cell_without_a_session_leaves_no_folder(shell, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("GPUFL_DISABLED", "1")
+    assert shell.run_cell_magic("gpufl", "", "pass") is None
+    with pytest.raises(TypeError):
+        shell.run_cell_magic("gpufl", "app_nam=x", "pass")
+    assert not list(tmp_path.iterdir())
+
+
+def test_switches_and_numbers_of_a_line(shell):
+    with pytest.warns(DeprecationWarning):
+        assert shell.run_cell_magic("gpufl", "backend=Sim sampling_auto_start=off enable_stack_trace=True", "pass")
+    for line, text in (("enable_stack_trace=maybe", "true or false, not 'maybe'"), ("system_sample_rate_ms=abc", "whole number, not 'abc'")):
+        with pytest.raises(ValueError, match=text):
+            shell.run_cell_magic("gpufl", line, "pass")
+
+
 def test_a_cell_that_raises_shows_its_own_exception(shell, capsys):
-    session = shell.run_cell_magic("gpufl", "backend=Sim", "raise KeyError('of the program')")
-    assert "of the program" in capsys.readouterr().out and session.session_end_ns
+    result = shell.run_cell("%%gpufl backend=Sim\nraise KeyError('of the program')")
+    out = capsys.readouterr().out
+    assert isinstance(result.error_in_exec, KeyError)  # a notebook that runs from top to bottom ends here
+    session = shell.user_ns["gpufl_session"]
+    assert session.session_end_ns and out.count("Traceback") == 1 and repr(session) in out
+    assert "of the program" in out and "_notebook.py" not in out
+    assert isinstance(shell.run_cell("%%gpufl backend=Sim\n1 +").error_in_exec, SyntaxError)
 
 
 def test_wrong_lines(shell):
