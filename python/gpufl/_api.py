@@ -90,20 +90,28 @@ def _truthy(text: str) -> bool:
     return text.strip().lower() in ("1", "true", "yes", "on")
 
 
+NOT_UPLOADED = "the session was not uploaded"
 _uploads_at_exit: list[int] = []  # the process that has the handler; empty: none
 
 
-def _upload_at_exit(options: dict[str, Any], stacklevel: int) -> None:
-    """remote_upload: warns, and uploads when the interpreter ends."""
+def _wants_upload(options: dict[str, Any]) -> bool:
     wanted = options.get("remote_upload")
-    if not (_truthy(os.environ.get("GPUFL_REMOTE_UPLOAD", "")) if wanted is None else wanted):
-        return
-    warnings.warn(
-        "remote_upload is deprecated: call gpufl.upload_logs() after gpufl.shutdown(), or use gpufl.session(...). "
-        "The session is uploaded when the program ends",
-        DeprecationWarning,
-        stacklevel,
-    )
+    return _truthy(os.environ.get("GPUFL_REMOTE_UPLOAD", "")) if wanted is None else wanted is True
+
+
+def _upload_at_exit(options: dict[str, Any], stacklevel: int, began: bool) -> None:
+    """remote_upload: warns, and uploads when the interpreter ends."""
+    try:
+        warnings.warn(
+            "remote_upload is deprecated: call gpufl.upload_logs() after gpufl.shutdown(), or use gpufl.session(...). "
+            "The session is uploaded when the program ends",
+            DeprecationWarning,
+            stacklevel,
+        )
+    except DeprecationWarning:  # warnings are errors: init raises, and begins nothing
+        if began:
+            shutdown()
+        raise
     if os.getpid() in _uploads_at_exit:
         return
     import atexit
@@ -117,7 +125,9 @@ def _at_exit(pid: int, target: dict[str, Any]) -> None:
     if os.getpid() != pid:  # a child of fork, whose parent uploads
         return
     shutdown()
-    upload_logs(**target)
+    result = upload_logs(**target)
+    if not result:
+        print(f"gpufl: {NOT_UPLOADED}: {result.message}", file=sys.stderr)
 
 
 def init(**options: Unpack[Options]) -> bool:
@@ -136,9 +146,13 @@ def init(**options: Unpack[Options]) -> bool:
 def _init(given: dict[str, Any], stacklevel: int) -> bool:
     _rename(given, stacklevel)
     _check_keywords(given)
-    if not _capture.init(**given):
+    upload = _wants_upload(given)
+    taken = {**given, "remote_upload": False} if upload else given  # the library would say that it has no effect
+    began = not active()
+    if not _capture.init(**taken):
         return False
-    _upload_at_exit(given, stacklevel)
+    if upload:
+        _upload_at_exit(given, stacklevel, began)
     return True
 
 
@@ -264,7 +278,7 @@ class session:  # noqa: N801 - used as a function
         target = {key: self._options[key] for key in ("backend_url", "api_key", "api_path") if key in self._options}
         self.upload = upload_logs(**target)
         if not self.upload:
-            text = f"the session was not uploaded: {self.upload.message}"
+            text = f"{NOT_UPLOADED}: {self.upload.message}"
             if error is None:
                 warnings.warn(text, RuntimeWarning, 2)
             else:  # a warning may be turned into an exception, and the program's own is the one to be seen

@@ -290,9 +290,32 @@ if os.fork() == 0:
 os.wait()
 assert not os.path.exists({str(told)!r})
 """, options=("-W", "always"), **environment)
-    assert "DeprecationWarning: remote_upload" in done.stderr
+    assert "DeprecationWarning: remote_upload" in done.stderr and "has no effect" not in done.stderr
     text = told.read_text()
     assert "upload" in text and '"type":"end"' in text
+
+
+def test_a_failed_upload_at_exit_is_said(run, failing):
+    done = run(BEGIN + """
+assert begin(remote_upload=True, backend_url="http://127.0.0.1:9")
+""", GPUFL_CLI=failing)
+    assert "gpufl: the session was not uploaded: " in done.stderr
+
+
+def test_remote_upload_where_warnings_are_errors(run):
+    run(BEGIN + """
+try:
+    begin(remote_upload=True)
+except DeprecationWarning:
+    assert not gpufl.active()
+else:
+    raise SystemExit("no error")
+assert begin()
+try:
+    begin(remote_upload=True)
+except DeprecationWarning:
+    assert gpufl.active()  # what runs goes on
+""", options=("-W", "error::DeprecationWarning"))
 
 
 # ---- the command --------------------------------------------------------------------------------
