@@ -251,17 +251,20 @@ class session:  # noqa: N801 - used as a function
 
     Takes the keywords of init. The session ends with the block, however that is left; then it is uploaded where a server
     is known (backend_url, or GPUFL_BACKEND_URL), unless upload=False. s.active, s.id and s.dir describe it, s.upload is
-    the UploadResult after the block, None where nothing was sent. An upload that fails is a RuntimeWarning.
+    the UploadResult after the block, None where nothing was sent. An upload that fails is a RuntimeWarning. Where a session
+    runs already (of init, of a block around this one, of `gpufl trace`), the block is part of it: it goes on afterwards,
+    and is not uploaded here, with a RuntimeWarning where that was asked for.
     """
 
     def __init__(self, *, upload: bool | None = None, **options: Unpack[Options]) -> None:
         self._options: dict[str, Any] = dict(options)
         self._wanted = upload
-        self.active = False
+        self.active = self._began = False
         self.id = self.dir = ""
         self.upload: UploadResult | None = None
 
     def __enter__(self) -> session:
+        self._began = not active()
         self.active = _init(dict(self._options), 4)
         if self.active:
             self.id, self.dir = session_id(), session_dir()
@@ -271,15 +274,22 @@ class session:  # noqa: N801 - used as a function
         if not self.active:
             return
         self.active = False
-        shutdown()
+        if self._began:
+            shutdown()
         known = self._options.get("backend_url") or os.environ.get("GPUFL_BACKEND_URL")
         if not (known if self._wanted is None else self._wanted):
+            return
+        if not self._began:
+            self._say(f"{NOT_UPLOADED}: it began before the block, and goes on", error)
             return
         target = {key: self._options[key] for key in ("backend_url", "api_key", "api_path") if key in self._options}
         self.upload = upload_logs(**target)
         if not self.upload:
-            text = f"{NOT_UPLOADED}: {self.upload.message}"
-            if error is None:
-                warnings.warn(text, RuntimeWarning, 2)
-            else:  # a warning may be turned into an exception, and the program's own is the one to be seen
-                print(f"gpufl: {text}", file=sys.stderr)
+            self._say(f"{NOT_UPLOADED}: {self.upload.message}", error)
+
+    @staticmethod
+    def _say(text: str, error: BaseException | None) -> None:
+        if error is None:
+            warnings.warn(text, RuntimeWarning, 3)
+        else:  # a warning may be turned into an exception, and the program's own is the one to be seen
+            print(f"gpufl: {text}", file=sys.stderr)

@@ -213,6 +213,21 @@ def test_session_block(tmp_path):
     assert pathlib.Path(session.dir).parent == tmp_path and Log(tmp_path).rows("end")
 
 
+def test_a_session_block_in_a_session_is_part_of_it(begin, log, failing, monkeypatch):
+    monkeypatch.setenv("GPUFL_CLI", failing)
+    assert begin(app_name="outer")
+    with gpufl.session(app_name="inner") as session, gpufl.Scope("inside"):
+        assert session.active and session.id == gpufl.session_id()
+    assert gpufl.active() and session.upload is None
+    with pytest.warns(RuntimeWarning, match="not uploaded: it began before the block, and goes on"):
+        with gpufl.session(backend_url="http://127.0.0.1:1") as session:
+            pass
+    assert gpufl.active() and session.upload is None
+    with gpufl.Scope("after"):
+        pass
+    assert {row["name"] for row in log().scopes()} == {"inside", "after"}
+
+
 def test_session_block_that_is_off(tmp_path):
     with gpufl.session(log_path=tmp_path, enabled=False, backend_url="http://127.0.0.1:1") as session:
         assert not session.active
