@@ -198,7 +198,8 @@ class GpuFlightSession:
 
     def _scope_events(self) -> pandas.DataFrame:
         frame = self.frame("scope_events")
-        frame = self._own(frame.assign(mean_ns=frame["duration_ns"] / frame["repeat"].clip(lower=1)))
+        mean = frame["duration_ns"].astype("float64") / frame["repeat"].clip(lower=1).astype("float64")
+        frame = self._own(frame.assign(mean_ns=mean))
         return _notebook.shown(frame, _notebook.scope_events_html)
 
     @property

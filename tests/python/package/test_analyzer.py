@@ -97,6 +97,8 @@ def test_marks_have_their_domain_scope_and_payload(tmp_path):
 
 def test_the_public_clients_session():
     session = GpuFlightSession(PEER)
+    events = session.scope_events
+    assert events.mean_ns.dtype == numpy.float64 and (events.mean_ns.isna() == events.repeat.isna()).all()
     assert len(session.kernels) > 0 and session.kernels.name.notna().all() and len(session.scope_events) > 0
 
 
