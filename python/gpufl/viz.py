@@ -207,8 +207,9 @@ def utilisation(session: GpuFlightSession) -> Figure:
             one.plot(seconds, rows[column].astype("float64") / scale, color=COLOURS[number % len(COLOURS)], label=f"GPU {device}",
                      marker="." if len(rows) < 100 else None, linewidth=1.2)
             one.set_ylabel(label, fontsize=8)
-            one.set_ylim(bottom=0)
             one.grid(alpha=0.3)
+    for one in axes:  # after all devices, since a limit that is set stays
+        one.set_ylim(bottom=0)
     axes[-1].set_xlabel("s since the session began")
     if metrics.device_id.nunique() > 1:
         axes[0].legend(fontsize=8)
@@ -303,8 +304,8 @@ def roofline(session: GpuFlightSession, top: int = 10, peak_gbps: float | None =
     return figure
 
 
-def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
-    """Lanes of a timeline with their rows, and how many rows were left out."""
+def _lanes(session: GpuFlightSession, start_ns: int | None, end_ns: int | None) -> tuple[list[tuple[str, Any]], int]:
+    """Lanes of a timeline with their rows between the two times, and how many of those were left out."""
     lanes: list[tuple[str, Any]] = []
     left = 0
     events = session.scope_events
@@ -316,6 +317,8 @@ def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
             lanes.append((label.format(*(key if isinstance(key, tuple) else (key,))), rows))
     most = BARS // max(len(lanes), 1)
     for number, (label, rows) in enumerate(lanes):
+        rows = rows if start_ns is None else rows[rows.start_ns + rows.duration_ns >= start_ns]
+        rows = rows if end_ns is None else rows[rows.start_ns <= end_ns]
         left += max(len(rows) - most, 0)
         lanes[number] = (label, rows.nlargest(most, "duration_ns") if len(rows) > most else rows)
     return lanes, left
@@ -324,7 +327,7 @@ def _lanes(session: GpuFlightSession) -> tuple[list[tuple[str, Any]], int]:
 @_picture
 def timeline(session: GpuFlightSession, start_ns: int | None = None, end_ns: int | None = None) -> Figure:
     """Scopes, kernels by stream, and copies over time; from start_ns to end_ns (ns since the Unix epoch), or all of it."""
-    lanes, left = _lanes(session)
+    lanes, left = _lanes(session, start_ns, end_ns)
     if not lanes:
         raise ValueError("the session has no scopes, kernels or copies; the engine Trace takes them")
     figure, axes = _axes(session, "Timeline", 1.5 + 0.45 * len(lanes))
@@ -338,9 +341,10 @@ def timeline(session: GpuFlightSession, start_ns: int | None = None, end_ns: int
         axes.broken_barh(spans, (number - 0.4, 0.8), facecolors=[colours[name] for name in rows.name.astype(object)], linewidth=0)
     axes.set_yticks(range(len(lanes)), [label for label, _ in lanes], fontsize=8)
     axes.invert_yaxis()
-    for name in list(colours)[: len(COLOURS)]:
-        axes.barh([], [], color=colours[name], label=_short(name, 40))
-    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    from matplotlib.patches import Patch
+
+    shown = [Patch(color=colours[name], label=_short(name, 40)) for name in list(colours)[: len(COLOURS)]]
+    axes.legend(handles=shown, fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     bounds = [None if moment is None else (moment - session.session_start_ns) / 1e6 for moment in (start_ns, end_ns)]
     axes.set_xlim(*bounds)
     axes.set_xlabel("ms since the session began" + (f"; the {left:,} shortest are left out" if left else ""))

@@ -63,6 +63,10 @@ def test_occupancy_and_transfers(train, tmp_path):
 def test_utilisation(train, tmp_path):
     axes = saved(gpufl.viz.utilisation(train), tmp_path)
     assert axes[2].lines[0].get_ydata().tolist() == (train.device_metrics.power_mw / 1000).tolist()
+    axes = saved(gpufl.viz.utilisation(GpuFlightSession(DATA / "jax_train")), tmp_path)
+    for one in axes:  # two devices, of which the second one has more
+        assert len(one.lines) == 2 and one.get_ylim()[0] == 0
+        assert one.get_ylim()[1] >= max(line.get_ydata().max() for line in one.lines)
 
 
 RATES = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "dram__bytes_read.sum.per_second",
@@ -128,6 +132,25 @@ def test_the_timeline_keeps_the_longest(train, tmp_path, monkeypatch):
     (axes,) = saved(gpufl.viz.timeline(train, train.session_start_ns, train.session_end_ns), tmp_path)
     assert all(len(lane.get_paths()) <= 10 for lane in axes.collections)
     assert "shortest are left out" in axes.get_xlabel() and axes.get_xlim()[0] == 0
+
+
+def test_the_timeline_of_a_moment(train, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpufl.viz, "BARS", 100)
+    kernels = train.kernels.sort_values("start_ns")
+    begin, end = int(kernels.start_ns.iloc[50]), int(kernels.end_ns.iloc[55])
+    (axes,) = saved(gpufl.viz.timeline(train, begin, end), tmp_path)
+    lanes = dict(zip([label.get_text() for label in axes.get_yticklabels()], axes.collections))
+    inside = [name for name in lanes if name.startswith("GPU 0 stream")]
+    seen = kernels[(kernels.end_ns >= begin) & (kernels.start_ns <= end)]
+    assert sum(len(lanes[name].get_paths()) for name in inside) == len(seen) >= 6
+    assert "left out" not in axes.get_xlabel()
+
+
+def test_the_legend_has_the_colours_of_the_bars(train, tmp_path):
+    (axes,) = saved(gpufl.viz.timeline(train), tmp_path)
+    drawn = {tuple(colour) for lane in axes.collections for colour in lane.get_facecolors()}
+    named = [patch.get_facecolor() for patch in axes.get_legend().get_patches()]
+    assert len(set(named)) == len(named) == min(len(drawn), 10) and set(named) <= drawn
 
 
 def test_all_that_there_is(train, monkeypatch):
