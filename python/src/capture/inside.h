@@ -16,6 +16,10 @@
  * is allowed. A text with a NUL in it is a ValueError. */
 PyObject *text_argument(PyObject *value, const char *name, int none);
 
+/* The value as an int of Python's, also where it is one of numpy's: a new reference. NULL without
+ * an exception for all else, True and False among it. */
+PyObject *whole_number(PyObject *value);
+
 /* gpufl.init(**options): True where capture runs, False where it is disabled. */
 PyObject *capture_init(PyObject *module, PyObject *args, PyObject *kwargs);
 

@@ -118,10 +118,12 @@ static int take_choice(struct request *r, const struct option *o, PyObject *valu
 static int take_int(struct request *r, const struct option *o, PyObject *value)
 {
     char text[32];
-    if (!PyLong_Check(value) || PyBool_Check(value))
+    PyObject *whole = whole_number(value);
+    if (!whole)
         return wrong_type(o, "an int", value);
     int overflow;
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    long long number = PyLong_AsLongLongAndOverflow(whole, &overflow);
+    Py_DECREF(whole);
     if (overflow || number < o->least || number > o->most) {
         if (o->most == INT64_MAX)
             PyErr_Format(PyExc_ValueError, "init(): %s must be %lld or more, not %R", o->name,

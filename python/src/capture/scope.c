@@ -38,11 +38,13 @@ static int take_count(PyObject *value, const char *name, unsigned *out)
 {
     if (!value || value == Py_None)
         return 0;
-    if (!PyLong_Check(value) || PyBool_Check(value)) {
+    PyObject *whole = whole_number(value);
+    if (!whole) {
         PyErr_Format(PyExc_TypeError, "Scope(): %s must be an int, not %R", name, value);
         return -1;
     }
-    long long number = PyLong_AsLongLong(value);
+    long long number = PyLong_AsLongLong(whole);
+    Py_DECREF(whole);
     if (PyErr_Occurred() || number < 0 || number > UINT32_MAX) {
         PyErr_Clear();
         PyErr_Format(PyExc_ValueError, "Scope(): %s must be from 0 to 4294967295, not %R", name,

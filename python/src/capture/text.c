@@ -1,4 +1,4 @@
-/* text.c - texts of Python as UTF-8 for the C library. */
+/* text.c - texts of Python as UTF-8 for the C library, and its whole numbers. */
 #include "inside.h"
 
 #include <string.h>
@@ -28,4 +28,12 @@ PyObject *text_argument(PyObject *value, const char *name, int none)
         Py_CLEAR(bytes);
     }
     return bytes;
+}
+
+PyObject *whole_number(PyObject *value)
+{
+    PyObject *whole = PyBool_Check(value) || !PyIndex_Check(value) ? NULL : PyNumber_Index(value);
+    if (!whole)
+        PyErr_Clear();
+    return whole;
 }

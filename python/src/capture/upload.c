@@ -9,12 +9,14 @@ static int take_ms(PyObject *value, const char *name, int *out)
 {
     if (!value)
         return 0;
-    if (!PyLong_Check(value) || PyBool_Check(value)) {
+    PyObject *whole = whole_number(value);
+    if (!whole) {
         PyErr_Format(PyExc_TypeError, "upload_logs(): %s must be an int, not %R", name, value);
         return -1;
     }
     int overflow;
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    long long number = PyLong_AsLongLongAndOverflow(whole, &overflow);
+    Py_DECREF(whole);
     if (overflow || number < 0 || number > INT_MAX) {
         PyErr_Format(PyExc_ValueError, "upload_logs(): %s must be from 0 to %d, not %R", name,
                      INT_MAX, value);

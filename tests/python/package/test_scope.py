@@ -78,6 +78,16 @@ def test_wrong_arguments(args, kwargs, error):
         gpufl.Scope(*args, **kwargs)
 
 
+def test_numbers_of_numpy_are_numbers(begin):
+    numpy = pytest.importorskip("numpy")
+    assert list(gpufl.Scope("loop", repeat=numpy.int64(2), warmup=numpy.uint8(1))) == [-1, 0, 1]
+    assert begin(system_sample_rate_ms=numpy.int32(50))
+    with pytest.raises(TypeError, match="repeat must be an int"):
+        gpufl.Scope("loop", repeat=numpy.float32(2))
+    with pytest.raises(ValueError, match="system_sample_rate_ms must be from 0"):
+        gpufl.init(system_sample_rate_ms=numpy.int64(-1))
+
+
 def test_a_scope_without_repeat_is_no_loop():
     with pytest.raises(TypeError, match="repeat"):
         iter(gpufl.Scope("a"))
