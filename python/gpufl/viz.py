@@ -177,6 +177,17 @@ def occupancy(session: GpuFlightSession, top: int = 15) -> Figure:
     return figure
 
 
+def _size(count: float) -> str:
+    """Bytes in the unit in which they are at least 1."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            break
+        count /= 1024
+    else:
+        unit = "TiB"
+    return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+
+
 @_picture
 def transfers(session: GpuFlightSession) -> Figure:
     """Copies by size and throughput, coloured by direction."""
@@ -185,7 +196,7 @@ def transfers(session: GpuFlightSession) -> Figure:
     figure, axes = _axes(session, "Copies", 5)
     for number, (kind, rows) in enumerate(copies.groupby("copy_kind", observed=True)):
         axes.scatter(rows.bytes.astype(float), rows.throughput_gbps, s=10, alpha=0.5, color=COLOURS[number % len(COLOURS)],
-                     label=f"{COPIES.get(kind, f'kind {kind}')}: {len(rows):,}, {rows.bytes.sum() / 2**20:,.0f} MiB")
+                     label=f"{COPIES.get(kind, f'kind {kind}')}: {len(rows):,}, {_size(rows.bytes.sum())}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("bytes of a copy")

@@ -60,6 +60,14 @@ def test_occupancy_and_transfers(train, tmp_path):
     assert sum(len(points.get_offsets()) for points in axes.collections) == len(train.memcpy)
 
 
+def test_few_bytes_are_not_none(tmp_path):
+    session = GpuFlightSession(DATA / "jax_train")
+    (axes,) = saved(gpufl.viz.transfers(session), tmp_path)
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    back = session.memcpy[session.memcpy.copy_kind == 2]
+    assert 0 < back.bytes.sum() < 2**20 and f"device to host: {len(back)}, {back.bytes.sum() / 1024:.1f} KiB" in texts
+
+
 def test_utilisation(train, tmp_path):
     axes = saved(gpufl.viz.utilisation(train), tmp_path)
     assert axes[2].lines[0].get_ydata().tolist() == (train.device_metrics.power_mw / 1000).tolist()
