@@ -199,8 +199,10 @@ def generate_report(output_path: str | os.PathLike[str] = "") -> bool:
     return _capture.generate_report(output_path) == 0
 
 
-def _warn(what: str, code: int, stacklevel: int) -> None:
-    warnings.warn(f"{what}: {_capture.error_text(code)}", RuntimeWarning, stacklevel + 1)
+def _warn(what: str, code: int, stacklevel: int, reasons: dict[int, str] | None = None) -> None:
+    """Says why a call did nothing: what its code means for this call, else what it means for all."""
+    why = (reasons or {}).get(code) or _capture.error_text(code)
+    warnings.warn(f"{what}: {why}", RuntimeWarning, stacklevel + 1)
 
 
 def system_start(name: str = "system") -> bool:
@@ -215,7 +217,7 @@ def system_stop(name: str = "system") -> bool:
     """Ends what the system_start of that name began. False where no session runs, or none was begun (a warning)."""
     code = _capture.system_stop(name)
     if code and active():
-        _warn(f"system_stop({name!r})", code, 2)
+        _warn(f"system_stop({name!r})", code, 2, {_capture.E_INVAL: "there was no system_start() of that name"})
     return code == 0
 
 
@@ -237,7 +239,8 @@ class window:  # noqa: N801 - used as a function
         if code == 0:
             self._opened += 1
         elif active():
-            _warn(f"window({self.name!r}) does not open", code, 2)
+            _warn(f"window({self.name!r}) does not open", code, 2,
+                  {_capture.E_STATE: "the session has no windows; init(windows=True) begins one that has"})
         return code == 0
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: TracebackType | None) -> None:

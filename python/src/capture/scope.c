@@ -208,7 +208,8 @@ static PyObject *scope_repr(PyObject *self)
 static PyObject *scope_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     PyObject *function = NULL, *result = NULL;
-    if (kwargs || !PyArg_ParseTuple(args, "O:Scope", &function)) {
+    bool named = kwargs && PyDict_Size(kwargs) > 0; /* f(*args, **{}) may come with an empty dict */
+    if (named || !PyArg_ParseTuple(args, "O:Scope", &function)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "a Scope as decorator takes one function");
         return NULL;

@@ -331,6 +331,12 @@ def test_decorated_generator(begin, log):
     assert rows.scopes("between")[0]["parent"] == 0 and len(rows.scopes("numbers")) == turns
 
 
+def test_a_decorator_that_is_called_with_no_keywords():
+    assert gpufl.Scope("x")(len, **{})("ab") == 2
+    with pytest.raises(TypeError, match="one function"):
+        gpufl.Scope("x")(function=len)
+
+
 def test_what_cannot_be_decorated():
     async def generator():
         yield 1
