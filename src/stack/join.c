@@ -171,6 +171,7 @@ const char *join_mark_text(enum join_mark mark)
         [JOIN_TRUNCATED] = "<truncated>",
         [JOIN_DRIVER] = "<driver-internal>",
         [JOIN_UNKNOWN] = "<unknown>",
+        [JOIN_COLLECTING] = "<garbage collection>",
     };
     return texts[mark];
 }

@@ -9,7 +9,7 @@
 #include "stack/native/unwind.h"
 #include "stack/python/python.h"
 
-enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN };
+enum join_mark { JOIN_TRUNCATED, JOIN_DRIVER, JOIN_UNKNOWN, JOIN_COLLECTING };
 
 /* A place. Two stacks are equal where all their items are. */
 struct join_item {

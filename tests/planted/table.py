@@ -50,11 +50,15 @@ class Case:
         self.must = {rule: at if isinstance(at, tuple) else (at,) for rule, at in must.items()}
         self.also = also  # At: more lines that sync_line names
         self.noise = noise  # rules that a machine busy with other things makes fire
-        self.crowded = crowded  # more of them, but only where others took its processors: run.py asks the kernel
+        # more of them, but only where others took its processors: run.py asks the kernel; of a rule of `must` as well,
+        # where it fires at another place, too
+        self.crowded = crowded
         self.never = never  # words that no finding may have
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
-        self.needs = needs  # driver, python, torch, fake, limit (group.py) or nothing: the simulated GPU
+        # driver, python, samples (a Python whose threads are sampled), torch, fake, limit (group.py) or nothing: the
+        # simulated GPU
+        self.needs = needs
 
 
 # PyTorch loads libraries and code when it needs them first, and computes in eager float32 with products of
@@ -191,6 +195,11 @@ CASES = [
     *moved_sync("sync_loop.py", "py-sync-in-loop", "py-sync-hoisted", "train", "python"),
     *hidden_sync("sync_helper.py", "py-sync-in-helper", "Meter.update", "python"),
     *hidden_sync("sync_thread.py", "py-sync-in-thread", "<lambda>", "python"),
+    Case("collect.py", "fault", {"idle_cause": (At("py-collect", "tidy", "HIGH"), Says("ran Python's garbage collector")),
+                                 "sync_line": At("py-collect-end", "train")}, needs="samples",
+         crowded=(*HOST_BOUND, *PAUSED)),
+    Case("collect.py", "clean", {"sync_line": At("py-collect-end", "train")}, needs="samples",
+         crowded=(*HOST_BOUND, *PAUSED), never="ran Python's garbage collector"),
 
     *moved_sync("torch_item.py", "torch-item-in-loop", "torch-item-hoisted", "train", "torch"),
     *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),

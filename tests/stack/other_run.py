@@ -1,6 +1,6 @@
 """Runs the programs other_*.py with every interpreter that is found and whose other threads can be read.
 
-Usage: other_run.py edges|hostile|refused library.so [SAMPLES]"""
+Usage: other_run.py edges|hostile|refused|collect library.so SAMPLES (collect: seconds)"""
 import json
 import math
 import os
@@ -23,6 +23,8 @@ CHECKED_LEAST = {"real": 0.9, "flutter": 0.9, "switches": 0.25}
 # they can; where program and reader have a core each, flutter had up to 5.7 % (bench/results/2026-11-27-flutter.md).
 IMPOSSIBLE_MOST = {"real": 0.001, "flutter": 0.1, "switches": 0.001}
 PATIENCE = 900  # s
+OFF_MOST = 0.05       # by how much the samples' share in the collector may differ from the interpreter's
+STRAY_MOST = 0.002    # samples of threads that do not collect, of which a first look can be one
 KEPT_LEAST = 0.95  # whole, or all but the innermost frame; a calm machine has 0.998 and more (ADR 28)
 
 
@@ -79,15 +81,38 @@ def refused(path, minor, samples):
     return bad
 
 
+def share(got, function):
+    all_samples, marked = got["functions"].get(function, [0, 0])
+    print("  %s: %d samples, %d in the collector" % (function, all_samples, marked))
+    return all_samples, marked
+
+
+def collect(path, minor, seconds):
+    """The mark is on the thread that collects, while it does, and on no other."""
+    got = program(path, "other_collect.py", seconds)
+    if isinstance(got, str):
+        return [got]
+    bad = got["astray"]
+    for function, inside in ("collects", got["inside"]), ("finalizes", 1):
+        samples, marked = share(got, function)
+        bad += samples < 20 or abs(marked - inside * samples) > OFF_MOST * samples
+    samples, marked = share(got, "allocates")
+    bad += samples < 20 or not 0 < marked < samples  # it collects now and then
+    for function in ("computes", "hashes", "competes"):
+        samples, marked = share(got, function)
+        bad += samples < 20 or marked > STRAY_MOST * samples
+    return [got if bad else None]
+
+
 def main():
-    kind, samples = sys.argv[1], int(sys.argv[3])
+    kind, samples = sys.argv[1], float(sys.argv[3]) if sys.argv[1] == "collect" else int(sys.argv[3])
     failed, tested = 0, []
     for path, about in run.interpreters():
         minor = about[0][1]
         if run.expected_off(about) or minor > NEWEST:
             continue
         print(about[1])
-        for wrong in {"edges": edges, "hostile": hostile, "refused": refused}[kind](path, minor, samples):
+        for wrong in {"edges": edges, "hostile": hostile, "refused": refused, "collect": collect}[kind](path, minor, samples):
             if wrong is not None:
                 failed += 1
                 print("FAILED %s\n%s" % (path, wrong))

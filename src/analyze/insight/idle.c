@@ -12,15 +12,19 @@
 enum { TEXT_MAX = 1 << 16 };
 
 /* How often an activity began, and when: one that ends with the start of a run costs it once. Input
- * comes at every step; where nothing else is seen between, its steps are one stretch. */
+ * comes at every step, and so can collections and logs; where nothing else is seen between, its
+ * steps are one stretch, and nobody knows how often it began. */
 static void put_stretches(const struct model *m, enum idle_activity a, struct buf *out)
 {
     const struct idle_stretches *s = &m->idle.stretches[a];
+    bool each_step = a == ACTIVITY_COLLECT || a == ACTIVITY_LOG;
     char b[UNITS_TEXT], c[UNITS_TEXT];
     if (a == ACTIVITY_INPUT_WAIT || a == ACTIVITY_INPUT_WORK)
         return;
     if (s->mixed)
         buf_str(out, " It did so again and again, with other work between.");
+    else if (each_step)
+        return;
     else if (s->all > 1)
         buf_printf(out, " It did so %s times, %s of them after the first %d %% of the run.",
                    units_count(b, (int64_t)s->all), units_count(c, (int64_t)s->later), IDLE_START);

@@ -8,8 +8,10 @@
  * taken and compared with the one before, and at last the pair that agreed on most is kept.
  *
  * A frame that has not begun and has called another one cannot be: that look is of two moments
- * there, and only what is further out counts. Code objects are looked up behind the second look,
- * so that nothing lies between the two; fresh ones (code.c) ask for another pair. */
+ * there, and only what is further out counts. Where both looks find the thread in the garbage
+ * collector (collector.h), a mark is the innermost item of the stack. Code objects are looked up
+ * behind the second look, so that nothing lies between the two; fresh ones (code.c) ask for another
+ * pair. */
 #include "stack/other/other.h"
 
 #include "base/alloc.h"
@@ -34,7 +36,7 @@ struct stack_other {
 /* What a pair of looks agrees on. */
 struct agreed {
     size_t n, missing; /* frames kept, and at most how many there are further in */
-    bool whole, cut;
+    bool whole, cut, collects;
 };
 
 bool stack_other_self(struct stack_other_thread *out)
@@ -247,7 +249,9 @@ static void look_take(const struct other_look *k, size_t begin, size_t end, stru
 static struct agreed looks_compare(const struct other_look *one, const struct other_look *two,
                                    struct python_frame *to)
 {
-    struct agreed r = {.missing = SIZE_MAX, .cut = one->cut || two->cut};
+    struct agreed r = {.missing = SIZE_MAX,
+                       .cut = one->cut || two->cut,
+                       .collects = one->collects && two->collects};
     struct common c = looks_common(one, two);
     size_t from = look_from(two), begin = 0;
     if (!c.n)
@@ -269,12 +273,16 @@ static uint64_t other_stack(struct stack_other *o, const struct agreed *a,
                             enum stack_other_result *result)
 {
     struct join_walk walk = {.python = o->best, .pythons = a->n, .end = UNWIND_OUTERMOST};
-    size_t n = 0;
-    for (; n < a->n; n++) {
-        o->items[n] = (struct join_item){o->best[n].key, o->best[n].place, STACK_PYTHON};
-        o->sources[n] = (uint16_t)n;
+    size_t n = 0, room = STACK_DEPTH - a->collects;
+    if (a->collects) {
+        o->items[n] = (struct join_item){JOIN_COLLECTING, 0, STACK_MARK};
+        o->sources[n++] = 0;
     }
-    if (a->cut) {
+    for (size_t i = 0; i < a->n && i < room; i++, n++) {
+        o->items[n] = (struct join_item){o->best[i].key, o->best[i].place, STACK_PYTHON};
+        o->sources[n] = (uint16_t)i;
+    }
+    if (a->cut || a->n > room) {
         o->items[n] = (struct join_item){JOIN_TRUNCATED, 0, STACK_MARK};
         o->sources[n++] = 0;
     }

@@ -62,6 +62,7 @@ int other_read_init(struct other_reader *r)
         l->code_begin + l->code_bytes > PART_MOST)
         return GPUFL_E_UNAVAILABLE;
     r->direct = (struct python_reader){other_direct, r};
+    r->collector = (struct collector){.tried = false};
     r->content.table = mem_alloc(PYTHON_TABLE_MOST);
     return r->content.table ? snapshot_open(&r->snap) : GPUFL_E_NOMEM;
 }
@@ -246,6 +247,7 @@ static struct asked other_ask_all(struct other_reader *r, const struct stack_oth
     uintptr_t rest_end = g->used;
     other_begin(r);
     a.state = other_ask(r, t->state, r->state_bytes);
+    collector_ask(&r->collector, r);
     if (loops && g->loop)
         a.loop = other_ask(r, g->loop + l->cframe_top, 8);
     a.inner = (int)r->pieces;
@@ -449,11 +451,12 @@ bool other_look(struct other_reader *r, const struct stack_other_thread *t, stru
 {
     struct other_guess *g = other_guess(r, t->state);
     struct asked a;
-    to->settled = to->broken = false;
+    to->settled = to->broken = to->collects = false;
     for (int i = 0; i < LOOKS_MOST && !to->settled; i++) {
         bool still;
         if (!other_copy(r, t, g, &a, &still))
             return false;
+        to->collects = collector_runs(&r->collector, r, t->state);
         other_chain(r, g, &a, to);
         to->settled = still && !to->from && !to->broken && (to->proved || !g->top);
     }

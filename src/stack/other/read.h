@@ -5,6 +5,7 @@
 #ifndef GPUFL_STACK_OTHER_READ_H
 #define GPUFL_STACK_OTHER_READ_H
 
+#include "stack/other/collector.h"
 #include "stack/other/other.h"
 #include "stack/other/snapshot.h"
 #include "stack/python/inside.h"
@@ -37,6 +38,7 @@ struct other_look {
     bool settled;  /* nobody moved the top meanwhile, and `from` is 0 */
     bool cut;      /* there were more frames */
     bool broken;   /* the chain led nowhere */
+    bool collects; /* the thread was in the garbage collector */
 };
 
 /* Where a thread's frames were at the look before. */
@@ -72,6 +74,7 @@ struct other_reader {
     const struct python_layout *l;
     struct snapshot snap;
     struct python_reader direct; /* reads one by one, through the snapshot */
+    struct collector collector;
     uint32_t state_bytes;
     unsigned pieces, blocks, last; /* last: the block that answered last */
     size_t used;                   /* bytes of the snapshot */

@@ -238,11 +238,14 @@ static const char *find_published(const char *runtime, struct python_layout *l)
         uint64_t value = words[published[i].word] + (uint64_t)(int64_t)published[i].plus;
         if (published[i].minor != l->minor)
             continue;
-        bool interp = published[i].field == offsetof(struct python_layout, interp_threads);
+        size_t field = published[i].field;
+        bool interp = field == offsetof(struct python_layout, interp_threads) ||
+                      field == offsetof(struct python_layout, collecting) ||
+                      field == offsetof(struct python_layout, interp_gil);
         if (value > (interp ? INTERP_MOST : OFFSET_MOST))
             return "it publishes offsets that cannot be";
         uint32_t offset = (uint32_t)value;
-        memcpy((char *)l + published[i].field, &offset, sizeof(offset));
+        memcpy((char *)l + field, &offset, sizeof(offset));
     }
     return NULL;
 }

@@ -101,11 +101,11 @@ int64_t program_native(struct program *p, int64_t parent, const char *module, in
     return put_stack(p, parent, &f);
 }
 
-int64_t program_mark(struct program *p, const char *text)
+int64_t program_mark(struct program *p, int64_t parent, const char *text)
 {
     struct frame_row f = {
         .id = ++p->ids, .kind = STACKS_MARK, .function = program_name(p, text), .line = CELL_NULL};
-    return put_stack(p, 0, &f);
+    return put_stack(p, parent, &f);
 }
 
 void program_symbol(struct program *p, int64_t frame, int64_t level, const char *function,

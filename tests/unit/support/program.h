@@ -42,8 +42,8 @@ int64_t program_python(struct program *p, int64_t parent, const char *file, cons
 /* A native frame at offset of a module; the stack's id. *frame gets the frame's (NULL: none). */
 int64_t program_native(struct program *p, int64_t parent, const char *module, int64_t offset,
                        int64_t *frame);
-/* A mark instead of a stack. */
-int64_t program_mark(struct program *p, const char *text);
+/* A mark in the place of frames, called by stack `parent`; the stack's id. */
+int64_t program_mark(struct program *p, int64_t parent, const char *text);
 /* One symbol row of a native frame. */
 void program_symbol(struct program *p, int64_t frame, int64_t level, const char *function,
                     const char *file, int64_t line, int64_t status);

@@ -62,6 +62,8 @@ static uint8_t of_frame(const struct model *m, const struct stacks_frame *f)
     enum idle_activity a = ACTIVITY_NONE;
     if (f->kind == STACKS_PYTHON)
         return (uint8_t)idle_activity_of_frame(model_text(m, f->file), model_text(m, f->function));
+    if (f->kind == STACKS_MARK)
+        return (uint8_t)idle_activity_of_frame(NULL, model_text(m, f->function));
     for (uint32_t i = 0; f->kind == STACKS_NATIVE && !a && i < f->symbols; i++)
         a = idle_activity_of_frame(NULL, model_text(m, m->stacks.symbols[f->symbol + i].function));
     return (uint8_t)a;
@@ -73,10 +75,12 @@ static bool compiles(uint8_t a)
 }
 
 /* The activity of a stack whose innermost frame has activity a. A compiler that another one calls
- * works for that one: torch.compile has its Triton kernels compiled. */
+ * works for that one: torch.compile has its Triton kernels compiled. A collection in the middle of
+ * compiling goes when the compilation does. */
 static uint8_t of_stack(uint8_t a, uint8_t caller)
 {
-    return !a || (compiles(a) && compiles(caller)) ? caller : a;
+    bool part = compiles(caller) && (compiles(a) || a == ACTIVITY_COLLECT);
+    return !a || part ? caller : a;
 }
 
 uint8_t *idle_activity_list(const struct model *m)

@@ -143,7 +143,7 @@ TEST(test_sync_owns_its_calls)
 TEST(test_sync_no_line)
 {
     finder_begin("mark");
-    finder_steps(20, 4, program_mark(&finder.p, "<driver-internal>"), true);
+    finder_steps(20, 4, program_mark(&finder.p, 0, "<driver-internal>"), true);
     finder_look();
     const struct insight *i = finder_find("sync_line", "<driver-internal>");
     assert_non_null(i);
@@ -152,7 +152,7 @@ TEST(test_sync_no_line)
     finder_only("sync_line", "");
     finder_end();
     finder_begin("unknown");
-    finder_steps(20, 4, program_mark(&finder.p, "<unknown>"), true);
+    finder_steps(20, 4, program_mark(&finder.p, 0, "<unknown>"), true);
     finder_steps(20, 4, 0, true);
     finder_look();
     finder_only("", "");

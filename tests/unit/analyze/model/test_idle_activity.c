@@ -50,6 +50,7 @@ static const struct {
     {SITE "numba/cuda/dispatcher.py", "CUDADispatcher.compile", ACTIVITY_COMPILE_OTHER},
     {SITE "cupy/cuda/compiler.py", "compile_using_nvrtc", ACTIVITY_COMPILE_OTHER},
     {SITE "torch/utils/cpp_extension.py", "_jit_compile", ACTIVITY_COMPILE_OTHER},
+    {NULL, "<garbage collection>", ACTIVITY_COLLECT},
     {NULL, "gc_collect_main", ACTIVITY_COLLECT},
     {NULL, "gc_collect_region", ACTIVITY_COLLECT},
     {SITE "lightning/pytorch/utilities/memory.py", "garbage_collection_cuda", ACTIVITY_COLLECT},
@@ -83,6 +84,8 @@ static const struct {
     {"", "", ACTIVITY_NONE},
     {NULL, "", ACTIVITY_NONE},
     {NULL, "compile", ACTIVITY_NONE},
+    {NULL, "<truncated>", ACTIVITY_NONE},
+    {NULL, "<driver-internal>", ACTIVITY_NONE},
     /* What runs in every step of a program that is compiled already, and what reads. */
     {SITE "torch/_dynamo/eval_frame.py", "_TorchDynamoContext.__call__.<locals>._fn",
      ACTIVITY_NONE},
@@ -344,7 +347,7 @@ TEST(test_spread)
     finder_end();
 }
 
-/* The collector has native frames only: a launch's stack shows them, by its symbols. */
+/* The collector's own frames are native: a launch's stack shows them, by its symbols. */
 TEST(test_native)
 {
     int64_t frame;
@@ -360,6 +363,33 @@ TEST(test_native)
     assert_non_null(i);
     assert_string_equal(i->title, "Garbage collection");
     finder_end();
+}
+
+/* Samples have a mark where the interpreter says that it collects: the line is the one that began
+ * the collection, and the sentence names it. In the middle of compiling it is part of that. */
+TEST(test_collection)
+{
+    for (int its = 0; its < 2; its++) {
+        begin("collection");
+        int64_t line = finder_python("/srv/app/train.py", "tidy", 30),
+                at = its ? called(line, SITE "torch/_dynamo/convert_frame.py", "_compile") : line,
+                collect = program_mark(&finder.p, at, "<garbage collection>"),
+                step = finder_python("/srv/app/train.py", "step", 9);
+        for (int i = 0; i < 20; i++) {
+            gap(collect, step, 6000000, 4);
+            gap(at, step, 2000000, 1);
+        }
+        finder_look();
+        const struct insight *i = finder_find("late_launch", "train.py:30");
+        assert_non_null(i);
+        assert_non_null(strstr(i->text, "while the host was at train.py:30 in tidy()"));
+        assert_string_equal(i->title, its ? "Compiling (torch.compile)" : "Garbage collection");
+        assert_int_equal(!!strstr(i->text, "ran Python's garbage collector"), !its);
+        assert_int_equal(!!strstr(i->next, "gc.freeze()"), !its);
+        assert_int_equal(!!strstr(i->text, "It did so once"), its); /* it did so in each step */
+        assert_int_equal(finder_fact(i, "activity_samples"), its ? 100 : 80);
+        finder_end();
+    }
 }
 
 /* Code that is loaded between steps: how often, and when. */
@@ -399,6 +429,7 @@ int main(void)
                                        cmocka_unit_test(test_made_for),
                                        cmocka_unit_test(test_spread),
                                        cmocka_unit_test(test_native),
+                                       cmocka_unit_test(test_collection),
                                        cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, finder_open, finder_close);
 }

@@ -71,9 +71,10 @@ TEST(test_sums)
         struct model m, all;
         program_init(&p, "random");
         p.told = round & 1;
-        int64_t stacks[5] = {
-            0, program_python(&p, 0, "a.py", "f", 5), program_python(&p, 0, "b.py", "g", 6),
-            program_native(&p, 0, "/usr/lib/libx.so", 64, NULL), program_mark(&p, "<truncated>")};
+        int64_t stacks[5] = {0, program_python(&p, 0, "a.py", "f", 5),
+                             program_python(&p, 0, "b.py", "g", 6),
+                             program_native(&p, 0, "/usr/lib/libx.so", 64, NULL),
+                             program_mark(&p, 0, "<truncated>")};
         for (int i = 0; i < 300; i++)
             random_step(&p, &seed, stacks);
         program_end(&p);
@@ -130,7 +131,7 @@ TEST(test_without_memory)
     program_init(&p, "memory");
     int64_t stacks[5] = {
         0, program_python(&p, 0, "a.py", "f", 5), program_python(&p, 0, "b.py", "g", 6),
-        program_native(&p, 0, "/usr/lib/libx.so", 64, NULL), program_mark(&p, "<truncated>")};
+        program_native(&p, 0, "/usr/lib/libx.so", 64, NULL), program_mark(&p, 0, "<truncated>")};
     for (int i = 0; i < 60; i++)
         random_step(&p, &seed, stacks);
     program_end(&p);

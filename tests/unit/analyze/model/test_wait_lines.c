@@ -173,7 +173,7 @@ TEST(test_native)
             user = program_native(&p, main, "/srv/app/app", 0x1200, &frame),
             rt = program_native(&p, user, "/usr/local/cuda/lib64/libcudart.so.13", 0x777, NULL),
             bare = program_native(&p, 0, "/srv/app/stripped", 0x4242, &replaced),
-            mark = program_mark(&p, "<driver-internal>"),
+            mark = program_mark(&p, 0, "<driver-internal>"),
             nowhere = program_native(&p, 0, "", 0x99, NULL);
     program_symbol(&p, frame, 1, "_Z5outerv", "/srv/app/app.cpp", 80, 0);
     program_symbol(&p, frame, 0, "_Z5inneri", "/srv/app/inner.h", 12, 0);
