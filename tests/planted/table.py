@@ -200,6 +200,10 @@ CASES = [
          crowded=(*HOST_BOUND, *PAUSED)),
     Case("collect.py", "clean", {"sync_line": At("py-collect-end", "train")}, needs="samples",
          crowded=(*HOST_BOUND, *PAUSED), never="ran Python's garbage collector"),
+    Case("log.py", "fault", {"idle_cause": (At("py-log", "report", "HIGH"), Says("logged, printed or reported progress")),
+                             "sync_line": At("py-log-end", "train")}, needs="samples", crowded=(*HOST_BOUND, *PAUSED)),
+    Case("log.py", "clean", {"sync_line": At("py-log-end", "train")}, needs="samples",
+         crowded=(*HOST_BOUND, *PAUSED), never="logged, printed or reported progress"),
 
     *moved_sync("torch_item.py", "torch-item-in-loop", "torch-item-hoisted", "train", "torch"),
     *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),
