@@ -75,11 +75,11 @@ static bool compiles(uint8_t a)
 }
 
 /* The activity of a stack whose innermost frame has activity a. A compiler that another one calls
- * works for that one: torch.compile has its Triton kernels compiled. A collection in the middle of
- * compiling goes when the compilation does. */
+ * works for that one: torch.compile has its Triton kernels compiled. A collection or a plan in the
+ * middle of compiling goes when the compilation does. */
 static uint8_t of_stack(uint8_t a, uint8_t caller)
 {
-    bool part = compiles(caller) && (compiles(a) || a == ACTIVITY_COLLECT);
+    bool part = compiles(caller) && (compiles(a) || a == ACTIVITY_COLLECT || a == ACTIVITY_PLAN);
     return !a || part ? caller : a;
 }
 
@@ -117,6 +117,11 @@ static void count(const struct model *m, struct idle_stretches *to, int64_t time
     double length = (double)m->facts.end - (double)m->facts.start;
     to->all++;
     to->later += (double)time - (double)m->facts.start > IDLE_START / 100.0 * length;
+}
+
+void idle_activity_began(struct model *m, enum idle_activity a, int64_t time)
+{
+    count(m, &m->idle.stretches[a], time);
 }
 
 static int count_look(struct model *m, struct keyed *pairs, const struct idle_look *look, uint8_t a)
@@ -163,7 +168,7 @@ int idle_activity_count(struct model *m)
     keyed_init(&pairs, sizeof(struct seen), offsetof(struct seen, last), PAIRS_MAX);
     for (size_t i = 0; !rc && i < l->count; i++) {
         uint8_t a = nodes[stacks_node_of(&m->stacks, l->rows[i].stack)];
-        rc = count_look(m, &pairs, &l->rows[i], a);
+        rc = count_look(m, &pairs, &l->rows[i], a == ACTIVITY_PLAN ? 0 : a); /* plans.c counts */
     }
     keyed_fini(&pairs);
     mem_free(nodes);

@@ -44,6 +44,9 @@ enum idle_activity idle_activity_of_frame(const char *file, const char *function
  * NULL: out of memory. */
 uint8_t *idle_activity_list(const struct model *m);
 
+/* Counts a stretch of an activity that began at a time (ns). */
+void idle_activity_began(struct model *m, enum idle_activity a, int64_t time);
+
 /* Counts stretches (m->idle.stretches) of the samples that are kept, and loads of code
  * (m->idle.loads). While the ids of the log are known. 0 or GPUFL_E_NOMEM. */
 int idle_activity_count(struct model *m);

@@ -145,6 +145,12 @@ const struct idle_capture *idle_captured_find(const struct idle_captured *c, uin
     return r && r->correlation == correlation ? r : NULL;
 }
 
+int64_t idle_captured_before(const struct idle_captured *c, uint32_t thread, int64_t t)
+{
+    size_t low = ORDER_PLACE(c->sorted, i, is_before_in_thread(&c->rows[i], thread, t));
+    return low && c->rows[low - 1].thread == thread ? c->rows[low - 1].start : INT64_MIN;
+}
+
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
                                               uint32_t correlation, int64_t until)
 {

@@ -46,6 +46,9 @@ int idle_captured_sort(struct idle_captured *c);
 const struct idle_capture *idle_captured_find(const struct idle_captured *c, uint32_t correlation,
                                               int64_t until);
 
+/* When the latest capture of the thread before t (ns) began; INT64_MIN: there is none. */
+int64_t idle_captured_before(const struct idle_captured *c, uint32_t thread, int64_t t);
+
 /* The first capture of the thread that was launched after a correlation, which itself was launched
  * before `until` (ns); NULL: none, or nobody knows. */
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,

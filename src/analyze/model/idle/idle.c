@@ -6,6 +6,7 @@
 #include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
 #include "analyze/model/idle/lead.h"
+#include "analyze/model/idle/plans.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/path.h"
 #include "base/alloc.h"
@@ -312,6 +313,7 @@ int sum_idle_finish(struct model *m)
 {
     struct sum_idle *s = &m->idle;
     int rc = give_to_only(m);
+    rc = rc ? rc : idle_plans_find(m);
     size_t first = s->unknown_device, devices = work_is_known(m) ? s->device_count : 0;
     for (size_t i = first; !rc && i < devices; i++)
         rc = report_device(m, &s->devices[i]);

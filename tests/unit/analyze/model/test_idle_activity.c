@@ -50,6 +50,7 @@ static const struct {
     {SITE "numba/cuda/dispatcher.py", "CUDADispatcher.compile", ACTIVITY_COMPILE_OTHER},
     {SITE "cupy/cuda/compiler.py", "compile_using_nvrtc", ACTIVITY_COMPILE_OTHER},
     {SITE "torch/utils/cpp_extension.py", "_jit_compile", ACTIVITY_COMPILE_OTHER},
+    {NULL, "cudnnBackendFinalize", ACTIVITY_PLAN},
     {NULL, "<garbage collection>", ACTIVITY_COLLECT},
     {NULL, "gc_collect_main", ACTIVITY_COLLECT},
     {NULL, "gc_collect_region", ACTIVITY_COLLECT},
@@ -84,6 +85,7 @@ static const struct {
     {"", "", ACTIVITY_NONE},
     {NULL, "", ACTIVITY_NONE},
     {NULL, "compile", ACTIVITY_NONE},
+    {NULL, "cudnnBackendExecute", ACTIVITY_NONE}, /* runs a plan that is there */
     {NULL, "<truncated>", ACTIVITY_NONE},
     {NULL, "<driver-internal>", ACTIVITY_NONE},
     /* What runs in every step of a program that is compiled already, and what reads. */
