@@ -10,6 +10,8 @@
  *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
  *                        =hot: heat does; =set: a setting; otherwise the power limit
  *   FAKE_NVML=shared     as calm, and three processes use the GPU
+ *   FAKE_NVML=mps        as calm; the process and its parent are clients of MPS, whose server uses
+ *                        the GPU for both; =mps-alone: the process is the only client
  *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
  *   FAKE_NVML_CONTROL=F  a test changes what happens while the program runs: nvml_control.h
  *   FAKE_NVML_NOISE=1    values move at random, as those of a real one
@@ -330,10 +332,9 @@ EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
 
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
 {
-    *reasons = fake_script_is("calm") || fake_script_is("shared") ? 0
-               : fake_script_is("hot")                            ? 64
-               : fake_script_is("set")                            ? 2
-                                                                  : 4;
+    int calm = fake_script_is("calm") || fake_script_is("shared") || fake_script_is("mps") ||
+                fake_script_is("mps-alone");
+    *reasons = calm ? 0 : fake_script_is("hot") ? 64 : fake_script_is("set") ? 2 : 4;
     if (fake_control()->throttle)
         *reasons = (unsigned long long)fake_control()->throttle;
     return answer(d);

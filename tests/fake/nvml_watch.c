@@ -11,9 +11,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NONE = -1, FIRST_FRESH_PID = 4000000, PARTS_MOST = 7, PART = 100, FIRST_PART = 7 };
+enum {
+    NONE = -1,
+    FIRST_FRESH_PID = 4000000,
+    MPS_SERVER_PID = 3999999,
+    PARTS_MOST = 7,
+    PART = 100,
+    FIRST_PART = 7
+};
 
 /* ---- processes ----------------------------------------------------------------------------- */
+
+static unsigned mps_clients(void)
+{
+    return fake_script_is("mps") ? 2 : fake_script_is("mps-alone") ? 1 : 0;
+}
 
 /* Calls fn for each process of a device; returns how many. */
 static unsigned each_process(nvml_device d, void (*fn)(void *arg, unsigned i, unsigned pid),
@@ -22,8 +34,9 @@ static unsigned each_process(nvml_device d, void (*fn)(void *arg, unsigned i, un
     struct nvml_control *c = fake_control();
     unsigned n = 0;
     if (!fake_is_controlled()) {
-        unsigned count = fake_script_is("calm") ? 1 : 3;
-        const unsigned pids[] = {(unsigned)getpid(), (unsigned)getppid(), 1};
+        bool mps = mps_clients() > 0; /* then the server is the only one of the list */
+        unsigned count = mps || fake_script_is("calm") ? 1 : 3;
+        const unsigned pids[] = {mps ? MPS_SERVER_PID : (unsigned)getpid(), (unsigned)getppid(), 1};
         for (; n < count; n++)
             fn(arg, n, pids[n]);
         return n;
@@ -60,6 +73,20 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned *coun
     if (result != NVML_OK)
         return result;
     *count = each_process(d, add_info, &l);
+    return *count > l.room ? NVML_E_SIZE : NVML_OK;
+}
+
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device d, unsigned *count,
+                                                      struct nvml_process *infos)
+{
+    struct list l = {.infos = infos, .room = infos ? *count : 0};
+    int result = fake_answer(d, 1);
+    if (result != NVML_OK)
+        return result;
+    *count = mps_clients();
+    const unsigned pids[] = {(unsigned)getpid(), (unsigned)getppid()};
+    for (unsigned i = 0; i < *count; i++)
+        add_info(&l, i, pids[i]);
     return *count > l.room ? NVML_E_SIZE : NVML_OK;
 }
 

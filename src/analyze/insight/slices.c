@@ -5,6 +5,8 @@
  * others had, and there is no gap. So launches of one configuration, which mostly take the same
  * time, have a second time far above it, and those are alike among themselves, since slices are.
  *
+ * The log does not say whether the others are clients of MPS.
+ *
  * Counter-evidence: no other process was seen on the device; a quarter or more of the launches are
  * slow, as where the work differs; their times are spread. A kernel that always lasts longer than a
  * slice is always interrupted, and nobody sees how often. */
@@ -101,8 +103,9 @@ static void put(const struct model *m, const struct slices *s, const struct insi
     if (idle->time >= wall / 1000)
         buf_printf(out, " In %s gaps the GPU was another process's for %s more.",
                    units_count(a, (int64_t)idle->gaps), units_time(b, idle->time));
-    buf_str(out, " Launches that have more to do now and then look like that, too; samples saw "
-                 "other processes on the GPU.");
+    buf_str(out, " Launches that have more to do now and then look like that, too, and so do those "
+                 "beside another client of MPS, which runs at the same time; samples saw other "
+                 "processes on the GPU.");
 }
 
 int insight_slices(const struct model *m, struct insights *to, bool *found)

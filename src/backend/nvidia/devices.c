@@ -159,15 +159,42 @@ static int read_ecc(const struct nvml *n, struct device *d, struct device_metric
     return second == NVML_OK ? NVML_OK : result; /* a device may count one kind only */
 }
 
+enum { CLIENTS_MOST = 64 }; /* processes whose ids are compared */
+
+/* Clients of MPS are in a list of their own; in the other one the server stands for them. clients:
+ * how many there are. Returns how many use the device: the clients, and who is no client, without
+ * one, the server. */
+static unsigned with_clients(const struct nvml *n, const struct device *d, unsigned clients,
+                             unsigned others)
+{
+    struct nvml_process client[CLIENTS_MOST], other[CLIENTS_MOST];
+    unsigned alone = 0;
+    if (clients <= CLIENTS_MOST && others <= CLIENTS_MOST &&
+        n->nvmlDeviceGetMPSComputeRunningProcesses_v3(d->handle, &clients, client) == NVML_OK &&
+        n->nvmlDeviceGetComputeRunningProcesses_v3(d->handle, &others, other) == NVML_OK) {
+        for (unsigned i = 0; i < others; i++) {
+            unsigned k = 0;
+            while (k < clients && client[k].pid != other[i].pid)
+                k++;
+            alone += k == clients;
+        }
+    } else {
+        alone = others; /* very many, or they change: more than one anyway */
+    }
+    return clients + (alone ? alone - 1 : 0);
+}
+
 static int read_processes(const struct nvml *n, struct device *d, struct device_metric_row *row)
 {
-    unsigned count = 0; /* no room: the library only tells how many there are */
+    unsigned count = 0, clients = 0; /* no room: the library only tells how many there are */
     if (!n->nvmlDeviceGetComputeRunningProcesses_v3)
         return NVML_E_NOT_SUPPORTED;
     int result = n->nvmlDeviceGetComputeRunningProcesses_v3(d->handle, &count, NULL);
     if (result != NVML_OK && result != NVML_E_SIZE)
         return result;
-    row->processes = count;
+    if (n->nvmlDeviceGetMPSComputeRunningProcesses_v3)
+        (void)n->nvmlDeviceGetMPSComputeRunningProcesses_v3(d->handle, &clients, NULL);
+    row->processes = clients ? with_clients(n, d, clients, count) : count;
     return NVML_OK;
 }
 

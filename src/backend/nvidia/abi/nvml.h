@@ -203,6 +203,8 @@ struct nvml_field {
       (nvml_device device, int type, int counter, unsigned long long *count))                      \
     X(false, int, nvmlDeviceGetComputeRunningProcesses_v3,                                         \
       (nvml_device device, unsigned *count, struct nvml_process *infos))                           \
+    X(false, int, nvmlDeviceGetMPSComputeRunningProcesses_v3,                                      \
+      (nvml_device device, unsigned *count, struct nvml_process *infos))                           \
     X(false, int, nvmlDeviceGetGraphicsRunningProcesses_v3,                                        \
       (nvml_device device, unsigned *count, struct nvml_process *infos))                           \
     X(false, int, nvmlDeviceGetProcessUtilization,                                                 \

@@ -147,6 +147,8 @@ static int watch_processes(struct devices *d, int index, struct device_process *
         return GPUFL_E_UNAVAILABLE;
     if (n->nvmlDeviceGetComputeRunningProcesses_v3)
         compute = add_list(n->nvmlDeviceGetComputeRunningProcesses_v3, item, &told);
+    if (n->nvmlDeviceGetMPSComputeRunningProcesses_v3)
+        (void)add_list(n->nvmlDeviceGetMPSComputeRunningProcesses_v3, item, &told);
     if (n->nvmlDeviceGetGraphicsRunningProcesses_v3)
         graphics = add_list(n->nvmlDeviceGetGraphicsRunningProcesses_v3, item, &told);
     if (compute != NVML_OK && graphics != NVML_OK)

@@ -140,6 +140,8 @@ SIGNATURE(nvmlDeviceGetTotalEccErrors, nvmlReturn_t(nvmlDevice_t, nvmlMemoryErro
                                                     nvmlEccCounterType_t, unsigned long long *));
 SIGNATURE(nvmlDeviceGetComputeRunningProcesses_v3,
           nvmlReturn_t(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *));
+SIGNATURE(nvmlDeviceGetMPSComputeRunningProcesses_v3,
+          nvmlReturn_t(nvmlDevice_t, unsigned *, nvmlProcessInfo_t *));
 SIGNATURE(nvmlDeviceGetFieldValues, nvmlReturn_t(nvmlDevice_t, int, nvmlFieldValue_t *));
 
 /* The compiler has checked them. */

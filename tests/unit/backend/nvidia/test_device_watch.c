@@ -12,8 +12,8 @@
 enum { NOT_FOUND = 6, WIDE = 400 };
 
 static struct nvml library;
-static struct nvml_process compute[2000], graphics[4];
-static unsigned compute_count, graphics_count;
+static struct nvml_process compute[2000], graphics[4], clients[2];
+static unsigned compute_count, graphics_count, client_count;
 static int compute_result;
 static struct nvml_process_use uses[4];
 static unsigned use_count;
@@ -63,6 +63,12 @@ static int get_compute(nvml_device d, unsigned *count, struct nvml_process *out)
 {
     (void)d;
     return compute_result ? compute_result : list(compute, compute_count, count, out);
+}
+
+static int get_clients(nvml_device d, unsigned *count, struct nvml_process *out)
+{
+    (void)d;
+    return list(clients, client_count, count, out);
 }
 
 static int get_graphics(nvml_device d, unsigned *count, struct nvml_process *out)
@@ -272,7 +278,7 @@ static int setup(void **state)
 {
     (void)state;
     fill();
-    compute_count = graphics_count = use_count = mig = parts = 0;
+    compute_count = graphics_count = client_count = use_count = mig = parts = 0;
     compute_result = gpm_result = NVML_OK;
     kib = 1000;
     now = 1000000000;
@@ -448,6 +454,32 @@ TEST(processes)
 
 /* More than there is room for at first: all are listed; where nobody has the room, all are counted
  * and none is told. */
+/* Clients of MPS use the device, and its server, which the other list has for them, does not. Some
+ * driver may have clients in both lists. */
+TEST(clients_of_mps)
+{
+    struct device_process out[3];
+    int count;
+    library.nvmlDeviceGetMPSComputeRunningProcesses_v3 = get_clients;
+    compute[0] = (struct nvml_process){5, 4096, UINT32_MAX, UINT32_MAX}; /* the server */
+    clients[0] = (struct nvml_process){6, 4096, UINT32_MAX, UINT32_MAX};
+    clients[1] = (struct nvml_process){7, 4096, UINT32_MAX, UINT32_MAX};
+    compute_count = 1;
+    assert_int_equal(sample().processes, 1); /* no client: a process as any other */
+    client_count = 1;
+    assert_int_equal(sample().processes, 1);
+    client_count = 2;
+    assert_int_equal(sample().processes, 2);
+    compute[1] = clients[0];
+    compute_count = 2;
+    assert_int_equal(sample().processes, 2);
+    compute[1].pid = 8; /* no client, beside the server */
+    assert_int_equal(sample().processes, 3);
+    compute_count = 1;
+    assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
+    assert_int_equal(count, 3);
+}
+
 TEST(many_processes)
 {
     enum { MANY = 1500 };
@@ -534,6 +566,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(activity_of_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(narrow_without_widen, setup, teardown),
         cmocka_unit_test_setup_teardown(processes, setup, teardown),
+        cmocka_unit_test_setup_teardown(clients_of_mps, setup, teardown),
         cmocka_unit_test_setup_teardown(many_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(instances, setup, teardown),
         cmocka_unit_test_setup_teardown(events, setup, teardown),
