@@ -5,7 +5,8 @@
  *   // fake: NAME registers=R local=L shared=S ns=T
  * ns=0: the first argument, 64 bits, is the time. With a comment
  *   // fake-mib: N
- * the profiling library gets N MiB of code: that text and zeros. */
+ * the profiling library gets N MiB of code: that text and zeros. FAKE_CUDA_LOAD_US=3000: a load
+ * takes so long, as where a driver compiles the text. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { KERNELS = 256 };
 
@@ -65,6 +67,14 @@ static bool copy_image(struct module *m, const char *image)
     return true;
 }
 
+/* Takes the time of a load. */
+static void compile(void)
+{
+    const char *us = getenv("FAKE_CUDA_LOAD_US");
+    long long ns = us ? atoll(us) * 1000 : 0;
+    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
 EXPORT int cuModuleLoadData(struct module **module, const void *image)
 {
     const struct {
@@ -73,6 +83,7 @@ EXPORT int cuModuleLoadData(struct module **module, const void *image)
     } p = {module, image};
     struct call c;
     call_enter(&c, 19, "cuModuleLoadData", &p, NULL);
+    compile();
     *module = calloc(1, sizeof **module);
     bool loaded = *module && copy_image(*module, image);
     if (loaded)

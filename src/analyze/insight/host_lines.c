@@ -193,8 +193,11 @@ int host_lines_find(const struct model *m, const struct insights *to, struct hos
         else if (r->ended_by && r->ns > l->ended[r->cause].part) {
             l->ended[r->cause] = (struct insight_heaviest){.place = r->place, .part = r->ns};
             l->ended_longest[r->cause] = r->longest;
-        } else if (!r->ended_by && is_host(to, r->cause))
+        } else if (!r->ended_by && is_host(to, r->cause)) {
             add_row(l, r);
+        } else if (r->cause == IDLE_CODE && r->ns > l->code.part) {
+            l->code = (struct insight_heaviest){.place = r->place, .part = r->ns};
+        }
     }
     rc = rc ? rc : add_activities(m, to, l);
     if (!rc)

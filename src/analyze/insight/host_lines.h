@@ -47,6 +47,7 @@ struct host_lines {
     uint32_t *at; /* owned: by place, the item + 1 */
     int64_t none[IDLE_CAUSES][IDLE_REASONS];
     struct insight_heaviest ended[IDLE_CAUSES]; /* the line whose launches ended most of it */
+    struct insight_heaviest code; /* the line whose loads of code have most of that time */
     struct host_spread spread[ACTIVITIES];
     struct idle_longest ended_longest[IDLE_CAUSES], rest_longest[IDLE_CAUSES];
 };

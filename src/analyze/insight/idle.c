@@ -341,6 +341,8 @@ static void put_gaps(const struct model *m, const struct host_lines *l, enum idl
                    idle->gaps == 1 ? "" : "s");
     buf_printf(out, ": %s%s", probably ? "probably " : "", sum_idle_text(c));
     insight_put_heaviest(m, &ended, " of it ended with launches", out);
+    if (c == IDLE_CODE)
+        insight_put_heaviest(m, &l->code, " of it", out);
     buf_char(out, '.');
 }
 
@@ -358,7 +360,7 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
 }
 
 /* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */
-static int add_rest(const struct model *m, const struct host_lines *l, const char *rule,
+static int add_rest(const struct model *m, struct host_lines *l, const char *rule,
                     enum idle_cause c, const char *title, struct insights *to)
 {
     struct insight_idle idle = rest_of(m, l, c);
@@ -382,6 +384,9 @@ static int add_rest(const struct model *m, const struct host_lines *l, const cha
                                   : others    ? l->rest_longest[c]
                                               : idle.longest;
     insight_fact_longest(m, i, longest.start, longest.end);
+    l->code.all = idle.all;
+    if (c == IDLE_CODE)
+        insight_own(i, &l->code);
     if (c == IDLE_OTHER)
         i->next = model_words(m)->alone;
     else if (i->ended_by && (c == IDLE_LATE || c == IDLE_NOTHING))

@@ -20,6 +20,11 @@ def use_context():
     check(cuda.cuCtxSetCurrent(_context))
 
 
+def image():
+    """The code of the kernels."""
+    return (pathlib.Path(__file__).resolve().parent.parent / "kernels.ptx").read_bytes()
+
+
 def open_gpu():
     """Brings the driver up. True: the program is to run without its fault."""
     device = ctypes.c_int()
@@ -27,8 +32,7 @@ def open_gpu():
     check(cuda.cuDeviceGet(ctypes.byref(device), 0))
     check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(_context), device))
     use_context()
-    image = (pathlib.Path(__file__).resolve().parent.parent / "kernels.ptx").read_bytes()
-    check(cuda.cuModuleLoadData(ctypes.byref(_module), ctypes.c_char_p(image)))
+    check(cuda.cuModuleLoadData(ctypes.byref(_module), ctypes.c_char_p(image())))
     return sys.argv[1] == "clean"
 
 

@@ -411,6 +411,9 @@ TEST(test_loads)
     const struct insight *i = finder_find("idle_cause", "");
     assert_non_null(i);
     assert_string_equal(i->title, "Loading code");
+    assert_ptr_equal(i, finder_find("idle_cause", "train.py:30"));
+    assert_non_null(
+        strstr(i->text, "the host loaded code; 100.0 % of it at train.py:30 in train()"));
     assert_int_equal(i->of[IDLE_CODE], finder_fact(i, "gpu_idle_ns"));
     assert_int_equal(i->of[IDLE_NOTHING] + i->of[IDLE_LATE], 0);
     assert_non_null(strstr(i->text, "Code was loaded or unloaded 10 times, 9 of them after the "
