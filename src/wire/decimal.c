@@ -116,7 +116,7 @@ bool decimal_of(double value, int digits, struct decimal *out)
     if (!isfinite(value))
         return false;
     if (size < 1e-80)
-        return true; /* as good as 0 */
+        return true; /* equal to 0 */
     if (size > 1e99)
         return false;
     exponent = (int)floor(log10(size)) - digits + 1;

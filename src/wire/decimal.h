@@ -18,7 +18,7 @@ struct decimal {
     int64_t exponent;
 };
 
-/* A JSON number; digits beyond the 16th are cut. False where it is none, or its exponent is
+/* A JSON number; digits beyond the 16th are cut. False where it is not one, or its exponent is
  * absurd (beyond +-99). */
 bool decimal_read(struct scan *s, struct decimal *out);
 

@@ -24,7 +24,7 @@ enum event_name_group {
  * of their own, or are none. */
 uint32_t event_name_of(enum record_type type, int64_t code);
 
-/* The text of an id; NULL: it is none of these. */
+/* The text of an id; NULL: it is not one of these. */
 const char *event_name_text(int64_t id);
 
 /* The text of an id in the words of a vendor of GPUs ("amd", as device.vendor has it). */

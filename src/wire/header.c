@@ -24,7 +24,7 @@ const struct header_field header_fields[HEADER_FIELD_COUNT] = {
     F(command, TEXT, "Command line, cut at 1 KiB"),
     F(engine, TEXT, "Engine in effect: Monitor, Trace, …"),
     F(backend, TEXT, "nvidia, amd, …; none: no GPU; sim: a simulated one"),
-    F(simulated, BOOL, "True: no real GPU stood behind this"),
+    F(simulated, BOOL, "True: the GPU was simulated"),
     F(version, TEXT, "Version of the library that wrote it"),
     F(system, TEXT, "Operating system, release and machine"),
     F(start, INT, "Start of the session, ns on CLOCK_MONOTONIC"),

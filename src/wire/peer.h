@@ -1,6 +1,6 @@
 /* peer.h - the public GPUFlight client's lines, as the visitor's calls.
  *
- * Behind decode.h, which hands over every line whose type is found here. Times
+ * decode.h hands over every line whose type is found here. Times
  * of that format are ns since the Unix epoch; the header delivered says that
  * monotonic and real time are the same. Owner's thread. */
 #ifndef GPUFL_WIRE_PEER_H

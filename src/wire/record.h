@@ -69,8 +69,8 @@ int record_column(const struct record *r, const char *name, size_t len);
 /* Dictionaries whose rows come again with more (docs/format.md): devices, threads. [any] */
 bool record_is_completed(int type);
 
-/* Adds to a row of such a dictionary what a later one of its id knows; what that leaves unknown
- * (of a name 0 as well) stays. Whether anything has changed. [any] */
+/* Adds to a row of such a dictionary what a later row of its id knows; cells that the later row
+ * leaves unknown (of a name 0 as well) stay. True: something has changed. [any] */
 bool record_complete(enum record_type type, int64_t *known, const int64_t *row);
 
 #include "wire/rows.h"

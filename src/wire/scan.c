@@ -83,7 +83,7 @@ static bool scan_behind(struct scan *s, char *closers, int *depth)
     return true;
 }
 
-/* At an opening bracket: enters it; *empty tells that it was closed at once. */
+/* At an opening bracket: enters it; *empty says that it was closed at once. */
 static bool scan_enter(struct scan *s, char *closers, int *depth, bool *empty)
 {
     char close = *s->at++ == '{' ? '}' : ']';

@@ -14,7 +14,7 @@ enum { STALL_NAME_ROOM = 96 };
 
 struct stall_name {
     char text[STALL_NAME_ROOM]; /* lower case, words joined by _; cut where it is too long */
-    int64_t issued;             /* as stall_reason.issued, as far as the name tells; or CELL_NULL */
+    int64_t issued;             /* as stall_reason.issued, as far as the name says; or CELL_NULL */
 };
 
 struct stall_name stall_name_of(const char *driver, size_t len);

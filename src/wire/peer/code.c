@@ -3,7 +3,7 @@
  *
  * A function there is a text, "<demangled name>@<source path>", under a function_id, and
  * since some version its mangled symbol under the same id; disassembly names it by the
- * checksum of its cubin and that symbol. Both become function rows; who reads them
+ * checksum of its cubin and that symbol. Both become function rows; a reader of them
  * joins the two by name.
  *
  * What that format loses is not made up again: of a run of instructions that differ in

@@ -55,7 +55,7 @@ struct peer_word {
 extern const struct peer_word peer_engines[];  /* profiling_engine after "nvidia."; NULL ends */
 extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
 
-/* Could that be the path of a source? "GLIBC_2.14" and "ns::" are none. [any] */
+/* Could that be the path of a source? "GLIBC_2.14" and "ns::" are not. [any] */
 bool peer_is_source(const char *path, size_t len);
 
 /* The other side's word, or NULL. theirs has len bytes. [any] */

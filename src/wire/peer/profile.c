@@ -3,8 +3,8 @@
  * A profile row is one of three things by its sample_kind. Samples carry the time at
  * which they were decoded and the scope that was open then: here that time ends a
  * window of unknown length. The stall reason is identified by its name in metric_dict; the number
- * next to it is the driver's own and means nothing without the name. Lines of instructions stand
- * in all four channels on another clock: told once, without a time.
+ * next to it is the driver's own and means nothing without the name. Lines of instructions stand in
+ * all four channels on another clock: they are reported once, without a time.
  *
  * Counters come narrow (one value a row, PM sampling) and wide (one line with a
  * member for each metric); here they are narrow. A metric of -1 is unknown: no row. */

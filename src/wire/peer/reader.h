@@ -43,7 +43,7 @@ struct peer_queue {
     size_t count;  /* rows */
 };
 
-/* A dictionary of theirs: id to our name id. */
+/* A dictionary of the client's: id to our name id. */
 struct peer_dict {
     uint32_t *ids; /* owned; 0: not defined */
     size_t cap;
@@ -63,7 +63,7 @@ struct peer_depth {
     uint32_t open;
     int64_t instances; /* xor of their instances: the one, where open is 1 */
     int64_t nodes;     /* xor of their paths' instances */
-    uint64_t hashes;   /* sum of their paths' hashes: tells whether all are the same */
+    uint64_t hashes;   /* sum of their paths' hashes: shows whether all are the same */
     int64_t node;      /* path of the one opened last */
 };
 
@@ -191,7 +191,7 @@ void peer_disassembly(struct peer *p, struct scan s);
 void peer_source(struct peer *p, struct scan s);
 
 /* A line of peer_detail that is one of those kept except for its correlation id, and so is
- * sound: takes it as peer_detail does. False: it is none. */
+ * sound: takes it as peer_detail does. False: it is not one. */
 bool peer_detail_again(struct peer *p, struct scan s);
 
 /* A batch in p->rows. */
@@ -224,7 +224,7 @@ int64_t peer_function(struct peer *p, int64_t id);
 /* Adds a line of an instruction, once. file_id: theirs. */
 void peer_line(struct peer *p, int64_t function, int64_t offset, int64_t file_id, int64_t line);
 
-/* Our name id of an entry of a dictionary of theirs; 0: none. */
+/* Our name id of an entry of a client's dictionary; 0: none. */
 int64_t peer_dict_name(const struct peer_dict *d, int64_t id);
 
 /* Id of a stack's text, 0: empty. */

@@ -3,8 +3,8 @@
  *
  * Texts of instructions become cubin_disassembly, one line for the rows of a function
  * that stand together; their lines become profile rows of kind 2, once and on the
- * session's own clock. Of functions that were inlined that format has the
- * innermost line only. A source is one line there: its pieces are put together. */
+ * session's own clock. For functions that were inlined that format has the innermost line only. A
+ * source is one line there: its pieces are put together. */
 #include "base/err.h"
 #include "wire/limits.h"
 #include "wire/peer/state.h"

@@ -38,7 +38,7 @@ int64_t peer_function_id(struct peer_encoder *e, int64_t function)
     return row[FUNCTION_CELL_ID];
 }
 
-/* The end of what a row tells; the session's start where it tells no time. */
+/* The end of what a row describes; the session's start where the row has no time. */
 static int64_t time_of(const struct peer_encoder *e, int64_t start, int64_t duration)
 {
     int64_t end;
@@ -145,7 +145,7 @@ static int wide_member(struct peer_encoder *e, int64_t metric, bool kernel)
     return -1;
 }
 
-/* True where two rows tell of the same kernel or range. */
+/* True where two rows are of the same kernel or range. */
 static bool same_subject(const struct wire_batch *b, size_t i, size_t j)
 {
     static const uint8_t columns[] = {COL_counter_source, COL_counter_start,  COL_counter_duration,

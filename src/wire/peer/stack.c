@@ -16,7 +16,7 @@
 
 enum {
     DEPTH_MAX = 256, /* frames of a stack; of deeper ones the innermost are kept */
-    NO_STACK = -1,   /* in peer.stack_ids: a text that is none */
+    NO_STACK = -1,   /* in peer.stack_ids: a text that is no stack */
 };
 
 struct piece {
@@ -130,7 +130,7 @@ static bool is_below_user(struct piece p)
            (len > 2 && !memcmp(p.at, "cu", 2) && p.at[2] >= 'A' && p.at[2] <= 'Z');
 }
 
-/* The next piece of a text; false at its end. The bars of operator| are none. */
+/* The next piece of a text; false at its end. The bars of operator| separate nothing. */
 static bool next_piece(const char **text, const char *end, struct piece *out)
 {
     static const char word[] = "operator";
@@ -199,7 +199,7 @@ static int64_t read_stack(struct peer *p, const char *text, size_t len)
     return node;
 }
 
-/* Our stack id of a text; 0: it is none. */
+/* Our stack id of a text; 0: the text is no stack. */
 static int64_t stack_of_text(struct peer *p, uint32_t text)
 {
     size_t len;

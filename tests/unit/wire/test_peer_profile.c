@@ -41,7 +41,7 @@ static struct run run_of(const char *const *lines)
         run_end(&r_);                                                                              \
     } while (0)
 
-/* The name tells the reason, not the number; issued and not issued are kept apart. */
+/* The name is the reason, not the number; issued and not issued are kept apart. */
 TEST(test_samples)
 {
     EXPECT(0,
@@ -81,7 +81,7 @@ TEST(test_narrow_rows)
                  "\"corr_id\"],\"rows\":[[640,1,16,3,1,0,0,0,0]]"));
 }
 
-/* The map of lines comes in four channels, on another clock: told once, without a time. */
+/* The map of lines comes in four channels, on another clock: reported once, without a time. */
 TEST(test_lines_once)
 {
     static const char map[] = PROFILE("3", "[0,0,0,1,0,3,1,0,2,0,1,4],[0,0,0,1,16,3,1,0,2,0,1,4]");

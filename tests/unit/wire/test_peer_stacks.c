@@ -13,7 +13,7 @@
 #define SYNCS(rows) BATCH("synchronization_event_batch", "\"base_time_ns\":100,\"rows\":[" rows "]")
 #define HEADER      "header s app= pid=0 host= run= engine= backend= start=100\n"
 
-/* The rows behind the stream that all waits share. */
+/* The rows after the stream that all waits share. */
 static void expect(const char *const *lines, const char *want)
 {
     struct run r;
@@ -125,7 +125,7 @@ TEST(test_kernels)
     assert_non_null(strstr(text, "stack id=2 parent=1 frame=2 depth=2\n"));
     assert_non_null(strstr(text, " correlation=5 external_kind=0 external_id=0 stack=2\n"));
     assert_non_null(strstr(text, " correlation=6 external_kind=0 external_id=0 stack=0\n"));
-    /* Ids that no dictionary told: unknown, not none. */
+    /* Ids that no dictionary has: unknown, not none. */
     assert_null(strstr(strstr(text, "sync "), "stack="));
     run_end(&r);
 }

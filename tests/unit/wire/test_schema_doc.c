@@ -32,8 +32,9 @@ TEST(test_docs_are_current)
     *end = 0;
     char *want = written(schema_markdown, &want_len);
     if (strcmp(begin + strlen(BEGIN), want) != 0)
-        fail_msg("docs/format.md is behind schema/records.def: put the output of `gpufl schema` "
-                 "between its marks");
+        fail_msg(
+            "docs/format.md does not match schema/records.def: put the output of `gpufl schema` "
+            "between its marks");
     free(want);
     mem_free(doc);
 }
