@@ -99,7 +99,7 @@ static int flush(struct exporter *x, bool all)
     return 0;
 }
 
-/* Removes what was begun: half a session is none, and would be in the way of the next try. Only
+/* Removes what was begun: half a session is useless, and would be in the way of the next try. Only
  * files that this run made are removed. */
 static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_COUNT])
 {

@@ -310,7 +310,7 @@ TEST(it_ends_later)
         assert_string_equal(capability_of(&r, "kernels", "status"), "partial");
         assert_string_equal(capability_of(&r, "pc_sampling", "status"),
                             i ? "unavailable" : "partial");
-        check_contains(&r, r.c.text[CHILD_ERR].data, "Nothing of the GPU was captured behind");
+        check_contains(&r, r.c.text[CHILD_ERR].data, "Nothing of the GPU was captured after");
         assert_null(strstr(r.c.text[CHILD_ERR].data, "before the end"));
         run_free(&r);
     }

@@ -11,7 +11,7 @@
  *     sides need not vary equally.
  *   else: the Mann-Whitney U test on the durations of all calls, from their bins. It needs no
  *   distribution, and one launch that took a second does not disturb it. It finds a difference of
- *   these runs; one run cannot tell whether the next one has it, too.
+ *   these runs; one run cannot show whether the next one has it, too.
  *
  * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
  * separately for kernels and for scopes. A verdict needs q below alpha, and a ratio that is worth

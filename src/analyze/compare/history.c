@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Durations of kernels are known to 0.4 %: a smaller spread is none. */
+/* Durations of kernels are known to 0.4 %: a smaller spread means nothing. */
 #define SPREAD_LEAST 0.004
 
 struct work {

@@ -36,7 +36,7 @@ struct history_step {
     size_t at; /* the first point after it */
     double p;
     double before, after; /* levels, ns */
-    bool other_machines;  /* no GPU, or where unknown no host, of before comes after */
+    bool other_machines;  /* no GPU (if unknown: no host) is both before and after */
 };
 
 struct history_group {

@@ -34,7 +34,7 @@ static bool is_known(const struct compare_total *t)
     return t->known[0] && t->known[1] && !isnan(t->ratio);
 }
 
-/* " (2.31 s to 462 ms a run)", and whether chance may be behind the change. */
+/* " (2.31 s to 462 ms a run)", and whether chance may be the cause of the change. */
 static void put_means(struct buf *out, const struct compare_total *t)
 {
     buf_str(out, " (");
@@ -173,8 +173,8 @@ int compare_say(const struct comparison *c, struct buf *out)
     put_greatest(out, c->scopes, c->scope_count, false);
     if (kernels || scopes)
         buf_printf(out,
-                   "Not clear: %zu %s and %zu %s changed by %g %% or more a call, but chance may "
-                   "be behind that.\n",
+                   "Not clear: %zu %s and %zu %s changed by %g %% or more a call, but that may "
+                   "be chance.\n",
                    kernels, kernels == 1 ? "kernel" : "kernels", scopes,
                    scopes == 1 ? "scope" : "scopes", 100 * COMPARE_LARGE);
     for (unsigned side = 0; side < COMPARE_SIDES; side++)

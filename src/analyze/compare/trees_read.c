@@ -10,7 +10,7 @@
 
 /* ---- collapsed stacks ------------------------------------------------------------------------ */
 
-/* Reads "outer;inner 123". False: the line is none. */
+/* Reads "outer;inner 123". False: the line is not one. */
 static bool read_time(const char *line, size_t len, size_t *text, int64_t *ns)
 {
     size_t at = len;

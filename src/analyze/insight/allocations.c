@@ -138,7 +138,7 @@ static struct memory_calls memory_calls(const struct model *m)
 }
 
 /* Without these calls the host launches earlier, too: what the GPU would be idle less later on is
- * the first finding's, since one pool mends all lines. */
+ * the first finding's, since one pool fixes all lines. */
 static int add_lead(const struct model *m, struct insight *i)
 {
     struct memory_calls c = memory_calls(m);
@@ -164,7 +164,7 @@ static int add_lead(const struct model *m, struct insight *i)
     return rc;
 }
 
-/* One pool mends the loops of all lines: the finding of the line with most of their time has the
+/* One pool fixes the loops of all lines: the finding of the line with most of their time has the
  * time of all of them. */
 static int join_allocs(const struct model *m, struct insights *to, size_t first, const char *calls)
 {

@@ -157,7 +157,7 @@ static int add_pageable(const struct model *m, uint32_t kind, const struct trans
     return rc;
 }
 
-/* ns of pageable copies in what shares are of; at most `most`. */
+/* ns of pageable copies in the share base; at most `most`. */
 static int64_t steady_time(const struct model *m, uint32_t kind, int64_t most)
 {
     int64_t ns =

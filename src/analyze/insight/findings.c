@@ -55,13 +55,12 @@ static void say_slowed(const struct model *m, struct buf *out)
 {
     const char *engine = model_text(m, m->facts.engine);
     if (findings_slowed(m))
-        buf_printf(
-            out,
-            "Waits and idle time are not the program's own: engine %s %s. Engine Trace tells "
-            "them.\n",
-            engine,
-            strcmp(engine, "RangeProfiler") ? "makes kernels take many times as long"
-                                            : "runs each kernel several times");
+        buf_printf(out,
+                   "Waits and idle time are not the program's own: engine %s %s. Engine Trace "
+                   "measures them.\n",
+                   engine,
+                   strcmp(engine, "RangeProfiler") ? "makes kernels take many times as long"
+                                                   : "runs each kernel several times");
 }
 
 /* ns that GPUs were idle because an engine kept the program; *of_run: its part of the run. */
@@ -157,7 +156,7 @@ static void say_ended(const struct model *m, struct buf *out)
     if (ended == INT64_MAX)
         return;
     if (m->facts.sessions == 1 && ended > m->facts.start)
-        buf_printf(out, "Nothing of the GPU was captured behind the first %s: ",
+        buf_printf(out, "Nothing of the GPU was captured after the first %s: ",
                    units_time(a, ended - m->facts.start));
     else
         buf_str(out, "Nothing of the GPU was captured to the end of every session: ");
@@ -238,7 +237,7 @@ static void say_busy(const struct model *m, struct buf *out)
     }
     if (idle)
         buf_printf(out, "; %u other GPU%s had no work", idle, idle == 1 ? "" : "s");
-    buf_str(out, untold ? " (the log does not tell on which of its GPUs).\n" : ".\n");
+    buf_str(out, untold ? " (the log does not say on which of its GPUs).\n" : ".\n");
 }
 
 static void say_top_kernel(const struct model *m, struct buf *out)
@@ -285,7 +284,7 @@ static void say_waits(const struct model *m, struct buf *out)
     buf_str(out, ".\n");
 }
 
-/* The line with most of the idle time, where looks or launches with a stack tell it. */
+/* The line with most of the idle time, where looks or launches with a stack show it. */
 static void say_idle_line(const struct model *m, struct buf *out)
 {
     enum { WORTH = 20 /* % of the idle time */ };
@@ -356,7 +355,7 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     bool several = m->facts.sessions > 1 || m->devices.computing > 1;
     idle_of_engine(m, &engine);
     if (sum_windows_gpu_any(m))
-        return 0; /* gaps between windows are none of the GPU */
+        return 0; /* gaps between windows are not the GPU's */
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])

@@ -139,7 +139,7 @@ void findings_put_none(const struct model *m, const char *feature, struct buf *o
         break;
     case KNOWN_UNTOLD:
         buf_str(out, m->facts.partial ? "unknown: this part of the log does not hold them"
-                                      : "unknown: the log does not tell");
+                                      : "unknown: the log does not say");
         break;
     default:
         if (m->known.accounts && !sum_facts_capability(m, feature))

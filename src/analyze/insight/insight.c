@@ -259,7 +259,7 @@ static unsigned band_of(const struct model *m, int64_t ns)
 }
 
 /* Bounds what findings from `first` on give back: no run gets shorter than nothing, and the
- * profiler's own cost is none of the program's. */
+ * profiler's own cost is not the program's. */
 static void bound_all(const struct model *m, bool slowed, struct insights *in, size_t first)
 {
     int64_t wall = sum_steps_time(m);

@@ -153,7 +153,7 @@ bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t 
 /* The part of the run that a sum of kernel times is. Where kernels overlap or run on several
  * devices, the whole sum cannot be given back. */
 int64_t insight_of_run(const struct model *m, int64_t kernel_ns);
-/* What a part of one kernel's time is of what shares are of; and a sum of times that lies in it. */
+/* The part of one kernel's time that lies in the share base; and the part of a sum of times. */
 int64_t insight_of_kernel(const struct model *m, const struct kernel_name *k, int64_t kernel_ns);
 int64_t insight_of_steady(const struct model *m, double kernel_ns);
 
@@ -177,7 +177,7 @@ bool insight_line_is_known(const struct model *m, const struct wait_line *l);
 /* True where sync_loop reports the line. */
 bool insight_line_loops(const struct model *m, const struct wait_line *l);
 
-/* ns of what shares are of in which small copies to the host ran that the line's waits read, as far
+/* ns of the share base in which small copies to the host ran that the line's waits read, as far
  * as no kernel ran beside them; 0 where they are few. */
 int64_t insight_reads(const struct model *m, const struct wait_line *l);
 
@@ -188,7 +188,7 @@ struct insight_heaviest insight_heaviest(const struct model *m, const int64_t *s
 void insight_put_heaviest(const struct model *m, const struct insight_heaviest *h, const char *of,
                           struct buf *out);
 
-/* ns in which copies ran and no kernel, of what shares are of. */
+/* ns of the share base in which copies ran and no kernel. */
 int64_t insight_copies_alone(const struct model *m);
 
 /* Findings about what kept the thread that launches from running, at whatever line (states.c), and

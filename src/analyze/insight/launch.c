@@ -15,7 +15,7 @@ struct storm {
     uint64_t tiny, all; /* single launches */
     uint64_t kernels;   /* different tiny ones */
     int64_t time;       /* ns of the tiny ones */
-    int64_t floor;      /* ns that the shortest of them take, of what shares are of */
+    int64_t floor;      /* ns of the share base that the shortest of them take */
 };
 
 /* A kernel takes the GPU about a microsecond, however little it does. The shortest kernels of the

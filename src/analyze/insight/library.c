@@ -19,7 +19,7 @@ enum { TEXT_MAX = 1 << 16, WORDS_MOST = 160 };
 /* Kernels that a rule is about. */
 struct found {
     int64_t time; /* ns */
-    double waste; /* ns, of it what could be given back of what shares are of */
+    double waste; /* ns of it that could be given back in the share base */
     uint64_t launches;
     uint32_t name;      /* with most waste */
     double most;        /* ns, its waste */
@@ -66,7 +66,7 @@ static struct found gather(const struct model *m, uint32_t kind, share_fn share)
     return f;
 }
 
-/* The part of the time of a kind of kernels that lies in what shares are of. */
+/* The part of the time of a kind of kernels that lies in the share base. */
 static double steady_part(const struct model *m, uint32_t kind)
 {
     struct found f = gather(m, kind, whole);

@@ -1,7 +1,7 @@
 /* ranks.c - ranks that come late to collectives, and the line at which they were.
  *
- * What a finding gives back is what its rank was later than the last but one (ranks/late.h): with
- * this rank on time the next one decides. */
+ * A finding gives back the time by which its rank was later than the last but one (ranks/late.h):
+ * with this rank on time the next one decides. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
@@ -112,7 +112,7 @@ static int add_line(const struct model *m, uint32_t place, const struct place_su
     return rc;
 }
 
-/* What findings by line leave of a rank's lateness. told: ns of those. */
+/* The part of a rank's lateness that no finding by line covers. told: ns that findings cover. */
 static int add_rest(const struct model *m, const struct rank_late *l, int64_t told,
                     struct insights *to)
 {

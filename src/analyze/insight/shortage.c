@@ -15,7 +15,7 @@ static double sum_of(const struct model *m, unsigned column)
     return m->metrics.host[column].count ? m->metrics.host[column].sum : 0;
 }
 
-/* What a time of the session, spread evenly, is of what shares are of. */
+/* The part of a time of the session, spread evenly, that lies in the share base. */
 static double of_steps(const struct model *m, double ns)
 {
     double length = (double)sum_facts_duration(m);

@@ -61,7 +61,7 @@ static struct slices of_config(const struct kernel_config *c)
     return alike * ALIKE_PART >= s.slow ? s : (struct slices){0};
 }
 
-/* All configurations; of_run gets what it cost of what shares are of. */
+/* All configurations; of_run gets the cost within the share base. */
 static struct slices find(const struct model *m, int64_t *of_run)
 {
     struct slices all = {0}, most = {0};

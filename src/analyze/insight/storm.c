@@ -1,7 +1,7 @@
 /* storm.c - see storm.h.
  *
- * In a storm the launches are what takes the time. So a launch that ended such time tells its line
- * as well as a look at the host does, and both count together. */
+ * In a storm the launches take the time. So the launch that ended such time names the line as well
+ * as a sample of the host's stack does, and both count together. */
 #include "analyze/insight/storm.h"
 
 #include "analyze/common/cells.h"

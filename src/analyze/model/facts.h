@@ -83,7 +83,7 @@ struct sum_facts {
     struct facts_message *messages; /* owned; FACTS_MESSAGES at most */
     size_t message_count, message_cap;
     uint64_t messages_dropped; /* different ones beyond that */
-    bool library_ended;  /* the driver's profiling library did, by itself (message cupti.ended) */
+    bool library_ended;  /* the driver's profiling library ended by itself (message cupti.ended) */
     bool library_handed; /* or went to the program's own profiler (cupti.handed_over) */
     int64_t library_end; /* ns, then */
 };

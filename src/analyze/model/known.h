@@ -21,7 +21,7 @@ struct wire_batch;
 enum known_kind {
     KNOWN_KERNELS,
     KNOWN_COPIES, /* copies and fills */
-    KNOWN_SYNCS,  /* synchronizations as the driver tells them */
+    KNOWN_SYNCS,  /* synchronizations that the driver reports */
     KNOWN_WAITS,  /* calls that can wait, as the program's threads made them */
     KNOWN_MEMORY,
     KNOWN_MANAGED,

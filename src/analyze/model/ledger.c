@@ -419,7 +419,7 @@ enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out)
     if (!l->final)
         say_heartbeat(m, out);
     if (l->without)
-        buf_printf(out, "%u of the %u sessions hold no ledger: what they lost cannot be told.\n",
+        buf_printf(out, "%u of the %u sessions hold no ledger: what they lost is unknown.\n",
                    l->without, m->facts.sessions);
     if (lost || l->without)
         return LEDGER_INCOMPLETE;

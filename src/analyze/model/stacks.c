@@ -382,7 +382,7 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
     return p->mark ? 0 : GPUFL_E_NOMEM;
 }
 
-/* Names the place. Of several functions on a line (instances of a template) the first in order
+/* Names the place. If a line has several functions (instances of a template), the first in order
  * counts. */
 static void name_place(const struct model *m, struct stacks_place *at, uint32_t function)
 {

@@ -173,7 +173,7 @@ const char *stacks_module_path(const struct model *m, uint32_t module);
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
 /* "train_step()": the demangled function in at most `width` columns; "" where unknown. */
 void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);
-/* As stacks_put_place, for a step: "file.py:90 function()", in at most about `width` columns. */
+/* Like stacks_put_place, for a step: "file.py:90 function()", in at most about `width` columns. */
 void stacks_put_step(const struct model *m, const struct stacks_step *step, size_t width,
                      struct buf *out);
 

@@ -174,7 +174,7 @@ static inline void bucket_name(struct bucket *b, uint32_t name, int64_t ns)
     b->name_count = n + 1;
 }
 
-/* The row of a bucket. Of names with equal sums the one with the least id counts. */
+/* The row of a bucket. If names have equal sums, the one with the least id counts. */
 static struct tile bucket_row(const struct bucket *b)
 {
     struct tile row = {b->lane, b->at, b->events, b->busy, b->longest, 0, 0};

@@ -189,7 +189,8 @@ static int compare_calls(const void *a, const void *b)
 }
 
 /* Calls that have a stack, by correlation id: those that copy, and those that wait by the id before
- * theirs. Ids count a process' calls: who waits right after a copy waits for that one. */
+ * theirs. Ids count a process' calls: a thread that waits right after a copy waits for that
+ * copy. */
 static struct call *list_calls(const struct wait_list *l, size_t *count)
 {
     struct call *calls = mem_array(l->count + 1, sizeof *calls);

@@ -15,9 +15,9 @@ void json_short_name(const struct model *m, struct json_out *j, uint32_t name);
 /* The members place, file, line, function, symbol and in_library of a place in model.stacks; null
  * where they are not known. */
 void json_place(const struct model *m, struct json_out *j, uint32_t place);
-/* These members of the line of device code that a finding is at. */
+/* Writes these members of the line of device code that a finding is at. */
 void json_code_place(const struct model *m, struct json_out *j, const struct insight *i);
-/* What shares are of: "steady_part", "run" or "windows". */
+/* The share base: "steady_part", "run" or "windows". */
 const char *json_share_of(const struct model *m);
 /* The lines of a buf as an array of strings; the buf's failure becomes the report's. */
 void json_put_sentences(struct json_out *j, const char *key, struct buf *text);

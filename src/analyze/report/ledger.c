@@ -23,7 +23,7 @@ static const char *verdict_text(enum ledger_verdict v, bool open)
     case LEDGER_INCOMPLETE:
         return "INCOMPLETE:";
     default:
-        return "The log holds no ledger: what was lost cannot be told.";
+        return "The log holds no ledger: what was lost is unknown.";
     }
 }
 

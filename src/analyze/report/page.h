@@ -71,7 +71,7 @@ void page_brief(struct page *p);       /* head.c: the summary with these finding
 void page_cost(struct page *p);        /* ledger.c: what capturing cost the program, in a line */
 /* A finding's title and where; what the title itself says of the line is left out. */
 void page_put_headline(const struct model *m, const struct insight *i, struct buf *out);
-void page_steps_fact(struct page *p);    /* steps.c: how many, and what shares are of */
+void page_steps_fact(struct page *p);    /* steps.c: how many, and the share base */
 void page_flaws(struct page *p);         /* head.c: no clean end, damage, another engine */
 void page_occupancy(struct page *p);     /* kernels/occupancy.c */
 void page_scope_samples(struct page *p); /* scopes/samples.c */

@@ -159,7 +159,7 @@ static int describe(struct pass *p, const struct model *m, int64_t number)
     if (gives && (gives == PASS_TIMES || has(m, gives)))
         p->gives = gives;
     else if (!(p->nothing = mem_strdup(i < ENGINES ? findings_why_none(m, engines[i].feature)
-                                                   : "its engine is none that passes are for")))
+                                                   : "passes are not for its engine")))
         return GPUFL_E_NOMEM;
     return say_missing(p, m);
 }

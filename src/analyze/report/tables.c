@@ -236,7 +236,7 @@ static void put_configs(struct page *p)
         page_grid(p, &g);
     } else {
         grid_fini(&g);
-        page_text(p, "none: the log does not tell how kernels were launched.");
+        page_text(p, "none: the log does not say how kernels were launched.");
     }
     char memory[128] = "";
     if (spills)

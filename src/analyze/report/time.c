@@ -11,7 +11,7 @@
 
 enum { BAR_MOST = 100, SMALL = 5 /* permille: less is summed up in the legend */ };
 
-/* A glyph tells parts apart without colours; with colours all are blocks. */
+/* Without colours each part has a glyph of its own; with colours all are blocks. */
 static const struct {
     const char *name, *glyph, *color;
 } looks[TIME_PARTS] = {

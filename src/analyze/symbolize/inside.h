@@ -104,7 +104,7 @@ int symbolize_frames(struct symbolize *z, char *lacks);
  * that no lookup could change. 0 or GPUFL_E_NOMEM. */
 int symbolize_code(struct symbolize *z, bool here, char *lacks);
 
-/* Path of kept device code, and its vendor; NULL: its name is none of ours. */
+/* Path of kept device code, and its vendor; NULL: its name is not ours. */
 const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_t *object,
                                          char *path, size_t size);
 

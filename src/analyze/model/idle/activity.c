@@ -104,7 +104,7 @@ uint8_t *idle_activity_list(const struct model *m)
 
 /* ---- stretches --------------------------------------------------------------------------- */
 
-/* When a thread was last seen in an activity. Of no activity: how often it was seen at all. */
+/* When a thread was last seen in an activity. For no activity: how often it was seen at all. */
 struct seen {
     uint32_t thread, activity;
     int64_t last;    /* ns; not of the key, as the next ones */

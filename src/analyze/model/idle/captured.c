@@ -13,7 +13,7 @@ enum {
     SUMS = 2,           /* launch.why */
     BACK_MOST = 1024,   /* captures between a launch and the time at which its work began */
     CLOSING_MOST = 256, /* captures of long times before one that sums up */
-    TRUSTED = 20        /* one wrong thread in so many is the most that rows around may tell */
+    TRUSTED = 20        /* one wrong thread in so many is the most that rows around may name */
 };
 
 void idle_captured_fini(struct idle_captured *c)

@@ -30,7 +30,7 @@ struct idle_captured {
     size_t sorted;   /* rows that are in order */
     uint32_t only;   /* the thread of all rows; 0: there are several, or none */
     uint64_t beyond; /* rows without room */
-    uint64_t tested; /* rows that sum up whose thread the rows around tell, once sorted */
+    uint64_t tested; /* rows that sum up whose thread the rows around name, once sorted */
     uint64_t wrong;  /* of them, those that are another thread's */
 };
 

@@ -48,7 +48,7 @@ enum idle_reason {
     IDLE_OF_GPU,    /* no line's: the GPU itself needs that long between two kernels */
     IDLE_OF_PROFILER,     /* no line's */
     IDLE_OF_OTHERS,       /* no line's of this program */
-    IDLE_PROBABLY_OTHERS, /* as IDLE_OF_OTHERS; told by what ran after the gap */
+    IDLE_PROBABLY_OTHERS, /* as IDLE_OF_OTHERS; inferred from what ran after the gap */
     IDLE_REASONS,
 };
 

@@ -31,7 +31,7 @@ static int add(struct model *m, const struct idle_holder *one)
 }
 
 /* True where the thread of `other` had the lock when that of `look` waited for it, as far as one
- * look tells. */
+ * look shows. */
 static bool can_hold(const struct idle_look *look, const struct idle_look *other)
 {
     int64_t apart = other->time > look->time ? other->time - look->time : look->time - other->time;

@@ -1,8 +1,8 @@
 /* holders.h - who had the interpreter's lock (GIL) while a thread waited for it.
  *
- * Threads are looked at in rounds. Of the threads that run Python and did not wait in the round in
- * which one waited for the lock, the only one that ran had it. A thread that does not use the GPU
- * is looked at only while it has the lock. Owner's thread. */
+ * Threads are looked at in rounds. Where one thread waited for the lock in a round, and only one
+ * other thread that runs Python did not wait, that other thread had the lock. A thread that does
+ * not use the GPU is looked at only while it has the lock. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 

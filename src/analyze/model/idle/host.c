@@ -1,9 +1,9 @@
-/* host.c - what no call explains of a gap: the host's own time, the launch, or work that had been
- * launched before.
+/* host.c - the part of a gap that no call explains: the host's own time, the launch, or work that
+ * had been launched before.
  *
- * The moment of the launch, where its row or that of a later launch of its thread is there, tells
- * these apart. Without such rows, other processes on the device make a claim about the host
- * doubtful: then only what ran behind the gap can tell. */
+ * The moment of the launch distinguishes these, where the row of the launch, or of a later launch
+ * of its thread, is there. Without such rows, other processes on the device make a claim about the
+ * host doubtful: then only what ran after the gap can decide. */
 #include "analyze/common/cells.h"
 #include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
@@ -81,7 +81,7 @@ static uint32_t class_stack(const struct idle_gap *g)
 
 /* ---- other processes --------------------------------------------------------------------- */
 
-/* True where so many short activities ran back to back behind the gap that they had been launched
+/* True where so many short activities ran back to back after the gap that they had been launched
  * before. */
 static bool burst_follows(const struct idle_gap *g)
 {

@@ -444,8 +444,8 @@ bool sum_idle_is_known(const struct model *m)
     return sum_idle_total(m, sums, &all) > 0 || sum_known_is(m, KNOWN_KERNELS);
 }
 
-/* Sessions that ran at the same time count each on its own, as their idle time does: what is busy
- * is what is not idle, and the unions of the work divide it. */
+/* Sessions that ran at the same time count each on its own, as their idle time does: time that is
+ * not idle is busy, and the unions of the work divide it. */
 void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out)
 {
     int64_t compute = 0, any = 0, busy = sum_idle_watched(m) - idle;

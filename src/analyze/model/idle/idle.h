@@ -104,20 +104,20 @@ const char *sum_idle_text(enum idle_cause c); /* for people */
  * ran at the same time count each on its own. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* sum_idle_steady is sum_idle_total for what shares are of (steps/steps.h): where that is the
- * steady part, without IDLE_START_UP, and without what follows a device's last work. */
+/* sum_idle_steady is sum_idle_total for the share base (steps/steps.h): where that
+ * is the steady part, without IDLE_START_UP, and without what follows a device's last work. */
 int64_t sum_idle_start_up_engine(const struct model *m); /* ns, of all devices */
 unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* Takes out of the causes of one device what shares are not of. */
+/* Takes the time that shares do not refer to out of the causes of one device. */
 void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
                             struct idle_sum causes[IDLE_CAUSES]);
 
-/* True where idle time of that cause is of what shares are of. */
+/* True where idle time of that cause belongs to the share base. */
 bool sum_idle_counts(const struct model *m, enum idle_cause c);
 
-/* How long sessions observed the devices that worked, as far as shares are of it, summed as the
- * idle time is: ns. */
+/* How long sessions observed the devices that worked, as far as it is in the share base, summed as
+ * the idle time is: ns. */
 int64_t sum_idle_watched(const struct model *m);
 
 /* True where idle time is a number, also 0: a device was watched, or it is known that none worked.

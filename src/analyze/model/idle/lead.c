@@ -26,7 +26,7 @@ enum { LESS_QUEUE = 4 /* a careful replay: the queue takes 1/LESS_QUEUE of LEAD_
 /* The waits of one thread at a line, or its calls that allocate and free at any line. */
 struct pair {
     uint32_t line, thread; /* line: MEMORY for those */
-    int64_t ns;            /* not of the key: blocked in what shares are of */
+    int64_t ns;            /* not of the key: blocked in the share base */
 };
 
 /* A replay. Times are ns. */

@@ -16,7 +16,7 @@
 enum pool_kind {
     POOL_CLASS,  /* one class with looks enough */
     POOL_SMALL,  /* classes with few, of a thread that was in Python */
-    POOL_NATIVE, /* launches that no Python made: looks at who waits for the thread count, too */
+    POOL_NATIVE, /* launches that no Python made: looks at waiting threads count, too */
 };
 
 struct pool {

@@ -199,7 +199,7 @@ struct candidate {
     int64_t lead; /* ns by which it leads all that is not a candidate */
 };
 
-/* Counts ns for a scope. Of two candidates that are kept so, one is any scope with half of all. */
+/* Counts ns for a scope. One of two candidates that are kept so is any scope with half of all. */
 static void vote(struct candidate two[2], const char *path, size_t bytes, int64_t ns)
 {
     for (int i = 0; i < 2; i++)

@@ -32,7 +32,7 @@ struct idle_table {
     struct idle_row *rows; /* owned */
     size_t count;
     size_t lines; /* of them, rows with a line */
-    int64_t all;  /* ns of all rows that shares are of (sum_idle_counts) */
+    int64_t all;  /* ns of all rows in the share base (sum_idle_counts) */
 };
 
 /* Makes the table of a finished or settled model. The caller calls idle_table_fini always. 0 or

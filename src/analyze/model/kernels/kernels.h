@@ -46,7 +46,7 @@ struct sum_kernels {
     struct histogram time; /* all kernels */
 };
 
-/* A configuration by its index; valid until the next one is added. As keyed_at, with a size that
+/* A configuration by its index; valid until the next one is added. Like keyed_at, with a size that
  * the compiler knows: every kernel row comes here. */
 static inline struct kernel_config *sum_kernels_config(const struct sum_kernels *k, size_t index)
 {

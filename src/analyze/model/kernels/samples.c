@@ -288,7 +288,7 @@ static int name_scopes(struct model *m)
     return rc;
 }
 
-/* Tells every function how many samples its kernel has. */
+/* Gives every function the number of samples of its kernel. */
 static int sum_kernels(struct model *m)
 {
     struct sum_samples *s = &m->samples;

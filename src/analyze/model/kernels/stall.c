@@ -13,8 +13,8 @@ const size_t stall_count = sizeof stalls / sizeof *stalls;
 #define UNKNOWN_CAUSE "a reason that this version does not know; its name is the driver's"
 #define UNKNOWN_NEXT  "Look it up in the vendor's guide, and look at the instructions that wait."
 
-const struct stall stall_unknown = {"", STALL_UNKNOWN, "something that the samples do not tell",
-                                    "a way of sampling that does not tell why anything waits",
+const struct stall stall_unknown = {"", STALL_UNKNOWN, "something that the samples do not say",
+                                    "a way of sampling that does not say why anything waits",
                                     "Look at the instructions that have most samples."};
 
 const struct stall *stall_find(const char *name)

@@ -1,11 +1,11 @@
 /* late.h - which rank the others waited for in collectives, and what it did until it came.
  *
  * Of each matched collective the last rank is late, as far as it came after the last but one: that
- * is what the run would be shorter by if this rank alone had been on time. Of the time only that
- * counts in which the device of the last but one did nothing else. The lateness is divided exactly:
- * by how much longer the late rank's device was idle since their last common collective, and the
- * rest, in which its kernels took longer. The idle part goes to lines by looks at both ranks: a
- * line has what the late rank spent there beyond what the other one did. Owner's thread. */
+ * is what the run would be shorter by if this rank alone had been on time. Only the time counts in
+ * which the device of the last but one did nothing else. The lateness is divided exactly: by how
+ * much longer the late rank's device was idle since their last common collective, and the rest, in
+ * which its kernels took longer. The idle part goes to lines by looks at both ranks: a line has
+ * what the late rank spent there beyond what the other one did. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 #define GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 
@@ -38,7 +38,7 @@ struct sum_late_ranks {
     unsigned ranks;       /* that have a matched collective */
     uint64_t collectives; /* of all ranks */
     uint64_t matched;     /* of them, those whose other ranks are known */
-    int64_t waited; /* ns in which devices only waited in them, summed; in what shares are of */
+    int64_t waited;       /* ns in which devices only waited in them, summed; in the share base */
 };
 
 void sum_late_ranks_init(struct model *m);

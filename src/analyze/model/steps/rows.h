@@ -14,7 +14,7 @@
 enum {
     STEP_ROWS = 1 << 24,  /* 256 MiB */
     STEP_RUNS = 1 << 16,  /* runs before they are merged */
-    STEP_NAMES = 1 << 16, /* kernels that are told apart, STEP_OTHERS included */
+    STEP_NAMES = 1 << 16, /* kernels that are distinguished, STEP_OTHERS included */
     STEP_COPY = 0,        /* name of a row that is not a kernel */
     STEP_OTHERS = STEP_NAMES - 1,
     STEP_GOES_ON = 1 << 16, /* name of the rest of a kernel that is longer than a row can say */

@@ -67,7 +67,7 @@ static int set_apart(const struct step_sequence *q, size_t from, size_t to, stru
     return 0;
 }
 
-/* Cuts the sequence from..to; more than STEP_MOST cuts are none. */
+/* Cuts the sequence from..to; more than STEP_MOST cuts count as none. */
 static int cut(const struct step_sequence *q, size_t from, size_t to, const struct knife *k,
                struct places *p)
 {
@@ -233,7 +233,8 @@ static int64_t pause_before(const struct step_sequence *q, const struct places *
     return sum / (int64_t)p->count;
 }
 
-/* Judges one kernel in the window; c->events is 0 where it is none. is: all 0, before and after. */
+/* Judges one kernel in the window; c->events is 0 where it is not one. is: all 0, before and after.
+ * */
 static int judge(const struct step_sequence *q, size_t from, size_t to, uint8_t *is,
                  struct candidate *c)
 {

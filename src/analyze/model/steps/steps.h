@@ -2,10 +2,11 @@
  *
  * docs/report.md has the rule, the only definition of a step. The steady part of a session begins
  * with its first step of STEADY_LEAST in a row that last about as long as the median one, and ends
- * with the last work of a GPU. Shares are of it where there is one, else of the whole: this part
- * says which. The moment at which it begins is asked for while the session is still read, if idle
- * gaps cannot wait for the end (idle/spans.h); it is then decided for good by what has been read.
- * Merged models add the steps and the steady parts of their sessions. Owner's thread. */
+ * with the last work of a GPU. The share base is the steady part where there is one, else the
+ * whole: this part says which. The moment at which it begins is asked for while the session is
+ * still read, if idle gaps cannot wait for the end (idle/spans.h); it is then decided for good by
+ * what has been read. Merged models add the steps and the steady parts of their sessions. Owner's
+ * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_STEPS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_STEPS_H
 
@@ -94,19 +95,19 @@ int sum_steps_finish(struct model *m);
 int sum_steps_begin(struct model *m, int64_t *begins);
 /* Where the last step of the session's steady part ends, ns: what waits and copies cost after it is
  * paid once, however long the run. INT64_MAX where there is no steady part, or not all rows have
- * been read. Of one session. */
+ * been read. For one session. */
 int64_t sum_steps_over(const struct model *m);
 /* The session's last work ended then; called once idle time is summed up. 0 or GPUFL_E_NOMEM. */
 int sum_steps_end(struct model *m, int64_t ended);
 
 /* ---- answers, after finish --------------------------------------------------------------- */
 
-/* Shares are of the steady part. */
+/* The share base is the steady part. */
 bool sum_steps_steady(const struct model *m);
-/* ns that shares are of, and its name: "the steady part", "the run", "the windows". */
+/* The share base, ns, and its name: "the steady part", "the run", "the windows". */
 int64_t sum_steps_time(const struct model *m);
 const char *sum_steps_whole(const struct model *m);
-/* The part of a sum of kernels' times that lies in what shares are of: from 0 to 1. */
+/* The part of a sum of kernels' times that lies in the share base: from 0 to 1. */
 double sum_steps_part(const struct model *m);
 /* That part for kernels of one name, whose time is `total` ns. */
 double sum_steps_kernel_part(const struct model *m, uint32_t name, int64_t total);

@@ -58,7 +58,7 @@ static int append(struct sum_watch *s, struct watch_spans *spans, struct watch_s
     return rc;
 }
 
-/* Ends the span that goes on; one that is shorter than `least` is none. */
+/* Ends the span that goes on; a span that is shorter than `least` is dropped. */
 static int end_span(struct sum_watch *s, struct watch_spans *spans, int64_t to, int64_t least)
 {
     int64_t from = spans->open;

@@ -338,7 +338,7 @@ static void put_notes(const struct page *p)
     const struct sum_ledger *l = &p->model->ledger;
     char a[UNITS_TEXT], b[UNITS_TEXT];
     if (s->joins[SCOPE_KERNELS].rows && !sum_scopes_known(p->model, SCOPE_KERNELS))
-        page_text(p, "The log does not tell in which scope kernels were launched.");
+        page_text(p, "The log does not say in which scope kernels were launched.");
     else if (outside->kernels)
         page_text(p, "Outside all scopes: %s kernels, %s on the GPU.",
                   units_count(a, (int64_t)outside->kernels), units_time(b, outside->gpu));
@@ -353,7 +353,7 @@ static void put_notes(const struct page *p)
     if (l->any && l->row.launches_shared != CELL_NULL && l->row.launches_shared > 0)
         page_text(p,
                   "%s launch%s of threads without scopes left outside: several other threads had "
-                  "scopes open, so that nobody can tell whose they are.",
+                  "scopes open, so that it is unknown whose they are.",
                   units_count(a, l->row.launches_shared), l->row.launches_shared == 1 ? "" : "es");
 }
 

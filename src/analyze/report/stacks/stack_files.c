@@ -287,7 +287,7 @@ static void speedscope_stack(struct walk *w, const struct stack *s)
     w->total += s->ns;
 }
 
-/* A profile of a tree; one without stacks is none. */
+/* A profile of a tree; a tree without stacks makes none. */
 static int speedscope_tree(struct walk *w, enum tree tree, const char *stacks, size_t len)
 {
     size_t before = w->out->len;

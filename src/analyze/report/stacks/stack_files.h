@@ -3,7 +3,7 @@
  * Callers give lines of text, "outer;inner 1234": a report's, or those that the server has kept.
  * A frame "name (file:12)" becomes a function with its file and line. Stacks of the two trees, of
  * the host that was blocked and of the GPU, are two values or two profiles: they do not add up.
- * CORRUPT: a line is none. [any] */
+ * CORRUPT: a line is no stack. [any] */
 #ifndef GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
 #define GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
 

@@ -1,5 +1,5 @@
 /* test_trees.c - trees of two sides: times add up along the stacks, what finds no room stays with
- * the caller, and text that is none is passed over or refused. */
+ * the caller, and text that is no tree is passed over or refused. */
 #include "analyze/compare/trees.h"
 #include "base/alloc.h"
 #include "base/err.h"

@@ -21,7 +21,7 @@ TEST(test_alloc_loop)
     const struct insight *other = finder_find("memory_alloc_loop", "a.py:3");
     const struct insight *i = finder_find("memory_alloc_loop", "a.py:9");
     assert_non_null(other);
-    /* One pool mends both: the finding of the line with most has the time of all. */
+    /* One pool fixes both: the finding of the line with most has the time of all. */
     assert_true(i->gives_back > 29 * 250000 + other->gives_back);
     assert_true(i->gives_back < 30 * 900000);
     assert_true(i->of_rule && !i->part_of && other->part_of);

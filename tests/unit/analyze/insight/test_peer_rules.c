@@ -85,7 +85,7 @@ static void let_go(void)
 /* A rule of the public client's. */
 struct peer_rule {
     const char *theirs;
-    const char *lines; /* behind the words, before the end */
+    const char *lines; /* after the words, before the end */
     const char *ours;  /* the rule of ours that finds it */
     const char *what;  /* in the finding's title or text */
 };
@@ -162,7 +162,7 @@ TEST(test_all_are_found)
     }
 }
 
-/* Strings that the public client takes for a fault, and that are none. */
+/* Strings that the public client takes for a fault, and that are not faults. */
 static const struct {
     const char *why, *lines;
 } false_ones[] = {

@@ -232,7 +232,7 @@ TEST(test_slow_host_on_amd_gpus)
     end(2);
 }
 
-/* The first broadcasts of a run end too far apart to be known as one: those behind them are. */
+/* The first broadcasts of a run end too far apart to be known as one: those after them are. */
 TEST(test_first_ones_apart)
 {
     begin(2, true);

@@ -355,7 +355,7 @@ TEST(test_copy_loop)
     }
     finder_look();
     assert_non_null(finder_find("sync_loop", "a.py:8"));
-    finder_only("sync_loop", "sync_line"); /* not told again as small copies */
+    finder_only("sync_loop", "sync_line"); /* not reported again as small copies */
     finder_end();
 }
 

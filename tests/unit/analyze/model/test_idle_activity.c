@@ -228,7 +228,7 @@ TEST(test_own_loader)
     finder_end();
 }
 
-/* Compiling at the start and again: stretches are counted, and those after the start told apart. */
+/* Compiling at the start and again: stretches are counted, and those after the start apart. */
 TEST(test_again)
 {
     begin("again");

@@ -60,7 +60,7 @@ TEST(test_last)
     mem_free(c.order);
 }
 
-/* Where no row could test the rule, the rule tells nothing. */
+/* Where no row could test the rule, the rule names no thread. */
 TEST(test_untested)
 {
     struct idle_capture rows[] = {row(10, MAIN, true), row(20, MAIN, false)};
@@ -128,7 +128,7 @@ static struct idle_line with_line(const struct model *m, enum idle_cause c)
 }
 
 /* Slow launches of the main thread. Another thread launches before and after, so that calls do not
- * tell who launched; a third one runs Python, so that looks do not tell either. */
+ * show who launched; a third one runs Python, so that looks do not show it either. */
 static void read_slow(struct model *m, bool by_turns)
 {
     struct program p;

@@ -141,8 +141,8 @@ TEST(test_lengths)
     end();
 }
 
-/* An epoch, a part of a step, and a scope that is open for an instant are no steps. Of two threads
- * that step, one is taken. */
+/* An epoch, a part of a step, and a scope that is open for an instant are no steps. One of two
+ * threads that step is taken. */
 TEST(test_other_scopes)
 {
     begin("others");

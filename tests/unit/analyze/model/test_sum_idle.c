@@ -220,7 +220,7 @@ TEST(test_bounded)
         program_end(&p);
         model_init(&m, names);
         if (bound)
-            m.idle.max_spans = 64; /* told early, many times */
+            m.idle.max_spans = 64; /* spans are passed on early, many times */
         program_read(&p, &m);
         sum_idle_total(&m, bound ? sums : all, &total);
         assert_int_equal(m.idle.doubtful, 0);

@@ -70,7 +70,7 @@ static void put_moves(struct model *m, const struct move *moves, size_t n)
     assert_int_equal(sum_memory_batch(m, &b), 0);
 }
 
-/* rocprofiler-sdk tells the address of a free and no size, and an address is used again. */
+/* rocprofiler-sdk reports the address of a free and no size, and an address is used again. */
 TEST(frees_have_the_size_of_their_block)
 {
     static struct model m;

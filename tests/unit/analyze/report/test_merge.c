@@ -173,7 +173,7 @@ TEST(test_groups)
 
 /* Event rows of a session by type, as they came. */
 struct rows {
-    int64_t *cells; /* rows behind each other */
+    int64_t *cells; /* rows one after the other */
     size_t count, cap, told;
 };
 

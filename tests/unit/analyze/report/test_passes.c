@@ -140,7 +140,7 @@ static void has(const char *text, const char *part)
         fail_msg("no '%s' in:\n%s", part, text);
 }
 
-/* As has, for a sentence that may be broken anywhere. */
+/* Like has(), for a sentence that may be broken anywhere. */
 static void says(const char *text, const char *sentence)
 {
     char *flat = strdup(text);

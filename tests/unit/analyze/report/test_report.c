@@ -54,7 +54,8 @@ TEST(test_first_screen)
     free(text);
 }
 
-/* Sections are what was asked for, and nothing else; a name that is none is refused by name. */
+/* Sections are what was asked for, and nothing else; a name that is no section is refused by
+ * name. */
 TEST(test_sections)
 {
     struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);

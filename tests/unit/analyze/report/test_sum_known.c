@@ -148,7 +148,7 @@ static const struct {
     {{"untold", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true},
      -1,
      "not_told",
-     "Kernels unknown: the log does not tell.",
+     "Kernels unknown: the log does not say.",
      false},
     {{"lost", "Trace", NULL, 7, 0, 0, .rows = 0, .not_final = true},
      -1,
