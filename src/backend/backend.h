@@ -29,7 +29,7 @@ enum loss {
     LOSS_FLOOR,
     LOSS_SAMPLES,          /* of PCs or of counters, that the driver or the hardware dropped */
     LOSS_SAMPLES_OVERFLOW, /* drains that found the hardware's buffer full */
-    LOSS_SAMPLES_OTHER,    /* PC samples of code that is none of the program's kernels */
+    LOSS_SAMPLES_OTHER,    /* PC samples of code that belongs to no kernel of the program */
     LOSS_METRICS,          /* counts of instructions that are missing */
     LOSS_COUNT
 };
@@ -48,8 +48,8 @@ enum launch_kind {
                          set for its graph_launch row; counts nothing */
     LAUNCH_FAILED,    /* a launch reported at its entry failed, same thread and correlation:
                          takes back its count (graph != 0: it was a LAUNCH_GRAPH) */
-    LAUNCH_UNSURE     /* the same of one that succeeded, where nobody can tell whether its record
-                         comes: a window opened or closed meanwhile */
+    LAUNCH_UNSURE /* a launch that succeeded: takes back its count, since a window opened or closed
+                     meanwhile and its record may not come */
 };
 
 struct sink_frame;
@@ -85,7 +85,7 @@ struct wait {
     int64_t start;   /* ns */
     int64_t duration; /* ns */
     int64_t bytes;    /* or CELL_NULL; of a synchronization: always that */
-    int64_t event;    /* where sync: a number that tells events apart; 0: none */
+    int64_t event;    /* where sync: a number that distinguishes events; 0: none */
 };
 
 struct sink;
@@ -102,7 +102,7 @@ struct sink_ops {
      * the window, which closes, and was not counted. */
     bool (*launch)(struct sink *s, const struct launch *l);
 
-    /* [hot] The same of a kernel alone, in sessions without windows. */
+    /* [hot] Like launch, for one kernel, in sessions without windows. */
     void (*kernel)(struct sink *s, uint32_t correlation);
 
     /* [hot] A launch outside of windows returned, where the session counts them. */
@@ -121,9 +121,9 @@ struct sink_ops {
      * keeps count. */
     uint64_t (*stacks)(struct sink *s);
 
-    /* [any] The same for a thread whose stack is not its own but that of a program it simulates:
-     * frames, outermost first. The stack's id in a wait may then lie above SINK_STACK_MOST. */
-    uint32_t (*told)(struct sink *s, const struct sink_frame *frames, unsigned depth);
+    /* [any] Like stack, for a thread of a simulated program, whose frames are given, outermost
+     * first. The stack's id in a wait may then lie above SINK_STACK_MOST. */
+    uint32_t (*simulated)(struct sink *s, const struct sink_frame *frames, unsigned depth);
 
     /* [hot] One call that waited, on the thread that made it, after it returned. */
     void (*wait)(struct sink *s, const struct wait *w);
@@ -157,7 +157,7 @@ struct sink_ops {
     void (*join)(struct sink *s);
 
     /* [collector] An engine kept a thread (its kernel id) from start for so many ns: a row of
-     * overhead, which is none of the vendor's own account. */
+     * overhead, which is not in the vendor's own account. */
     void (*engine_time)(struct sink *s, int64_t start, int64_t duration, int64_t thread);
 
     /* [any] Counts losses. */
@@ -281,7 +281,7 @@ typedef const char *trace_range_fn(struct trace *t, uint64_t instance, enum rang
 struct trace_ops {
     unsigned engines;  /* enum engine_bit: what open can be asked for */
     unsigned alone;    /* the same: beside these there are no records of kernels and copies */
-    bool turns;        /* PC_COLLECT_WINDOWS can be had */
+    bool turns;        /* PC_COLLECT_WINDOWS is available */
     bool records_stay; /* beside PC samples kernels are always recorded, in windows, too */
     /* Not NULL: RangeProfiler counts single kernels and no scopes, each kernel in one pass as it
      * runs, and stands in for SassMetrics, and for PcSampling and Deep where PCs are not sampled.
@@ -333,9 +333,9 @@ struct trace_ops {
 
 struct devices; /* the backend's own */
 
-/* The strings behind device_row's name columns; NUL-terminated. Sessions take devices with the same
- * uuid for one, and those with the same pci where one of them has no uuid: an address that several
- * devices share is left out where they have no uuid. */
+/* The strings that device_row's name columns stand for; NUL-terminated. Sessions take devices with
+ * the same uuid for one, and those with the same pci where one of them has no uuid: an address that
+ * several devices share is left out where they have no uuid. */
 struct device_text {
     char name[128], uuid[96], vendor[16], pci[32], arch[32], driver[64];
 };
@@ -372,13 +372,13 @@ struct device_instance {
 };
 
 /* What a monitor asks beyond samples, which a program that is traced never does. Calls for one
- * devices come from one thread, except wait and wake. */
+ * device come from one thread, except wait and wake. */
 struct device_watch_ops {
     /* Samples also bring what costs more: links, hardware counters (activity), repairs. */
     void (*widen)(struct devices *d, bool activity);
     /* Fills up to max processes and returns how many it has filled, which may be fewer than there
      * are and than max; *count: how many there are. GPUFL_E_UNAVAILABLE: the device does not
-     * answer; GPUFL_E_NOT_BUILT: the driver does not tell. */
+     * answer; GPUFL_E_NOT_BUILT: the driver does not say. */
     int (*processes)(struct devices *d, int index, struct device_process *out, int max, int *count);
     /* Fills up to max of its parts (MIG); *count 0: it is whole. 0, or a code. */
     int (*instances)(struct devices *d, int index, struct device_instance *out, int max,
@@ -460,8 +460,8 @@ struct backend {
     const struct device_ops *devices; /* NULL: no device metrics */
     /* [any] Optional, a cheaper answer than probe's: there is a GPU and a driver. */
     bool (*usable)(void);
-    /* [any] Optional: the program has used the GPU already, as far as can be told from the calling
-     * thread: a context is there. Wakes no driver and makes none. Not from inside the driver's
+    /* [any] Optional: the program has used the GPU already, as far as the calling thread can know:
+     * a context is there. Wakes no driver and makes none. Not from inside the driver's
      * initialization. */
     bool (*in_use)(void);
     /* Optional: the vendor's library calls its tool. Returns what the library is to get. [any] */
@@ -480,21 +480,21 @@ struct backend {
 extern const struct backend *const backends[];
 extern const struct backend backend_nvidia, backend_amd, backend_sim, backend_none;
 
-/* The GPUs of every vendor as one list, in the order of the backends, for who samples a host and
- * not a program. An index is one of the list. A vendor that cannot be asked is left out; where none
- * can, the error is that of the vendor of which something is here. */
+/* The GPUs of every vendor as one list, in the order of the backends, for callers that sample a
+ * host and not a program. Devices have their index in this list. A vendor that cannot be asked is
+ * left out; where none can, the error is that of the vendor of which something is here. */
 extern const struct device_ops all_devices;
 
 /* Writes whose devices are open in all_devices: "nvidia", "amd" or "nvidia+amd"; "none" where d is
  * NULL. */
 void all_devices_name(const struct devices *d, char *text, size_t size);
 
-/* The first caution of the backends behind open devices of all_devices; NULL: none. */
+/* The first caution of the backends whose devices all_devices has opened; NULL: none. */
 const char *all_devices_caution(const struct devices *d);
 
 /* The backend of an option's value. For Auto the first usable one; of several, the first whose
  * driver or runtime the program has loaded; else none.
- * NULL and a sentence for a number that is none's. [owner] */
+ * NULL and a sentence for a number that no device has. [owner] */
 const struct backend *backend_select(enum gpufl_backend kind, struct err *e);
 
 /* Hands a tool's call to the backend that has a tool. From then on Auto takes this backend: the

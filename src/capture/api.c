@@ -51,7 +51,7 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
     memcpy(opts, &defaults, size < sizeof defaults ? size : sizeof defaults);
     if (size >= sizeof opts->size)
         opts->size = size;
-    if (size >= sizeof defaults) /* programs of before GPUFL_ENGINE_DEFAULT keep what they knew */
+    if (size >= sizeof defaults) /* programs older than GPUFL_ENGINE_DEFAULT keep what they knew */
         opts->profiling_engine = GPUFL_ENGINE_DEFAULT;
 }
 

@@ -1,8 +1,8 @@
 /* copies.h - one capture from one copy of the library.
  *
- * A program may be linked with one libgpufl.so and injected with another. Of the
- * copies in a process the one loaded first does the work; a later one finds it
- * and passes every call on, if their versions agree. */
+ * A program may be linked with one libgpufl.so and injected with another. The copy that a process
+ * loaded first does the work; a later one finds it and passes every call on, if their versions
+ * agree. */
 #ifndef GPUFL_CAPTURE_COPIES_H
 #define GPUFL_CAPTURE_COPIES_H
 

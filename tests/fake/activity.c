@@ -492,7 +492,7 @@ EXPORT int cuptiActivityEnable(int kind)
         return CUPTI_E_PRIVILEGES;
     if (kind <= 0 || kind >= CUPTI_KIND_LIMIT)
         return CUPTI_E_INVALID_KIND;
-    if (kind == CUPTI_KIND_SYNC) /* it could be had, but never is: ADR 16 */
+    if (kind == CUPTI_KIND_SYNC) /* it is available, but never used: ADR 16 */
         return CUPTI_E_INVALID_KIND;
     bool serialized = kind == CUPTI_KIND_KERNEL_SERIAL;
     if ((kind == CUPTI_KIND_KERNEL || serialized) &&

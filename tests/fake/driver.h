@@ -62,7 +62,7 @@ void wait_until(int64_t ns);
 /* When work that could begin at ns does, where another process has the GPU by turns (slices.c). */
 int64_t slices_begin(int64_t ns);
 
-/* The kernel of a function; NULL: it is none. */
+/* The kernel of a function; NULL: the function is no kernel. */
 const struct fake_kernel *module_kernel(const void *function);
 /* The kernel of a handle that is launched: a function or a kernel of a library; NULL: the handle is
  * a mangled name. */

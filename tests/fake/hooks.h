@@ -1,4 +1,4 @@
-/* hooks.h - how the fake driver tells the fake profiling library what happens,
+/* hooks.h - how the fake driver reports to the fake profiling library what happens,
  * as the real pair do by private means. The driver exports fake_cuda_hooks, a
  * pointer that is NULL until the profiling library sets it, when somebody
  * subscribes or enables an activity. Threads of the program read it at any time. */

@@ -100,7 +100,7 @@ void library_called(const char *function)
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (!strcmp(function, harmless[i]))
             return;
-    fprintf(stderr, "fake CUPTI: %s is called behind its own end\n", function);
+    fprintf(stderr, "fake CUPTI: %s is called after its own end\n", function);
     abort();
 }
 

@@ -37,7 +37,7 @@ const struct fake_kernel *module_kernel(const void *function)
     return at >= first && at < first + sizeof kernels ? function : NULL;
 }
 
-/* The function of a kernel of a library; NULL: it is none. */
+/* The function of a kernel of a library; NULL: it is no such kernel. */
 static const struct fake_kernel *library_kernel(const void *kernel)
 {
     uintptr_t at = (uintptr_t)kernel, first = (uintptr_t)handles;

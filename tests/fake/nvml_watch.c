@@ -264,7 +264,7 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device d, unsigned gpu_instance, nvml_gpm_sa
     return there ? nvmlGpmSampleGet(d, sample) : 2;
 }
 
-/* Answers only the metrics that count says; all else behind the structure's begin is not ours. */
+/* Answers only the metrics that count says; all else after the structure's begin is not ours. */
 EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *m)
 {
     if (m->version != NVML_GPM_METRICS_VERSION)

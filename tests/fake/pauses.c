@@ -4,7 +4,7 @@
  * stack then.
  *
  *   fake_pauses PAUSES BURST
- *     PAUSES long pauses before each kind of launch, and before a wait with a launch behind it;
+ *     PAUSES long pauses before each kind of launch, and before a wait with a launch after it;
  *     then BURST launches with short pauses */
 #include "hooks.h"
 

@@ -309,7 +309,7 @@ static void fill(struct context *c, struct pc_data *d)
 
 static pid_t process; /* that enabled first; guarded by lock */
 
-/* As put_record has it. */
+/* Counts as put_record does. */
 static uint64_t never_given(const struct context *c)
 {
     uint64_t never = 0;

@@ -101,7 +101,7 @@ static void counters_called(const char *function)
         pthread_once(&loaded, load_counters);
         if (!atomic_load(&counters_over))
             continue;
-        fprintf(stderr, "fake CUPTI: %s is called behind the library's own end\n", function);
+        fprintf(stderr, "fake CUPTI: %s is called after the library's own end\n", function);
         abort();
     }
 }

@@ -1,6 +1,6 @@
 /* test_counters.c - engine PmSampling over the fake library: every sample that it gave is in the
  * session, on its clock and in its scope; what a device cannot count at once is left out and
- * named; full buffers are counted; and where counters cannot be had, the session says why, what
+ * named; full buffers are counted; and where counters are not available, the session says why, what
  * ran instead, and lacks nothing else. */
 #include "backend/nvidia/abi/profiler.h"
 #include "tests/fake/pm_run.h"

@@ -288,7 +288,8 @@ TEST(windows_of_kernels_instead)
     run_free(&r);
 }
 
-/* A context that is told to count in the callback of its creation may be too young (error 3). */
+/* Counting that is switched on in the callback of a context's creation may come too early (error
+ * 3). */
 TEST(with_the_first_launch)
 {
     struct run r;

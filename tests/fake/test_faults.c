@@ -28,8 +28,8 @@ static const struct fault {
     const char *code;     /* of the message; NULL: none */
     const char *sentence; /* in it */
 } faults[] = {
-    {"cuptiGetVersion", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to tell its version"},
-    {"cuptiGetVersion", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to tell its version"},
+    {"cuptiGetVersion", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to say its version"},
+    {"cuptiGetVersion", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to say its version"},
     {"cuptiSubscribe", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to subscribe"},
     {"cuptiSubscribe", EVERY_CALL, NO_KERNELS, "trace_unavailable", "CUPTI fails to subscribe"},
     {"cuptiActivityRegisterCallbacks", 1, NO_KERNELS, "trace_unavailable", "to take our buffers"},

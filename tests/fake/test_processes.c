@@ -79,7 +79,7 @@ static const char *rank_of(const struct run *r)
     return "";
 }
 
-/* A launcher's number is taken, and nothing that is none. */
+/* A launcher's number is taken, and nothing else. */
 TEST(rank_of_a_job)
 {
     static const struct {

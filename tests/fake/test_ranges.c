@@ -302,7 +302,7 @@ TEST(repeated_scopes)
     assert_string_equal(setting(&r, "metrics_of_repeated", 0),
                         "sm__a.sum,sm__b.sum,sm__c.sum,sm__d.sum");
     check_contains(&r, message_of(&r, "range_profiler.repeated"), "2 passes");
-    check_said(&r, "scopes whose iterations the program tells (GFL_BENCH) are counted in 2 passes");
+    check_said(&r, "scopes whose iterations the program names (GFL_BENCH) are counted in 2 passes");
     assert_int_equal(int_at(r.report, "kernels.count"), int_at(r.said, "0.launches"));
     assert_int_equal(int_at(r.report, "ledger.samples_lost"), 0);
     run_free(&r);
@@ -388,7 +388,7 @@ TEST(reasons_for_none)
     }
 }
 
-/* Kernels beyond the names that are told apart are counted as such. */
+/* Kernels beyond the names that are counted one by one are counted as such. */
 TEST(more_names_than_are_told_apart)
 {
     enum { NAMES = 5000, TOLD_APART = 4096 / 4 * 3 };

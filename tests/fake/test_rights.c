@@ -150,7 +150,7 @@ TEST(ended_by_exit)
     run_free(&r);
 }
 
-/* Linux 6.16 tells strangers how a process ended. */
+/* Linux 6.16 shows to strangers how a process ended. */
 static bool kernel_tells(void)
 {
     struct utsname u;

@@ -1,6 +1,6 @@
 /* test_sampling.c - engine PcSampling over the fake library: every sample that it gave is in
  * the session, once, whatever the way in which it counts; what it says it lost is in the
- * ledger; contexts and modules come and go; and where sampling cannot be had, the session
+ * ledger; contexts and modules come and go; and where sampling is not available, the session
  * says why, what ran instead, and lacks nothing else. */
 #include "backend/nvidia/abi/pc.h"
 #include "tests/fake/pc_run.h"

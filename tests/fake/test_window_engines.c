@@ -92,7 +92,7 @@ TEST(samples_that_cannot_be_had)
     }
 }
 
-/* A window that does not open does not affect the next ones. Of two failing calls in a row one is
+/* A window that does not open does not affect the next ones. One of two failing calls in a row is
  * made where a window opens; both are, where the first one fails there. */
 TEST(a_window_that_fails)
 {

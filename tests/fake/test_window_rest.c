@@ -76,7 +76,7 @@ TEST(counts_rest)
 
 /* In a context without work since the library was attached again, counting begins where a thread
  * waits for the device: earlier kernels there are missing, which is said, also where nobody ever
- * waits. Of one device one context is sampled, so the other one is not late. */
+ * waits. One context of a device is sampled, so the other one is not late. */
 TEST(a_context_begins_late)
 {
     static const struct {

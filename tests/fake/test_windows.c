@@ -430,7 +430,7 @@ TEST(by_another_user)
     if (kept_out == NOT_REACHED)
         assert_int_equal(asked_by(NOBODY, path, "window open outside\n"), HUNG_UP);
     assert_int_equal(chmod(runtime, 0700), 0);
-    /* no window of theirs is open, and its own user is served as before */
+    /* none of their windows is open, and its own user is served as before */
     assert_int_equal(ctl(&r, env, pid, "status", NULL, &answer), 0);
     assert_int_equal(int_at(answer, "status.open"), 0);
     assert_int_equal(int_at(answer, "status.opened"), 1);

@@ -65,7 +65,7 @@ static uint32_t on_stack(struct sink *s)
 }
 
 /* The line of the innermost function is the stack's id. */
-static uint32_t on_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
+static uint32_t on_simulated(struct sink *s, const struct sink_frame *frames, unsigned depth)
 {
     static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
     struct collector *c = of(s);
@@ -155,7 +155,7 @@ static const struct sink_ops sink_ops = {
     .kernel = on_kernel,
     .in_scope = in_scope,
     .stack = on_stack,
-    .told = on_told,
+    .simulated = on_simulated,
     .wait = on_wait,
     .name = on_name,
     .device = on_device,

@@ -44,7 +44,7 @@ static int compare_places(const void *a, const void *b)
     return order ? order : ORDER(x->number, y->number);
 }
 
-/* No GPU is at this place, which stands for one that the library did not tell. */
+/* No GPU is at this place, which stands for one that the library did not report. */
 static bool has_place(const struct amd_device *x)
 {
     return x->domain || x->location;
@@ -192,8 +192,8 @@ static void tell_parts_apart(const struct devices *d, int index, struct device_t
         snprintf(text->name + m, sizeof text->name - m, " (%s)", parts);
 }
 
-/* The address on the bus, unless it is no device's own and no UUID tells the devices apart: then
- * they would be taken for one. */
+/* The address on the bus, unless several devices share it and have no UUIDs: then they would be
+ * taken for one. */
 static void put_address(const struct devices *d, int index, struct device_text *text)
 {
     const struct amd_device *x = &d->items[index];

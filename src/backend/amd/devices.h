@@ -6,7 +6,7 @@
 
 extern const struct device_ops amd_devices;
 
-/* The library behind open devices, for people: name, and path of its file. */
+/* The library that opened the devices, for people: name, and path of its file. */
 const char *amd_devices_library(const struct devices *d, const char **path);
 
 /* The mode that splits a device into parts, as "CPX, memory NPS4"; "": none that is known. */

@@ -85,7 +85,7 @@ static void count(_Atomic uint64_t *n)
     atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
 }
 
-/* An object is heard of. False, and counted: it is too large. */
+/* An object was reported. False, and counted: it is too large. */
 static bool fits(size_t size)
 {
     count(&me.heard);
@@ -249,7 +249,7 @@ static void say_missing(struct sink *s)
         uint64_t count;
         const char *why;
     } reasons[] = {{large, "too large"},
-                   {room, "for want of room"},
+                   {room, "for lack of room"},
                    {unkept, "that could not be written or read"}};
     char text[160] = "";
     size_t len = 0;

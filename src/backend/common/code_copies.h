@@ -42,7 +42,7 @@ uint64_t code_copies_loaded(const void *code, size_t size);
 /* An object is being loaded that is a part of an open file. Returns as code_copies_loaded. [any] */
 uint64_t code_copies_read(int fd, off_t offset, size_t size);
 
-/* An object is being loaded whose bytes cannot be had: it is counted as not kept. [any] */
+/* An object is being loaded whose bytes are not available: it is counted as not kept. [any] */
 void code_copies_unread(void);
 
 /* How many objects were loaded in this process while somebody listened. [any] */

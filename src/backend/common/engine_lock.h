@@ -9,7 +9,7 @@
 
 /* ns for the lock: the library may hold a thread up. */
 #define ENGINE_PATIENCE INT64_C(2000000000)
-/* The same, of who keeps others at the driver's gate. */
+/* ns for the lock, for a thread that keeps others at the driver's gate. */
 #define ENGINE_PATIENCE_SUSPEND INT64_C(20000000)
 
 /* False: not within patience (0: not at once), or this thread is in it: the library may call back

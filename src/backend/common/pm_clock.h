@@ -1,9 +1,9 @@
 /* pm_clock.h - a device's clock against ours.
  *
- * Sampled records carry the time of the device, whose relation to our clock no call of the
- * library tells. It follows from two facts: the first record ended after sampling was
- * switched on, and what a drain reads had ended before it. Each gives a bound of the difference;
- * the one of reading is renewed with every drain. Both loosen by what two clocks may drift apart.
+ * Sampled records carry the time of the device, whose relation to our clock no call of the library
+ * returns. It follows from two facts: the first record ended after sampling was switched on, and
+ * what a drain reads had ended before it. Each gives a bound of the difference; the one of reading
+ * is renewed with every drain. Both loosen by what two clocks may drift apart.
  *
  * Within the bounds the wall clock decides: the driver sets the device's clock by it (on an H200
  * they differ by less than 50 us). Not on every machine: 8 ms on one with two H100. The bound of
@@ -38,7 +38,7 @@ enum { PM_CLOCK_STALE = -1 };
 void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t fresh,
                      int64_t wall);
 
-/* Our time of theirs; after at least one bound. */
+/* Our time of a device's time; after at least one bound. */
 int64_t pm_clock_ours(const struct pm_clock *c, uint64_t theirs);
 
 /* How far the bounds are apart, ns; INT64_MAX: one is missing. */

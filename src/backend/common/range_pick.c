@@ -1,5 +1,5 @@
-/* range_pick.c - see range_pick.h. Names are told apart by a hash of 64 bits, and nothing else of
- * them is kept. */
+/* range_pick.c - see range_pick.h. Names are distinguished by a hash of 64 bits, and nothing else
+ * of them is kept. */
 #include "backend/common/range_pick.h"
 
 #include "base/intern.h"

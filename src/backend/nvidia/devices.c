@@ -493,7 +493,7 @@ static void describe_multiprocessors(const struct nvml *n, struct device *d, str
             row->sm_count = cores / capabilities[i].cores;
 }
 
-/* What NVML knows, beside what row and text hold. */
+/* Adds what NVML knows to what row and text hold already. */
 static void describe(const struct nvml *n, struct device *item, struct device_row *row,
                      struct device_text *text)
 {

@@ -1,8 +1,8 @@
 /* probe.c - facts about NVIDIA's driver and libraries here, each with what to do
  * where it does not work.
  *
- * Only NVML is loaded. Neither the driver nor CUPTI is: whether they would be
- * found is told from files, so that asking changes nothing in this process. */
+ * Only NVML is loaded. Neither the driver nor CUPTI is: files show whether they would be found, so
+ * that asking changes nothing in this process. */
 #include "backend/nvidia/probe.h"
 
 #include "backend/engine_texts.h"
@@ -161,7 +161,7 @@ static bool administrator(void)
     return effective >> CAP_SYS_ADMIN_BIT & 1;
 }
 
-/* What engines need, as far as it can be told from outside a program. */
+/* What engines need, as far as it can be known from outside a program. */
 struct here {
     bool cupti;
     bool counters;    /* hardware counters may be read, as far as is known */
@@ -230,7 +230,7 @@ static const struct engine_words *words_of(const struct engine_row *r)
     return &nvidia_engine_texts.words[r - engine_table];
 }
 
-/* What keeps an engine of the ladder from running here; NULL: nothing that can be told from
+/* What keeps an engine of the ladder from running here; NULL: nothing that can be known from
  * outside a program. */
 static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {

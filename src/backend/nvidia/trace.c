@@ -114,7 +114,7 @@ static void say_cuts(struct sink *s)
         s->ops->message(
             s, SEVERITY_NOTE, "windows.cut",
             "%" PRIu64 " kernels, copies and fills of graphs were at work as a window "
-            "closed, or the session ended: CUPTI does not tell when they ended, so that "
+            "closed, or the session ended: CUPTI does not report when they ended, so that "
             "they are reported up to that moment",
             graph_cuts_count());
 }
@@ -327,7 +327,7 @@ static int trace_start(struct trace *t, struct err *e)
     return refused_by_sampling(t, result, e);
 }
 
-/* Kinds first: of a launch in between, counted is better than unheard of. */
+/* Kinds first: it is better to count a launch in between than to miss it. */
 static int trace_stop(struct trace *t)
 {
     bool mute = trace_mute(t);

@@ -77,16 +77,16 @@ struct trace {
     _Atomic bool handed;     /* ended, as the program took CUPTI. Release before ended, acquire */
     _Atomic uint64_t drains; /* rounds of the collector, counted at their end */
     _Atomic bool answered;   /* to cupti_fatal_look */
-    bool fatal_said;         /* the session was told [collector] */
+    bool fatal_said;         /* it was reported to the session [collector] */
     bool unquiet;            /* CUPTI stayed for that: object_calls_quiet [collector] */
-    bool kinds_said;         /* that kernels cannot be recorded in windows [who opens them] */
-    bool graph_cuts_said;    /* that graphs were cut short [collector] */
-    bool no_ids;             /* the program pushes no operation ids, it seems [collector] */
-    _Atomic bool peer_calls; /* the program copied between devices, and there is no record */
-    bool peers_said;         /* the same, said in this session [collector] */
+    bool kinds_said;      /* that kernels cannot be recorded in windows [the opener of a window] */
+    bool graph_cuts_said; /* that graphs were cut short [collector] */
+    bool no_ids;          /* the program pushes no operation ids, it seems [collector] */
+    _Atomic bool peer_calls;    /* the program copied between devices, and there is no record */
+    bool peers_said;            /* the same, said in this session [collector] */
     _Atomic int64_t shut_since; /* ns: when a window was shut, or its engine rested, last */
     bool announced;             /* who else wants CUPTI has been said in this session [collector] */
-    _Atomic bool announce;      /* statuses changed: drain tells the sink */
+    _Atomic bool announce;      /* statuses changed: drain reports them to the sink */
     _Atomic bool announce_holder; /* CUPTI is held, before anything of it is used */
     bool flush_failed;            /* has been said in this session [collector] */
     bool dropped_failed;          /* the same of asking for dropped records [collector] */
@@ -107,8 +107,8 @@ extern const struct trace_ops nvidia_trace;
 /* The one of this process. */
 extern struct trace the_trace;
 
-/* An engine (enum engine_bit) began, or failed to: tells the sink of the session that runs.
- * [any] */
+/* An engine (enum engine_bit) began, or failed to: reports that to the sink of the session that
+ * runs. [any] */
 void trace_began(struct trace *t, unsigned engine);
 
 /* The session's correlation id of one of CUPTI's, which begin again when it is attached again.
@@ -121,7 +121,7 @@ static inline uint32_t trace_id(const struct trace *t, uint32_t correlation)
 /* True in a child of the process that attached: nothing may call CUPTI there. [any] */
 bool trace_forked(const struct trace *t);
 
-/* The same, or where CUPTI has ended itself. [any] */
+/* True in such a child, and where CUPTI has ended itself. [any] */
 bool trace_mute(const struct trace *t);
 
 #endif

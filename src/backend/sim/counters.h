@@ -77,7 +77,7 @@ const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum r
 void sim_counters_kernel(struct sim_counters *c, struct sim_drain *d, struct sink *s,
                          const struct sim_record *r);
 
-/* Tells the sink what is complete; all: what there is. */
+/* Reports to the sink what is complete; all: what there is. */
 void sim_counters_drain(struct sim_counters *c, struct sim_drain *d, struct sink *s, bool all);
 
 #endif

@@ -51,7 +51,7 @@ static void sleep_until(int64_t time)
         ;
 }
 
-/* On the real clock a thread is neither behind it nor far ahead. */
+/* On the real clock a thread neither lags nor is far ahead. */
 static void keep_pace(struct sim_thread *t)
 {
     if (t->machine->config.realtime) {

@@ -45,13 +45,13 @@ struct sim_machine {
     unsigned thread_count;
     unsigned graph_count;
     struct sim_graph graphs[SIM_GRAPHS_MAX];
-    struct sim_trace *opened;          /* by a session, started or not; guarded by lock */
-    struct sim_tally closed;           /* of threads that ended; guarded by lock */
-    _Atomic int64_t now;               /* latest time of any thread */
-    _Atomic uint32_t correlation;      /* next id */
-    _Atomic uint64_t samples;          /* told by the session's engines; stored by its collector,
+    struct sim_trace *opened;     /* by a session, started or not; guarded by lock */
+    struct sim_tally closed;      /* of threads that ended; guarded by lock */
+    _Atomic int64_t now;          /* latest time of any thread */
+    _Atomic uint32_t correlation; /* next id */
+    _Atomic uint64_t samples;     /* what the session's engines reported; stored by its collector,
                                           loaded by sim_tally_read: relaxed, a statistic */
-    _Atomic uint64_t metric_rows;      /* the same */
+    _Atomic uint64_t metric_rows; /* the same */
     _Atomic(struct sim_trace *) trace; /* where records go; NULL: nobody listens.
                                           Stored by start and stop, loaded under a thread's lock */
     struct sim_device devices[SIM_DEVICES_MAX];

@@ -263,7 +263,7 @@ void sim_leave(struct sim_thread *t)
 static uint32_t stack_of(struct sim_thread *t, struct sink *s)
 {
     unsigned depth = depth_of(t);
-    return depth ? s->ops->told(s, t->frames, depth) : s->ops->stack(s);
+    return depth ? s->ops->simulated(s, t->frames, depth) : s->ops->stack(s);
 }
 
 /* A record whose call held the host up from `start` to `end`. The wait takes two slots of capture's

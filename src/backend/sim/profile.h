@@ -29,13 +29,13 @@ struct sim_profile {
     uint32_t reasons[32], metrics[8], functions[SIM_KERNEL_COUNT];
     bool described;
     struct sim_profiled kernels[SIM_DEVICES_MAX][SIM_KERNEL_COUNT];
-    uint64_t samples, rows; /* told so far */
+    uint64_t samples, rows; /* reported so far */
 };
 
 /* Takes a kernel's record into account. */
 void sim_profile_kernel(struct sim_profile *p, const struct sim_record *r);
 
-/* Tells the sink what the kernels since the last time make. */
+/* Reports to the sink what the kernels since the last call make. */
 void sim_profile_drain(struct sim_profile *p, struct sim_drain *d, struct sink *s);
 
 #endif

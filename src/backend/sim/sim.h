@@ -31,7 +31,7 @@
 
 /* ---- configuration -------------------------------------------------------------------- */
 
-/* Scripted errors: id, key, what the number N behind the colon means (NULL: no
+/* Scripted errors: id, key, what the number N after the colon means (NULL: no
  * number), what happens. Errors of records hit kernel records only. */
 #define SIM_ERRORS(E)                                                                              \
     E(DROP, "drop", "records", "the driver drops one record in N and says so")                     \
@@ -120,7 +120,7 @@ struct sim_work {
     int64_t duration; /* ns on the GPU; 0: the kernel's usual time, with noise */
 };
 
-/* Opens a host thread for the calling thread; seed tells threads of one machine apart. */
+/* Opens a host thread for the calling thread; seed distinguishes the threads of one machine. */
 int sim_thread_open(struct sim_thread **out, uint64_t seed);
 void sim_thread_close(struct sim_thread *t); /* hands over what is left; NULL is fine */
 

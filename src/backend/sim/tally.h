@@ -65,7 +65,7 @@ uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names ; for tes
 /* The members "kernels" … "errors" of a JSON object, without its braces. */
 void sim_tally_json(const struct sim_tally *t, struct buf *out);
 
-/* The sum over all threads, closed ones included; they must be at rest. */
+/* The sum over all threads, closed ones included; none of them may be running. */
 void sim_tally_read(struct sim_tally *out);
 
 /* The tally of a thread, for the workload. */

@@ -343,7 +343,7 @@ static size_t encode_some_rows(struct dict *d, int type, struct dict_slots *need
 bool dict_encode(struct dict *d, enum channel c, struct buf *out, struct dict_line *line)
 {
     struct dict_slots *need = d->set[c].need;
-    if (need[DICT_NAMES].count) { /* what is referred to comes before what refers */
+    if (need[DICT_NAMES].count) { /* a row comes before the rows that refer to it */
         *line = (struct dict_line){RECORD_name, encode_some_names(d, &need[DICT_NAMES], out)};
         return true;
     }

@@ -24,7 +24,7 @@ struct part {
     struct log_dir *dir; /* not owned */
     const char *name;    /* of the channel */
     int fd;              /* -1: not created yet, or over */
-    struct file_id id;   /* of the file behind fd */
+    struct file_id id;   /* of the file of fd */
     int64_t number;      /* 1, 2, …: of the active part */
     int64_t offset;      /* plain bytes of the channel before it */
     int64_t bytes;       /* in the file */

@@ -18,12 +18,12 @@ enum {
     BATCH_FIRST = 64,  /* rows a batch starts with room for */
     BATCH_ROWS = 1024, /* rows at which it is written */
     GROUP_MAX = 16 << 20,
-    RESERVE = 64 << 10, /* bytes of the disk for what tells how the capture ended */
+    RESERVE = 64 << 10, /* bytes of the disk for what says how the capture ended */
 };
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-/* The records that tell how the capture ended are written also after its end. */
+/* The records that say how the capture ended are written also after its end. */
 static enum spool_class class_of(enum record_type type, const int64_t *row)
 {
     switch (type) {

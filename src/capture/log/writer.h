@@ -68,7 +68,7 @@ struct writer_counts {
 
 struct writer;
 
-/* names: the string dictionary behind every `name` column; outlives the writer. The
+/* names: the string dictionary of every `name` column; outlives the writer. The
  * configuration and its strings are copied. A capture that has to end at once (disk reserve) is
  * no failure: see writer_stopped. */
 int writer_open(struct writer **out, const struct writer_config *c, struct intern *names,

@@ -49,7 +49,7 @@ static void raise_spool_limit(struct options *o, const struct options_say *s)
     o->log_max_spool_bytes = LEAST;
 }
 
-/* An option of two words; the first one where it is none of them. */
+/* An option of two words; the first one where it is not one of them. */
 static int one_of(struct options *o, enum option_id id, const char *value, const char *first,
                   const char *second, const struct options_say *s)
 {
@@ -270,7 +270,7 @@ int options_finish(struct options *o, const struct options_say *s)
     }
     if (!option_asked(o, OPT_flush_first_ms) && option_asked(o, OPT_flush_interval_ms) &&
         o->flush_interval_ms > FLUSH_SHORT_MS)
-        o->flush_first_ms = 0; /* who asks for rare flushes means it */
+        o->flush_first_ms = 0; /* a user who asks for rare flushes means it */
     raise_spool_limit(o, s);
     return default_log_path(o);
 }

@@ -73,7 +73,7 @@ uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t 
         counter_add(&t->counters.captures_lost, 1);
         return 0;
     }
-    uint32_t stack = l->depth ? stacking_told(l->frames, l->depth) : stacking_capture(t);
+    uint32_t stack = l->depth ? stacking_simulated(l->frames, l->depth) : stacking_capture(t);
     push(t, l, &v, stack, now);
     counter_add(&t->counters.launches_captured, 1);
     launch_rule_spent(&t->rule, &limit, now, tick_now(),

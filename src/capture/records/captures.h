@@ -1,6 +1,6 @@
 /* captures.h - launches that are captured with their stack: rows of the record launch.
  *
- * Their stacks tell which line of the program left the GPU without work. launch_rule.h says which
+ * Their stacks show which line of the program left the GPU without work. launch_rule.h says which
  * launches are captured; the thread that launches takes its own stack and puts one slot into its
  * ring. While nobody asks for stacks at some launches (STACKING_SOME), nothing here is called. */
 #ifndef GPUFL_CAPTURE_RECORDS_CAPTURES_H
@@ -39,7 +39,7 @@ static inline bool captures_on(void)
 uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t now);
 
 /* Looks at any call that is reported. Calls that start no work, and blocking copies, which are
- * waits, are none of these launches. [hot] */
+ * waits, are not among these launches. [hot] */
 static inline uint32_t captures_look(struct thread_state *t, const struct launch *l)
 {
     if (l->kind != LAUNCH_KERNEL && l->kind != LAUNCH_GRAPH &&

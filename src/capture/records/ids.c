@@ -105,8 +105,8 @@ static uint32_t table_add(struct id_table *t, struct id_entry *e, struct fingerp
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Libraries number the devices each in its own order. What tells them apart is, from the surest
- * on, the UUID, the address on the PCI bus, and the number. */
+/* Each library numbers the devices in its own order. Devices are distinguished by the UUID, else by
+ * the address on the PCI bus, else by the number. */
 static struct device_row *device_find(struct ids *t, const struct device_row *d)
 {
     struct device_row *free = NULL, *same = NULL;
@@ -190,7 +190,7 @@ static uint32_t config_add(struct ids *t, struct id_entry *e, struct fingerprint
     return (uint32_t)row.id;
 }
 
-/* The columns that tell configurations apart: those before occ_*, without the id. */
+/* The columns that distinguish configurations: those before occ_*, without the id. */
 static struct fingerprint config_key(const struct config_row *c)
 {
     return fingerprint_of((const int64_t *)c + 1, COL_config_occ_blocks - 1);

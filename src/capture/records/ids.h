@@ -1,8 +1,7 @@
 /* ids.h - ids of devices, streams, launch configurations and threads.
  *
- * Each is defined in the log once, when it is first met. Streams and
- * configurations are found by a 128-bit fingerprint of what tells them apart, so
- * that no key has to be kept. [collector] */
+ * Each is defined in the log once, when it is first met. Streams and configurations are found by a
+ * 128-bit fingerprint of what distinguishes them, so that no key has to be kept. [collector] */
 #ifndef GPUFL_CAPTURE_RECORDS_IDS_H
 #define GPUFL_CAPTURE_RECORDS_IDS_H
 
@@ -49,7 +48,7 @@ uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t num
  * unknown, so that the kernel's name is kept. 0: out of memory. */
 uint32_t ids_config(struct ids *t, const struct config_row *c);
 
-/* A row of code_object, function or stall_reason, found by all its cells behind the id. 0: out of
+/* A row of code_object, function or stall_reason, found by all its cells after the id. 0: out of
  * memory, beyond IDS_MOST, or another type. */
 uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row);
 

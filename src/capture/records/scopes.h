@@ -80,7 +80,7 @@ struct scopes_drain {
     struct sync_row *syncs; /* owned: synchronizations outside scopes, in this round */
     size_t sync_count, sync_cap;
     int64_t known;      /* what scopes did before this time is known, ns */
-    struct spans spans; /* that ended of late */
+    struct spans spans; /* that ended recently */
 };
 
 /* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone

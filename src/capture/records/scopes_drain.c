@@ -238,7 +238,7 @@ static void write_wait(struct scopes_drain *d, struct thread_state *t, const str
     uint32_t context = (uint32_t)(what->instance >> 32), number = (uint32_t)what->instance;
     bool known = number != WAIT_NO_STREAM, placed = context != WAIT_NO_CONTEXT;
     uint32_t stream = 0;
-    if (known || p.sync) /* a synchronization's stream also tells the device and the context */
+    if (known || p.sync) /* a synchronization's stream also gives the device and the context */
         stream = ids_stream(d->ids, placed ? ids_device_at(d->ids, p.device) : 0,
                             placed ? context : CELL_NULL, known ? number : CELL_NULL);
     struct wait_row row = {

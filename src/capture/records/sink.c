@@ -57,10 +57,10 @@ static uint64_t op_stacks(struct sink *s)
     return t ? atomic_load_explicit(&t->counters.stack_ticks, memory_order_relaxed) : 0;
 }
 
-static uint32_t op_told(struct sink *s, const struct sink_frame *frames, unsigned depth)
+static uint32_t op_simulated(struct sink *s, const struct sink_frame *frames, unsigned depth)
 {
     (void)s;
-    return stacking_told(frames, depth);
+    return stacking_simulated(frames, depth);
 }
 
 static void op_wait(struct sink *s, const struct wait *w)
@@ -334,7 +334,7 @@ static const struct sink_ops ops = {
     .in_scope = op_in_scope,
     .stack = op_stack,
     .stacks = op_stacks,
-    .told = op_told,
+    .simulated = op_simulated,
     .wait = op_wait,
     .name = op_name,
     .device = op_device,

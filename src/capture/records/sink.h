@@ -1,7 +1,7 @@
 /* sink.h - where a backend's records go: ids, scopes, counts, and on to the log.
  *
- * One a process, in static memory: a callback that comes late finds it, and the
- * gate tells it that there is nothing to do. */
+ * One a process, in static memory: a callback that comes late finds it, and the gate says that
+ * there is nothing to do. */
 #ifndef GPUFL_CAPTURE_RECORDS_SINK_H
 #define GPUFL_CAPTURE_RECORDS_SINK_H
 

@@ -1,7 +1,7 @@
 /* uncounted.c - see uncounted.h.
  *
  * A cell's key is the name's id above, the reason's number below; 0 is a free cell. A count is
- * added after the key is there, so that who reads may miss the last one of a thread that still
+ * added after the key is there, so that a reader may miss the last one of a thread that still
  * runs, and no more. */
 #include "capture/records/uncounted.h"
 

@@ -143,7 +143,7 @@ static size_t add_first(size_t n)
     return n + 1;
 }
 
-/* Adds the thread that has the GIL, where one of the round waits for it and the holder is none of
+/* Adds the thread that has the GIL, where one of the round waits for it and the holder is not among
  * them: it does not use the GPU, and holds up one that does. */
 static size_t add_holder(size_t n, int64_t due)
 {
@@ -214,7 +214,7 @@ static void say_shut(void)
         return;
     own.said = true;
     message_say(SEVERITY_NOTE, "host_samples_state",
-                "samples of threads do not tell what the threads were doing: %s", own.looks.why);
+                "samples of threads do not say what the threads were doing: %s", own.looks.why);
 }
 
 static void *samples_main(void *unused)
@@ -399,6 +399,6 @@ void samples_end(void)
 
 void samples_forget(void)
 {
-    memset(&me, 0, sizeof me); /* the ring stays behind */
+    memset(&me, 0, sizeof me); /* the ring remains */
     memset(&session, 0, sizeof session);
 }

@@ -1,8 +1,8 @@
 /* state.h - what a thread is doing, from what the kernel says of it.
  *
- * /proc/self/task/T/syscall tells a blocked thread, with its system call, from one that can run.
- * Such a thread is on a core if its CPU clock is ahead of what `schedstat` has said of it a moment
- * before. Two things would be wrong by the looking thread's own doing:
+ * /proc/self/task/T/syscall distinguishes a blocked thread, with its system call, from one that can
+ * run. Such a thread is on a core if its CPU clock is ahead of what `schedstat` has said of it a
+ * moment before. Two things would be wrong by the looking thread's own doing:
  *   - it has just taken the core of a thread, which is then seen without one. So state_run computes
  *     how long that thread has been off its core; who lost it as the round began was running.
  *   - at a reading of a clock the kernel finds that the thread's slice is over, and gives the core

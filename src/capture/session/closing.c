@@ -1,7 +1,7 @@
 /* closing.c - the end of a capture, written down once. On the collector's thread,
  * in this order:
  *
- *   looks at threads end   before anything of theirs goes
+ *   looks at threads end   before anything that they use goes
  *   engines stop           no new records
  *   gate off               scopes and launches end here
  *   last round             all buffers, then all rings, then decode; written, because
@@ -14,8 +14,8 @@
  * No scope has begun since the end was asked for (GATE_ENDING), so the last round is
  * bounded by what the rings held then. Late callbacks find the gate closed.
  *
- * Each stage is a step (collector_step): who waits for the end tells a collector that stands still
- * from one that a full machine gives little of a core. */
+ * Each stage is a step (collector_step): the thread that waits for the end can distinguish a
+ * collector that stands still from one that a full machine gives little of a core. */
 #include "capture/options/process_info.h"
 #include "capture/session/collector.h"
 
@@ -195,7 +195,7 @@ static void conclude(struct collector *c)
                      l->scopes_lost ? "some came faster than they could be taken" : "");
 }
 
-/* Tells a person why the capture ended before the program, and what is missing. */
+/* Says to a person why the capture ended before the program, and what is missing. */
 static void say_end(struct collector *c)
 {
     char losses[400];
@@ -232,7 +232,7 @@ static void write_end(struct collector *c)
 void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
-    on_demand_end(); /* who asks for a capture waits for this thread no more */
+    on_demand_end(); /* a caller that asks for a capture does not wait for this thread any more */
     control_close();
     collector_step();
     samples_stop();

@@ -144,7 +144,7 @@ bool collector_await_end(const struct patience *p)
     if (collector_ended())
         return true;
     bool over = wait_for(&ended, is_over, 0, p);
-    wakeup_signal(&ended); /* for the next one who waits: a wake-up is taken by one */
+    wakeup_signal(&ended); /* for the next waiter: one waiter takes a wake-up */
     return over;
 }
 

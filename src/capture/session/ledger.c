@@ -231,7 +231,7 @@ static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LIN
         {r->lost_pool, "requests for a buffer refused: raise activity_pool_bytes"},
         {r->lost_time, "records with impossible timestamps"},
         {r->lost_spool, "rows not written to disk"},
-        {r->lost_memory, "rows lost for want of memory"},
+        {r->lost_memory, "rows lost for lack of memory"},
         {r->scopes_lost, "scopes not recorded: they came faster than they could be taken"},
         {r->joins_lost, "launches whose scope or stack is not known"},
         {r->waits_lost, "waits not recorded: they came faster than they could be taken"},
@@ -239,7 +239,7 @@ static void loss_lines(const struct ledger_row *r, struct loss_line out[LOSS_LIN
         {r->names_other, "scopes and marks named (other): there were too many different names"},
         {r->captures_lost, "launches not captured: they came faster than they could be taken"},
         {r->stacks_lost, "stacks not captured"},
-        {r->stacks_cut, "stacks cut: more libraries were loaded than can be told apart"},
+        {r->stacks_cut, "stacks cut: more libraries were loaded than there is room for"},
         {r->samples_lost,
          "samples that could not be read (drain more often or sample less), or ranges (named among "
          "the scopes that were not counted)"},

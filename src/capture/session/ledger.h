@@ -1,7 +1,7 @@
 /* ledger.h - what was launched, recorded, written and lost, as one row.
  *
- * Written again whenever a count has changed: what is on disk after a SIGKILL
- * tells how many launches there were. [collector] */
+ * The row is written again whenever a count has changed: what is on disk after a SIGKILL shows how
+ * many launches there were. [collector] */
 #ifndef GPUFL_CAPTURE_SESSION_LEDGER_H
 #define GPUFL_CAPTURE_SESSION_LEDGER_H
 

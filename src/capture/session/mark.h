@@ -1,4 +1,4 @@
-/* mark.h - tells `gpufl trace` what became of the capture in this process.
+/* mark.h - reports to `gpufl trace` what became of the capture in this process.
  *
  * A program whose capture cannot begin leaves nothing on the disk: its user may not write there,
  * its root is another one, the limit of threads is reached. So the launcher has a socket in the

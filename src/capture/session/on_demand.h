@@ -27,7 +27,7 @@ int on_demand_begin(void);
 /* Begins what was asked for, ends what is over. Returns when the capture ends, steady ns; 0: none
  * is under way. [collector] */
 int64_t on_demand_step(struct collector *c, int64_t now);
-/* Refuses who asks from here on. [collector] */
+/* Refuses requests from here on. [collector] */
 void on_demand_end(void);
 
 void on_demand_forget(void); /* in a forked child */

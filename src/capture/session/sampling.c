@@ -2,11 +2,11 @@
  * held while its thread is waited for.
  *
  * Sessions whose logs lie in one folder share the samples of the host and of GPUs
- * (monitor/roles.h): the locks lie there or are named after it, since who can read this session
- * there can read the other, too. Those of other folders are shared with where the option asks for
- * it: a run whose samples lie in another run's folder loses them with that. Sessions of simulated
- * GPUs do not share, each has GPUs of its own; nor do those in the public client's format, which
- * cannot say whose samples they are. */
+ * (monitor/roles.h): the locks lie there or are named after it, since a user who can read this
+ * session there can read the other, too. Samples of sessions in other folders are shared where the
+ * option asks for it: a run whose samples lie in another run's folder loses them with that.
+ * Sessions of simulated GPUs do not share, each has GPUs of its own; nor do sessions in the public
+ * client's format, which cannot say whose samples they are. */
 #include "capture/session/sampling.h"
 
 #include "base/file/file.h"

@@ -244,7 +244,7 @@ static void say_unsampled(void)
     feature_set("host_metrics", true, "unavailable", why);
 }
 
-/* After the log is open: cannot fail for want of anything but memory. */
+/* After the log is open: can fail only for lack of memory. */
 static int launch(struct session *s, int64_t began)
 {
     struct collector *c = &s->collector;
@@ -564,7 +564,7 @@ int session_idle(bool on)
 void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
-    memset(&session, 0, sizeof session); /* what it owns stays behind */
+    memset(&session, 0, sizeof session); /* what it owns remains */
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&given_up, false, memory_order_relaxed);

@@ -1,7 +1,7 @@
 /* keep_elf.c - copies the sections that are worth something; the others stay as headers.
  *
  * Every section keeps its number, since symbols name the section they are in. One that is left out
- * becomes SHT_NOBITS, with its address and flags: these tell readers which symbols are code. */
+ * becomes SHT_NOBITS, with its address and flags: these show readers which symbols are code. */
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"

@@ -111,7 +111,7 @@ uint32_t stacking_at_wait(void)
     return stack;
 }
 
-uint32_t stacking_told(const struct sink_frame *frames, unsigned depth)
+uint32_t stacking_simulated(const struct sink_frame *frames, unsigned depth)
 {
     struct simulated_frame told[SIMULATED_DEPTH];
     if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||

@@ -49,9 +49,9 @@ uint32_t stacking_capture(struct thread_state *t); /* where one is wanted for su
 
 struct sink_frame;
 
-/* The stack of a simulated program (sink_ops.told); 0: none is wanted, or there is no room.
+/* The stack of a simulated program (sink_ops.simulated); 0: none is wanted, or there is no room.
  * [any] */
-uint32_t stacking_told(const struct sink_frame *frames, unsigned depth);
+uint32_t stacking_simulated(const struct sink_frame *frames, unsigned depth);
 
 /* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.
  * [collector] */

@@ -41,7 +41,7 @@ struct launch_verdict launch_rule_judge(struct launch_rule *r, const struct laun
                                         uint32_t stretch, uint64_t now)
 {
     uint64_t left = r->left;
-    uint64_t own = now > left ? now - left : 0; /* another core's counter may be behind */
+    uint64_t own = now > left ? now - left : 0; /* another core's counter may lag */
     r->left = now;
     if (r->stretch != stretch) {
         begin(r, l, stretch, left, now);

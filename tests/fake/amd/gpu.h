@@ -1,4 +1,4 @@
-/* gpu.h - the GPUs behind the fakes of ROCm SMI and AMD SMI: what they answer, in one place, so
+/* gpu.h - the GPUs of the fakes of ROCm SMI and AMD SMI: what they answer, in one place, so
  * that a test can hold both libraries against the same numbers.
  *
  * There are two devices; the second one answers "not supported" to everything that is optional, so
@@ -9,7 +9,7 @@
  *   FAKE_AMD=unknown     for a reason that the library does not name
  *   FAKE_AMD=parts       device 0 and 1 are parts of one GPU, in mode CPX with NPS4
  *   FAKE_AMD=unnumbered  as parts, without the numbers of parts that older releases lack, too
- *   FAKE_AMD=nameless    as unnumbered, and without UUIDs: nothing tells them apart
+ *   FAKE_AMD=nameless    as unnumbered, and without UUIDs: nothing distinguishes them
  *   FAKE_AMD=mi300       no edge sensor, no fan, no clock but those of the chiplets
  *   FAKE_AMD_CONTROL=F   a test changes what happens while the program runs: ../nvml_control.h */
 #ifndef GPUFL_TESTS_FAKE_AMD_GPU_H

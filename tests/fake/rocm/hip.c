@@ -151,7 +151,7 @@ static void wait_for(struct stream *s)
     wait_until(end);
 }
 
-/* The null stream begins after all work of its device, as the real one does behind streams that
+/* The null stream begins after all work of its device, as the real one does after streams that
  * block. */
 static void null_joins(void)
 {

@@ -2,15 +2,15 @@
  *
  * Layouts are written here by the offsets of the vendor's headers, and not from the product's own
  * declarations, so that these are judged. FAKE_ROCP is a list of KEY=VALUE with commas between:
- *   version=N    what the library tells its tools (10000 x major + 100 x minor + patch)
+ *   version=N    what the library gives its tools (10000 x major + 100 x minor + patch)
  *   late=N       one record in N comes two flushes later
  *   shuffle      each flush hands its records over in reverse
  *   drop=N       one record in N is dropped, and counted
  *   notime=N     one record in N has no start
- *   alien=N      behind one record in N comes one of an unknown kind
+ *   alien=N      after one record in N comes one of an unknown kind
  *   apart=N      what N kernels count comes together, and of each of them one piece after the other
  *   empty=N      one counted kernel in N has no values
- *   nameless=K   the library does not tell of kernel K
+ *   nameless=K   the library does not report kernel K
  *   stochastic   the first GPU is one that offers the hardware's PC sampling, beside the host's
  *   sampled=N    all GPUs offer PC sampling; N = 0: none does. Else the first one, an MI210, does
  *   taken=N      PC sampling is another process's: its method and interval N are the only offer

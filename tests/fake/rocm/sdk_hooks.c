@@ -163,7 +163,7 @@ static void *map_file(const char *file, size_t *size)
     return p;
 }
 
-/* Tells of a code object, in the layout of the vendor's header: 88 bytes. */
+/* Reports a code object, in the layout of the vendor's header: 88 bytes. */
 static void code(const char *file)
 {
     static char uri[4096];

@@ -63,7 +63,7 @@ static void load(const char *path, uint32_t number)
         configure(fn, number);
 }
 
-/* The real parser drops what stands behind the last ':'. */
+/* The real parser drops what stands after the last ':'. */
 static void load_list(uint32_t number)
 {
     const char *list = getenv("ROCP_TOOL_LIBRARIES");

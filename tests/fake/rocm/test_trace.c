@@ -343,7 +343,7 @@ static const char *put_behind_a_page(const char *object)
     return path;
 }
 
-/* Code objects are in the session, told as memory or by their file, and are taken apart with the
+/* Code objects are in the session, named as memory or by their file, and are taken apart with the
  * lines of their source. */
 TEST(code_is_taken_apart)
 {
@@ -417,7 +417,7 @@ TEST(losses_are_counted)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
         /* An allocation and its end are records, too: 399, the last ones of which come. The
-         * library tells of drops with the next records only. */
+         * library reports drops with the next records only. */
         run_rocm(&r, OLD, cases[i].script, MEMORY, LIST("397"));
         check_program(&r, 0);
         assert_int_equal(int_at(r.report, "ledger.launches"), 397);
@@ -438,7 +438,7 @@ TEST(children_are_followed)
     run_free(&r);
 }
 
-/* The tool of somebody else keeps its place in the list, behind ours. */
+/* The tool of somebody else keeps its place in the list, after ours. */
 TEST(other_tools_stay)
 {
     struct run r;
@@ -512,7 +512,7 @@ TEST(a_library_that_refuses)
         const char *text = message_of(&r, "trace_unavailable");
         text = text ? text : message_of(&r, "trace_failed");
         check_contains(&r, text, "no kernels are recorded");
-        assert_null(strstr(text, "status -1")); /* which is none of the library's */
+        assert_null(strstr(text, "status -1")); /* which is not one of the library's */
         assert_true(strstr(text, "ROCPROFILER_LOG_LEVEL=info") || strstr(text, "install"));
         run_free(&r);
     }

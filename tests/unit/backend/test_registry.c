@@ -56,7 +56,7 @@ TEST(every_backend_explains_itself)
     }
 }
 
-/* The simulated GPU can be had everywhere: info tells of each engine whether it runs there, and
+/* The simulated GPU is available everywhere: info says of each engine whether it runs there, and
  * else why. */
 TEST(the_simulated_gpu_tells_of_every_engine)
 {
@@ -143,7 +143,7 @@ TEST(every_pair_that_counts_is_told)
                 fail_msg("0x%x and 0x%x", bits[i], bits[k]);
 }
 
-/* What the table tells of records and of turns is what the backend and the ladder do. */
+/* What the table says of records and of turns is what the backend and the ladder do. */
 TEST(pairs_are_as_they_run)
 {
     for (const struct engine_pair *p = backend_nvidia.engines->pairs; p->why; p++) {

@@ -144,7 +144,7 @@ static void test_exit_while_threads_work(void **state)
 enum { WORKERS = 4, FOREVER = -1 };
 static _Atomic int disk_ms; /* how long the disk takes; FOREVER: it is wedged */
 
-/* Instead of libc's: with flush_logs_always the log waits for it behind every write. */
+/* Instead of libc's: with flush_logs_always the log waits for it after every write. */
 int fdatasync(int fd)
 {
     (void)fd;
@@ -201,7 +201,7 @@ TEST(test_exit_waits_for_a_slow_collector)
     assert_string_equal(log.reason, "exit");
     assert_int_equal(log.ledger.final, 1);
     int64_t missing = log.ledger.scopes_opened - log.ledger.scopes_lost - log.ledger.scopes_written;
-    assert_in_range(missing, 0, 2 * WORKERS); /* open at the end, or begun behind the last round */
+    assert_in_range(missing, 0, 2 * WORKERS); /* open at the end, or begun after the last round */
     assert_true(log.ledger.scopes_written >= WORKERS * 8000);
 }
 

@@ -33,7 +33,7 @@ void check(bool ok, int line)
 #pragma GCC diagnostic ignored "-Wdangling-else" // the point of this function
 #endif
 
-// An else behind an unbraced scope belongs to the if in front of it.
+// An else after an unbraced scope belongs to the if before the scope.
 int branches(bool a, bool b)
 {
     int result = 0;

@@ -126,7 +126,7 @@ TEST(a_new_stretch_of_capture_begins_like_a_thread)
     assert_int_equal(v.own, US);
 }
 
-/* The counter of another core may be a little behind. */
+/* The counter of another core may lag a little. */
 TEST(a_tick_that_goes_back_is_no_time)
 {
     struct launch_rule r = begun();

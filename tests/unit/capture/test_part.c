@@ -113,7 +113,7 @@ static void test_deleted_and_moved(void **state)
     assert_int_equal(unlink(path), 0);
     assert_true(part_deleted(&p));
     part_leave(&p);
-    assert_int_equal(p.number, 2); /* the gap in the numbers tells */
+    assert_int_equal(p.number, 2); /* the gap in the numbers shows it */
 
     assert_int_equal(part_write(&p, "y\n", 2, 0), 0);
     path_join(aside, sizeof aside, dir->path, "aside");

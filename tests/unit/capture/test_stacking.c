@@ -38,7 +38,7 @@ static const struct stack_code train = {
 static const struct stack_place first[] = {NATIVE(0x10), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place second[] = {NATIVE(0x11), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place third[] = {{.kind = STACK_MARK, .mark = "<driver-internal>"}};
-/* A walk ends in both files: in one for want of unwind tables, in the other for other reasons. */
+/* A walk ends in both files: in one for lack of unwind tables, in the other for other reasons. */
 static const struct stack_module blind = {
     .number = 4, .kind = 1, .base = 0x900000, .path = "/opt/libblind.so"};
 static const struct stack_module seeing = {

@@ -185,7 +185,7 @@ TEST(test_no_command_and_no_session)
     assert_non_null(strstr(result.message, "/nowhere/gpufl"));
     assert_int_equal(upload_run(NULL, ""), GPUFL_E_STATE);
     struct gpufl_upload_options old = {.size = offsetof(struct gpufl_upload_options, timeout_ms)};
-    old.result = (struct gpufl_upload_result *)1; /* behind what an older caller has */
+    old.result = (struct gpufl_upload_result *)1; /* after what an older caller has */
     assert_int_equal(upload_run(&old, ""), GPUFL_E_STATE);
 }
 

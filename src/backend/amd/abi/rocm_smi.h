@@ -41,8 +41,8 @@ enum { RSMI_NOW = 0 };         /* of a temperature or voltage: the current one *
 enum { RSMI_VOLTAGE_GFX = 0 }; /* of rsmi_dev_volt_metric_get */
 enum { RSMI_BLOCK_FIRST = 1, RSMI_BLOCK_LAST = 0x2000 }; /* units with ECC, a bit each */
 
-/* The frequencies of a clock, Hz: two layouts, and whether rsmi_dev_power_get is exported tells
- * which (from ROCm 6.0 on). */
+/* The frequencies of a clock, Hz. There are two layouts: a library that exports rsmi_dev_power_get
+ * (from ROCm 6.0 on) has the newer one. */
 struct rsmi_frequencies_5 {
     uint32_t count, current;
     uint64_t hz[32];

@@ -31,7 +31,7 @@ static void fill16(int64_t *cell, uint16_t value, int64_t scale)
         amd_fill(cell, value * scale);
 }
 
-/* What holds the clocks down now, as newer firmware tells: a counter that has grown since the
+/* What holds the clocks down now, as newer firmware reports: a counter that has grown since the
  * sample before. CELL_NULL: there are no counters, or no sample before. */
 static int64_t held_since(struct amd_device *x, const struct gpu_metrics *m)
 {

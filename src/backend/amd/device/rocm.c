@@ -260,7 +260,7 @@ static struct device_process process_of(const struct rsmi_process *p)
 }
 
 /* The library lists the processes of all devices together, with the sums over the devices that a
- * process uses. Newer ones tell the part of one device; else a process that uses several has
+ * process uses. Newer ones report the part of one device; else a process that uses several has
  * unknown numbers. */
 static void tell_of(struct amd_device *x, const struct rsmi_process *sum,
                     struct device_process *out)

@@ -31,8 +31,8 @@ struct amd_node {   /* of the kernel's topology; unknown numbers are 0 */
     int64_t mhz;    /* greatest clock */
 };
 
-/* The GPU at a place on the bus (domain, bus << 8 | device << 3 | function). Of a GPU in parts the
- * first one. False: the kernel does not say. */
+/* The GPU at a place on the bus (domain, bus << 8 | device << 3 | function). If a GPU is in parts:
+ * the first one. False: the kernel does not say. */
 bool amd_driver_node(uint32_t domain, uint32_t location, struct amd_node *out);
 
 /* The kernel shows a GPU that programs can compute on. */

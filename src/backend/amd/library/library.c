@@ -2,7 +2,7 @@
  *
  * Users are counted under a lock. After fork the child initializes again for itself. Where the fork
  * came while another thread was in here, this lock and the library's own are held in the child for
- * ever: the child is told so instead of waiting for them.
+ * ever: the child gets an error instead of waiting for them.
  *
  * A library that the program has loaded itself comes first, and where the library does not count
  * its users, it stays initialized: the program may be using it. */

@@ -1,9 +1,9 @@
 /* abi.h - our own declarations of rocprofiler-sdk: what the backend calls, and what it reads.
  *
  * Why: the binary runs with ROCm 6.2 to 7.x, whose headers differ and are not on most machines.
- * Three structs changed with SDK 1.0 (ROCm 7.0), and two of them are passed by value, so their
- * form has to be chosen by the version that the library tells rocprofiler_configure. Numbers of
- * kinds changed as well: kinds and operations are found by name (sdk.c).
+ * Three structs changed with SDK 1.0 (ROCm 7.0), and two of them are passed by value, so their form
+ * has to be chosen by the version that the library gives to rocprofiler_configure. Numbers of kinds
+ * changed as well: kinds and operations are found by name (sdk.c).
  *
  * A record begins with its size. A field is read only where the record's size covers it. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_ABI_H

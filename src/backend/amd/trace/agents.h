@@ -32,7 +32,7 @@ int agents_index(uint64_t id);
 int agents_of_ordinal(int ordinal);
 
 /* Applies a list of numbers ("2,0") to a choice of `count` devices, of which there are *count
- * afterwards. A number that is none ends the list, as in the runtime; false: an entry is no
+ * afterwards. A number that is not one ends the list, as in the runtime; false: an entry is no
  * number, so that the choice is unknown. Pure. */
 bool agents_choose(const char *list, int *chosen, int *count);
 

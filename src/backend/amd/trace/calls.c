@@ -65,7 +65,7 @@ static struct {
     _Atomic bool waits, syncs, graphs; /* as the session wants; relaxed */
     _Atomic uint64_t launched;         /* relaxed */
     _Atomic bool windows;              /* the session records inside windows only; relaxed */
-    _Atomic bool passed;               /* launches outside are told to the sink; relaxed */
+    _Atomic bool passed;               /* launches outside are reported to the sink; relaxed */
     _Atomic bool open;                 /* a window is; sequentially consistent, with inside */
     _Atomic int64_t inside;            /* launches that began in a window and have not returned */
     _Atomic uint16_t pauses;           /* of recording: a hipSetDevice may be unheard; relaxed */
@@ -109,7 +109,7 @@ int calls_result(const struct rocp_call *c)
     return result;
 }
 
-/* The default stream is 0. A thread's own is told apart by the thread. */
+/* The default stream is 0. A thread's own default stream is distinguished by the thread. */
 static uint32_t stream_of(const struct form *f, const struct rocp_call *c)
 {
     if (f->stream_at == NONE || c->size < sizeof *c + f->stream_at + sizeof(uint64_t))

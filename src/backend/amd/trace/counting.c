@@ -20,7 +20,7 @@
 #define ENGINE "RangeProfiler"
 
 enum {
-    KERNELS = 1 << 13, /* that are told apart; a power of two */
+    KERNELS = 1 << 13, /* that are distinguished; a power of two */
     PROBES = 64,
     KNOWN = 256,   /* counters by the library's id */
     PENDING = 512, /* kernels whose values have not all come */
@@ -442,7 +442,7 @@ void counting_tell(uint32_t (*device)(int agent), bool all)
     if (all && passed && !me.passed_told) {
         me.to->ops->message(me.to, SEVERITY_NOTE, "range_profiler.uncounted",
                             "kernels that were not counted: %" PRIu64
-                            " launches of more kernels than are told apart",
+                            " launches of more kernels than are counted one by one",
                             passed);
         me.passed_told = true;
     }

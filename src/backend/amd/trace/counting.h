@@ -29,7 +29,7 @@ size_t counting_bytes(const struct rocp_header *h);
  * [collector] */
 void counting_read(uint32_t kind, const void *record, int64_t shift, uint32_t (*device)(int agent));
 
-/* Tells what is counted, once, and how many kernels were lost since it was last called; all: the
+/* Reports what is counted, once, and how many kernels were lost since the last call; all: the
  * session ends, and so is every kernel that was picked and has not come whole.
  * device: the sink's id of an agent. [collector] */
 void counting_tell(uint32_t (*device)(int agent), bool all);

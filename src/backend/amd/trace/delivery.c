@@ -64,7 +64,7 @@ static int64_t shift_now(void)
     return now - (before + (after - before) / 2);
 }
 
-/* Reports what the library dropped since it told last. */
+/* Reports what the library dropped since its last report. */
 static void count_dropped(struct sink *s, uint64_t total)
 {
     uint64_t before = atomic_load_explicit(&me.dropped, memory_order_relaxed);

@@ -49,7 +49,7 @@ void delivery_gather(void);
 void delivery_decode(void);
 bool delivery_came(void); /* something is gathered and not read yet. [collector] */
 
-/* Tells what is counted of kernels (counting.h). [collector] */
+/* Reports what is counted of kernels (counting.h). [collector] */
 void delivery_tell_counted(bool all);
 
 /* Writes the samples that were read (sampling.h). [collector] */

@@ -13,7 +13,7 @@ enum { HANDLES_MOST = 1 << 12 };
 
 /* All 0: none is known. A handle is stored with a compare-and-swap, and stays. */
 struct handles {
-    _Atomic uint64_t handle[HANDLES_MOST]; /* relaxed: nothing is behind it */
+    _Atomic uint64_t handle[HANDLES_MOST]; /* relaxed: it points to nothing */
 };
 
 /* From 1, in the order of first use; 0: there is no room. [hot] */

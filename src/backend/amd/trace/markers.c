@@ -21,7 +21,7 @@ void markers_report(struct sink *s)
     atomic_store_explicit(&me.sink, s && s->ranges ? s : NULL, memory_order_release);
 }
 
-/* A range that finds its place taken, by one of 4096 numbers before that still runs, is none. */
+/* A range that finds its place taken, by one of 4096 numbers before that still runs, is dropped. */
 static void start(const struct sink_ranges *to, const struct rocp_marker *m)
 {
     struct started *s = &me.started[m->made % STARTED];

@@ -1,6 +1,6 @@
 /* objects.h - code objects of the program: which one a kernel is in, and its bytes for the session.
  *
- * The library tells of each code object as it is loaded, on the thread that loads it, and its bytes
+ * The library reports each code object as it is loaded, on the thread that loads it, and its bytes
  * are sure to be there during that call alone: they are copied (common/code_copies.h), from memory
  * or from the file that its URI names. What is known of an object stays for the life of the
  * process, since records come after it is unloaded. A mutex guards the table: loading is rare. */
@@ -42,7 +42,7 @@ bool objects_find(uint64_t id, struct object *out);
 /* Writes the copies into the session. [collector] */
 void objects_drain(struct sink *s);
 
-/* Tells the sink of a code object and of a kernel in it: its id; 0: no room. name: mangled.
+/* Reports a code object and a kernel in it to the sink. Returns the id; 0: no room. name: mangled.
  * [collector] */
 uint32_t objects_define(struct sink *s, uint64_t id, const char *arch, const char *name);
 

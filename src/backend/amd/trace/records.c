@@ -200,13 +200,13 @@ static void find_symbol(struct rocm_records *r, uint64_t kernel, struct symbol *
     *s = (struct symbol){.name = "(no name)", .unknown = true};
     if (!r->name_said)
         r->sink->ops->message(r->sink, SEVERITY_WARNING, "rocprofiler.no_name",
-                              "rocprofiler-sdk recorded a kernel of which it did not tell the name "
+                              "rocprofiler-sdk recorded a kernel without reporting its name "
                               "(number %" PRIu64 "); its code was loaded before the tool was",
                               kernel);
     r->name_said = true;
 }
 
-/* The first kernel of a function tells the session which code it is. */
+/* The first kernel of a function reports to the session which code it is. */
 static void define_function(struct rocm_records *r, uint64_t kernel, const struct symbol *s,
                             int agent)
 {

@@ -47,7 +47,7 @@ struct cell {
 struct defined {
     uint64_t object;
     const struct elf_function *function;
-    uint32_t id; /* the sink's; 0: it is none of the program's */
+    uint32_t id; /* the sink's; 0: it is not the program's */
 };
 
 static struct {
@@ -69,7 +69,7 @@ static struct {
 
 /* ---- the library's thread ------------------------------------------------------------- */
 
-/* Adds what the library dropped since it told last. */
+/* Adds what the library dropped since its last report. */
 static void count_dropped(struct sink *s, int agent, uint64_t total)
 {
     uint64_t before = atomic_exchange_explicit(&me.dropped[agent], total, memory_order_relaxed);
@@ -263,7 +263,7 @@ static uint32_t define_reason(uint32_t reason)
     return me.reasons[reason] = s->ops->define(s, RECORD_stall_reason, &row);
 }
 
-/* The sink's id of a function; 0: it is none of the program's. */
+/* The sink's id of a function; 0: it is not the program's. */
 static uint32_t define_function(const struct cell *c, const struct elf_function *f)
 {
     struct defined key;

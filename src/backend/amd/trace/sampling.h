@@ -27,7 +27,7 @@ int sampling_make(const struct rocp *sdk, uint64_t context, uint64_t thread,
 /* Samples are for this session from now on; NULL: for none. [owner] */
 void sampling_report(struct sink *s);
 
-/* The context was started with this status of the library. [owner], or who opens windows */
+/* The context was started with this status of the library. [owner], or the opener of a window */
 void sampling_started(int status);
 
 /* Makes the library hand over its samples. [collector], or the library while it ends */

@@ -7,7 +7,7 @@ enum {
     PERIOD_LEAST = 8, /* the shortest interval that AMD names is 2^8 cycles */
     PERIOD_MOST = 31,
     RATE_LOG2 = 18,  /* samples a second of a GPU */
-    MHZ_GUESS = 1000 /* of a GPU that tells none */
+    MHZ_GUESS = 1000 /* of a GPU that reports none */
 };
 
 bool sampling_choice_can(const struct rocp *sdk, struct err *e)

@@ -43,7 +43,7 @@ void rocp_find_kinds(struct rocp *sdk);
 /* The library's own numbers of the kinds of records, for a reader of records. */
 enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
 
-/* Numbers of operations that are told apart: HIP's are far fewer. */
+/* Numbers of operations that are distinguished: HIP's are far fewer. */
 enum { ROCP_OPERATIONS = 2048 };
 
 /* Rows of a table that begin with the name of a HIP call. */

@@ -16,13 +16,13 @@ struct symbol {
     const char *name; /* mangled, without ".kd"; stays */
     uint32_t group_bytes, private_bytes;
     uint32_t sgprs, arch_vgprs, accum_vgprs;
-    bool unknown; /* the library has not reported it: the numbers are none */
+    bool unknown; /* the library has not reported it: the numbers mean nothing */
 };
 
 /* Adds a kernel. False: out of memory, or beyond the most that are kept. [any] */
 bool symbols_add(const struct rocp_symbol *s);
 
-/* True for a kernel of the runtime's, which fills or copies: it is none of the program's. Pure. */
+/* True for a kernel of the runtime's, which fills or copies: it is not the program's. Pure. */
 bool symbols_of_runtime(const char *name);
 
 /* Copies what is known of a kernel. False: nothing is. [any] */

@@ -44,7 +44,7 @@ static struct {
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
     _Atomic bool forgotten; /* in the child of a fork; relaxed */
-    bool started;           /* the main context runs; [owner], or who opens windows */
+    bool started;           /* the main context runs; [owner], or the opener of a window */
 } me;
 
 /* ---- callbacks in both forms --------------------------------------------------------- */
@@ -117,22 +117,21 @@ static void make_graphs(void)
                         : me.sdk.rocprofiler_configure_callback_tracing_service(
                               me.code, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count,
                               FORM(graph), NULL);
-    (void)ask(status, "to tell how graphs are made", &me.refusals[ROCP_HIP_RUNTIME_API]);
+    (void)ask(status, "to report how graphs are made", &me.refusals[ROCP_HIP_RUNTIME_API]);
 }
 
 static int make_code(struct err *e)
 {
     int rc = make_context(&me.code, "to create a context for code objects", e);
     if (!rc && me.sdk.kinds[ROCP_CODE_OBJECT] == ROCP_NO_KIND)
-        rc =
-            err_set(e, GPUFL_E_UNAVAILABLE,
-                    "%.160s does not tell of code objects: install a release of ROCm, 6.2 or later "
-                    "(package rocprofiler-sdk)",
-                    me.sdk.path);
+        rc = err_set(e, GPUFL_E_UNAVAILABLE,
+                     "%.160s does not report code objects: install a release of ROCm, 6.2 or later "
+                     "(package rocprofiler-sdk)",
+                     me.sdk.path);
     rc = rc ? rc
             : ask(me.sdk.rocprofiler_configure_callback_tracing_service(
                       me.code, me.sdk.kinds[ROCP_CODE_OBJECT], NULL, 0, FORM(code), NULL),
-                  "to tell of code objects", e);
+                  "to report code objects", e);
     if (!rc)
         make_graphs();
     return rc ? rc : ask(me.sdk.rocprofiler_start_context(me.code), "to start a context", e);
@@ -144,13 +143,13 @@ static int make_calls(struct err *e)
     size_t count = calls_find(&me.sdk, operations);
     if (!count)
         return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "%.160s does not tell of HIP calls: install a release of ROCm, 6.2 or later "
+                       "%.160s does not report HIP calls: install a release of ROCm, 6.2 or later "
                        "(package rocprofiler-sdk)",
                        me.sdk.path);
     return ask(
         me.sdk.rocprofiler_configure_callback_tracing_service(
             me.main, me.sdk.kinds[ROCP_HIP_RUNTIME_API], operations, count, FORM(call), NULL),
-        "to tell of HIP calls", e);
+        "to report HIP calls", e);
 }
 
 /* Dispatches are needed. What the library has and refuses beside them, the session says. */
@@ -200,12 +199,12 @@ static void make_markers(void)
     int kind = me.sdk.kinds[ROCP_MARKER_CORE_API];
     int rc =
         kind == ROCP_NO_KIND
-            ? err_set(why, GPUFL_E_UNAVAILABLE, "%.160s does not tell of rocTX ranges", me.sdk.path)
+            ? err_set(why, GPUFL_E_UNAVAILABLE, "%.160s does not report rocTX ranges", me.sdk.path)
             : make_context(&me.markers, "to create a context for rocTX ranges", why);
     rc = rc ? rc
             : ask(me.sdk.rocprofiler_configure_callback_tracing_service(me.markers, kind, NULL, 0,
                                                                         FORM(marker), NULL),
-                  "to tell of rocTX ranges", why);
+                  "to report rocTX ranges", why);
     me.has_markers = rc == 0;
 }
 
@@ -224,8 +223,8 @@ static int make(struct err *e)
 
 /* ---- the tool's life ----------------------------------------------------------------- */
 
-/* What a session in the program's own code wants beyond Trace: it asks again, and then says what
- * there is not. Counters stand in for samples. */
+/* Prepares what a session in the program's own code may want beyond Trace: the session asks again,
+ * and then says what is not available. Counters stand in for samples. */
 static void make_profile(struct trace_config c)
 {
     struct err later;

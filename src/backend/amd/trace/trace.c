@@ -161,8 +161,8 @@ static void decode(struct trace *t)
     delivery_decode();
 }
 
-/* A record comes when its work has ended: the end waits a moment for what is in flight. Of kernels
- * it is known how many must come, of copies it is not. */
+/* A record comes when its work has ended: the end waits a moment for what is in flight. The number
+ * of kernels that must come is known, the number of copies is not. */
 static int trace_flush(struct trace *t, bool all)
 {
     int64_t deadline = clock_mono() + FLUSH_PATIENCE;
@@ -280,7 +280,7 @@ static void say_recorded(struct trace *t)
         s->ops->message(s, SEVERITY_NOTE_ALOUD, "pc_sampling.beta",
                         "AMD calls rocprofiler-sdk's PC sampling a beta, which may freeze a GPU; "
                         "the ledger does not have the samples that the GPU's own buffers dropped, "
-                        "since the library does not tell them");
+                        "since the library does not report them");
     t->said = true;
 }
 

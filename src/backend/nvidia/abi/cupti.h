@@ -309,7 +309,7 @@ struct CUPTI_RECORD cupti_managed {
         value; /* bytes; of a device's fault groups of faults; of the host's an address of code */
     uint64_t start, end;
     uint64_t address;
-    uint32_t from, to; /* numbers of devices; the host's is none of them */
+    uint32_t from, to; /* numbers of devices; the host's is not among them */
     uint32_t stream, process;
     uint32_t flags;
     uint32_t padding; /* the last of 64 bytes */

@@ -53,7 +53,7 @@ struct CUPTI_RECORD pc_data {
     size_t remaining; /* records that wait */
     uint64_t range;
     struct pc_record *records; /* ours */
-    uint64_t other;            /* samples of code that is none of the program's kernels */
+    uint64_t other;            /* samples of code that belongs to no kernel of the program */
     uint8_t full;              /* the hardware's buffer was */
 };
 

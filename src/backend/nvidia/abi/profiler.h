@@ -4,7 +4,7 @@
  * the Range Profiler.
  *
  * This file has only facts that the library's binary interface fixes. Structs carry their size in
- * their first member, up to their last field and without the padding behind it: PROFILER_SIZE. An
+ * their first member, up to their last field and without the padding after it: PROFILER_SIZE. An
  * older library knows fewer fields, a newer one takes what is missing for 0.
  * tests/unit/backend/abi/test_profiler.cpp checks all of it against the vendor's headers (ADR
  * 0001). */

@@ -78,7 +78,7 @@ reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit
 int device_memory(const struct nvml *n, nvml_device handle, int64_t *used, int64_t *total,
                   int64_t *reserved);
 
-/* Fills the activity of parts that were listed, and forgets that of those which are gone. */
+/* Fills the activity of parts that were listed, and forgets the activity of parts that are gone. */
 void wide_parts(const struct nvml *n, struct device *d, struct device_instance *parts, int count);
 
 /* Frees what the readers above keep of a device. */

@@ -110,8 +110,8 @@ static void switch_engines(void *arg)
 }
 
 /* Nothing is sampled in any context, since that was refused: every kernel is recorded. Nor is
- * anything counted: CUPTI must not be told to give up kernel records once sampling was tried (ADR
- * 10), which counting does (ADR 11). [any, not in a launch] */
+ * anything counted: counting switches CUPTI's kernel records off (ADR 11), and that must not be
+ * done once sampling was tried (ADR 10). [any, not in a launch] */
 static void look_unsampled(struct trace *t)
 {
     if (!to_be_switched() || !pc_sampling_refused(t))
@@ -138,7 +138,7 @@ static void deep_left(struct trace *t, uint32_t id, const struct cupti_callback 
     atomic_store_explicit(&me.due, now + RETRY, memory_order_relaxed);
 }
 
-/* ---- what the session is told --------------------------------------------------------------- */
+/* ---- reports to the session ----------------------------------------------------------------- */
 
 static const char *why_uncounted(struct trace *t)
 {

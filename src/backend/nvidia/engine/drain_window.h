@@ -1,6 +1,6 @@
-/* drain_window.h - the times of what was taken and waits to be written, window by window: a window
- * that opens before the collector has written what the one before kept does not lie in one row with
- * it. Whoever owns it holds its lock. */
+/* drain_window.h - the times of samples that were taken and wait to be written, window by window. A
+ * window may open before the collector has written the samples of the one before: the two do not
+ * share a row. The caller holds the owner's lock. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_DRAIN_WINDOW_H
 

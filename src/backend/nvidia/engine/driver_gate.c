@@ -21,7 +21,7 @@ static struct {
     _Atomic bool shut;
     _Atomic unsigned session; /* relaxed: set before the first callback of a session */
 
-    struct {           /* of who shuts it */
+    struct {           /* of the thread that shuts it */
         int64_t next;  /* ns: when those inside may be waited for */
         int64_t again; /* ns: how long not, after the next time that it is for nothing */
     } draining;

@@ -3,11 +3,11 @@
  *
  * Engines are switched then: PC sampling that is switched off while a thread launches, and that
  * thread, wait for each other for ever (ADR 10). `inside` counts calls; that counter and the gate
- * are sequentially consistent: either who shuts it sees the call, or the call sees the gate, and
- * waits.
+ * are sequentially consistent: either the thread that shuts the gate sees the call, or the call
+ * sees the gate, and waits.
  *
- * Those that are inside are waited for, only for a moment, and seldom where that was for nothing:
- * launches return in some microseconds, calls that wait for the device may take for ever, and
+ * The switch waits for calls that are inside, only for a moment, and seldom where that wait was in
+ * vain: launches return in some microseconds, calls that wait for the device may take for ever, and
  * whoever stands at the gate is kept from work meanwhile. Calls that the switch itself makes pass.
  * The wait at the gate has an end, so that a thread of the library's that the switch needs could
  * not hold it up for ever.
@@ -20,7 +20,7 @@
 #include <stdbool.h>
 
 /* A session begins, or CUPTI is attached again: calls that entered before count no more.
- * [owner; who opens a window; collector, while none is under way that
+ * [owner; the thread that opens a window; collector, while none is under way that
  * is reported] */
 void driver_gate_open(void);
 

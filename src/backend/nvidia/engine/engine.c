@@ -283,7 +283,7 @@ static void close_engines(struct trace *t, size_t count)
             (void)switch_one(t, i, false, &unused);
 }
 
-/* Refused by one that may be had the next time, or because none of them can be, nor kernel
+/* Refused by one that may be available the next time, or because none of them can be, nor kernel
  * records. */
 static int open_engines(struct trace *t, struct err *e)
 {

@@ -3,8 +3,8 @@
  * nv_engines_*.
  *
  * To add an engine: a file with its table of operations, and its row in nv_engines.def.
- * An engine that cannot run costs the session nothing else: the session is told why, and goes on
- * without it.
+ * An engine that cannot run costs the session nothing else: the session gets the reason, and goes
+ * on without that engine.
  *
  * Threads: as each member says. Shared state of an engine is guarded by that engine. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_ENGINE_H
@@ -37,10 +37,10 @@ struct nv_engine {
     struct err lacks; /* why it does not run, known before the first context [owner] */
     struct err fails; /* why it brings nothing although it runs: nv_engine_fail. Guarded by a lock
                          of its own */
-    bool fails_new;   /* the session has not been told; guarded by that lock, too */
+    bool fails_new;   /* it was not reported to the session; guarded by that lock, too */
 };
 
-/* What became of it that an engine gives back what it holds between windows: suspend.h. */
+/* The result of an engine's try to give back what it holds between windows (suspend.h). */
 enum suspended {
     SUSPEND_LATER,   /* something is under way, or this is not the thread that can */
     SUSPEND_REFUSED, /* CUPTI would not end sampling */
@@ -65,12 +65,11 @@ typedef void nv_call_fn(struct trace *t, uint32_t id, const struct cupti_callbac
 struct nv_engine_ops {
     unsigned asks;       /* enum engine_bit: it is wanted where the session asks for all of these */
     unsigned brings;     /* the bit that is missing where it fails */
-    const char *feature; /* of its capability row; NULL: it has none, and nobody is told where it
-                            does not run */
+    const char *feature; /* of its capability row; NULL: it has none */
     const char *code;    /* of the message that it does not run: "pc_sampling.unavailable" */
     const char
         *nothing;    /* what is said where it brings nothing: "no program counters are sampled" */
-    unsigned events; /* bit by enum cupti_resource that it has to hear of */
+    unsigned events; /* bit by enum cupti_resource that it needs reported */
     enum nv_contexts contexts;
     bool instead;         /* with PC_COLLECT_NONE it runs instead of kernel records */
     bool no_calls;        /* instead of them, it needs no callback at a launch or a wait */
@@ -121,11 +120,11 @@ struct nv_engine_ops {
     void (*flush)(struct trace *t);
     void (*drain)(struct trace *t);
 
-    /* Why it brought nothing, in its own words; NULL: what nv_engine_fail was told. [collector] */
+    /* Why it brought nothing, in its own words; NULL: what nv_engine_fail got. [collector] */
     const char *(*failure)(struct trace *t);
     /* Whether the engine had brought something when it failed; NULL: never. [collector] */
     bool (*brought)(void);
-    /* The engine goes on after the session, and must hear of contexts that go. [any] */
+    /* The engine goes on after the session, and needs to know of contexts that go. [any] */
     bool (*lasts)(void);
 };
 
@@ -156,7 +155,7 @@ bool nv_engine_failed(struct trace *t, enum nv_engine_id id);
 struct err nv_engine_failure(struct trace *t, enum nv_engine_id id);
 /* What kept it from beginning may be over. [any] */
 void nv_engine_retry(struct trace *t, enum nv_engine_id id);
-/* Tells the session that it failed, once. [collector] */
+/* Reports to the session that the engine failed, once. [collector] */
 void nv_engine_say_failure(struct trace *t, enum nv_engine_id id);
 /* The reason as an error of GPUFL_E_UNAVAILABLE, after ops.nothing. Returns the code. [any] */
 int nv_engine_unavailable(struct trace *t, enum nv_engine_id id, struct err *e);

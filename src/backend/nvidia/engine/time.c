@@ -78,7 +78,7 @@ void engine_time_end_start(int64_t begin)
 
 /* ---- first launches -------------------------------------------------------------------------- */
 
-/* With the lock: which of them; awaited_count: none. */
+/* The lock is held. Returns which of them; awaited_count: none. */
 static size_t find_context(cuda_context context)
 {
     size_t i = 0;
@@ -87,7 +87,7 @@ static size_t find_context(cuda_context context)
     return i;
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void drop(size_t i)
 {
     me.awaited[i] = me.awaited[--me.awaited_count];

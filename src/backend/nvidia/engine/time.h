@@ -15,7 +15,7 @@
 /* A session begins. [owner] */
 void engine_time_open(void);
 
-/* Begin is told to the end, which the same thread makes. */
+/* What begin returns is given to the end, which the same thread calls. */
 int64_t engine_time_begin(void);
 void engine_time_end(int64_t begin);
 /* engine_time_end for a part of the session's start, whose time is counted there. */

@@ -1,7 +1,7 @@
 /* cuda.c - the driver's library and what it says of devices.
  *
  * The table is filled by whoever needs it first and published with release; readers
- * take it with acquire. Of two that fill one at the same time the first counts. There
+ * take it with acquire. If two threads fill one at the same time, the first counts. There
  * is no lock: a child of fork could find it held for ever. The library stays open: the
  * program has it anyway. */
 #include "backend/nvidia/library/cuda.h"

@@ -24,7 +24,7 @@ struct cuda { /* functions by name; those that are not required may be NULL */
 /* The driver's library if this process has loaded it, else NULL. */
 const struct cuda *cuda_loaded(void);
 
-/* The same, loading it where needed (no other effect on the process). */
+/* Like cuda_loaded, but loads the library where needed (no other effect on the process). */
 const struct cuda *cuda_load(struct err *e);
 
 /* The calling thread's context; NULL: it has none, or another thread has destroyed it, after which
@@ -32,7 +32,7 @@ const struct cuda *cuda_load(struct err *e);
 cuda_context cuda_current(void);
 
 /* True where the device of the driver's ordinal has a living primary context; false also where an
- * old driver cannot tell. Makes none. */
+ * old driver cannot say. Makes none. */
 bool cuda_primary_lives(const struct cuda *c, int ordinal);
 
 /* The program works with a device: this thread has a context, or a device its primary one. */

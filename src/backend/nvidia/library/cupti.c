@@ -1,7 +1,7 @@
 /* cupti.c - opening CUPTI, and what its refusals mean to a person.
  *
  * One table for the process, filled once and never closed: the driver holds
- * pointers into the library for as long as it lives. As in cuda.c there is no lock. */
+ * pointers into the library for as long as it lives. There is no lock, as in cuda.c. */
 #include "backend/nvidia/library/cupti.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -59,7 +59,7 @@ static const struct {
      "another process or tool holds the GPU's profiling hardware: end it first"},
 };
 
-/* Who may hold CUPTI, told by a library of theirs in the process. */
+/* The tools that may hold CUPTI, each recognized by its library in the process. */
 static const struct {
     const char *library;
     const char *tool;
@@ -99,10 +99,9 @@ static void *library_open(struct cupti *c, struct err *e)
     if (handle)
         return handle;
     if (!version)
-        err_set(
-            e, GPUFL_E_UNAVAILABLE,
-            "NVIDIA's driver does not tell its version, and no CUPTI can be loaded: install the "
-            "package cuda-cupti, or set GPUFL_CUPTI_PATH to libcupti.so");
+        err_set(e, GPUFL_E_UNAVAILABLE,
+                "NVIDIA's driver does not say its version, and no CUPTI can be loaded: install the "
+                "package cuda-cupti, or set GPUFL_CUPTI_PATH to libcupti.so");
     else
         err_set(e, GPUFL_E_UNAVAILABLE,
                 "no CUPTI for CUDA %d or older can be loaded: install the package cuda-cupti-%d-%d "
@@ -122,7 +121,7 @@ static int table_load(struct cupti *c, struct err *e)
         return err_set(e, rc, "%s is no CUPTI that can be used: %s", c->path, lacking.text);
     int result = c->cuptiGetVersion(&c->version);
     if (result != CUPTI_OK)
-        return cupti_error(c, result, "to tell its version", e);
+        return cupti_error(c, result, "to say its version", e);
     sizes_fill(c);
     if (!c->filled[CUPTI_KIND_KERNEL])
         return err_set(e, GPUFL_E_UNAVAILABLE,
@@ -138,7 +137,7 @@ int cupti_open(const struct cupti **out, struct err *e)
     if (first)
         return 0;
     if (!cuda_load(
-            NULL)) /* CUPTI without it fails each of its calls, with an error that tells nothing */
+            NULL)) /* CUPTI without it fails each of its calls, with an error that says nothing */
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
             "there is no NVIDIA driver here (libcuda.so.1 does not load): install it, or "

@@ -3,7 +3,7 @@
  * One table for the process, filled once and never closed; users are counted
  * under a lock. After fork the child initializes again for itself: the library's
  * descriptors belong to the parent. Where the fork came while another thread was in
- * here, this lock and the library's own are held in the child for ever: it is told so
+ * here, this lock and the library's own are held in the child for ever: the child gets an error
  * instead of waiting for them. */
 #include "backend/nvidia/library/nvml.h"
 

@@ -9,11 +9,11 @@
 #include "backend/nvidia/trace.h"
 
 /* GPUFL_E_BUSY and others with a sentence; what was attached then is left to attach_off.
- * [owner, or who opens a window] */
+ * [owner, or the opener of a window] */
 int attach_on(struct trace *t, struct err *e);
 
-/* Subscribed, and no more: calls that make and destroy contexts are heard of (object_calls.h). What
- * else attach_on does it can do later. [owner, collector, or who opens a window] */
+/* Subscribed, and no more: calls that make and destroy contexts are reported (object_calls.h). What
+ * else attach_on does it can do later. [owner, collector, or the opener of a window] */
 int attach_watch(struct trace *t, struct err *e);
 void attach_off(struct trace *t);
 

@@ -10,7 +10,7 @@
 
 static struct {
     _Atomic unsigned suspicions;
-    unsigned looked; /* at so many of them [collector, or the owner behind it] */
+    unsigned looked; /* at so many of them [collector, or the owner after it] */
 } me;
 
 static const char SILENT[] =
@@ -41,7 +41,7 @@ static void end(struct trace *t, const char *why, const char *more)
         s->ops->wake(s);
 }
 
-/* ---- it tells ------------------------------------------------------------------------------- */
+/* ---- how one learns of it ------------------------------------------------------------------- */
 
 void cupti_fatal_watch(struct trace *t)
 {
@@ -76,7 +76,7 @@ bool cupti_fatal_answers(struct trace *t, uint32_t id)
     return true;
 }
 
-/* The call changes nothing, and CUPTI has to tell of it. Where the driver has ended, with the
+/* The call changes nothing, and CUPTI has to report it. Where the driver has ended, with the
  * process, nothing can be learnt. */
 static bool silent(struct trace *t)
 {
@@ -131,7 +131,7 @@ int cupti_fatal_window(struct trace *t, bool open, struct err *e)
     return 0;
 }
 
-/* ---- the session is told --------------------------------------------------------------------- */
+/* ---- report to the session ------------------------------------------------------------------- */
 
 void cupti_fatal_tell(struct trace *t)
 {

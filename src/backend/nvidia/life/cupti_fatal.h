@@ -4,7 +4,7 @@
  * another tool holds the profiling hardware while the first samples are taken it does so without a
  * word: the end of the driver call that was under way is not reported, nor any call after it; the
  * engine's functions answer with errors. A new subscriber is accepted then, but no callback can be
- * enabled, also behind cuptiFinalize (all of it seen on an H100, CUDA 13.0, beside ncu). So
+ * enabled, not even after cuptiFinalize (all of it seen on an H100, CUDA 13.0, beside ncu). So
  * nothing is captured any more in this process, and all that is left is to say so. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_CUPTI_FATAL_H
@@ -17,7 +17,7 @@ bool cupti_fatal(const struct trace *t);
 /* Why, for a person; "" where it has not. [any] */
 const char *cupti_fatal_why(const struct trace *t);
 
-/* CUPTI is subscribed to: it is asked to tell of fatal errors. Copies before CUDA 12 know no
+/* CUPTI is subscribed to: it is asked to report fatal errors. Copies before CUDA 12 know no
  * states. [owner, or who attaches] */
 void cupti_fatal_watch(struct trace *t);
 
@@ -43,10 +43,11 @@ void cupti_fatal_suspect(void);
  * end] */
 void cupti_fatal_look(struct trace *t);
 
-/* A window opens, which it cannot, or closes, for which nothing has to be done. [who opens them] */
+/* A window opens, which it cannot, or closes, for which nothing has to be done.
+ * [the thread that opens or closes it] */
 int cupti_fatal_window(struct trace *t, bool open, struct err *e);
 
-/* Tells the session, once. [collector] */
+/* Reports it to the session, once. [collector] */
 void cupti_fatal_tell(struct trace *t);
 
 #endif

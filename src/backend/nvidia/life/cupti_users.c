@@ -131,7 +131,7 @@ void *cupti_users_look(void *handle, const char *name)
 }
 
 /* In place of dlsym. Everything but CUPTI's functions goes on to dlsym as it came, the return
- * address included: for RTLD_NEXT and RTLD_DEFAULT dlsym goes by who calls it. */
+ * address included: for RTLD_NEXT and RTLD_DEFAULT dlsym looks at its caller. */
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
         ".hidden cupti_users_dlsym\n"

@@ -2,7 +2,7 @@
  *
  * CUPTI has one subscriber, and one owner of its buffers: a program that uses CUPTI itself and
  * gpufl would take records from each other, or get none, without an error. The program comes
- * first (ADR 18). Two signs tell that it uses CUPTI:
+ * first (ADR 18). Two signs show that it uses CUPTI:
  *   - its executable needs libcupti: it was built to use CUPTI;
  *   - it calls a function by which every use of CUPTI begins (the table is in the .c file), from
  *     any of its libraries. Such calls are led through functions of ours (base/process/plt.h),

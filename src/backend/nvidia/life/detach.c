@@ -21,7 +21,7 @@ void detach_now(struct trace *t, uint32_t correlation)
         !object_calls_quiet(t->config.rest_ns) ||
         !atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_FINALIZING))
         return;
-    struct sink *s = t->sink; /* behind ATTACH_NONE the session may be another */
+    struct sink *s = t->sink; /* after ATTACH_NONE the session may be another one */
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
     if (done) {
         t->subscriber = NULL;
@@ -144,8 +144,8 @@ bool detach_is_held_up(struct trace *t)
 }
 
 /* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose
- * making began unheard of is made by now), and what was launched in windows is complete, as far as
- * CUPTI tells, or has not been so for so long that the rest is given up. */
+ * making began unreported is made by now), and what was launched in windows is complete, as far as
+ * CUPTI reports, or has not been so for so long that the rest is given up. */
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);

@@ -11,7 +11,7 @@
 
 #include "backend/nvidia/trace.h"
 
-/* ns: so long a window, and a session's end, wait for who is inside CUPTI. */
+/* ns: so long a window, and a session's end, wait for threads inside CUPTI. */
 #define DETACH_PATIENCE INT64_C(2000000000)
 
 /* For a session that has windows. No callback finalizes CUPTI after detach_stop, which is also for
@@ -33,8 +33,8 @@ int detach_window(struct trace *t, bool open, struct err *e);
 bool detach_is_away(struct trace *t);
 
 /* After a flush: where window_rest_ms have gone since a window was shut, and its records are
- * complete, as far as CUPTI tells, or have not been so for long, the rest is forced out of CUPTI. A
- * window that opens waits for that: what it launches would be handed over without times.
+ * complete, as far as CUPTI reports, or have not been so for long, the rest is forced out of CUPTI.
+ * A window that opens waits for that: what it launches would be handed over without times.
  * [collector] */
 void detach_flush(struct trace *t);
 
@@ -48,8 +48,8 @@ void detach_return(struct trace *t);
 void detach_taken(struct trace *t);
 
 /* A callback outside of windows, at the exit of a driver's call that succeeded: where it is
- * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's, behind
- * those of all that was recorded, for CUPTI will begin again with 1. [hot] */
+ * time and safe, CUPTI is finalized here, as its guide wants it. correlation: the call's id, which
+ * is greater than those of all that was recorded: CUPTI will begin again with 1. [hot] */
 void detach_now(struct trace *t, uint32_t correlation);
 
 /* There were windows, and calls of objects keep CUPTI from going. [collector] */

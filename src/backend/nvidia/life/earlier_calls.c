@@ -45,7 +45,7 @@ void earlier_calls_begin(void)
         closedir(tasks);
 }
 
-/* The thread waits for a processor, or has one, and is none of gpufl's own; false also where that
+/* The thread waits for a processor, or has one, and is not gpufl's own; false also where that
  * is unknown. */
 static bool can_run(int32_t tid)
 {

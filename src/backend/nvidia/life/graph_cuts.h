@@ -1,9 +1,9 @@
 /* graph_cuts.h - graphs that were at work as records were switched off: at the end of a window, or
  * of a session.
  *
- * When a node of theirs began CUPTI tells, but when it ended not: its record ends where the buffers
- * were flushed, 1 to 230 ms later on an H200 (CUDA 13.0, ADR 13). Such a record is reported up to
- * the moment at which records were switched off, and counted. Any thread. */
+ * CUPTI reports when one of their nodes began, but not when it ended: its record ends where the
+ * buffers were flushed, 1 to 230 ms later on an H200 (CUDA 13.0, ADR 13). Such a record is reported
+ * up to the moment at which records were switched off, and counted. Any thread. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_GRAPH_CUTS_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_GRAPH_CUTS_H
 

@@ -1,5 +1,5 @@
-/* object_calls.c - see object_calls.h. A call is known by its correlation id, so that an end whose
- * begin nobody told, of before CUPTI came, changes nothing. */
+/* object_calls.c - see object_calls.h. A call is known by its correlation id, so an end whose begin
+ * was not reported, because it was before CUPTI came, changes nothing. */
 #include "backend/nvidia/life/object_calls.h"
 
 #include "base/clock.h"

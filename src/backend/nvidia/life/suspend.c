@@ -1,5 +1,5 @@
 /* suspend.c - see suspend.h. The state is trace.attach_state: ATTACH_OPEN while the engines work,
- * in windows and for a while behind them; behind ATTACH_SUSPENDING it is as with windows of
+ * in windows and for a while after them; after ATTACH_SUSPENDING it works as with windows of
  * Trace. */
 #include "backend/nvidia/life/suspend.h"
 
@@ -23,14 +23,16 @@
 enum {
     CONTEXTS = 64,
     NOTED = 16,
-    TRIES = 20, /* of who opens a window, to find nobody inside the driver */
+    TRIES = 20, /* of the thread that opens a window, to find nobody inside the driver */
 };
 
 /* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads
  * call the driver by the longer one. */
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
-enum { EARLIER_TRIES = 1000 }; /* of who opens a window, until calls from before have returned */
+enum {
+    EARLIER_TRIES = 1000
+}; /* of the thread that opens a window, until calls from before have returned */
 static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
 static const int64_t LATE = 50000000;   /* of a window that goes on: worth telling */
 
@@ -45,7 +47,7 @@ static struct {
     struct place {
         cuda_context handle;
         int64_t
-            worked; /* ns: of the first launch there in this window, behind its opening; 0: none */
+            worked; /* ns: of the first launch there in this window, after its opening; 0: none */
         bool begun;
     } places[CONTEXTS];
     size_t place_count;
@@ -85,7 +87,7 @@ static _Atomic(cuda_context) *noted_at(cuda_context context)
     return &me.noted[((uintptr_t)context >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 60];
 }
 
-/* With the lock: whatever is there, it is looked up again. */
+/* The lock is held: whatever is there, it is looked up again. */
 static void look_again(void)
 {
     for (size_t i = 0; i < NOTED; i++)
@@ -111,9 +113,9 @@ static void note(cuda_context context, bool launched)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* With the lock: the engines begin in a context now, or will not in this window. What was launched
- * there so far in the window is missing. Where it is sampled, that of one context a device may
- * be. */
+/* The lock is held: the engines begin in a context now, or will not in this window. What was
+ * launched there so far in the window is missing. Where it is sampled, that of one context a device
+ * may be. */
 static void note_late(const struct trace *t, const struct place *p, bool never)
 {
     bool counts = me.opened_at && p->worked && !p->begun &&
@@ -249,8 +251,7 @@ static void begin(void *arg)
     cuda_context contexts[CONTEXTS];
     size_t count = 0;
     if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_OPEN ||
-        object_calls_under_way()) /* also those that the gate does not count: of before it was anew
-                                   */
+        object_calls_under_way()) /* also those that the gate does not count */
         return;
     pthread_mutex_lock(&me.lock);
     for (size_t i = 0; i < me.place_count; i++)
@@ -289,7 +290,8 @@ void suspend_leave(struct trace *t, cuda_context context, bool waited)
 {
     if (context)
         note(context, !waited);
-    if (__builtin_expect(!driver_gate_is_inside(), 0)) /* of before: there may be more of them */
+    if (__builtin_expect(!driver_gate_is_inside(),
+                         0)) /* from before: there may be more such calls */
         atomic_store_explicit(&me.earliest, under_way(), memory_order_relaxed);
     if (!driver_gate_leave() || !waited)
         return;
@@ -305,7 +307,8 @@ void suspend_leave(struct trace *t, cuda_context context, bool waited)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* Whoever begins the engines does so in the context of who opens the window, too. */
+/* The thread that begins the engines does so in the context of the one that opens the window, too.
+ */
 static void note_own(void)
 {
     cuda_context current = cuda_current();
@@ -313,8 +316,8 @@ static void note_own(void)
         note(current, false);
 }
 
-/* The next launch is recorded, where other threads come out of the driver. A thread that is none of
- * the program's waits for calls that tell of a context. */
+/* The next launch is recorded, where other threads come out of the driver. A thread that is not of
+ * the program's waits for calls that name a context. */
 static void begin_here(struct trace *t)
 {
     int64_t ns = atomic_load_explicit(&me.earliest, memory_order_relaxed) - clock_mono();
@@ -328,13 +331,13 @@ static void begin_here(struct trace *t)
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
 
-/* The state is ATTACH_OPENING, and was another one than ATTACH_OPEN before. Contexts that calls
- * told of before CUPTI told of those that go may be gone: they are forgotten twice. */
+/* The state is ATTACH_OPENING, and was not ATTACH_OPEN before. Contexts that calls named before
+ * CUPTI reported destroyed ones may be gone: they are forgotten twice. */
 static int wake(struct trace *t, bool anew, struct err *e)
 {
     int rc = 0;
     if (anew) {
-        driver_gate_open(); /* calls whose end nobody told while CUPTI was away */
+        driver_gate_open(); /* calls whose end CUPTI did not report while it was away */
         sass_gate_begin();
         rc = attach_on(t, e);
         earlier_calls_begin();
@@ -419,7 +422,7 @@ void suspend_start(struct trace *t)
     atomic_store_explicit(&t->suspends, true, memory_order_release);
 }
 
-/* Code that is loaded while CUPTI is away nobody hears of: while it comes, CUPTI is not
+/* Code that is loaded while CUPTI is away is not reported: while it comes, CUPTI is not
  * detached. */
 void suspend_look(struct trace *t)
 {
@@ -441,7 +444,7 @@ void suspend_look(struct trace *t)
     if (!object_calls_quiet(t->config.rest_ns))
         return;
     if (nv_engines_need_no_calls(t) && !atomic_load(&me.listening)) {
-        driver_gate_open(); /* calls whose begin nobody told */
+        driver_gate_open(); /* calls whose begin CUPTI did not report */
         if (launches_enable(t) != CUPTI_OK)
             return; /* no call would be reported */
         earlier_calls_begin();

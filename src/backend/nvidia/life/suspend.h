@@ -5,10 +5,10 @@
  *
  * What is sampled or counted cannot be ended, or begun, while a thread is in the driver (ADR 10,
  * 11). So it is given back on a thread of the program, at the exit of a call that waits for the
- * device, while nobody else is inside (driver_gate.h), and begun by who opens the window, or, where
- * that is no thread of the program's or others do not come out, at the next such exit. Which
- * contexts there are by then the calls themselves tell: of those from before CUPTI went nobody
- * knows what has become of them.
+ * device, while nobody else is inside (driver_gate.h), and begun by the thread that opens the
+ * window, or, where that is no thread of the program's or others do not come out, at the next such
+ * exit. The calls themselves show which contexts there are by then: what has become of the contexts
+ * from before CUPTI went is not known.
  *
  * Calls that were under way when CUPTI was attached again are not counted by the gate: it is waited
  * for some milliseconds, which a launch rarely takes, longer while such calls are seen to return,
@@ -31,7 +31,7 @@ void suspend_context(struct trace *t, cuda_context context);
 void suspend_context_gone(struct trace *t, cuda_context context);
 
 /* A call of the driver that is reported begins, or has ended. context: it worked there, and that
- * lives; NULL: who knows. waited: what was asked of the device before is done. [hot] */
+ * lives; NULL: unknown. waited: what was asked of the device before is done. [hot] */
 void suspend_enter(void);
 void suspend_leave(struct trace *t, cuda_context context, bool waited);
 

@@ -115,7 +115,7 @@ static void dropped_count(struct trace *t)
     if (result == CUPTI_OK && dropped)
         t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
     say_failure(t, &t->dropped_failed, SEVERITY_NOTE, result, "cupti.dropped",
-                "to tell how many records it dropped");
+                "to say how many records it dropped");
 }
 
 /* A forced flush hands over records of kernels that still run, without times: they

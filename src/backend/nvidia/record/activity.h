@@ -7,10 +7,10 @@
 
 #include "backend/nvidia/trace.h"
 
-/* CUPTI asks us for buffers. Returns an enum cupti_result. [owner, or who opens a window] */
+/* CUPTI asks us for buffers. Returns an enum cupti_result. [owner, or the opener of a window] */
 int activity_register(const struct trace *t);
 
-/* Has CUPTI hand over what is complete; all: what is not as well, after a moment of patience.
+/* Has CUPTI hand over the records that are complete; all: incomplete ones, too, after a short wait.
  * About 7 ms at full rate, on this thread only. [collector] */
 int activity_flush(struct trace *t, bool all);
 

@@ -21,9 +21,9 @@ bool activity_kinds_wanted(const struct trace *t)
     return (t->config.engines & ENGINE_TRACE) && !nv_engines_instead(t);
 }
 
-/* Records of launches alone can be had (CUDA 12.5 and later), and given up. Those of all calls,
- * 24 to a kernel in PyTorch, cost that kernel more than its own record does, and half of that when
- * they are off again (ADR 16). */
+/* Records of launches alone are available (CUDA 12.5 and later), and can be given up. Those of all
+ * calls, 24 to a kernel in PyTorch, cost that kernel more than its own record does, and half of
+ * that when they are off again (ADR 16). */
 static bool told_apart(const struct cupti *c)
 {
     return c->cuptiActivityEnableDriverApi;
@@ -128,13 +128,13 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
 /* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and
  * say nothing that the callback of the call does not know. Their bit in trace.kinds is for
  * waits.c. */
-static bool told_by_calls(int kind)
+static bool known_by_calls(int kind)
 {
     return kind == CUPTI_KIND_SYNC;
 }
 
-/* Records of the calls that start kernels. Of those that CUPTI does not know there are none; it
- * knows the one that nearly all kernels are launched by. */
+/* Records of the calls that start kernels. Calls that CUPTI does not know have no records; CUPTI
+ * knows the one by which nearly all kernels are launched. */
 static int launches_switch(const struct cupti *c, bool on)
 {
     static const uint16_t ids[] = {
@@ -151,7 +151,7 @@ static int launches_switch(const struct cupti *c, bool on)
 static void kind_disable(struct trace *t, int kind)
 {
     uint64_t bit = UINT64_C(1) << kind;
-    if (!(atomic_fetch_and(&t->kinds, ~bit) & bit) || told_by_calls(kind))
+    if (!(atomic_fetch_and(&t->kinds, ~bit) & bit) || known_by_calls(kind))
         return;
     if (kind == CUPTI_KIND_DRIVER && told_apart(t->cupti))
         launches_switch(t->cupti, false);
@@ -174,7 +174,7 @@ static int kind_enable(struct trace *t, int kind)
 {
     const struct cupti *c = t->cupti;
     int result = CUPTI_OK;
-    if (told_by_calls(kind))
+    if (known_by_calls(kind))
         return CUPTI_OK;
     if (kind == CUPTI_KIND_DRIVER && told_apart(c))
         return launches_switch(c, true);

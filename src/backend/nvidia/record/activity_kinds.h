@@ -9,21 +9,21 @@
 bool activity_kinds_wanted(const struct trace *t);
 
 /* Records come from here on, and callbacks report to the session; no more from here on.
- * Returns an enum cupti_result. [owner, or who opens a window] */
+ * Returns an enum cupti_result. [owner, or the opener of a window] */
 int activity_kinds_begin(struct trace *t);
 void activity_kinds_end(struct trace *t);
 
 /* For a session that stays attached between windows, or suspends later (suspend.h): what is wanted
- * is on inside them alone. What cannot be is said once, and the window goes on without. [who opens
- * or closes] */
+ * is on inside them alone. What cannot be is said once, and the window goes on without.
+ * [the thread that opens or closes it] */
 void activity_kinds_window(struct trace *t, bool open);
 
 /* Enables what is wanted and off. Returns an enum cupti_result: of the first required kind that
  * failed. Those after it are not tried, and failed with it. [any, one at a time] */
 int activity_kinds_enable(struct trace *t);
 
-/* The driver has come up: what could not be enabled before it can be now. As activity_kinds_enable.
- * [any] */
+/* The driver has come up: what could not be enabled before it can be now. Like
+ * activity_kinds_enable. [any] */
 int activity_kinds_up(struct trace *t);
 
 /* A context is there: enables what was not ready without one. [any] */
@@ -42,13 +42,13 @@ void activity_kinds_keep(struct trace *t, int kind);
 /* A session begins: none was tried. [owner] */
 void activity_kinds_session(struct trace *t);
 
-/* Tells the sink what became of each. [collector] */
+/* Reports to the sink what became of each. [collector] */
 void activity_kinds_announce(struct trace *t);
 
 /* None of them is recorded any more, for that reason: cupti_fatal.h. [collector] */
 void activity_kinds_announce_end(struct trace *t, const char *why);
 
-/* Tells who else wants CUPTI, once a session. [collector] */
+/* Reports who else wants CUPTI, once a session. [collector] */
 void activity_kinds_announce_holder(struct trace *t);
 
 /* Records of launches cost them some 0.1 us, and few programs push ids: where none came with the

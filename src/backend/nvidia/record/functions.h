@@ -13,7 +13,7 @@ enum { FUNCTIONS_MAX = 1 << 18 };
 
 struct function {
     uint64_t crc;
-    uint32_t index;   /* the library's number of its symbol; 0: it tells none */
+    uint32_t index;   /* the library's number of its symbol; 0: it gives none */
     uint32_t defined; /* id of the sink; 0: not yet */
     char *name;       /* owned */
 };

@@ -40,9 +40,9 @@ static size_t slot_of(const struct table *t, uintptr_t exec)
     return (size_t)((exec >> 4) * 0x9E3779B97F4A7C15u >> 32) & (t->capacity - 1);
 }
 
-/* The slot of exec, or the free one where it belongs; there always is one. *found
- * tells which it was: a reader must not look into a free one, which may be filled
- * with another graph in this moment. */
+/* The slot of exec, or the free one where it belongs; there always is one. *found says which it
+ * was: a reader must not look into a free one, which may be filled with another graph in this
+ * moment. */
 static struct slot *table_probe(struct table *t, uintptr_t exec, bool *found)
 {
     for (size_t i = slot_of(t, exec);; i = (i + 1) & (t->capacity - 1)) {

@@ -108,7 +108,7 @@ static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
 }
 
 /* Where a session has windows, calls are counted that begin and return inside one: whether records
- * come of others nobody can tell. The upper half of a call's word is the number of its window. */
+ * come of others is unknown. The upper half of a call's word is the number of its window. */
 static uint32_t window_now(struct trace *t)
 {
     return atomic_load_explicit(&t->window, memory_order_acquire);
@@ -326,7 +326,7 @@ static void leave_outside_window(struct trace *t, uint32_t id, const struct cupt
     }
 }
 
-/* A launch that began in a window returns behind it. */
+/* A launch that began in a window returns after it. */
 static void leave_after_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (call_roles[id] == ROLE_KERNEL)

@@ -75,8 +75,8 @@ static void put(uint64_t name, uint32_t bytes)
     }
 }
 
-/* A launch starts a function or, by the CUDA runtime, a kernel of a library: the driver takes
- * both there, but tells attributes of functions only. */
+/* A launch starts a function or, by the CUDA runtime, a kernel of a library: the driver takes both
+ * there, but returns attributes of functions only. */
 static bool ask(const struct cuda *cuda, void *launched, int *bytes)
 {
     void *function;

@@ -101,7 +101,7 @@ void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before)
     if (r->ids_before == ids_before)
         return;
     r->ids_before = ids_before;
-    external_close(r->external); /* by ids of before */
+    external_close(r->external); /* its ids are from before */
     r->external = NULL;
 }
 

@@ -35,7 +35,7 @@ uint64_t records_calls(const struct records *r, bool *ids);
 void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before);
 void records_close(struct records *r);
 
-/* The Range Profiler is in use: kernels of its own are told apart, and those that it repeats. */
+/* The Range Profiler is in use: its own kernels, and those that it repeats, are distinguished. */
 void records_ranges(struct records *r);
 /* Records of such kernels, which are no rows. [collector] */
 uint64_t records_own(const struct records *r);

@@ -4,7 +4,7 @@
  * return when done, allocations and frees. Their asynchronous forms and other calls
  * that may wait are reported only where they took long: a stack taken at their exit
  * is the same as at their entry, so that the short ones cost two clock readings.
- * Of explicit synchronizations these are the only records, in sessions with kernel records too.
+ * These are the only records of explicit synchronizations, in sessions with kernel records too.
  * What an entry found out travels to its exit in the word that CUPTI keeps for the
  * call. [hot] */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_WAITS_H

@@ -26,7 +26,7 @@ static const struct release {
     const char *folder, *library;
     const char *file; /* of the library, where a program loads it */
     bool newer;       /* knows what ROCm 6 added to the structures */
-    bool processes;   /* the use of a process can be told */
+    bool processes;   /* the use of a process can be known */
     bool limit;       /* of power */
 } releases[] = {
     {"amd-7", "AMD SMI", "libamd_smi.so.26", true, false, false},
@@ -287,7 +287,7 @@ TEST(a_gpu_is_described)
     assert_int_equal(amd_devices.describe(devices, 2, &row, &text), GPUFL_E_INVAL);
 }
 
-/* Parts share the number of their GPU, and have to be told apart. */
+/* Parts share the number of their GPU, and have to be distinguished. */
 TEST(parts_are_gpus_of_their_own)
 {
     struct device_row row;
@@ -300,7 +300,7 @@ TEST(parts_are_gpus_of_their_own)
     amd_devices_parts(devices, 0, parts, sizeof parts);
     assert_string_equal(parts, release->newer ? "CPX, memory NPS4" : "");
     assert_int_equal(strstr(text[0].name, "CPX") != NULL, release->newer);
-    assert_true(*text[0].pci && *text[1].pci); /* the UUID tells them apart */
+    assert_true(*text[0].pci && *text[1].pci); /* the UUID distinguishes them */
 }
 
 /* Releases that do not number parts, and parts without a UUID: no text makes one device of two. */
@@ -439,7 +439,7 @@ TEST(the_probe_says_it_is_unverified)
     assert_true(amd_usable());
 }
 
-/* What the library does not tell of a GPU is left out of its fact: no size is 0. */
+/* What the library does not report of a GPU is left out of its fact: no size is 0. */
 TEST(the_probe_leaves_out_what_is_unknown)
 {
     static struct probe p;

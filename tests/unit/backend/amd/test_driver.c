@@ -108,7 +108,7 @@ static const struct probe_fact *fact_of(const struct probe *p, const char *name)
 }
 
 /* The library is there, finds no GPU (rsmi_init says so where /dev/kfd may not be opened, too), and
- * its user is told why. The child becomes an ordinary user. */
+ * its user gets the reason. The child becomes an ordinary user. */
 static void no_gpu_as(uid_t user, int code, const char *words)
 {
     fflush(NULL);

@@ -1,4 +1,4 @@
-/* test_objects.c - code objects as rocprofiler-sdk tells of them: by memory or by a file's URI,
+/* test_objects.c - code objects as rocprofiler-sdk reports them: by memory or by a file's URI,
  * kept once, and those of another session or without bytes. */
 #include "backend/amd/trace/objects.h"
 #include "backend/common/code_copies.h"
@@ -143,7 +143,7 @@ TEST(kept_once)
     objects_end();
 }
 
-/* An object whose bytes cannot be had is counted, whatever keeps them; the next session begins
+/* An object whose bytes are not available is counted, whatever keeps them; the next session begins
  * anew. */
 TEST(what_is_not_kept_is_counted)
 {

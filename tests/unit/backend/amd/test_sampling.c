@@ -25,11 +25,11 @@ TEST(intervals)
     } cases[] = {
         {&stopped, 304, 2100, 0, 1 << 22},  /* 152 000 samples a second, twice that are too many */
         {&stopped, 104, 1700, 0, 1 << 20},  /* 168 600 */
-        {&stopped, 104, 1700, 16, 1 << 16}, /* as told */
+        {&stopped, 104, 1700, 16, 1 << 16}, /* as given */
         {&stopped, 104, 1700, 5, 256},      /* the offer's least */
         {&trap, 104, 1700, 20, 616},        /* 2^20 cycles at 1.7 GHz, us */
         {&trap, 104, 1700, 5, 1},
-        {&trap, 104, CELL_NULL, 20, 1048}, /* 1 GHz where the GPU tells none */
+        {&trap, 104, CELL_NULL, 20, 1048}, /* 1 GHz where the GPU reports none */
         {&trap, 104, 1700, 31, 1 << 20},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

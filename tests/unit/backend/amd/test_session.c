@@ -210,7 +210,7 @@ TEST(a_lost_gpu_is_named)
     mem_free(system);
 }
 
-/* Parts of one GPU that nothing but their numbers tells apart are two devices. */
+/* Parts of one GPU that differ by their numbers alone are two devices. */
 TEST(parts_without_names_are_two)
 {
     char *system;

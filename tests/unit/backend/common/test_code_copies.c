@@ -103,7 +103,7 @@ TEST(no_room)
     free(code);
     cubins_drain(crc, &sink);
     assert_int_equal(kept_files, 1);
-    assert_non_null(strstr(last_text, "2 modules for want of room"));
+    assert_non_null(strstr(last_text, "2 modules for lack of room"));
 }
 
 TEST(cannot_be_written_or_read)

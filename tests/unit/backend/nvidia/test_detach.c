@@ -254,7 +254,7 @@ TEST(not_while_a_context_is_made)
     detach_taken(&trace);
     a_call(CUPTI_SITE_ENTER, 5);
     a_call(CUPTI_SITE_ENTER, 6);
-    a_call(CUPTI_SITE_EXIT, 4); /* nobody told of its begin */
+    a_call(CUPTI_SITE_EXIT, 4); /* its begin was not reported */
     nanosleep(&many_times_longer, NULL);
     detach_now(&trace, 7);
     a_call(CUPTI_SITE_EXIT, 5);

@@ -428,7 +428,7 @@ TEST(processes)
     assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
     assert_int_equal(count, 3);
     assert_true(out[0].memory_used == CELL_NULL && out[0].gpu_instance == CELL_NULL);
-    assert_true(out[0].sm_util == CELL_NULL); /* the library's number is none */
+    assert_true(out[0].sm_util == CELL_NULL); /* the library's number is not one */
     assert_int_equal(out[1].memory_used, 4096);
     assert_int_equal(out[1].gpu_instance, 1);
     assert_int_equal(out[1].sm_util, 40);

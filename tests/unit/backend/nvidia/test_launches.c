@@ -1,4 +1,4 @@
-/* test_launches.c - what the launch callback tells the sink: one launch
+/* test_launches.c - what the launch callback reports to the sink: one launch
  * each, failures taken back, graphs with their kernels, joins only in scopes. */
 #include <stdio.h>
 #include <string.h>

@@ -72,7 +72,7 @@ TEST(kernels_of_libraries)
     assert_int_equal(local_memory_find(name), 96);
 }
 
-/* The most counts of several functions with one name: a record tells no more than the name. */
+/* The most counts of several functions with one name: a record has no more than the name. */
 TEST(one_name_of_several)
 {
     static const char name[] = "twice";

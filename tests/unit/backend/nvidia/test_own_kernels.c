@@ -1,4 +1,4 @@
-/* test_own_kernels.c - the profiler's own kernels, told from a program's of the same
+/* test_own_kernels.c - the profiler's own kernels, distinguished from a program's of the same
  * name. */
 
 #include "backend/nvidia/engine/range/own_kernels.h"

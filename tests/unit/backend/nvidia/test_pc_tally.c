@@ -89,7 +89,7 @@ TEST(counted_apart)
     pc_tally_fini(&t);
 }
 
-/* Functions are told apart by code, number and name; a hundred thousand of them have room. */
+/* Functions are distinguished by code, number and name; a hundred thousand of them have room. */
 TEST(many_functions)
 {
     enum { MANY = 100000 };

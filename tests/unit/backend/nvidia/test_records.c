@@ -256,8 +256,8 @@ TEST(older_libraries_fill_less)
 }
 
 /* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up.
- * Kernels that are launched one by one, and what was done before or began after, are as it
- * tells. */
+ * Kernels that are launched one by one, and what was done before or began after, are as CUPTI
+ * reports them. */
 TEST(graphs_end_with_the_records)
 {
     static const struct {
@@ -373,7 +373,7 @@ TEST(copies_fills_waits_and_allocations)
 {
     library(130001);
     uint64_t t = (uint64_t)now;
-    struct cupti_kernel k = kernel("k", 1); /* tells the context's device */
+    struct cupti_kernel k = kernel("k", 1); /* gives the context's device */
     struct cupti_memcpy m = {
         CUPTI_KIND_MEMCPY, 1, 2, 3, CUPTI_ASYNC, 4096, t, t + 5, 1, 1, 7, 11, 0, 0, NULL, 0};
     struct cupti_peer p = {.kind = CUPTI_KIND_PEER,

@@ -199,7 +199,7 @@ static void pc_alternate_left(struct trace *t, uint32_t id, const struct cupti_c
     atomic_compare_exchange_strong(&me.due, &at, now + RETRY);
 }
 
-/* ---- what the session is told ---------------------------------------------------------------- */
+/* ---- reports to the session ------------------------------------------------------------------ */
 
 static void pc_alternate_stop(struct trace *t, bool quiet)
 {

@@ -200,7 +200,7 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep
     return result;
 }
 
-/* Nothing tells when the library's threads have looked. */
+/* No call of the library says when its threads have looked. */
 int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep)
 {
     int64_t look = c->setup.look_ms * 1000000LL, until = clock_mono() + LOOKS * look;

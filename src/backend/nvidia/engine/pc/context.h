@@ -59,9 +59,9 @@ struct pc_context {
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
                       const struct pc_setup *setup, struct err *e);
 
-/* Moves what the library has to the tally, or (keep: false) to nowhere: what was sampled until its
- * threads looked. An enum cupti_result; a full hardware buffer is CUPTI_E_OUT_OF_MEMORY and
- * counted. */
+/* Moves the samples that the library has to the tally, or (keep: false) drops them: all that was
+ * sampled until its threads looked last. An enum cupti_result; a full hardware buffer is
+ * CUPTI_E_OUT_OF_MEMORY and counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
 /* pc_context_drain with the samples taken until this call: waits for them, for some looks. */

@@ -1,7 +1,7 @@
-/* sampling.c - see pc/sampling.h: the contexts, and what they are told.
+/* sampling.c - see pc/sampling.h: the contexts, and how they are configured.
  *
  * The order of the library's calls: enable, then ask for the stall reasons, then set the
- * attributes; asked before, it answers with an error. */
+ * attributes. The library answers attributes that come earlier with an error. */
 #include "backend/nvidia/engine/pc/sampling.h"
 
 #include "backend/common/engine_lock.h"
@@ -128,7 +128,7 @@ static void context_on(struct trace *t, struct pc_context *c)
     nv_engine_fail(t, NV_PC_SAMPLING, e.text);
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void context_add(struct trace *t, cuda_context handle)
 {
     struct pc_context *c = context_find(handle);
@@ -315,7 +315,7 @@ bool pc_sampling_refused(struct trace *t)
     return none;
 }
 
-/* With the lock. What was sampled before belongs to what was. */
+/* The lock is held. Samples from before the switch keep the state from before it. */
 static int switch_keeping(struct trace *t, bool open, struct err *e)
 {
     bool any = false;
@@ -378,7 +378,7 @@ void pc_sampling_stop(struct trace *t, bool quiet)
     engine_leave();
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void pause_all(struct trace *t)
 {
     me.pausing_count = 0;
@@ -493,7 +493,7 @@ static void add_totals(struct pc_totals *to, const struct pc_totals *from)
     to->idle += from->idle;
 }
 
-/* What a person should know once. With the lock. */
+/* What a person should know once. The lock is held. */
 static void say_news(struct sink *s)
 {
     if (me.crowded && !me.crowded_said) {

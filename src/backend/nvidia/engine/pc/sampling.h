@@ -41,7 +41,7 @@ void pc_sampling_stop(struct trace *t, bool quiet);
  * activity kinds can be neither enabled nor disabled. [owner, collector] */
 bool pc_sampling_binds(void);
 
-/* Some context is still sampled: the library must be able to tell of its end. [owner] */
+/* Some context is still sampled: the library must be able to report its end. [owner] */
 bool pc_sampling_lasts(void);
 
 /* Sampling could not begin in some context of this process: activity kinds must not be disabled

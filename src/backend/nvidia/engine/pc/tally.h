@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 enum {
-    PC_REASONS = 128,       /* reasons that are told apart */
+    PC_REASONS = 128,       /* reasons that are distinguished */
     PC_TALLY_MAX = 1 << 20, /* instructions and reasons between two drains */
 };
 

@@ -133,7 +133,7 @@ static int start(struct pm_device *d, struct err *e)
     const char *doing = "to prepare hardware counters";
     int result = d->library->cuptiProfilerInitialize(&i);
     if (result == CUPTI_OK) {
-        doing = "to tell which hardware counters may be read";
+        doing = "to say which hardware counters may be read";
         result = ask_availability(d, &availability);
     }
     int rc = profiler_host_open(&d->host, d->library, d->cupti, PROFILER_PM_SAMPLING, d->ordinal,
@@ -185,8 +185,8 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
 
 /* What a drain says of the clocks: its records had ended when it returned. When it was called would
  * be the closer bound and can be false by any time: a thread that is held up in between reads what
- * came meanwhile. all: none waits behind them, so that the last one has just ended. The first
- * record has no true begin; its end has to do. */
+ * came meanwhile. all: no record waits after them, so the last one has just ended. The first record
+ * has no true begin; its end has to do. */
 static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned, bool all)
 {
     int64_t fresh = all ? returned - called + 2 * d->setup.interval + FRESH : PM_CLOCK_STALE;
@@ -261,8 +261,8 @@ static int begin_anew(struct pm_device *d)
     return result;
 }
 
-/* What the buffer still has goes with it: a gap behind the newest sample, which the next one
- * tells. */
+/* What the buffer still has is lost with the object: a gap after the newest sample, which the next
+ * sample shows. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);

@@ -47,13 +47,13 @@ struct pm_device {
     uint64_t last;         /* end of the newest sample that was read, the device's time; 0: none */
     int64_t last_interval; /* ns: it was taken at */
     size_t samples;        /* in the image, complete */
-    bool more;             /* others may wait behind them */
+    bool more;             /* more records may wait after them */
     unsigned shorts; /* short drains so far: of the few samples that came during another, to bound
                         its clock */
     bool full;       /* the last drain found the buffer full, which gives nothing more */
     bool idle;       /* nothing is wanted of it now: no other buffer for one that is full */
     int64_t gave_up; /* ns: when one was given up for the last time; 0: never */
-    bool slower;     /* the interval was made longer, and the sink has not been told */
+    bool slower;     /* the interval was made longer, which the sink does not know yet */
     uint64_t overflows; /* that have not been reported */
     uint64_t missing;   /* samples, the same */
     uint64_t unread;    /* of these, after the newest that was read: there, and not to be read */
@@ -82,16 +82,16 @@ bool pm_device_sample(struct pm_device *d, size_t i, struct pm_sample *out);
 /* The image is read: room for the next drain. An enum cupti_result. */
 int pm_device_clear(struct pm_device *d);
 
-/* No more records until it is resumed; those that came are drained behind it: state PM_PAUSED.
- * Resumed, it is PM_STARTED, or as it was: an enum cupti_result. */
+/* Makes no more records until it is resumed; those that came are drained afterwards: state
+ * PM_PAUSED. Resumed, it is PM_STARTED, or as it was: an enum cupti_result. */
 void pm_device_pause(struct pm_device *d);
 int pm_device_resume(struct pm_device *d);
 
 /* ns: of what was recorded until then, all is read or counted as missing. */
 int64_t pm_device_known(const struct pm_device *d);
 
-/* Nothing more comes of what was sampled between from and to (ns): what it lacks is missing, except
- * what may not have been ready at the end. */
+/* No more samples come of the time between from and to (ns): those that it lacks are missing,
+ * except those that may not have been ready at the end. */
 void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to);
 
 /* No more records; those that came are still to be drained. */

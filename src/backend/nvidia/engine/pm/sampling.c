@@ -142,7 +142,7 @@ static bool pm_brought(void)
     return any;
 }
 
-/* ---- what the session is told -------------------------------------------------------------- */
+/* ---- reports to the session ---------------------------------------------------------------- */
 
 /* What was left out, by name: a set's metric that the device does not have is no news. */
 static void say_left(struct sink *s, const struct pm_device *d)
@@ -257,7 +257,8 @@ static void forget(struct pm_span gone)
     }
 }
 
-/* With the lock: as it was asked, also where that one had no time to wait for the lock. */
+/* The lock is held. Stops as was asked, also where the one who asked had no time to wait for the
+ * lock. */
 static void end_window(void)
 {
     int64_t at = atomic_exchange_explicit(&me.close_asked, 0, memory_order_acq_rel);
@@ -265,7 +266,7 @@ static void end_window(void)
         pm_spans_end(&me.spans, at);
 }
 
-/* With the lock. */
+/* The lock is held. */
 static int begin_window(struct trace *t, struct err *e)
 {
     bool any = false;
@@ -452,8 +453,8 @@ static size_t write_image(struct trace *t, struct pm_device *d)
     return 0;
 }
 
-/* What waits behind an image of that many samples. Of a device that is sampled no more, until
- * nothing comes: a read can end before what there is does (ADR 12). end: ns, of a session's
+/* What waits after an image of that many samples. A device that is sampled no more is read until
+ * nothing comes: a read can end before what there is does (ADR 12). end: ns, of the session's
  * last. */
 static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t end)
 {
@@ -505,8 +506,8 @@ static void end_drain(struct trace *t, struct pm_device *d, bool last)
     conclude(t, d->ordinal, d->stopped);
 }
 
-/* What all have before what came meanwhile: what scopes did is known for so long back, and no
- * longer. */
+/* Drains what all devices have before what came meanwhile: what scopes did is known for a limited
+ * time back. */
 static void drain_devices(struct trace *t, bool last)
 {
     int64_t end = clock_mono() + END_MOST;

@@ -2,8 +2,8 @@
  * enabling it to values.
  *
  * A range is what the program launches between two calls (user ranges), or one kernel (each kernel
- * that is launched between start and stop). What takes several passes has to be done several times:
- * a kernel is repeated by the library, what lies between two calls by nobody.
+ * that is launched between start and stop). Several passes need the work several times: the library
+ * repeats a kernel, and nobody repeats what lies between two calls.
  *
  * Order of the library's calls: enable the context, size and prepare the image, configure, start;
  * then ranges; stop, decode. What was decoded may be configured and started again.
@@ -45,7 +45,7 @@ int range_context_start(struct range_context *r); /* anew */
 int range_context_push(struct range_context *r, const char *name);
 int range_context_pop(struct range_context *r);
 
-/* Several passes: stops one, and tells whether it was the last; begins the next one, in which the
+/* Several passes: stops one, and says whether it was the last; begins the next one, in which the
  * same ranges have to come. */
 int range_context_pause(struct range_context *r, bool *last);
 int range_context_resume(struct range_context *r);

@@ -96,8 +96,8 @@ extern struct ranging {
     struct range_result results[RANGE_RESULTS];
     size_t result_count;
     uint64_t lost;
-    struct range_repeated { /* when kernels ran that were repeated: their records do not tell */
-        uint32_t launch;    /* correlation */
+    struct range_repeated {      /* when kernels ran that were repeated: their records do not say */
+        uint32_t launch;         /* correlation */
         int64_t start, duration; /* ns */
     } repeated[RANGE_REPEATED];
     size_t repeated_count;                 /* ever; the latest are kept */

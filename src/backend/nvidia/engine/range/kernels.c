@@ -79,8 +79,8 @@ static void repeat_ends(struct trace *t, const char *name, uint32_t correlation,
     ranges_leave();
 }
 
-/* Who holds it is not told to leave where CUPTI ends in the meantime, so nobody waits for longer
- * than that. */
+/* The thread that holds it learns nothing where CUPTI ends in the meantime, so nobody waits for
+ * longer than that. */
 static bool lock(struct trace *t, bool alone)
 {
     int rc = ETIMEDOUT;

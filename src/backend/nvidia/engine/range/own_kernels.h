@@ -14,7 +14,7 @@
 /* The program launches a kernel of this name; NULL: unknown. [hot] */
 void own_kernels_launch(const char *name, uint32_t correlation);
 
-/* A record, which is none of a graph's node, is of the profiler's kernel. [collector] */
+/* A record, which is not of a graph's node, is of the profiler's kernel. [collector] */
 bool own_kernels_is(const char *name, uint32_t correlation);
 
 #endif

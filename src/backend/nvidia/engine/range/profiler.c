@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t LONG_SCOPE = 20000000;  /* ns: decoding behind it is a small part of it */
+static const int64_t LONG_SCOPE = 20000000;  /* ns: decoding after it is a small part of it */
 static const int64_t BATCH_MOST = 250000000; /* ns until shorter ones are decoded */
 
 static const struct range_plan plan_scopes = {RANGE_USER, REPLAY_USER, 1, RANGES};
@@ -42,8 +42,8 @@ bool ranges_enter(bool wait)
     return true;
 }
 
-/* Why the scope that this thread tells of is not counted: enum range_passed + 1; 0: it is. A byte,
- * since thread-local memory of a library that is loaded late is short. */
+/* Why the scope that this thread reports is not counted: enum range_passed + 1; 0: it is counted. A
+ * byte, since thread-local memory of a library that is loaded late is short. */
 static _Thread_local uint8_t passed __attribute__((tls_model("initial-exec")));
 
 static const char *passed_text(void)
@@ -302,8 +302,8 @@ static void scope_goes_on(struct trace *t, bool ends)
         range_ends(t);
 }
 
-/* What this thread counted is decoded, as behind a long scope: outside of windows counters stand
- * still, and behind its end nobody else may. */
+/* What this thread counted is decoded, as after a long scope: outside of windows counters stand
+ * still, and after the thread's end no other thread may decode it. */
 static void settle(struct trace *t)
 {
     if (!mine.unread || !ranges_enter(true))

@@ -22,7 +22,7 @@ static const struct {
     [OTHER_THREAD] = {"uncounted_beside", "begun while one of another thread was counted"},
     [CAPTURING] = {"uncounted_capturing", "begun while a stream was captured into a graph"},
     [TOO_FEW] = {"uncounted_repetitions", "ended before their last pass"},
-    [NO_NAME] = {"uncounted_names", "of more kernels than are told apart"},
+    [NO_NAME] = {"uncounted_names", "of more kernels than are counted one by one"},
     [NO_CONTEXT] = {"uncounted_no_context", "begun while no CUDA context was current"},
     [IN_ANOTHER] = {"uncounted_inside", "inside another scope that is counted"},
     [NO_WINDOW] = {"uncounted_no_window", "outside of windows of capture"},
@@ -58,7 +58,7 @@ static void describe_left(struct trace *t, const struct range_choice *c, uint32_
 }
 
 /* How many passes that takes, while there is time to choose otherwise: the session's log is read
- * behind the program. */
+ * after the program has ended. */
 static void say_passes(struct sink *s, const struct range_choice *c)
 {
     const char *es = c->passes == 1 ? "" : "es";
@@ -104,7 +104,7 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
     setting_text(s, ENGINE, of, "metrics_of_repeated", list);
     s->ops->message(
         s, SEVERITY_NOTE_ALOUD, "range_profiler.repeated",
-        "RangeProfiler: scopes whose iterations the program tells (GFL_BENCH) are counted in %zu "
+        "RangeProfiler: scopes whose iterations the program names (GFL_BENCH) are counted in %zu "
         "passes, one in each of the first iterations, which take some 20 ms longer",
         c->passes);
 }

@@ -23,8 +23,8 @@ enum { SASS_CONTEXTS = 64 };         /* at a time */
 enum { SASS_DEVICES = 64 };          /* by the driver's ordinal */
 enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
 
-/* What a device is to count. It is told once a process: a second configuration, after the first was
- * taken back, is refused (error 8, seen with CUDA 13.0). */
+/* What a device is to count. A device is configured once a process: CUPTI refuses a second
+ * configuration after the first was taken back (error 8, seen with CUDA 13.0). */
 struct sass_device {
     bool configured;
     uint64_t ids[SASS_METRICS]; /* the library's; 0: the device does not have the metric */
@@ -50,7 +50,8 @@ struct sass_context {
     uint64_t dropped;          /* values that were counted and are lost, since the last look */
 };
 
-/* Tells the library what to count on a device (the driver's ordinal). On failure a sentence. */
+/* Configures in the library what to count on a device (the driver's ordinal). On failure a
+ * sentence. */
 int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct sass_library *l,
                           const struct cupti *cupti, struct err *e);
 
@@ -67,9 +68,10 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
  * enum cupti_result. */
 int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
-/* Drains, and kernels count no more; what cannot be had is dropped. The state is the caller's. No
- * thread may launch meanwhile. Where code was unloaded, call this only as the context goes away:
- * the library writes the code of kernels back to where they were, and faults at exit (ADR 11). */
+/* Drains, and kernels count no more; what the library does not give is dropped. The state is the
+ * caller's. No thread may launch meanwhile. Where code was unloaded, call this only as the context
+ * goes away: the library writes the code of kernels back to where they were, and faults at exit
+ * (ADR 11). */
 void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep);
 
 /* Find the one of SASS_CONTEXTS contexts that is known by the handle, or a free one; NULL: none. */

@@ -1,5 +1,5 @@
 /* gate.c - see sass/gate.h. Who enters counts itself and then looks whether the gate is
- * shut; who shuts it does so and then looks at the counts: one of the two sees the other. */
+ * shut; the thread that shuts it looks at the counts afterwards: one of the two sees the other. */
 #include "backend/nvidia/engine/sass/gate.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* metrics.c - see sass/metrics.h: the contexts, and what they are told.
+/* metrics.c - see sass/metrics.h: the contexts, and how they are configured.
  *
  * Taking the counts waits for the kernels that run, on the thread that asks; others stand at the
  * gate meanwhile. */
@@ -56,7 +56,7 @@ static struct {
 /* ---- contexts ---------------------------------------------------------------------------- */
 
 /* Contexts that are idle count from here; one in whose creation that was too early, from the first
- * launch in it. With the lock, and the gate shut. */
+ * launch in it. The lock is held, and the gate is shut. */
 static int enable_all(struct trace *t, cuda_context launching, struct err *e)
 {
     bool young = false;
@@ -91,17 +91,17 @@ static void note_late(void)
     }
 }
 
-/* Launches have not returned: CUPTI must not be told to count beside them. With the lock. */
+/* Launches have not returned: counting must not be switched on while they run. The lock is held. */
 static void put_off(void)
 {
     if (me.keeping)
         note_late();
     atomic_store_explicit(&me.retry, clock_mono() + RETRY, memory_order_relaxed);
     atomic_store_explicit(&me.pending, true, memory_order_relaxed);
-    cupti_fatal_suspect(); /* it may be one whose end CUPTI did not tell */
+    cupti_fatal_suspect(); /* it may be one whose end CUPTI did not report */
 }
 
-/* With the lock. launching: the context in which a launch begins, or NULL; one that is too young
+/* The lock is held. launching: the context in which a launch begins, or NULL; one that is too young
  * for counting there fails. patience: for launches of other threads; where they do not return in
  * it, nothing is switched. False: counting was refused. */
 static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
@@ -120,7 +120,7 @@ static bool contexts_begin(struct trace *t, cuda_context launching, int64_t pati
     return rc == 0;
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void context_add(struct trace *t, cuda_context handle)
 {
     uint32_t device = 0, number = 0;
@@ -198,7 +198,7 @@ static void count_launch(bool graph)
         atomic_fetch_add_explicit(&me.graphs, 1, memory_order_relaxed);
 }
 
-/* False where a context would not give them: they stay with the library. With the lock. */
+/* False where a context would not give them: they stay with the library. The lock is held. */
 static bool take_all(void)
 {
     bool taken = true;
@@ -208,7 +208,7 @@ static bool take_all(void)
     return taken;
 }
 
-/* When a context is due, a period from now at the latest. With the lock. */
+/* When a context is due, a period from now at the latest. The lock is held. */
 static int64_t next_due(void)
 {
     int64_t next = clock_mono() + PERIOD;
@@ -219,7 +219,7 @@ static int64_t next_due(void)
 }
 
 /* The calling thread's context alone: kernels of another may wait for what this thread launches
- * next. With the lock. */
+ * next. The lock is held. */
 static void take_own(int64_t time)
 {
     cuda_context current = cuda_current();
@@ -301,8 +301,9 @@ static bool begin_here(struct trace *t)
     return counts;
 }
 
-/* With the lock, and the gate shut where any context counts. What was counted before belongs to
- * what was; what the library does not hand over when a window closes is lost with it. */
+/* The lock is held, the gate is shut where a context counts. Counts from before the switch keep the
+ * state from before it; what the library does not hand over when a window closes is lost with it.
+ */
 static int switch_keeping(bool open, struct err *e)
 {
     for (size_t i = 0; i < SASS_CONTEXTS; i++) {
@@ -334,7 +335,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
                  ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
                  : switch_keeping(open, e);
     me.missing.beside += !rc && !alone;
-    if (!alone) /* a launch that does not return may be one whose end CUPTI did not tell */
+    if (!alone) /* a launch that does not return may be one whose end CUPTI did not report */
         cupti_fatal_suspect();
     if (counts)
         sass_gate_open();
@@ -342,9 +343,9 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* With the lock, and the gate shut. alone: no launch is under way; else contexts go on to count, or
- * the library faults. So do those whose code was unloaded. ended: the session's end; else they stay
- * known. */
+/* The lock is held, the gate is shut. alone: no launch is under way; else contexts go on to count,
+ * or the library faults. So do those whose code was unloaded. ended: the session's end; else they
+ * stay known. */
 static void contexts_end(bool alone, bool ended)
 {
     for (size_t i = 0; i < SASS_CONTEXTS; i++) {
@@ -372,7 +373,7 @@ static void sass_stop(struct trace *t, bool quiet)
         sass_gate_open();
         if (!alone)
             cupti_fatal_suspect();
-    } else { /* calls whose end nobody told while CUPTI was away would be waited for */
+    } else { /* calls whose end CUPTI did not report while it was away would be waited for */
         contexts_end(true, true);
     }
     engine_leave();

@@ -11,8 +11,8 @@
  *
  * A context counts from its creation to the session's end or its destruction, and between windows
  * no longer than suspend.h has it; one that was there before from the session's beginning, where it
- * is current in the thread that begins it. What a device counts is told to the library once a
- * process. One engine a process, in static memory, as the trace (trace.h). */
+ * is current in the thread that begins it. The library is configured once a process for each
+ * device. One engine a process, in static memory, as the trace (trace.h). */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_METRICS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_METRICS_H
 

@@ -6,7 +6,7 @@
 #include "backend/backend.h"
 
 struct sass_missing {
-    /* Since the session was told last. */
+    /* Since the last report to the session. */
     uint64_t lost;   /* counts that the driver dropped, or that found no room */
     uint64_t beside; /* times that counts were taken while others launched */
     uint64_t crowd;  /* contexts that there was no room for */
