@@ -242,7 +242,7 @@ int meta_agent_remove(struct meta *m, const char *workspace, const char *host, s
 
 /* ---- captures ------------------------------------------------------------------------------ */
 
-/* The state at a time: what is stored, or what the clock has made of it. */
+/* The state at a time: the stored one, or the one that time has made of it. */
 static const char *state_at(const struct meta_capture *c, int64_t now)
 {
     if (strcmp(c->state, "waiting") == 0 && c->expires <= now)

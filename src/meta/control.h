@@ -1,5 +1,6 @@
 /* control.h - configurations in versions, the agents of hosts, and requests for captures: the part
- * of meta.h that has agents do something. The same rules for memory, errors and threads. */
+ * of meta.h that has agents do something. The rules for memory, errors and threads are those of
+ * meta.h. */
 #ifndef GPUFL_META_CONTROL_H
 #define GPUFL_META_CONTROL_H
 

@@ -7,7 +7,7 @@
  * Distinct sessions do not add up over days, so a session counts once as begun, on its first day,
  * and on each later day as going: those of some days are those that go on at the first one, and
  * those that begin on each. So the days of a session have no gap. Distinct GPUs are bits of days, a
- * row for each name, GPU and span, and bits of spans. Of findings, the worst of each day is kept.
+ * row for each name, GPU and span, and bits of spans. The worst finding of each day is kept.
  *
  * One transaction at a time changes these sums (meta_write_sums). */
 #include "meta/fleet_days.h"

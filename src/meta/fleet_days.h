@@ -26,8 +26,8 @@ struct meta_fleet_change {
 int meta_fleet_usage(struct meta_tx *tx, const char *session, struct region *mem,
                      struct meta_usage **rows, size_t *count, struct err *e);
 
-/* Brings the sums from what the session had to what it has. Its rows have been replaced already.
- * INVAL: its days have a gap. */
+/* Replaces the session's old part of the sums by its new one. The session's rows have been replaced
+ * already. INVAL: its days have a gap. */
 int meta_fleet_change(struct meta_tx *tx, const struct meta_fleet_change *c, struct region *mem,
                       struct err *e);
 

@@ -6,7 +6,7 @@
  * suite (tests/store).
  *
  * Tenants: what belongs to a workspace is reached only by functions that name the workspace, in
- * their ask or as their second argument, and every statement of theirs is bound to it; a test
+ * their ask or as their second argument, and each of their statements is bound to it; a test
  * walks the statements. The few functions that look across workspaces have a section of their
  * own. They find out whose a secret is, or serve the server itself, and no handler passes a
  * client's words to them.
@@ -19,11 +19,11 @@
  * concurrently, writers of SQLite one after the other. A connection that broke is made again; a
  * transaction that lost against another one is tried again.
  *
- * 0, or: NOENT no such row (or not in this workspace: nobody can tell which); STATE it is there
- * already, or the state does not allow it; INVAL a text that is too long, not UTF-8, or a
+ * 0, or: NOENT no such row (or not in this workspace: the caller cannot know which); STATE it is
+ * there already, or the state does not allow it; INVAL a text that is too long, not UTF-8, or a
  * malformed id or name; TIMEOUT others were in the way for too long; IO the database cannot be
- * reached or failed; FULL the region or the disk has no room. Where e is given, it gets a
- * sentence. */
+ * reached or failed; FULL the region or the disk has no room. Where e is given, it gets a sentence.
+  */
 #ifndef GPUFL_META_META_H
 #define GPUFL_META_META_H
 
@@ -362,7 +362,7 @@ struct meta_advance {
     int64_t now;
 };
 
-/* Advances an upload. Of several concurrent calls one succeeds. STATE: the upload is not at
+/* Advances an upload. One of several concurrent calls succeeds. STATE: the upload is not at
  * from. */
 int meta_upload_advance(struct meta *m, const char *workspace, const char *upload,
                         const struct meta_advance *to, struct err *e); /* for tests */

@@ -1,10 +1,10 @@
 /* postgres.c - the small tables in PostgreSQL, for several servers.
  *
- * Transactions are SERIALIZABLE: what one decides by what it read stays true, or it loses and is
- * run again. Statements are prepared once a connection; parameters and cells go over in binary
- * form. A whole answer is there before its first row is handed over, so that a connection that
- * breaks is META_AGAIN, except while a commit is under way: nobody knows then, and the sentence
- * says so.
+ * Transactions are SERIALIZABLE: what a transaction has read stays true until it commits, or it
+ * fails and is run again. Statements are prepared once a connection; parameters and cells go over
+ * in binary form. A whole answer is there before its first row is handed over, so that a connection
+ * that breaks is META_AGAIN, except while a commit is under way: nobody knows then, and the
+ * sentence says so.
  *
  * A connection is one thread's at a time. */
 #include "meta/inside.h"

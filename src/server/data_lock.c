@@ -68,7 +68,7 @@ int data_lock_take(struct data_lock *l, const char *data, struct err *e)
         return rc;
     data_lock_drop(l);
     return err_set(e, GPUFL_E_STATE,
-                   "%s holds a part of a backup only: a restore was broken off; run the same "
+                   "%s holds a part of a backup only: a restore was interrupted; run the same "
                    "`gpufl-server restore` again",
                    data);
 }

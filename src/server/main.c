@@ -80,8 +80,8 @@ static int say_where(struct server *s, struct err *e)
     int rc = s->options.local ? auth_local_ticket(&s->auth, clock_real(), token, e)
                               : auth_setup_ticket(&s->auth, clock_real(), token, &needed, e);
     if (rc == 0 && s->options.local)
-        rc =
-            local_start(&local, s->meta, s->hub, e); /* who reads the lines below may use its key */
+        rc = local_start(&local, s->meta, s->hub,
+                         e); /* a reader of the lines below may use its key */
     if (rc)
         return rc;
     printf("gpufl-server: listening on %s\n", url);

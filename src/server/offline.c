@@ -72,7 +72,7 @@ static bool is_backup(const char *from)
     return backup;
 }
 
-/* Says whether the folder holds nothing, or only what a restore that was broken off left there. */
+/* Says whether the folder holds nothing, or only what a restore that was interrupted left there. */
 static int check_target(const char *data, struct err *e)
 {
     static const char *const ours[] = {".", "..", "lock", "lost+found"};

@@ -324,7 +324,7 @@ static void tell_fleet(void *arg, const char *workspace, const char *json, size_
 
 static int open_fleet(struct server *s, struct err *e)
 {
-    const struct fleet_config c = {.meta = s->meta, .arg = s, .told = tell_fleet};
+    const struct fleet_config c = {.meta = s->meta, .arg = s, .event = tell_fleet};
     return fleet_open(&s->fleet, &c, e);
 }
 
@@ -389,7 +389,7 @@ static int open_alerts(struct server *s, struct err *e)
     const struct alerts_config alerts = {.meta = s->meta,
                                          .holder = s->janitor.holder,
                                          .arg = s,
-                                         .told = tell_alert,
+                                         .event = tell_alert,
                                          .posts = wake_hooks};
     int rc = webhooks_targets_read(&hooks.targets, s->options.webhooks_allow, e);
     if (rc || (rc = webhooks_open(&s->webhooks, &hooks, e)))

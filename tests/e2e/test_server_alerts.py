@@ -54,7 +54,7 @@ class Alerts(unittest.TestCase):
             signature = hmac.new(SECRET.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
             self.assertEqual(fields["X-GpuFlight-Signature"], "sha256=" + signature)
             self.assertLess(abs(int(stamp) - time.time()), PATIENCE)
-            for event, data in events:  # and whoever follows is told
+            for event, data in events:  # and each follower gets it
                 if event == "alert":
                     break
             self.assertEqual(data, said)
@@ -128,7 +128,7 @@ class Alerts(unittest.TestCase):
                     {"type": "process_metric", **row, "time": began + 10**9, "device": 1, "pid": 11, "memory_used": 100, "sm_util": 50})
         until(lambda: set(firing()) == {rules["part.sm_active"], rules["monitor.rows_lost"]}, lambda: f"a process that ceased fires: {firing()}")
         sender.sample({"cpu": 1}, {"temperature": 40}, {"temperature": 41}, at=began + 200 * 10**9)
-        until(lambda: not firing(), lambda: f"what nobody tells any more fires: {firing()}")
+        until(lambda: not firing(), lambda: f"what nobody reports any more fires: {firing()}")
 
     def test_a_monitor_beside_a_program_that_samples_by_itself(self):
         """What the monitor alone knows stays known when the program's samples come, so that no rule about it resolves

@@ -439,7 +439,7 @@ class WithClickHouse(unittest.TestCase):
                         self.assertEqual(history[0].json(), history[1].json())
                     finally:
                         type(self).server = mine
-            # A restore that was broken off is done again with a new folder: what is there stays.
+            # A restore that was interrupted is done again with a new folder: what is there stays.
             again = subprocess.run([PROGRAM, "restore", backup, "--data", os.path.join(folder, "again")], capture_output=True,
                                    text=True, env={**os.environ, "GPUFL_SERVER_COLUMNS": elsewhere})
             self.assertEqual(again.returncode, 0, again)

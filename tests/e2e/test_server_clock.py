@@ -93,7 +93,7 @@ class Clock(unittest.TestCase):
         self.assertNotIn('"level":"error"', said)
 
     def test_restart_before_it_was_stopped(self):
-        """A server that starts with a clock far behind its data has them all, and goes on."""
+        """A server that starts with a clock far before its data has them all, and goes on."""
         self.load_one(50)
         self.server.process.kill()
         self.server.process.wait()

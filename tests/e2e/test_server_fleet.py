@@ -68,7 +68,7 @@ class Fleet(unittest.TestCase):
         running = self.get("running?host=node-live")["rows"]
         self.assertEqual([(r["session"], r["app"], r["gpu"]) for r in running],
                          [("live-1", "train", "GPU-node-live-0"), ("live-1", "train", "GPU-node-live-1")])
-        # What the newest sample does not tell stays as it was, since some values are read rarely: for two minutes.
+        # What the newest sample does not have stays as it was, since some values are read rarely: for two minutes.
         now = time.time_ns() - sender.began
         sender.sample({"cpu": 49}, {"gpu_util": 49}, at=now)
         gpu = self.until("gpus/GPU-node-live-0", lambda g: g["state"].get("gpu_util") == 49)
@@ -230,7 +230,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual([r["name"] for r in self.get(f"fleet?by=app&from={day}&to={day + 1}")["rows"]], ["days"])
 
         def sampled():
-            """A final report is made again where metrics are loaded behind it."""
+            """A final report is made again where metrics are loaded after it."""
             rows = {r["name"]: r for r in self.get(f"fleet?by=gpu&from={day}&to={day + 1}")["rows"]}
             return rows if all(rows[d["uuid"]]["utilization"] is not None for d in used) else None
 

@@ -53,7 +53,7 @@ class Restored(unittest.TestCase):
             for words in (["check"], ["migrate"], ["serve", "--listen", "127.0.0.1:0"]):
                 out = command(*words, "--data", target)
                 self.assertEqual(out.returncode, 1, out)
-                self.assertIn("a restore was broken off", out.stderr)
+                self.assertIn("a restore was interrupted", out.stderr)
             os.rename(os.path.join(target, "restore.part"), os.path.join(target, "moved"))
             os.mkdir(os.path.join(target, "restore.part"))  # killed while the entries got their names
             os.mkdir(os.path.join(target, "columns"))

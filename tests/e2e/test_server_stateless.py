@@ -111,7 +111,7 @@ class Pair(unittest.TestCase):
         servers = servers or self.both
 
         def differs(server):
-            """In what it is not what the report says; a final report is made again where something came behind it."""
+            """In what it is not what the report says; a final report is made again where something came after it."""
             row, facts = (server.ask("GET", at + part, Authorization=self.key) for part in ("", "/insights"))
             if row.status != 200 or row.json()["state"] != "ended" or facts.status != 200 or not facts.json()["final"]:
                 return f"its end: {row} {facts}"
@@ -158,7 +158,7 @@ class Pair(unittest.TestCase):
 
     def send(self, folder, choose):
         """All of a session's channels in turn, each piece to the server that is chosen; whoever was chosen last is
-        asked what it lacks, and told the end."""
+        asked what it lacks, and sent the end."""
         session, server = os.path.basename(folder), None
         channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
         while not all(c.done() for c in channels):
@@ -374,7 +374,7 @@ class Killed(Pair):
         self.check(folder)
 
     def test_9_without_postgresql(self):
-        """Nobody can be told who asks, and it says so; what was acknowledged before is loaded behind it."""
+        """The server cannot know who asks, and says so; what was acknowledged before is loaded afterwards."""
         folder, session, channels = self.begun()
         for channel in channels:
             channel.send(self.one, 1 << 20)

@@ -32,7 +32,7 @@ struct address_net {
     unsigned bits;
 };
 
-/* "10.0.0.0/8", "2001:db8::/32", or an address alone; false: it is none, or has bits after the
+/* "10.0.0.0/8", "2001:db8::/32", or an address alone; false: it is not one, or has bits after the
  * network's. len: of the text. */
 bool address_net_parse(const char *text, size_t len, struct address_net *out);
 

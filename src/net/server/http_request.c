@@ -148,8 +148,8 @@ static void refuse(struct http_request *r, int status)
         http_problem(r, 503, "The server has more to do than it can; try again in a moment.");
 }
 
-/* Brings an absolute target (RFC 9112, 3.2.2) into the form of a path. What it says about the host
- * must be what Host says: two readers could take either. */
+/* Brings an absolute target (RFC 9112, 3.2.2) into the form of a path. Its host must be that of the
+ * field Host: otherwise two readers could take different ones. */
 static void shorten_target(struct http_request *r)
 {
     const char *host = http_field(r, "Host"), *at = r->target;

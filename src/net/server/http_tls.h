@@ -9,7 +9,8 @@
 #include "base/err.h"
 
 /* Takes PEM texts of a certificate with its chain and of its key for the next handshakes. INVAL:
- * they are none, or do not belong together; the former ones stay. NOT_BUILT: without GnuTLS. */
+ * they are not valid, or do not belong together; the former ones stay. NOT_BUILT: without GnuTLS.
+ * */
 int http_tls_load(const char *cert, const char *key, struct err *e);
 void http_tls_unload(void); /* after the last connection */
 

@@ -36,7 +36,7 @@ struct outcome {
 };
 
 /* Reads the session and makes its results. NOENT: it has nothing yet; STATE: config's stop became
- * true. Also after an error outcome_fini ends it. [any] */
+ * true. outcome_fini ends it after an error, too. [any] */
 int outcome_make(struct outcome *o, const struct analysis_config *c, const char *workspace,
                  const char *session, bool final, struct err *e);
 void outcome_fini(struct outcome *o);

@@ -12,7 +12,7 @@
 
 enum { RULES_MAX = 1000 /* of a workspace */, BODY_MAX = 64 << 10 };
 
-/* Paths of hooks are secrets: who may not change a rule sees the server alone. */
+/* Paths of hooks are secrets: a user who may not change a rule sees the server alone. */
 static void veil(struct call *c, struct meta_alert *r)
 {
     const char *host = strstr(r->url, "://");

@@ -3,8 +3,8 @@
  * Sessions, bytes of bodies as they come, and hosts are counted in memory, from midnight or from
  * the server's start: each of several servers counts by itself. What was begun may go on: bodies of
  * a session that counts already, from a host that counts, are refused for their bytes alone. A
- * session and a host count when a body of theirs was accepted, and only where they are limited.
- * Rates are of the last moment: who is beyond one waits some seconds.
+ * session and a host count when one of their bodies was accepted, and only where they are limited.
+ * Rates are of the last moment: a client beyond its rate waits some seconds.
  *
  * The options say what holds for all. Limits of one workspace or key (quota_set) hold instead, from
  * the moment at which they are set, and are kept in the small tables by whoever sets them.

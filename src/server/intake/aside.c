@@ -16,7 +16,7 @@ enum { WINDOWS_MAX = 1 << 16 };
 
 typedef int (*visit_file)(void *arg, const char *workspace, const char *session, struct err *e);
 
-/* The session whose file it is; false: it is none. */
+/* The session whose file it is; false: it is not one. */
 static bool session_of(const char *file, char id[STORE_ID_MAX])
 {
     size_t len = strlen(file), suffix = strlen(".frames");

@@ -227,7 +227,7 @@ static void put_row(struct buf *out, struct buf *more, enum meta_row_id row, con
 static void tell(const struct fleet *f, const char *workspace, const struct rows *r)
 {
     struct buf out, more;
-    if (!f->config.told)
+    if (!f->config.event)
         return;
     buf_init(&out, 1 << 20);
     buf_init(&more, 1 << 20);
@@ -241,7 +241,7 @@ static void tell(const struct fleet *f, const char *workspace, const struct rows
     buf_put(&out, more.data, more.len);
     buf_str(&out, "]}");
     if (!buf_error(&out) && !buf_error(&more))
-        f->config.told(f->config.arg, workspace, out.data, out.len);
+        f->config.event(f->config.arg, workspace, out.data, out.len);
     buf_fini(&more);
     buf_fini(&out);
 }

@@ -21,7 +21,7 @@ struct fleet_config {
     void *arg;
     /* Rows were written: {"hosts":[…],"gpus":[…],"more":[…]}, rows of meta.def; more: names of
      * hosts of which there was no room for the rows. [fleet's thread] NULL: nobody asks. */
-    void (*told)(void *arg, const char *workspace, const char *json, size_t len);
+    void (*event)(void *arg, const char *workspace, const char *json, size_t len);
 };
 
 int fleet_open(struct fleet **out, const struct fleet_config *c, struct err *e);

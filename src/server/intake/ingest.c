@@ -209,7 +209,7 @@ static int look_at_session(struct ingest_body *b)
     pthread_mutex_lock(&s->lock);
     int rc = sessions_take_in_again(b->in->config.sessions, s, &e);
     if (rc == GPUFL_E_CORRUPT) { /* a damaged session is replaced by sending it again */
-        log_error("%s; it begins anew, and what was stored of it is put apart", e.text);
+        log_error("%s; it begins anew, and what was stored of it is set aside", e.text);
         rc = sessions_replace(b->in->config.sessions, s, &e);
     }
     bool dropped = s->dropped, there = !rc && identity && sessions_has_window(s, identity);

@@ -356,7 +356,7 @@ int loader_start(struct loader *l, struct journal *j, struct err *e)
         struct loader_thread *t = &l->threads[i];
         char name[] = "gpufl-load-a";
         name[sizeof name - 2] = (char)('a' + i);
-        pthread_mutex_lock(&t->lock); /* windows of before the start will not be sealed */
+        pthread_mutex_lock(&t->lock); /* windows from before the start will not be sealed */
         rc = loader_queue_abandon_all(&t->queue, l->config.sessions);
         pthread_mutex_unlock(&t->lock);
         if (rc == 0)

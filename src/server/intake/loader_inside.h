@@ -18,7 +18,7 @@ struct loader_held {
     _Atomic int64_t bytes;
     _Atomic int64_t since; /* CLOCK_MONOTONIC ns; INT64_MAX: nothing */
     _Atomic int64_t taken; /* when the thread took the first frame from the queue since that look;
-                              INT64_MAX: none. Release, after the others: who reads INT64_MAX reads
+                              INT64_MAX: none. Release, after the others: a reader of INT64_MAX reads
                               them as they are */
 };
 
@@ -108,7 +108,8 @@ void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 /* Says whether the counts in the small tables are older than they should be. */
 bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 void loader_put_counts(struct loader_thread *t, struct row_writer *g);
-/* Tells who follows the session that it has more rows (0: new counts), or that it ended. */
+/* Reports to those who follow the session that it has more rows (0: new counts), or that it
+ * ended. */
 void loader_tell(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
                  bool ended);
 

@@ -49,7 +49,7 @@ bool loader_queue_pop(struct loader_queue *q, int64_t now, struct item *out);
 /* The next item of one session; false: none waits. */
 bool loader_queue_pop_of(struct loader_queue *q, struct intake_session *s, struct item *out);
 
-/* Adds an item that abandons every window that was not sealed, behind the frames of each session.
+/* Adds an item that abandons every window that was not sealed, after the frames of each session.
  * 0 or NOMEM. */
 int loader_queue_abandon_all(struct loader_queue *q, struct sessions *sessions);
 

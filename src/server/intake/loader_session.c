@@ -499,7 +499,7 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
     }
     if (loader_counts_due(t, g, now)) {
         loader_put_counts(t, g);
-        loader_tell(t, g, 0, 0, false); /* who follows the session asks for its counts */
+        loader_tell(t, g, 0, 0, false); /* followers of the session ask for its counts */
     }
     /* Others want the room of what has ended; the public client may still send a late window, and
      * then its decoder must know the names. */

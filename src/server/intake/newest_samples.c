@@ -169,7 +169,7 @@ static void take_monitor(struct newest_samples *l, const struct wire_batch *b)
     }
 }
 
-/* Forgets what nobody has told for long, so that the table does not fill with it. */
+/* Forgets samples that are old, so that the table does not fill with them. */
 static void forget_old(struct newest_samples *l)
 {
     int32_t now = (int32_t)(l->newest / 1000000000);

@@ -5,8 +5,8 @@
  * whichever client wrote them: of each GPU, and of the host, the newest known value of each column.
  * A sampler reads some of them less often than others, and leaves them unknown in the rows between;
  * a value that is older than NEWEST_KEPT_S when the newest row comes is unknown. After a commit
- * they go to the fleet (fleet.h), if something of them is new. Of the processes and the parts of a
- * GPU the fleet gets the highest and the lowest value of each column, with whose it is: that is
+ * they go to the fleet (fleet.h), if something of them is new. The fleet gets the highest and the
+ * lowest value of each column among the processes and the parts of a GPU, with whose it is: that is
  * bounded however many there are, and all that a rule of alerts needs. One session's loader. */
 #ifndef GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
 #define GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
@@ -50,7 +50,7 @@ void newest_samples_init(struct newest_samples *l);
 void newest_samples_fini(struct newest_samples *l);
 void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b);
 
-/* Tells the fleet, if something is new: the host and every GPU that the registry knows by its
+/* Reports to the fleet, if something is new: the host and every GPU that the registry knows by its
  * UUID. Times become the host's clock since the epoch, never later than now; where that
  * is not known yet, all of it waits. */
 void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,

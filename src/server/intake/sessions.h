@@ -88,7 +88,8 @@ void sessions_put(struct sessions *t, struct intake_session *s);
 /* Reads what the stores know of it, once. Caller holds s->lock. */
 int sessions_take_in(struct sessions *t, struct intake_session *s, struct err *e);
 
-/* The same, and what another server has deleted since is known as deleted. Caller holds s->lock. */
+/* Like sessions_take_in; what another server has deleted since is then known as deleted. Caller
+ * holds s->lock. */
 int sessions_take_in_again(struct sessions *t, struct intake_session *s, struct err *e);
 
 /* Forgets what of it was accepted, so that the stores are asked again: what they do not have is

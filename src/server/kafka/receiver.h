@@ -6,7 +6,7 @@
  * cannot take now holds up all that follow, as a 429 does over HTTP; one that can never be taken is
  * set aside (spool.h), and one whose channel has a gap before it waits there for what is missing.
  *
- * All messages belong to one workspace: who may write to the topics may write to it. */
+ * All messages belong to one workspace: a client that may write to the topics may write to it. */
 #ifndef GPUFL_SERVER_KAFKA_RECEIVER_H
 #define GPUFL_SERVER_KAFKA_RECEIVER_H
 

@@ -31,7 +31,7 @@ void access_fail(struct call *c, int rc, const struct err *e, int64_t wait)
         }
     if (call_disk_full(c, e))
         return;
-    http_problem(c->http, 503, "The server cannot tell who asks at the moment; try again.");
+    http_problem(c->http, 503, "The server cannot find out who asks at the moment; try again.");
     logs_say(LOG_ERROR, "access", "request %s: %s", c->http->id, e->text);
 }
 

@@ -171,8 +171,8 @@ static int put_firing(struct round *w, const struct meta_firing *f, const char *
     const struct meta_ask ask = {w->config->meta, w->workspace, &w->mem, e};
     int rc = buf_error(&body) ? err_set(e, GPUFL_E_FULL, "what is to be posted is too long")
                               : meta_firing_put(&ask, f, post ? &d : NULL, &out);
-    if (!rc && event && w->config->told)
-        w->config->told(w->config->arg, w->workspace, body.data, body.len);
+    if (!rc && event && w->config->event)
+        w->config->event(w->config->arg, w->workspace, body.data, body.len);
     if (!rc && post && w->config->posts)
         w->config->posts(w->config->arg);
     buf_fini(&body);

@@ -8,10 +8,10 @@
  * crash loses one and no second server repeats it.
  *
  * A metric is the value of the newest sample of a host or GPU (fleet.h), and unknown when that
- * is older than ALERTS_STALE_NS: unknown holds no condition. Of the processes and the parts of a
- * GPU the highest or the lowest counts, and the subject is the GPU. `silent` is the time since the
- * last sample or record, in s. Findings are those of sessions that run, or sent something within
- * ALERTS_RECENT_NS. */
+ * is older than ALERTS_STALE_NS: unknown holds no condition. Among the processes and the parts of a
+ * GPU the highest or the lowest value counts, and the subject is the GPU. `silent` is the time
+ * since the last sample or record, in s. Findings are those of sessions that run, or sent something
+ * within ALERTS_RECENT_NS. */
 #ifndef GPUFL_SERVER_WATCH_ALERTS_H
 #define GPUFL_SERVER_WATCH_ALERTS_H
 
@@ -32,7 +32,7 @@ struct alerts_config {
     void *arg;
     /* Something fired or was resolved: {"event":…, …}, as it is posted. [alerts' thread] NULL:
      * nobody asks. */
-    void (*told)(void *arg, const char *workspace, const char *json, size_t len);
+    void (*event)(void *arg, const char *workspace, const char *json, size_t len);
     void (*posts)(void *arg); /* there are deliveries to be made; NULL: nobody makes them */
 };
 

@@ -1,4 +1,4 @@
-# HTTP without a server: what can be told from texts and threads alone (tests/e2e has the rest).
+# HTTP without a server: what can be tested with texts and threads alone (tests/e2e has the rest).
 foreach(name uri workers)
   gpufl_test(${name} DEPS net-server)
 endforeach()

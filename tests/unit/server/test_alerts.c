@@ -51,7 +51,7 @@ static int up(void **state)
     OK(meta_open(&f.m, &c, &f.e));
     OK(meta_workspace_add(f.m, &(struct meta_workspace){"w", "W", 1}, &f.e));
     region_init(&f.mem, 64 << 20);
-    f.config = (struct alerts_config){.meta = f.m, .holder = "t", .told = told, .posts = posts};
+    f.config = (struct alerts_config){.meta = f.m, .holder = "t", .event = told, .posts = posts};
     return 0;
 }
 
@@ -231,8 +231,8 @@ TEST(test_filters)
     assert_int_equal(open_now(&rows), 0);
 }
 
-/* What a monitor tells beyond samples: the process or part that is the first to meet the condition,
- * and counts of its own. */
+/* What a monitor reports beyond samples: the process or part that is the first to meet the
+ * condition, and counts of its own. */
 static const struct {
     const char *subject, *text; /* NULL: nothing fires */
     int64_t above;
@@ -244,7 +244,7 @@ static const struct {
      "process.memory_used of process 11 on GPU 3 of node-m is 100, below 500", 0, 500},
     {"process.memory_used", NULL, 1, 900},
     {"process.sm_util", "process.sm_util of process 12 on GPU 3 of node-m is 3, below 5", 0, 5},
-    {"process.mem_util", NULL, 1, 0}, /* nobody told */
+    {"process.mem_util", NULL, 1, 0}, /* nobody reported it */
     {"part.sm_active", "part.sm_active of part 9 on GPU 3 of node-m is 9000, above 8000", 1, 8000},
     {"part.sm_active", "part.sm_active of part 7 on GPU 3 of node-m is 50, below 100", 0, 100},
     {"part.memory_used", NULL, 1, 0},

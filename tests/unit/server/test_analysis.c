@@ -56,7 +56,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    intake_close(&fix.intake); /* tells no more */
+    intake_close(&fix.intake); /* reports no more */
     analysis_close(analysis);
     analysis = NULL;
     fixture_down(&fix);

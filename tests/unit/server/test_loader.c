@@ -284,7 +284,7 @@ TEST(test_gpus_one_by_one)
     free(header);
 }
 
-/* GPUs without a UUID have name and vendor all the same; a UUID that is told later belongs to the
+/* GPUs without a UUID have name and vendor all the same; a UUID that comes later belongs to the
  * GPU of that number. */
 TEST(test_gpus_without_uuid)
 {

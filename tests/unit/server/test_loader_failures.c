@@ -27,7 +27,7 @@ static void write_file(const char *path, const char *text)
 }
 
 /* A session whose file is no database is replaced by what is sent of the session again, from its
- * begin: a sender that goes on is told where. The file is put apart. Others are not held up. */
+ * begin: a sender that goes on gets the place. The file is set aside. Others are not held up. */
 TEST(test_replaced)
 {
     int64_t other = 0;

@@ -31,7 +31,7 @@ TEST(one_session)
     joins("", program, program);
     joins(program, "", NULL);
     joins("", "", NULL);
-    /* A member that its own session no longer tells is unknown. */
+    /* A member that its own session no longer reports is unknown. */
     joins("{\"time\":\"7\",\"session\":\"p\",\"power\":3,\"fan\":4}", program, program);
     joins(program, "{\"time\":\"7\",\"session\":\"p\",\"power\":3,\"fan\":4}", NULL);
 }
@@ -48,7 +48,7 @@ TEST(two_sessions)
     joins("{\"time\":\"9" SECOND "\",\"session\":\"p\",\"power\":3,\"kept\":{\"sm_active\":"
           "[\"7" SECOND "\",\"m\"]},\"sm_active\":1}",
           monitor, both);
-    /* And where it ceased to tell of it, nobody does. */
+    /* And where it ceased to report it, nobody does. */
     joins(both, "{\"time\":\"8500000000\",\"session\":\"m\",\"power\":1}", program);
     joins(both, "{\"time\":\"10" SECOND "\",\"session\":\"m\",\"power\":1}",
           "{\"time\":\"10" SECOND "\",\"session\":\"m\",\"power\":1}");
