@@ -2,10 +2,10 @@
  * near that packing takes longer than sending.
  *
  * A part that is gzip and wanted whole goes unchanged. A part that somebody packed with zstd is
- * unpacked on the way, since not every server takes that. Of any other part a range of plain
- * bytes goes, packed on the way or plain, in bounded memory: it begins at `skip`, and ends at
- * the part's last whole line, or after the line in which `most` bytes are reached. A part that
- * is still being written ends where it ended when it was opened. Owner's thread. */
+ * unpacked on the way, since not every server takes that. For any other part a range of plain bytes
+ * goes, packed on the way or plain, in bounded memory: the range begins at `skip`, and ends at the
+ * part's last whole line, or after the line in which `most` bytes are reached. A part that is still
+ * being written ends where it ended when it was opened. Owner's thread. */
 #ifndef GPUFL_AGENT_PART_STREAM_H
 #define GPUFL_AGENT_PART_STREAM_H
 

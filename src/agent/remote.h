@@ -126,7 +126,7 @@ struct remote_text {
 int remote_post(struct remote *r, const char *path, const struct buf *json, struct remote_answer *a,
                 struct remote_text *out, struct err *e);
 struct remote_tagged {
-    const char *path, *value; /* value: escaped, and put behind the path */
+    const char *path, *value; /* value: escaped, and appended to the path */
     const char *tag;          /* of the document that is there already; "": none */
 };
 /* With a tag the answer may be 304. */
@@ -134,7 +134,7 @@ int remote_get_tagged(struct remote *r, const struct remote_tagged *t, struct re
                       struct remote_text *out, struct err *e);
 /* An answer without end, given to `take` piece by piece (as http_client_call.write). */
 struct remote_listening {
-    const char *path, *value; /* value: escaped, and put behind the path */
+    const char *path, *value; /* value: escaped, and appended to the path */
     int (*take)(void *arg, const char *data, size_t n);
     void *arg;
     int64_t until; /* CLOCK_MONOTONIC ns: ends then, with TIMEOUT */

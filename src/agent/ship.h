@@ -3,8 +3,8 @@
  * Sessions of our format go by offset. The server is asked how far it has each channel, parts
  * before that are left alone, the part in which it stopped continues from there, the others go
  * unchanged. The public client's windows count as wholes, known by channel and number. In both
- * formats sending again does no harm, so that a sender that was cut off, killed or told to stop
- * is simply started again; it keeps no notes.
+ * formats sending again does no harm, so a sender that was cut off, killed or told to stop is
+ * simply started again; it keeps no notes.
  *
  * Requests that fail for the moment are tried again (backoff.h) until there was no progress for
  * a while. A server that says "not now" (429, or 503 with Retry-After) is waited for, which is
@@ -106,7 +106,7 @@ struct ship_result {
 
 void ship(const struct ship_config *c, const struct ship_session *s, struct ship_result *out);
 
-/* Tells the server that the session is complete: SHIP_ALL where it knows. */
+/* Reports to the server that the session is complete: SHIP_ALL where the server knows. */
 void ship_complete(const struct ship_config *c, const struct ship_session *s,
                    struct ship_result *out);
 

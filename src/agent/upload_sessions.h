@@ -15,7 +15,7 @@
     S(ENDED, "ended", "its log says that it ended")                                                \
     S(DIED, "died", "it has no end, and its program is gone: killed, or crashed")                  \
     S(RUNNING, "running", "its program still runs")                                                \
-    S(UNKNOWN, "unknown", "it has no end, and whether its program runs cannot be told here")
+    S(UNKNOWN, "unknown", "it has no end, and whether its program runs cannot be known here")
 
 enum upload_state {
 #define UPLOAD_STATE_ENUM(id, name, text) UPLOAD_##id,

@@ -84,14 +84,14 @@ void cmd_leave_stack(void);
 bool cmd_color(FILE *out);
 /* The quotes that a shell needs around a path; "" where none would help either. */
 const char *cmd_quote(const char *path);
-/* Columns of the terminal out is, between 60 and 200; 100 where it is none. */
+/* Columns of the terminal that out is, between 60 and 200; 100 where out is no terminal. */
 int cmd_width(FILE *out);
 
 /* Appends the words of a text in lines of at most width columns, each but the first indented;
  * the first begins where the line stands, at column `indent`. LF at the end. */
 void cmd_wrap(struct buf *out, const char *text, int indent, int width);
 
-/* The directory this executable lies in; false where /proc does not tell. */
+/* The directory this executable lies in; false where /proc does not say. */
 bool cmd_exe_dir(char *out, size_t size);
 
 /* The path of a program of ours: beside this executable, else its name, for a search in PATH. */

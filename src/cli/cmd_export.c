@@ -55,7 +55,7 @@ static int write_stacks(const char *path, enum gpufl_report_format format, const
     else if (rc)
         rc = cmd_fail("export", "%s", error);
     if (rc && !standard)
-        unlink(place); /* half a file is none */
+        unlink(place); /* half a file is useless */
     if (!rc && damaged)
         return cmd_fail("export", "%s", error);
     return rc ? rc : CMD_OK;

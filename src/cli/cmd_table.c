@@ -24,7 +24,7 @@ void cmd_print_overview(FILE *out)
 {
     fputs("Usage: gpufl <command> [options]\n\n"
           "Captures what CUDA and HIP programs do on the GPU, without changing them, and\n"
-          "tells where their time went.\n\nCommands:\n",
+          "shows where their time went.\n\nCommands:\n",
           out);
     for (const struct cmd *c = cmd_table; c->name; c++)
         fprintf(out, "  %-9s %s\n", c->name, c->summary);

@@ -1,8 +1,9 @@
-/* announce.h - how a traced process tells the monitor of its host in which session it is traced.
+/* announce.h - how a traced process reports to the monitor of its host in which session it is
+ * traced.
  *
  * A process that gpufl traces sends one datagram now and then to the socket ANNOUNCE_SOCKET in the
  * folder of the monitor: its session's id, and the name of the scope that is open. The kernel adds
- * who has sent it, so that a process can speak for itself alone. The monitor needs no right to look
+ * the sender, so that a process can speak for itself alone. The monitor needs no right to look
  * into /proc/PID, whoever the process's user is.
  *
  * Nobody waits: a datagram that finds no monitor, or no room, is gone, and the next one follows.
@@ -37,7 +38,7 @@ struct announcement {
 /* Writes the text of a datagram; returns its length. */
 size_t announce_write(const struct announcement *a, char out[ANNOUNCE_MOST]);
 
-/* Reads a datagram that anybody may have sent. False: it is none of this version. */
+/* Reads a datagram that anybody may have sent. False: it is not of this version. */
 bool announce_read(struct announcement *a, const char *text, size_t len);
 
 /* What a process keeps of its announcements. */
@@ -57,7 +58,7 @@ void announce_begin(struct announcer *a, const char *session, int64_t every);
 /* Sends where that is due. scope: the innermost one that is open, or "". now: steady ns. */
 void announce_step(struct announcer *a, const char *scope, int64_t now);
 
-/* Says that the session ends, where a monitor has heard of it. */
+/* Says that the session ends, where a monitor knows of it. */
 void announce_end(struct announcer *a);
 
 #endif

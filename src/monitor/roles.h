@@ -3,16 +3,16 @@
  * Sessions that can find each other's logs share their samples: one process at a time samples the
  * host, and one each GPU (by its UUID); the logs of the others say whose samples serve them, too.
  * A role is a lock on a byte of a file, so that it ends with its process, however that ends. The
- * files lie in a folder that the sessions share: their log folder, or one that they are told. A
+ * files lie in a folder that the sessions share: their log folder, or one that an option names. A
  * monitoring daemon takes the roles in a folder of its own, which the others only read.
  *
- * The place of the byte tells the interval, so that who asks often enough is seen with one
- * question to the kernel:
+ * The place of the byte is the interval, so one question to the kernel finds a process that samples
+ * often enough:
  *   - Nobody samples as often as this process wants: this process takes the role.
  *   - Somebody does: this process takes no samples, and looks again at its next interval.
  *   - Somebody begins to sample more often: this process gives its role up.
  *   - A monitor of the host (gpufl-monitor) samples: it goes first, as long as it does.
- *   - Who has the role stands still (a debugger holds the process): another one takes a role
+ *   - The process with the role stands still (a debugger holds it): another one takes a role
  *   beside.
  *
  * All calls come from the sampler's thread; files are touched through base/process/fd_thread.h.

@@ -2,8 +2,8 @@
  *
  * One mutex guards the queue, the windows and the status; the thread holds it
  * only to append finished rows. A window that opens wakes the thread, so that
- * its first sample is taken at once; a scope is seen at the next tick, because
- * nobody tells us of scopes: that would cost the program's threads. */
+ * its first sample is taken at once; a scope is seen at the next tick, because scopes are not
+ * reported to us: that would cost the program's threads. */
 #include "monitor/sampler.h"
 
 #include "base/alloc.h"

@@ -8,8 +8,8 @@
  * device_ops' matter.
  *
  * Where sessions share their samples (roles.h), the host and each GPU are sampled by one of their
- * processes at a time. The others sample only themselves, and hand over who does the rest. A
- * window that opens there finds a sample that is one interval old at most. */
+ * processes at a time. The others sample only themselves, and name the process that does the rest.
+ * A window that opens there finds a sample that is one interval old at most. */
 #ifndef GPUFL_MONITOR_SAMPLER_H
 #define GPUFL_MONITOR_SAMPLER_H
 

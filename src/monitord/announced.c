@@ -54,7 +54,7 @@ int announced_open(struct announced *t, const char *folder, struct err *e)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The index of the process's entry, or t->count. With the lock. */
+/* The index of the process's entry, or t->count. The lock is held. */
 static size_t find(const struct announced *t, int64_t pid)
 {
     size_t i = 0;
@@ -63,7 +63,7 @@ static size_t find(const struct announced *t, int64_t pid)
     return i;
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void drop_lapsed(struct announced *t, int64_t now)
 {
     size_t kept = 0;
@@ -73,7 +73,7 @@ static void drop_lapsed(struct announced *t, int64_t now)
     t->count = kept;
 }
 
-/* Makes room for one more entry; false: there is none, which is counted. With the lock. */
+/* Makes room for one more entry; false: there is none, which is counted. The lock is held. */
 static bool has_room(struct announced *t, int64_t now)
 {
     if (t->count == ANNOUNCED_MOST)

@@ -31,7 +31,7 @@ struct announced {
     pthread_mutex_t lock;
     struct announced_entry *items; /* owned; guarded by lock, as all below */
     size_t count, cap;
-    uint64_t refused; /* datagrams that are none of this version, or found no room */
+    uint64_t refused; /* datagrams that are not of this version, or found no room */
 };
 
 void announced_init(struct announced *t);

@@ -33,7 +33,7 @@ static void put_cell(struct buf *out, const char *name, int64_t v)
         buf_printf(out, "\"%s\":%" PRId64 ",", name, v);
 }
 
-/* Ends an object or a list in place of the comma behind its last member. */
+/* Ends an object or a list in place of the comma after its last member. */
 static void end(struct buf *out, char c)
 {
     if (out->len && out->data[out->len - 1] == ',')

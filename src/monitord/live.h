@@ -2,9 +2,9 @@
  * LIVE_SOCKET in the folder by which traced programs find the monitor.
  *
  * Whoever connects gets one line of JSON (live_put) and the end of the connection; nothing is read.
- * One connection at a time; who does not take the line within LIVE_PATIENCE loses the rest. All
- * users of the host may connect, as they may read the logs. The scope that a process is in goes to
- * its own user and to root alone.
+ * One connection at a time; a client that does not take the line within LIVE_PATIENCE loses the
+ * rest. All users of the host may connect, as they may read the logs. The scope that a process is
+ * in goes to its own user and to root alone.
  *
  * Threads: the socket has one, which also takes what processes announce (announced.h), and sleeps
  * until somebody connects or announces; live_open and live_close are called on main. */

@@ -1,4 +1,4 @@
-/* main.c - `gpufl-monitor`: options, the end by a signal, and what a person is told. */
+/* main.c - `gpufl-monitor`: options, the end by a signal, and what a person reads. */
 #include "base/log.h"
 #include "monitor/steady.h"
 #include "monitord/monitor.h"

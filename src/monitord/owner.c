@@ -40,7 +40,7 @@ static size_t hex_run(const char *s)
     return n;
 }
 
-/* The 64 hexadecimal digits of a container, wherever they stand in a component: behind "docker-",
+/* The 64 hexadecimal digits of a container, wherever they stand in a component: after "docker-",
  * "cri-containerd-", "crio-", "libpod-", before ".scope". */
 static void find_container(struct owner *o, const char *part, size_t len)
 {

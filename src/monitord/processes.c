@@ -151,7 +151,7 @@ void processes_list(struct processes *t, int gpu, const struct device_process *l
 {
     for (int i = 0; i < n; i++)
         take_one(t, gpu, &list[i], now, v);
-    if (total > n) { /* who is not in a cut list may be there all the same */
+    if (total > n) { /* a process that is not in a cut list may be there nevertheless */
         t->seen += (uint64_t)(total - n);
         t->untold += (uint64_t)(total - n);
         for (size_t i = 0; i < t->count; i++)

@@ -52,14 +52,14 @@ void processes_init(struct processes *t, const char *proc, struct announced *ann
 void processes_fini(struct processes *t);
 
 /* Takes the list of a GPU: n processes of `total`. now: steady ns. Seven parameters: a list is its
- * rows and two numbers, and the visitor is told what has changed. */
+ * rows and two numbers, and the visitor gets what has changed. */
 void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
                     int total, int64_t now, const struct process_visitor *v);
 
 /* A GPU is gone or does not answer: its processes are no longer known to be there. */
 void processes_gone(struct processes *t, int gpu, const struct process_visitor *v);
 
-/* Tells all of them again: a session begins. */
+/* Reports all of them again: a session begins. */
 void processes_again(struct processes *t, const struct process_visitor *v);
 
 #endif

@@ -206,7 +206,7 @@ class Agent:
         return run.returncode, run.stdout, run.stderr
 
     def told(self):
-        """What its control socket tells, None where none answers. `gpufl-agent status --json` prints the same; to start
+        """What its control socket says, None where none answers. `gpufl-agent status --json` prints the same; to start
         it for each look would take more of the processor than the agent does."""
         answer = b""
         with socket.socket(socket.AF_UNIX) as link:

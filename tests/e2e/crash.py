@@ -5,7 +5,7 @@
 
 A round is a data folder of its own. Its server is killed while it makes its tables, while `gpufl upload`
 sends sessions and a sender of single bodies does, while they are loaded, summed up and checkpointed, and
-while it ends: at a chosen one of the calls that change files, before it, behind it or half way through
+while it ends: at a chosen one of the calls that change files, before it, after it or half way through
 (crash_at.c), or by SIGKILL at whatever moment the sending is over. In the end the sessions must be what a
 server that nobody killed makes of them.
 """

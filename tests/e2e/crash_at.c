@@ -1,13 +1,13 @@
 /* crash_at.c - kills its process at a chosen one of the calls that change files. For LD_PRELOAD.
  *
  *   CRASH_AT=N       at the Nth such call; 0 or nothing: never
- *   CRASH_HOW        before: instead of the call; after: right behind it; torn: after half of what
+ *   CRASH_HOW        before: instead of the call; after: right after it; torn: after half of what
  *                    is to be written (a call that writes nothing: before)
  *   CRASH_FROM=FILE  calls count from when that file is there
  *   CRASH_COUNT=FILE at a regular end, how many calls there were
  *
- * So every moment at which files are in between can be had, as often as wanted, where killing at
- * random times meets the long ones only. Writes to pipes and terminals do not count. */
+ * So every moment at which files are in between can be reached, as often as wanted, where killing
+ * at random times meets the long ones only. Writes to pipes and terminals do not count. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

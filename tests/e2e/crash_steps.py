@@ -5,7 +5,7 @@ its own, the choice between both at the start after that, and a backup. What was
     crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED]]
 
 Each step is done once without a kill, which counts the calls that change files (crash_at.c), then POINTS times with a
-kill at one of these calls: before it, behind it, half way through.
+kill at one of these calls: before it, after it, half way through.
 """
 import contextlib
 import http.client

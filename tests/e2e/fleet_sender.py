@@ -1,5 +1,5 @@
-"""Both ends of the fleet: a program that runs on a host with GPUs, as far as a server hears of it, and who is
-told of alerts."""
+"""Both ends of the fleet: a program that runs on a host with GPUs, as far as a server hears of it, and the
+receiver of alerts."""
 import http.server
 import json
 import queue

@@ -40,7 +40,7 @@ def header(session, channel="device", **more):
 
 
 def zstd(raw, byte=b"", times=0):
-    """A frame with raw as it is, and behind it so many blocks that stand for 128 KiB of one byte each."""
+    """A frame with raw as it is, and after it so many blocks that stand for 128 KiB of one byte each."""
     blocks = [(len(raw) << 3).to_bytes(3, "little") + raw]  # raw: at most 128 KiB
     blocks += [(1 << 1 | (128 << 10) << 3).to_bytes(3, "little") + byte] * times
     return b"\x28\xb5\x2f\xfd\x00" + bytes([(17 - 10) << 3]) + b"".join(blocks) + b"\x01\x00\x00"
@@ -88,7 +88,7 @@ class Hostile(unittest.TestCase):
     def facts(cls):
         path = f"/api/v1/sessions/{cls.kept.name}"
         facts = [cls.ask("GET", p).json() for p in (path, path + "/report", path + "/counts", path + "/positions")]
-        for settles in ("analyzed", "bytes", "busy", "received"):  # the row of the list is filled in behind the report
+        for settles in ("analyzed", "bytes", "busy", "received"):  # the row of the list is filled in after the report
             facts[0].pop(settles)
         facts[1].pop("made", None)
         return facts

@@ -1,4 +1,4 @@
-"""How long a test waits for what must come to pass; a wait ends before ctest's limit, so that the test tells what never came.
+"""How long a test waits for what must come to pass; a wait ends before ctest's limit, so that the test says what never came.
 
 A test that stands still elsewhere prints where each of its threads stands. Standard library only."""
 import faulthandler

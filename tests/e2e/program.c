@@ -6,7 +6,7 @@
  * by CUDA_INJECTION64_PATH is loaded and InitializeInjection called. With
  * GPUFL_BACKEND=Sim the capture library then finds a GPU with work on it, so that
  * everything runs without a device. Nothing here knows anything of GPUFlight but
- * the place of its log, which tells when work has been captured. */
+ * the place of its log, which shows when work has been captured. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -111,7 +111,7 @@ class Faults(Case):
         agent.kill()
         self.check_now(logs)
         self.assertEqual(set(self.store.manifests(PREFIX)), set(logs))
-        for _ in range(20):  # what a fault that is none to wait for leaves out, comes the next time
+        for _ in range(20):  # what a fault leaves out that nobody waits for, comes the next time
             ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
                                   "--timeout", "5s", "--since", "2020-01-01"], capture_output=True, text=True,
                                  timeout=4 * PATIENCE, check=False, env=s3_run.environment(self.proxy.url))

@@ -219,7 +219,7 @@ TEST(writer_says_the_same)
     world_close(&w);
 }
 
-/* That format does not tell which GPU ran a kernel: no GPU is said to have run none. */
+/* That format does not say which GPU ran a kernel: no GPU is said to have run none. */
 TEST(no_device_is_called_idle)
 {
     struct world w;

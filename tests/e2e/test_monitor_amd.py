@@ -68,7 +68,7 @@ class Alone(unittest.TestCase):
     def test_rocm_smi(self):
         self.samples("amd-6.3")
 
-    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "NVIDIA's error is told on this machine")
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "NVIDIA's error is reported on this machine")
     def test_nobody_is_here(self):
         m = AmdMonitor(environment={"FAKE_AMD": "denied"}, listen=False)
         got = subprocess.run(m.command, env=m.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)

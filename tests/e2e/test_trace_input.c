@@ -13,7 +13,7 @@
 
 /* A command line, its exit code and a part of what is said. */
 struct wrong {
-    const char *args[8]; /* behind "gpufl" */
+    const char *args[8]; /* after "gpufl" */
     int code;
     const char *says;
 };
@@ -97,7 +97,7 @@ TEST(wrong_command_lines)
         child_free(&c);
     }
     unlink(text);
-    assert_int_equal(rmdir(w.dir), 0); /* nothing was left behind */
+    assert_int_equal(rmdir(w.dir), 0); /* nothing was left in it */
 }
 
 /* A place that cannot be written is found before the program starts, which then does not run; with
@@ -280,7 +280,7 @@ TEST(other_tool_is_named)
     world_close(&w);
 }
 
-/* Runs into one directory are told apart. */
+/* Runs into one directory are distinguished. */
 TEST(runs_share_a_directory)
 {
     struct world w;

@@ -60,7 +60,7 @@ TEST(sent_signals_are_passed_on)
     world_close(&w);
 }
 
-/* Ctrl-C on the terminal: once. The USR1 behind it would overtake nothing, so that a
+/* Ctrl-C on the terminal: once. The USR1 after it would overtake nothing, so that a
  * second SIGINT would have been counted before the end. */
 TEST(interrupt_arrives_once)
 {

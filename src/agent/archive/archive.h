@@ -2,7 +2,7 @@
  *
  * In: each file is summed, sent as one object, and looked at again; the manifest goes last. One
  * object a file, since a part of a log is far below what one request takes (5 GiB), a failure
- * costs one part, and no half upload stays behind that somebody pays for. Out: each object's length
+ * costs one part, and no half upload remains that somebody pays for. Out: each object's length
  * and checksum must be the manifest's, else nothing appears at the target. Memory does not grow
  * with the session. Owner's thread. */
 #ifndef GPUFL_AGENT_ARCHIVE_ARCHIVE_H
@@ -29,8 +29,8 @@ struct archive_job {
 };
 
 /* Archives the folder. Codes: UNAVAILABLE: another try makes sense; PERM, NOENT: the storage
- * refuses (key, bucket); STATE: told to stop, or the files changed meanwhile; INVAL: the folder
- * cannot be archived so, or another host's session has the name. */
+ * refuses (key, bucket); STATE: it was told to stop, or the files changed meanwhile; INVAL: the
+ * folder cannot be archived so, or another host's session has the name. */
 int archive_put(const struct archive_job *job, struct err *e);
 
 /* Reads a session's manifest. NOENT: none is there. INVAL: it is damaged. */
@@ -44,7 +44,7 @@ int archive_list(const char *folder, struct manifest *m, struct err *e);
  * belong to no session do not count. */
 bool archive_is_same(const char *folder, const struct manifest *m);
 
-/* Waits before another try. False: b has given up, or told to stop. */
+/* Waits before another try. False: b has given up, or was told to stop. */
 bool archive_wait(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop);
 
 /* Restores a session as the folder into/SESSION, which must not exist. It appears when all of it is

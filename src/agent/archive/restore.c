@@ -101,7 +101,7 @@ static void be_patient(struct backoff *b)
     backoff_init(b, TRIES, SECOND / 5, 10 * SECOND, (uint64_t)clock_real());
 }
 
-/* Waits for the next try. Who waits is told why, once. */
+/* Waits for the next try, and says the reason once to the person who waits. */
 static bool try_again(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop,
                       const struct err *e)
 {

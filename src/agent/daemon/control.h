@@ -48,7 +48,7 @@ int control_open(struct control *c, const char *path, void (*status)(void *arg, 
 /* Says whether the path can be a control socket's, without a change: also where an agent listens
  * there. */
 int control_check(const char *path, struct err *e);
-/* Tells who waits that the agent ends, and ends the thread. */
+/* Answers those who wait that the agent ends, and ends the thread. */
 void control_close(struct control *c);
 
 bool control_paused(struct control *c);

@@ -77,7 +77,7 @@ void daemon_close(struct daemon *d)
 {
     int status;
     publish_close(d);
-    if (d->has_control) /* which tells what all the others count */
+    if (d->has_control) /* which reports what all the others count */
         control_close(&d->control);
     if (d->has_orders)
         orders_close(&d->orders);
@@ -163,7 +163,7 @@ static bool do_tasks(struct daemon *d, int64_t now)
     bool drained = false;
     for (int t = CONTROL_FLUSH; t <= CONTROL_DRAIN; t++) {
         uint64_t ticket = control_task(&d->control, (enum control_task)t);
-        /* Reports of before the command are taken in the turn after the command was seen. */
+        /* Reports from before the command are taken in the turn after the command was seen. */
         d->asked[t] = !ticket            ? 0
                       : d->asked[t] == 0 ? ASKED_JUST_NOW
                       : d->asked[t] < 0  ? now

@@ -193,7 +193,7 @@ static void put_metrics(void *arg, struct buf *b)
               "Time at which the server last answered about configurations; 0: not yet, or off.",
               (double)p.orders.configs_at / NANOS);
     put_gauge(b, "orders_alarm",
-              "1 while no configurations and requests for captures can be had from the server.",
+              "1 while configurations and requests for captures are not available from the server.",
               p.orders.on && *p.orders.why);
     put_gauge(b, "start_time_seconds", "Time at which the agent began.",
               (double)d->started / NANOS);

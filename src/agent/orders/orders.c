@@ -19,7 +19,7 @@ enum { BODY_MOST = 4096, CAPTURES_MOST = 64 };
 
 static const int64_t SECOND = 1000000000;
 static const int64_t HELLO_SECONDS = 20; /* the server calls an agent gone after 60 */
-static const int64_t ROUND_SECONDS = 10; /* another server of the same tables tells us nothing */
+static const int64_t ROUND_SECONDS = 10; /* another server of the same tables sends us nothing */
 
 static bool is_ending(const struct orders *o)
 {
@@ -133,8 +133,8 @@ static bool is_word(const char *text)
     return n && !text[n];
 }
 
-/* Has the session record, and tells the server how that went. What the server says is checked once
- * more: nothing but words, a process and a time goes to the session. */
+/* Has the session record, and reports to the server how that went. What the server says is checked
+ * once more: nothing but words, a process and a time goes to the session. */
 static void obey(struct orders *o, const struct capture *c)
 {
     char path[128], members[1024];
@@ -179,7 +179,7 @@ static int take_orders(struct orders *o, struct err *e)
 /* ---- the stream ---------------------------------------------------------------------------- */
 
 /* Asks for everything: at the begin, after a silence, and after an event. Requests are obeyed also
- * where the configurations cannot be had, or not be written. */
+ * where the configurations are not available, or cannot be written. */
 static int look(struct orders *o, struct err *e)
 {
     struct err of_configs = {0}, of_captures = {0};

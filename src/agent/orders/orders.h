@@ -44,7 +44,7 @@ struct orders_counts {
     uint64_t captures, refused;
     int64_t configs_at;
     bool on;       /* the options ask for them */
-    char why[256]; /* "": they can be had */
+    char why[256]; /* "": they are available */
 };
 
 struct orders_counts orders_counts(struct orders *o); /* [any] */

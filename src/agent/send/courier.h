@@ -92,7 +92,8 @@ enum courier_step {
 
 /* One body of each channel of the session, at most. */
 enum courier_step courier_step(struct courier *c, struct view *v, struct work *w);
-/* Tells the server that the session is complete, after it said once more what it has. */
+/* Reports to the server that the session is complete, after the server said once more what it
+ * has. */
 enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w);
 /* Plain bytes that the server has of a session's channels together; COURIER_UNWANTED: it was
  * deleted there; -1: not known now. */
@@ -149,7 +150,7 @@ enum courier_step courier_windows(struct courier *c, struct view *v, struct erra
 /* Says of a channel once that it cannot go on. */
 enum courier_step courier_block(struct courier *c, struct errand *x, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Waits until the bandwidth allows another body, and pays for one. False: told to stop. */
+/* Waits until the bandwidth allows another body, and pays for one. False: it was told to stop. */
 bool courier_may_send(struct courier *c);
 void courier_paid(struct courier *c, int64_t bytes);
 

@@ -12,7 +12,7 @@
 enum { STUCK_MOST = 3, CUTS_MOST = 2, CONFLICTS = 20, GZIP_LEVEL = 1, WHOLE_MOST = 32 << 20 };
 enum { UNCUT_LEAST = 64 << 10, UNCUT_STEP = 16 };
 
-static const int64_t MARK_STEP = 4 << 20; /* plain bytes that a mark may lie behind */
+static const int64_t MARK_STEP = 4 << 20; /* plain bytes by which a mark may lag */
 
 /* ---- a body -------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ static enum courier_step say_gap(struct courier *c, struct errand *x, const stru
         (long long)x->course->at, (long long)next->head.offset, path_base(next->path));
 }
 
-/* The mark is on the disk before the body goes; that it lies behind costs a body sent again. */
+/* The mark is on the disk before the body goes; a mark that lags costs a body sent again. */
 static int keep_mark(struct courier *c, struct errand *x)
 {
     struct course *o = x->course;
@@ -107,7 +107,7 @@ static enum courier_step smaller(struct courier *c, struct view *v, struct erran
     return courier_put_body_aside(c, x) ? courier_not_aside(c, v, x) : COURIER_ON;
 }
 
-/* Where the body ends in the channel. Of a part that went unchanged the next part says it. */
+/* Where the body ends in the channel. For a part that went unchanged the next part says it. */
 static int64_t end_of(const struct errand *x)
 {
     const struct course *o = x->course;

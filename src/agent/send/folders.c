@@ -150,7 +150,7 @@ struct odd_entries {
     char names[ODD_KINDS][NAME_MAX + 1];
 };
 
-/* Notes an entry that is not read. Of files that are no parts only those called a log count. */
+/* Notes an entry that is not read. Files that are no parts count only if they are called a log. */
 static void note_odd(struct odd_entries *o, const char *name, unsigned char type)
 {
     bool special = type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK;

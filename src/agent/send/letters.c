@@ -58,7 +58,7 @@ static bool take_member(struct json *j, const char *key, struct json_value v, vo
     return true;
 }
 
-/* Reads the letter that begins at *at, and moves *at behind it. False: there is no whole one. */
+/* Reads the letter that begins at *at, and moves *at to its end. False: the letter is not whole. */
 static bool read_letter(int fd, int64_t *at, int64_t size, struct letter *a)
 {
     char head[HEAD_MOST];
@@ -240,7 +240,7 @@ static int sync_folder(struct letters *l, struct err *e)
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* Copies plain bytes of a part behind what fd has. */
+/* Appends plain bytes of a part to what fd has. */
 static int copy_part(int fd, const struct letter_source *from, int64_t bytes, struct err *e)
 {
     static char chunk[CHUNK];

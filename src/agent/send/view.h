@@ -64,7 +64,7 @@ struct view {
     int64_t caught;    /* CLOCK_MONOTONIC ns: when nothing was left to send last; 0: never */
     bool said;         /* that a part is a link */
     bool said_special; /* that a log is a FIFO, a socket or a device */
-    bool said_foreign; /* that a log is none of a session */
+    bool said_foreign; /* that a log belongs to no session */
 };
 
 /* letters, cursor: where a session's dead letters and marks come from. */
@@ -87,7 +87,7 @@ bool view_is_live(const struct view *v);
 bool view_caught_up(const struct view *v);
 /* Says whether each session is over, complete and dealt with. */
 bool view_is_done(const struct view *v);
-/* Plain or packed bytes on disk behind what was sent, roughly. */
+/* Plain or packed bytes on disk that come after what was sent, roughly. */
 int64_t view_waiting(const struct view *v);
 
 /* Keeps the range empty from now on. */

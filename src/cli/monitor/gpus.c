@@ -67,7 +67,7 @@ static enum style memory_style(int64_t s)
 
 /* ---- text that goes on --------------------------------------------------------------------- */
 
-/* Puts words behind those before, with two columns between; none at all where they do not fit. */
+/* Appends words, with two columns before them; none at all where they do not fit. */
 __attribute__((format(printf, 5, 6))) static void go_on(struct canvas *c, int row, int *column,
                                                         enum style style, const char *fmt, ...)
 {
@@ -199,7 +199,7 @@ void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas 
 
 /* ---- one line ------------------------------------------------------------------------------ */
 
-/* A letter for each state that a line has no room to tell. */
+/* A letter for each state that a line has no room to name. */
 static void put_letters(const struct seen_gpu *g, struct canvas *c, int row, int column)
 {
     char throttled[160];

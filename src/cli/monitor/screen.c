@@ -156,8 +156,8 @@ static void put_column(struct canvas *c, int row, int *at, int column, enum styl
     *at += width + 1;
 }
 
-/* The session and the scope, as far as there is room: the first part of an id tells sessions apart,
- * and where there is least room a scope says more. */
+/* The session and the scope, as far as there is room: the first part of an id distinguishes
+ * sessions, and where there is least room a scope says more. */
 static void put_runs(const struct seen_process *p, int width, char *out, size_t size)
 {
     bool is_whole = width >= RUNS_WIDE || (width >= RUNS_MIDDLE && !*p->scope);

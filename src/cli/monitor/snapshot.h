@@ -47,7 +47,7 @@ struct snapshot {
 
 void snapshot_fini(struct snapshot *s);
 
-/* Reads the line into s, which keeps its memory. INVAL: it is none of a monitor's. NOMEM. */
+/* Reads the line into s, which keeps its memory. INVAL: the line is not a monitor's. NOMEM. */
 int snapshot_read(struct snapshot *s, const char *text, size_t len, struct err *e);
 
 /* Names users. With `sessions` also looks for the sessions of this user's processes, a bounded

@@ -63,7 +63,7 @@ const char *words_name(const struct seen_gpu *g)
     return strncmp(g->name, vendor, sizeof vendor - 1) ? g->name : g->name + sizeof vendor - 1;
 }
 
-/* An older monitor does not tell the vendor: its GPUs are NVIDIA's. */
+/* An older monitor does not report the vendor: its GPUs are NVIDIA's. */
 static const struct words *words_of_gpu(const struct seen_gpu *g)
 {
     return words_of_device(g->vendor, "sm_");

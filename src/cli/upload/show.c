@@ -38,7 +38,7 @@ static void say(struct upload_show *s, const char *fmt, ...)
     fprintf(stderr, "gpufl upload: %s\n", line);
 }
 
-/* "5d0e3f7a", enough to tell sessions apart. */
+/* "5d0e3f7a", enough to distinguish sessions. */
 static int short_id(const struct upload_session *s)
 {
     return (int)strnlen(s->id, 8);

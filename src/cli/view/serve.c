@@ -1,7 +1,7 @@
 /* serve.c - `gpufl serve`: gpufl-server in place of this process.
  *
  * Where it is not installed an exit code of its own says so, so that scripts can
- * tell that from a failure. */
+ * distinguish that from a failure. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"

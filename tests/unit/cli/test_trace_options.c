@@ -1,4 +1,4 @@
-/* test_trace_options.c - what of the command line the library is told. */
+/* test_trace_options.c - what the library gets of the command line. */
 #include "cli/trace/options/options.h"
 #include "tests/test.h"
 
@@ -31,7 +31,7 @@ TEST(defaults)
     assert_string_equal(buf_cstr(&b),
                         "?log_path=/logs\nrun_id=run-id\n?app_name=name\n?profiling_engine=Trace\n"
                         "?continuous_system_sampling=true\n?system_sample_rate_ms=100\n");
-    assert_false(r.json); /* behind the command everything is the command's */
+    assert_false(r.json); /* after the command everything is the command's */
     assert_false(r.quiet);
     assert_string_equal(r.command[0], "prog");
     assert_string_equal(r.command[2], "-q");

@@ -110,7 +110,7 @@ TEST(ends)
     assert_false(session_ended(tmpdir_path("nothing")));
 }
 
-/* Far behind the tail that is read, and in a log much longer than it. */
+/* Far from the tail that is read, and in a log much longer than that tail. */
 TEST(long_logs)
 {
     size_t rows = 4000, len = strlen(HEADER("i", "r"));

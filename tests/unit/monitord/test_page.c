@@ -120,7 +120,7 @@ TEST(labels_are_bounded)
     assert_null(strstr(text(), "busiest"));
     snprintf(t.items[1].owner.session, sizeof t.items[1].owner.session,
              "01234567-89ab-cdef-0123-456789abcdef");
-    page_processes(&page, &t); /* one that gpufl traces is told apart */
+    page_processes(&page, &t); /* one that gpufl traces has a line of its own */
     assert_int_equal(count_of("gpufl_workload_processes{"), 2);
     assert_non_null(
         strstr(text(), "slurm_job=\"1\",session=\"01234567-89ab-cdef-0123-456789abcdef\"} 5\n"));

@@ -86,7 +86,8 @@ TEST(come_and_go)
     processes_fini(&t);
 }
 
-/* A metric that stays as it is is told once a minute all the same: a reader of a part sees it. */
+/* A metric that does not change is written once a minute all the same: a reader of a part sees
+ * it. */
 TEST(told_again)
 {
     struct processes t;

@@ -23,7 +23,7 @@ static int put(struct trace_request *r, int engine)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].engine == engine)
-            return cmd_usage("trace", "--passes: %s is none: %s", option_engines[engine],
+            return cmd_usage("trace", "--passes: %s cannot be a pass: %s", option_engines[engine],
                              refused[i].why);
     for (unsigned i = 0; i < r->pass_count; i++)
         if (r->passes[i] == engine)

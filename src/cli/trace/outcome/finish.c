@@ -81,7 +81,7 @@ static int print_report(const struct finish *f, const struct sessions *s)
     o.progress = !r->quiet;
     int rc = gpufl_report(report_path(f, s), &o, out, error, sizeof error);
     if (out != stderr && fclose(out) != 0 && !rc) {
-        rc = GPUFL_E_IO; /* some file systems tell only now that there was no room */
+        rc = GPUFL_E_IO; /* some file systems report only now that there was no room */
         snprintf(error, sizeof error, "the report could not be written: %s", strerror(errno));
     }
     if (!rc)

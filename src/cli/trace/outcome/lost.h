@@ -1,4 +1,4 @@
-/* lost.h - the processes of a run that ended before a record of theirs was written: beside others
+/* lost.h - the processes of a run that ended before any of their records was written: beside others
  * they would be missing in silence.
  *
  * Their marks (marks.h) show them: the driver called the library there, and neither a record nor a

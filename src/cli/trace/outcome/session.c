@@ -1,8 +1,8 @@
 /* session.c - which sessions a run has left, and which of them ended.
  *
- * Every part of a log begins with a header, so one file of a session tells whose
- * it is. Whether it ended stands in the last lines of its system channel: only
- * that tail is read, since this is asked while the program still writes. */
+ * Every part of a log begins with a header, so one file of a session shows whose it is. Whether it
+ * ended stands in the last lines of its system channel: only that tail is read, since this is asked
+ * while the program still writes. */
 #include "cli/trace/outcome/session.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* words.h - which programs a command line starts, as far as its text tells: "env A=1 sudo -u
+/* words.h - which programs a command line starts, as far as its text shows: "env A=1 sudo -u
  * x prog" and "bash -c 'cd x && sudo prog'" start sudo. A guess for sentences, not a shell. One
  * thread. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_WORDS_H

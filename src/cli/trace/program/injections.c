@@ -10,7 +10,7 @@
 
 /* The vendor's own tool library, which lies beside the capture library, and before it in the list
  * what stood there: "ours:theirs:". The last ':' is needed: rocprofiler-sdk's reader of a list
- * drops what stands behind it. False: nothing is injected. */
+ * drops what stands after it. False: nothing is injected. */
 static bool make_list(const struct vendor *v, const char *library, char *out, size_t size)
 {
     const char *slash = strrchr(library, '/'), *old = getenv(v->injection);

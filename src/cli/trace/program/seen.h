@@ -3,7 +3,7 @@
  * and under which limits that happened.
  *
  * A program that leaves no session has not used the GPU, or was not reached by gpufl's
- * environment: only what is seen here tells the two apart. The files are watched (inotify), which
+ * environment: only what is seen here distinguishes the two. The files are watched (inotify), which
  * costs the program nothing; a file of another mount namespace is not seen. When one is opened,
  * /proc of the program and of its descendants is read at once. inotify does not say who opened a
  * file: that it was the program is known only where the file is among its mappings. One thread. */
@@ -31,7 +31,7 @@ struct seen {
     bool driver_opened;          /* by any process of this host */
     bool driver_mapped;          /* the program, or a descendant, had the driver when looked at */
     bool environment_lost;       /* the program, or a descendant, ran without gpufl's variables */
-    int64_t memory_limit;        /* bytes: smallest RLIMIT_AS of theirs; 0: none was seen */
+    int64_t memory_limit;        /* bytes: their smallest RLIMIT_AS; 0: none was seen */
     char name[64];               /* of a process without the variables */
 };
 
