@@ -55,7 +55,7 @@ enum gpufl_error {
 #undef GPUFL_ERROR_ENUM
 };
 
-/* The sentence for a code, also for one that is none; never NULL, static storage. */
+/* The sentence for a code, also for an unknown number; never NULL, static storage. */
 GPUFL_API const char *gpufl_error_text(int code);
 
 /* The library's version, "MAJOR.MINOR.PATCH"; static storage. */

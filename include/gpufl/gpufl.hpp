@@ -259,7 +259,7 @@ inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noex
         if (!result.success)
             result.message = *said.message ? said.message : gpufl_error_text(result.code);
     } catch (...) {
-        result.message.clear(); // no memory for the sentence: the code tells
+        result.message.clear(); // no memory for the sentence: the code says it
     }
     return result;
 }

@@ -1,6 +1,6 @@
 """Scope as a decorator: functions, coroutine functions and generator functions.
 
-A function is one scope a call. Of a coroutine or a generator each turn is a scope, from where it is resumed to where it
+A function is one scope a call. Each turn of a coroutine or a generator is a scope, from where it is resumed to where it
 waits or yields: other tasks of the thread run in between, and what they launch is not this function's.
 """
 from __future__ import annotations

@@ -30,7 +30,7 @@ __all__ = ["instrument", "steps"]
 class instrument:  # noqa: N801 - used as a function
     """A block in which a launch of a Triton kernel is a scope of the kernel's name.
 
-    The tag is the line on which the kernel's function begins. Triton tells of the function when it prepares a kernel for a
+    The tag is the line on which the kernel's function begins. Triton reports the function when it prepares a kernel for a
     kind of arguments for the first time: kernels that were launched before the block have no tag, nor have two functions
     that share a name.
     """

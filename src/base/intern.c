@@ -155,7 +155,7 @@ void intern_close(struct intern *t)
         mem_free(t->blocks);
         t->blocks = older;
     }
-    struct entry *chunk; /* chunks are made in order; behind the last one nothing is touched */
+    struct entry *chunk; /* chunks are made in order; nothing after the last one is touched */
     for (uint32_t i = 0; i < t->chunk_count; i++) {
         chunk = atomic_load_explicit(&t->chunks[i], memory_order_relaxed);
         if (!chunk)

@@ -3,7 +3,7 @@
  * Strict in structure and numbers; tolerant in what strings carry (raw control
  * characters, bytes that are not UTF-8), because foreign tools write those. The
  * reader keeps no stack: an object or array is walked by the code that asked for
- * it, and the byte before `at` tells whether a comma is due. depth only bounds
+ * it, and the byte before `at` shows whether a comma is due. depth only bounds
  * json_skip and nested walks.
  *
  * The first error sticks: every later call answers JSON_ERROR. */
@@ -210,8 +210,8 @@ struct json_value json_read(struct json *j)
 }
 
 /* Before an element: passes the comma that is due. 1: an element follows, 0: the
- * closing bracket was passed, -1: malformed. What stood before tells whether this
- * is the first element: only then is the last byte that is not space an opening one. */
+ * closing bracket was passed, -1: malformed. The last byte before it that is not space shows
+ * whether this is the first element: only then is that byte an opening bracket. */
 static int json_advance(struct json *j, char open, char close)
 {
     if (j->error)

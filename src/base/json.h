@@ -71,7 +71,8 @@ bool json_skip(struct json *j, struct json_value v);
  * surrogate U+FFFD. */
 size_t json_text(struct json_value v, char *out, size_t size);
 
-/* Puts '?' for each NUL in len bytes, for who reads them as a C string: "a\u0000b" is not "a". */
+/* Puts '?' for each NUL in len bytes, for readers that take them for a C string: "a\u0000b" is not
+ * "a". */
 void json_text_no_nul(char *text, size_t len);
 
 #endif

@@ -161,7 +161,7 @@ static size_t name_distance(const char *a, const char *b)
 struct nearest {
     char typed[NAME_BYTES]; /* folded; "" where it is too long to compare */
     const char *name;       /* NULL: none near enough */
-    size_t rank, distance;  /* the lower, the nearer: a beginning is as good as one slip */
+    size_t rank, distance;  /* the lower, the nearer: a beginning counts as one slip */
 };
 
 static void nearest_init(struct nearest *n, const char *typed)

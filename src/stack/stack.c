@@ -51,7 +51,7 @@ static atomic_bool python_wanted, python_found;
 
 static _Atomic(struct seat *) seats[SEATS];
 static _Atomic uint32_t seats_count; /* numbers given out; may pass SEATS */
-static _Atomic uint64_t seatless;    /* captures lost for want of a seat */
+static _Atomic uint64_t seatless;    /* captures lost for lack of a seat */
 
 /* The seat that this thread used last. */
 static __thread uint32_t seat_hint __attribute__((tls_model("initial-exec")));

@@ -106,7 +106,7 @@ int ask_pages(struct ask *a, ask_take take, void *arg);
 int ask_config_names(struct ask *a, unsigned column);
 
 /* Names among ids whose text has the pattern in it, case of A to Z ignored; fills ids (owned by the
- * caller: mem_free). Of kernels' names the text that people read counts, too. */
+ * caller: mem_free). For names of kernels the text that people read counts, too. */
 int ask_matching(struct ask *a, const char *ids_of, struct store_text pattern, int64_t **ids,
                  size_t *n);
 int ask_matching_kernels(struct ask *a, struct store_text pattern, int64_t **ids, size_t *n);

@@ -2,7 +2,7 @@
  * in a server, and their restore.
  *
  * A session is copied as one commit of it left it; sums of its rows are made again by the store
- * that gets them. Its positions come with the last commit: a copy that was broken off has none,
+ * that gets them. Its positions come with the last commit: a copy that was interrupted has none,
  * and is made again. [the caller's thread; one writer a session, as ever] */
 #ifndef GPUFL_STORE_COPY_H
 #define GPUFL_STORE_COPY_H

@@ -92,7 +92,7 @@ static void of_rows(const struct kernel_cell *c, double *mean, double *spread)
     *spread = *spread > 0 ? *spread : 0;
 }
 
-/* Moves what was added row by row to what was merged. */
+/* Adds the part that was summed row by row to the part that was merged. */
 static void settle(struct kernel_cell *c)
 {
     double mean = from_bits(c->mean_bits), spread = from_bits(c->spread_bits), m, s;

@@ -2,7 +2,7 @@
  * durations are spread.
  *
  * The writer sums every KERNEL_SLICE rows and keeps the result as rows of the tables
- * kernel_slice, kernel_sum and kernel_bin; who asks adds slices together, and to them
+ * kernel_slice, kernel_sum and kernel_bin; the caller adds slices together, and to them
  * the few rows that are in none. So a question about a hundred million kernels reads
  * thousands of rows, and gets sums that are exact; percentiles are those of bins
  * (base/bins.h), 0.4 % off at most. What is no event (wire/limits.h) is left out.

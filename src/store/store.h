@@ -37,7 +37,7 @@
 #define STORE_ID_MAX 64 /* bytes of a workspace's or session's id with its NUL: [0-9A-Za-z_-]+ */
 
 /* The right to change the rows of a session that count, where several processes have the same
- * engine, which cannot tell them apart: taken before, given back after. [any] */
+ * engine, which cannot distinguish them: taken before, given back after. [any] */
 struct store_turns {
     void *arg;
     /* BUSY: another process has it, and this one is next; try again soon. *seized: the last holder

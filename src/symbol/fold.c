@@ -152,7 +152,7 @@ static bool matches_vendor(const struct vendor_rule *r, const char *text)
            (r->match == VENDOR_BEGINS || (text[len] >= 'A' && text[len] <= 'Z'));
 }
 
-/* Code of a vendor's driver, runtime or libraries. FOLD_USER: it is none of them. */
+/* Code of a vendor's driver, runtime or libraries. FOLD_USER: it is none of these. */
 static enum fold_kind of_vendor(const struct fold_frame *f, bool has_line)
 {
     static const enum look looks[] = {

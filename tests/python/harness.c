@@ -80,7 +80,7 @@ static void *harness_other(void *to)
     return NULL;
 }
 
-/* Frames that a thread sees that is none of Python's: always 0. */
+/* Frames that a thread sees that is not Python's: always 0. */
 EXPORT int harness_foreign_thread(void)
 {
     pthread_t thread;

@@ -36,7 +36,7 @@ def interpreters():
             answer = subprocess.run([path, "-c", ABOUT], capture_output=True, text=True, timeout=60, check=True)
             about = json.loads(answer.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
-            continue  # a shim without a version behind it
+            continue  # a shim without a version
         if about[2:7] not in seen:
             seen.append(about[2:7])
             yield path, about

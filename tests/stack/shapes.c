@@ -234,7 +234,7 @@ static void shape_in_context(void)
     sink = shape_deep(now.probe, now.arg, 3);
 }
 
-/* A coroutine: its stack is none of the thread's. */
+/* A coroutine: its stack is not one of the thread's. */
 static NOINLINE int shape_context(shape_probe *probe, void *arg, int n)
 {
     enum { SIZE = 128 * 1024 };

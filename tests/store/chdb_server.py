@@ -67,7 +67,7 @@ class Engine:
         stream = self.lib.chdb_stream_insert_n(connection.contents, statement, len(statement), b"Native", 6)
         try:
             if self.lib.chdb_stream_insert_error(stream) is None:
-                self.lib.chdb_stream_append(stream, rows, len(rows))  # what goes wrong is told at the end
+                self.lib.chdb_stream_append(stream, rows, len(rows))  # what goes wrong is reported at the end
             return self.take(self.lib.chdb_stream_done(stream))
         finally:
             self.lib.chdb_destroy_insert_stream(stream)

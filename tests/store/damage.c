@@ -68,7 +68,7 @@ int damage_no_rows(void *arg, const struct store_chunk *c)
 
 /* ---- a killed writer ------------------------------------------------------------------------- */
 
-/* Tells the pipe of each commit that is done. */
+/* Writes each commit that is done into the pipe. */
 static void write_until_killed(const struct store_ops *ops, const struct store_config *c,
                                int settle_every, int tell)
 {

@@ -365,7 +365,7 @@ TEST(test_sums_are_a_recount)
     mem_free(m);
 }
 
-/* A session may not come and go: its sums could not be told from those of two. */
+/* A session may not come and go: its sums could not be distinguished from those of two. */
 TEST(test_days_have_no_gap)
 {
     struct fixture *f = *state;

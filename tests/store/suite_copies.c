@@ -231,7 +231,7 @@ void suite_copies_of_others_are_refused(void **state)
     OPS->put(ss);
     assert_int_equal(store_copy_workspace(&files, &here, "copied", &count, &why), GPUFL_E_STATE);
     assert_non_null(strstr(why.text, "one"));
-    /* A copy that was broken off has no positions, and is made again. */
+    /* A copy that was interrupted has no positions, and is made again. */
     OK(OPS->drop(suite.store, "copied", "one", e));
     OK(OPS->get(suite.store, "copied", "one", true, &ss, e));
     OK(OPS->begin(ss, e));

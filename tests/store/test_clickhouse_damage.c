@@ -185,7 +185,7 @@ TEST(test_left_rows_are_taken_out)
 
 /* ---- damaged rows ---------------------------------------------------------------------------- */
 
-/* What cannot be read is put apart, and what is sent again makes it anew; others go on. */
+/* What cannot be read is set aside, and what is sent again makes it anew; others go on. */
 TEST(test_put_apart)
 {
     static const char last[] = "SELECT argMax(kind, commit) FROM damage_apart.commits WHERE name = "

@@ -289,7 +289,7 @@ static int settle_when_full(void)
     return 0;
 }
 
-/* A session that was half made (here for want of room, or by a kill) is made anew: it had
+/* A session that was half made (here for lack of room, or by a kill) is made anew: it had
  * nothing. */
 static int make_without_room(void)
 {

@@ -521,7 +521,7 @@ int rename(const char *from, const char *to)
 
 enum { ANEW_SESSIONS = 64, ANEW_BYTES = 16 << 10 };
 
-/* Deletes seven of eight sessions; tells each before. */
+/* Deletes seven of eight sessions; announces each before. */
 static void delete_most(int tell)
 {
     static char text[ANEW_BYTES];

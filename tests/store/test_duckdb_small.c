@@ -1,5 +1,5 @@
-/* test_duckdb_small.c - sessions that share packs: they grow to a file, are damaged, are told from
- * other tenants' and from those of a store whose sessions all have files. */
+/* test_duckdb_small.c - sessions that share packs: they grow to a file, are damaged, are
+ * distinguished from other tenants' and from those of a store whose sessions all have files. */
 #include "damage.h"
 #include "pack_folder.h"
 
@@ -316,7 +316,7 @@ TEST(test_tenants)
     }
 }
 
-/* One that cannot be read is put apart, and what is sent again makes it anew. */
+/* One that cannot be read is set aside, and what is sent again makes it anew. */
 TEST(test_put_apart)
 {
     char apart[PATH_MAX + 16];

@@ -118,7 +118,7 @@ TEST(test_tenants_are_bound)
             continue;
         seen++;
         if (touched == 0)
-            fail_msg("%s is of tenants but names no table of theirs", s->id);
+            fail_msg("%s is of tenants but names none of their tables", s->id);
         if (bindings(s->sql) < touched)
             fail_msg("%s: %u tables of tenants, %u bound to the workspace: %s", s->id, touched,
                      bindings(s->sql), s->sql);

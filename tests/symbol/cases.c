@@ -1,4 +1,4 @@
-/* cases.c - calls in C: in a function, inlined once and twice, behind #line. */
+/* cases.c - calls in C: in a function, inlined once and twice, after #line. */
 #include "observe.h"
 
 IN_LINE void inner(int n)

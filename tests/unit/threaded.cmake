@@ -1,6 +1,6 @@
 # Unit tests in which our code runs on several threads, by module: those that ThreadSanitizer can learn from. It reports
 # races, and a race takes two threads. All others are left out of its build, and held to having one thread where there
-# is no sanitizer: a program of theirs that starts another ends (support/one_thread.c), and belongs here.
+# is no sanitizer: one of them that starts another thread is ended (support/one_thread.c), and belongs here.
 set(GPUFL_THREADED
   agent/http_client
   analyze/model/load analyze/read/feed

@@ -25,7 +25,7 @@ int file_open_append(const char *path, mode_t mode, int *fd, struct err *e);
 int file_write_all(int fd, const void *data, size_t n); /* 0 or negative errno */
 
 /* A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. The shield blocks the signal for this
- * thread; file_shield_down takes back the signal that an rc of -EFBIG tells of. */
+ * thread; file_shield_down takes back the signal that comes with an rc of -EFBIG. */
 struct file_shield {
     sigset_t size_signal, before;
 };

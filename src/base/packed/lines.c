@@ -7,8 +7,8 @@
  * being kept.
  *
  * Whether a file is gzip or zstd is seen from its first bytes, never from its name: a
- * log may be compressed while someone opens it. Members follow each other without
- * notice, as gzip allows; zeros or other bytes behind the last one are damage. */
+ * log may be compressed while someone opens it. Members follow each other without notice, as gzip
+ * allows; zeros or other bytes after the last one are damage. */
 #include "base/packed/lines.h"
 
 #include "base/alloc.h"

@@ -1,9 +1,8 @@
 /* lines.h - reads a plain, gzip or zstd file line by line, fast, in bounded memory.
  *
  * gzip and zstd are recognized by their first bytes, whatever the name; members may follow each
- * other. A file may be cut off (a crash): what can be inflated is delivered, then
- * lines_truncated tells. A line over max_line bytes is skipped and counted. One
- * owner at a time. */
+ * other. A file may be cut off (a crash): what can be inflated is delivered, then lines_truncated
+ * says so. A line over max_line bytes is skipped and counted. One owner at a time. */
 #ifndef GPUFL_BASE_PACKED_LINES_H
 #define GPUFL_BASE_PACKED_LINES_H
 

@@ -1,6 +1,6 @@
 /* ungz.h - what a gzip file says, piece by piece, in bounded memory.
  *
- * Members may follow each other; zeros or other bytes behind the last one are damage. ISA-L
+ * Members may follow each other; zeros or other bytes after the last one are damage. ISA-L
  * inflates where the build has it, several times as fast as zlib, which inflates elsewhere and at a
  * caller's wish. Both give the same bytes. One owner at a time. */
 #ifndef GPUFL_BASE_PACKED_UNGZ_H

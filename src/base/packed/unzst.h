@@ -1,7 +1,7 @@
 /* unzst.h - the plain bytes of a file that somebody packed with zstd.
  *
- * We never write one: logs are gzip. But users and log rotation pack what lies around, so
- * what reads a part of a log reads these, too. libzstd is opened at run time, where a file asks for
+ * We never write one: logs are gzip. But users and log rotation pack files that lie around, so each
+ * reader of a part of a log reads these, too. libzstd is opened at run time, where a file asks for
  * it; a machine without the library gets a sentence. Frames may follow each other. Memory is
  * bounded by libzstd (128 MiB of window: `zstd --ultra --long=28` and more is refused). One owner
  * at a time. */
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { UNZST_MAGIC = 4 }; /* bytes at a file's start that tell */
+enum { UNZST_MAGIC = 4 }; /* bytes at a file's start that show the format */
 
 struct unzst;
 

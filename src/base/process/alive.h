@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* start: a moment of the process's life on CLOCK_MONOTONIC, ns; 0: unknown. A process of that
- * number that began after it is another one. True also where nothing tells. */
+ * number that began after it is another one. True also where that cannot be known. */
 bool process_runs(int64_t pid, int64_t start);
 
 #endif

@@ -27,7 +27,7 @@ void *dl_find_loaded(const char *prefix, char *path, size_t size);
 void *dl_open_first(const char *const *candidates, char *path, size_t size, struct err *e);
 
 /* "<folder of the program>/<to>/<file>": where an installed, or built, program of ours has its
- * libraries, whatever the run path of who calls dlopen is. "" where that is unknown or too long. */
+ * libraries, whatever the run path of dlopen's caller is. "" where that is unknown or too long. */
 void dl_beside_program(const char *to, const char *file, char *out, size_t size);
 
 /* Fills table (a struct of function pointers) from handle. GPUFL_E_UNAVAILABLE

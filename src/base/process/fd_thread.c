@@ -21,8 +21,9 @@
 #define CLOSE_RANGE_UNSHARE (1U << 1)
 #endif
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who has something to be done */
-static struct thread thread;                             /* guarded by lock, as all below */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of the thread that has work to be done */
+static struct thread thread;   /* guarded by lock, as all below */
 static sem_t asked, done;
 static void (*job)(void *arg); /* NULL: the end */
 static void *job_arg;
@@ -80,7 +81,7 @@ static void *fd_thread_main(void *unused)
     }
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void stop(void)
 {
     job = NULL;

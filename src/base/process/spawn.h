@@ -50,7 +50,7 @@ void spawn_signal(const struct spawned *p, int signal); /* nothing where it was 
 /* Lets go of the descriptor; the process is neither ended nor reaped. */
 void spawn_close(struct spawned *p);
 
-/* A pipe with close-on-exec whose ends are none of 0, 1 and 2, which a program may have closed.
+/* A pipe with close-on-exec whose ends are not 0, 1 or 2, which a program may have closed.
  * 0 or an errno; ends are -1 then. */
 int spawn_pipe(int ends[2]);
 

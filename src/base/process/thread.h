@@ -19,7 +19,7 @@ struct thread {
 int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void *), void *arg);
 void thread_join(struct thread *t);
 
-/* Why the system refuses a thread, as far as its limits tell, and what to do: a sentence that
+/* Why the system refuses a thread, as far as its limits show, and what to do: a sentence that
  * stays. */
 const char *thread_refusal(void);
 

@@ -52,7 +52,7 @@ bool modules_is(uint32_t slot, uintptr_t pc);
 /* NULL for slot 0 and for slots that are not in use. [hot] */
 const struct module *modules_get(uint32_t slot);
 
-/* True where a module was refused for want of room since slots were freed last. [hot] */
+/* True where a module was refused for lack of room since slots were freed last. [hot] */
 bool modules_are_full(void);
 
 /* Frees slots of modules that are gone, in three steps, where few are left. After the first step

@@ -309,7 +309,7 @@ walk_stays(const struct unwind_frame *f)
            (!f->up || *(const uintptr_t *)(f->cfa + (uintptr_t)(intptr_t)f->up) == f[1].fp);
 }
 
-/* As walk_stays, computed again from the registers. */
+/* Like walk_stays, computed again from the registers. */
 static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f, uintptr_t sp)
 {
     struct step s;

@@ -8,9 +8,9 @@
  * and line table. All prints of a look are copied by one call.
  *
  * A code object met for the first time is read in full, and its print afterwards again. What
- * became another object meanwhile is not kept. Codes are read behind the looks: a code object with
- * a print that was known before the looks and is there behind them was there all the time. One that
- * is met for the first time is fresh, and counts from the next pair of looks on. */
+ * became another object meanwhile is not kept. Codes are read after the looks: a code object with a
+ * print that was known before the looks and is there after them was there all the time. One that is
+ * met for the first time is fresh, and counts from the next pair of looks on. */
 #include "stack/other/read.h"
 
 #include "base/intern.h"
@@ -135,7 +135,7 @@ static bool code_content(struct other_reader *r, const struct other_code *e, uin
 }
 
 /* Reads a code object in full and keeps it. False: unreadable, or another one by now. Without
- * version numbers an equal one can be back at its place behind another one, if this thread slept:
+ * version numbers an equal one can be back at its place after another one, if this thread slept:
  * so the content is read twice. */
 static bool code_learn(struct other_reader *r, uintptr_t address, struct other_code *e)
 {
@@ -231,7 +231,7 @@ static void code_fill(const struct python_layout *l, struct other_frame *f,
     f->early = before && v->name;
 }
 
-/* Copies what was asked for, and learns what is not known. */
+/* Copies the pieces that were asked for, and reads the code objects that are not known yet. */
 static void code_settle(struct other_reader *r, const struct asked *asked, unsigned n)
 {
     bool known[BATCH];

@@ -1,7 +1,7 @@
 /* holder.c - see holder.h. Before the condition where threads wait for the GIL, CPython keeps the
  * state of the thread that took the GIL last, and an int that is 1 while that thread has it. The
  * places differ by version and C library, so the pair is searched: nothing else there is the
- * address of a thread state, and the interpreter's list of threads tells whether a word is one. */
+ * address of a thread state, and the interpreter's list of threads shows whether a word is one. */
 #include "stack/other/holder.h"
 
 #include <pthread.h>

@@ -75,7 +75,7 @@ void other_read_fini(struct other_reader *r)
 
 int other_read_here(struct other_reader *r)
 {
-    if (!snapshot_is_here(&r->snap)) { /* the thread that was in the middle of this stayed behind */
+    if (!snapshot_is_here(&r->snap)) { /* the thread that was reading is in the parent */
         memset(r->guess, 0, sizeof(r->guess));
         memset(r->codes, 0, sizeof(r->codes));
     }
@@ -100,7 +100,7 @@ int other_ask(struct other_reader *r, uintptr_t begin, size_t bytes)
 }
 
 /* A piece that faults is asked for once more alone, since a pipe says page by page how far it
- * came; those behind it are copied by another call. */
+ * came; the pieces after it are copied by another call. */
 void other_run(struct other_reader *r)
 {
     for (unsigned i = 0; i < r->pieces;) {

@@ -60,8 +60,8 @@ struct other_code {
     struct python_view view;
     uint32_t file_bytes, table_bytes; /* how much of these objects belongs to the print */
     uint32_t round;                   /* the batch that asked for this one last */
-    uint32_t learned;                 /* the pair of looks behind which it was read in full */
-    bool good, fresh;                 /* in that batch; learned behind this pair of looks */
+    uint32_t learned;                 /* the pair of looks after which it was read in full */
+    bool good, fresh;                 /* in that batch; learned after this pair of looks */
 };
 
 struct other_block {
@@ -93,7 +93,7 @@ struct other_reader {
 int other_read_init(struct other_reader *r);
 void other_read_fini(struct other_reader *r);
 
-/* Before the first look of a walk: makes the reader a forked child's own. As other_read_init. */
+/* Before the first look of a walk: makes the reader a forked child's own. Like other_read_init. */
 int other_read_here(struct other_reader *r);
 
 /* Looks once. False: the thread's state is gone. [owner] */

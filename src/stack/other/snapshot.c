@@ -47,8 +47,8 @@ static void file_take(struct snapshot_file *f, int fd)
     *f = (struct snapshot_file){fd, is.st_dev, is.st_ino};
 }
 
-/* Memory at the snapshot's address, which never changes: what was copied may be read after a
- * change to another way. Of a file where there is one. */
+/* Memory at the snapshot's address, which never changes: what was copied may be read after a change
+ * to another way. The memory is of a file where there is one. */
 static bool snapshot_map(struct snapshot *s, int fd)
 {
     int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (s->data ? MAP_FIXED : 0);

@@ -43,11 +43,11 @@ int snapshot_open(struct snapshot *s);
 void snapshot_close(struct snapshot *s);
 
 /* Makes a snapshot fit for use in this process: a forked child gets its own, since both would
- * write into one memfd. As snapshot_open. [owner] */
+ * write into one memfd. Like snapshot_open. [owner] */
 int snapshot_here(struct snapshot *s);
 bool snapshot_is_here(const struct snapshot *s); /* no fork lies between [owner] */
 
-/* Copies the pieces one behind the other to data + at. Returns the bytes copied: fewer where a
+/* Copies the pieces one after the other to data + at. Returns the bytes copied: fewer where a
  * piece is not readable to its end, 0 too where no way of copying is left. The order of the
  * pieces is the order of the looks at memory. errno is kept. [owner] */
 size_t snapshot_copy(struct snapshot *s, size_t at, const struct iovec *pieces, int n);

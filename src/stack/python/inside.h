@@ -160,7 +160,7 @@ void python_content_keep(const struct python_layout *l, const struct python_view
 /* NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);
 
-/* Tells how a walk ended, as long as none had succeeded: a good one settles that the layout fits,
+/* Notes how a walk ended, as long as none had succeeded: a good one settles that the layout fits,
  * bad ones switch Python off. [hot, first sight] */
 void python_judge(const struct python_layout *l, bool good);
 

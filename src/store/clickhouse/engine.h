@@ -73,7 +73,7 @@ struct store_session {
     unsigned host;        /* the server that has it */
     _Atomic bool dropped; /* deleted for everybody who has no reference; relaxed */
 
-    pthread_mutex_t write_lock; /* who writes */
+    pthread_mutex_t write_lock; /* held by the writer */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
     _Atomic bool damaged;       /* some of its rows could not be read; relaxed */
     int64_t seen;        /* commit of the positions that were reported last; -1: never; relaxed */
@@ -239,7 +239,7 @@ void click_session_free(struct listed *at);
 
 int click_session_put_apart(struct store *s, const char *workspace, const char *session,
                             struct err *e);
-/* Ends what was put apart of the session, if anything was. */
+/* Ends what was set aside of the session, if anything was. */
 int click_apart_end(const struct store_session *ss, struct err *e);
 
 /* ---- write.c ------------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ void click_write_commit_all(struct store_commit *of, size_t n);
 void click_write_rollback(struct store_session *ss);
 void click_write_close(struct store_session *ss); /* frees the writer */
 
-/* ---- tidy.c, sweep.c: what is left behind ---------------------------------------------------- */
+/* ---- tidy.c, sweep.c: what is left over ------------------------------------------------------ */
 
 /* Has rows that do not count taken out; makes one range of numbers of several ones once none are
  * left. [write_lock held] */
@@ -264,7 +264,7 @@ int click_tidy_session(struct store_session *ss, struct err *e);
 /* The thread that removes rows of deleted sessions. */
 int sweep_start(struct store *s, struct err *e);
 void sweep_stop(struct store *s);
-/* Tells it that the workspace may have such rows. [any] */
+/* Notes that the workspace may have such rows. [any] */
 void sweep_ask(struct store *s, struct workspace *w);
 /* Has the rows removed that a session had at a commit, before it is made anew. */
 int sweep_session(const struct store_session *ss, const struct state *t, struct err *e);

@@ -4,8 +4,8 @@
  * Before a workspace's tables are used the first time, each such table is copied, some sessions
  * by a statement, into `.week_TABLE`; the two names change places, and the old table is dropped. A
  * process that is killed leaves the copy, which is made anew, or the old table under the name
- * `.before_TABLE`, where the copy is whole. Of several processes the one with the write lease of
- * LEASE copies; others get BUSY. Processes of the old version must have ended. */
+ * `.before_TABLE`, where the copy is whole. If there are several processes, the one with the write
+ * lease of LEASE copies; others get BUSY. Processes of the old version must have ended. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"

@@ -2,7 +2,7 @@
  * sorted by the server, so that neither side holds more than a piece. Rows lie there by time,
  * which is about the order of their coming: a piece is read without most of the others.
  *
- * Who reads many tables of a small session reads all of its rows at once (small_copy.h). */
+ * A reader of many tables of a small session reads all of its rows at once (small_copy.h). */
 #include "store/clickhouse/small_copy.h"
 
 #include "base/alloc.h"

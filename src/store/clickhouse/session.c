@@ -165,7 +165,8 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     return rc;
 }
 
-/* The commit of a session whose rows are damaged can be read: who would go on with it is told. */
+/* The commit of a session whose rows are damaged can be read: a writer that would go on with it
+ * gets an error. */
 int click_session_note(struct store_session *ss, int rc)
 {
     if (rc == GPUFL_E_CORRUPT)

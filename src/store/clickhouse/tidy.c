@@ -2,7 +2,7 @@
  *
  * Such rows are left by rollbacks and by processes that were killed. ClickHouse removes them in
  * its own time (sweep.c). When none are left, and nobody is sending any, the numbers that count
- * become one range again. Small parts ClickHouse merges by itself. */
+ * become one range again. ClickHouse merges small parts by itself. */
 #include "store/clickhouse/write.h"
 
 #include "store/clickhouse/literal.h"

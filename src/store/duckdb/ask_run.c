@@ -24,7 +24,7 @@ struct duck_ask {
 static const struct ask_word words[] = {
     {"total", "least(greatest(sum(%1), -9223372036854775807), 9223372036854775807)::BIGINT"},
     {"known", "%1"},
-    /* These also for rows that are no event: conditions are tried in any order. */
+    /* This is used for rows that are no event, too: conditions are tried in any order. */
     {"event", "(%1 BETWEEN -576460752303423488 AND 4611686018427387903 AND "
               "%2 BETWEEN 0 AND 4611686018427387903 - greatest(%1, -576460752303423488))"},
     {"ends", "(%1::HUGEINT + %2)"},

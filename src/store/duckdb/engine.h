@@ -68,7 +68,7 @@ struct store_session {
      * count says so, and is never dropped. */
     _Atomic unsigned char have[TABLE_COUNT];
 
-    pthread_mutex_t write_lock; /* who writes, or copies the file */
+    pthread_mutex_t write_lock; /* held by a thread that writes, or copies the file */
     struct writer *writer;      /* owned; guarded by write_lock, NULL before the first begin */
 };
 
@@ -138,7 +138,7 @@ bool session_exists(struct store *s, const char *workspace, const char *id, cons
 int session_path(struct store *s, const char *workspace, const char *id, bool make,
                  char path[PATH_MAX], struct err *e);
 int session_remove_files(const char *path, struct err *e);
-int session_remove_current(const char *path, struct err *e); /* but not those put apart */
+int session_remove_current(const char *path, struct err *e); /* but not those set aside */
 int session_rename_apart(const char *path, struct err *e);
 void session_apart_name(const char *path, char *name, size_t room);
 int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);

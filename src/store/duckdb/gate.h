@@ -14,7 +14,7 @@ struct gate {
     pthread_cond_t changed;
     unsigned most;       /* constant */
     unsigned inside;     /* guarded by lock, as all below */
-    uint64_t came, next; /* callers so far; who may enter next */
+    uint64_t came, next; /* callers so far; the number that may enter next */
 };
 
 void gate_init(struct gate *g, unsigned most);

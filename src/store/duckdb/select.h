@@ -1,7 +1,7 @@
 /* select.h - one SELECT that a client wrote, run in a separate process.
  *
  * The server's side (select.c) keeps the session's files still, starts this program again in a
- * mode that is none of its commands, sends the request on a socket, and reads the answer until
+ * mode that is not one of its commands, sends the request on a socket, and reads the answer until
  * the time is over. The child's side (select_child.c) opens the files for reading, makes the
  * views of docs/server-sql.md (select_views.c), gives up everything else (base/process/sandbox.h),
  * and only then looks at the words. A crash, or too much memory, ends only that process.

@@ -1,6 +1,6 @@
 /* session_files.c - the files of a session: their names, their size, how they go.
  *
- * A file that cannot be read is put apart under a name that no session has: what is sent of the
+ * A file that cannot be read is set aside under a name that no session has: what is sent of the
  * session from then on makes a new file, and whoever wants the old rows has them. Deleting the
  * session deletes both. */
 #include "store/duckdb/engine.h"

@@ -31,7 +31,7 @@ struct elf_file {
 /* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this machine's byte order
  * and word size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
 int elf_file_open(struct elf_file *f, const char *path, struct err *e);
-/* As elf_file_open, of a file that is open; f owns fd from here on. name: for the sentence. */
+/* Like elf_file_open, of a file that is open; f owns fd from here on. name: for the sentence. */
 int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);
 void elf_file_close(struct elf_file *f);
 

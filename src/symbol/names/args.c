@@ -16,7 +16,7 @@ static struct span drop_suffix(struct span s)
     return s;
 }
 
-/* How many brackets the character opens, or, below 0, closes; the > of -> is none. */
+/* How many brackets the character opens, or, below 0, closes; the > of -> is no bracket. */
 static int nesting(struct span s, size_t i)
 {
     char c = s.at[i];

@@ -68,7 +68,7 @@ static void put_part(struct buf *mark, struct leaf *l, size_t i)
     l->shown = i + part.len;
 }
 
-/* Marks the leaves of a range at the next branch; what lies behind it goes on the stack. */
+/* Marks the leaves of a range at the next branch; what lies after it goes on the stack. */
 static size_t branch(struct leaf *leaves, struct range r, struct range *stack, struct buf *marks)
 {
     struct leaf *l = leaves + r.first, *last = l + r.count - 1;

@@ -263,7 +263,7 @@ static struct span trim_name(struct span s)
 
 struct functor {
     struct span text;       /* without wrappers */
-    struct span in, result; /* types that a wrapper tells; empty: none did */
+    struct span in, result; /* types that a wrapper names; empty: none did */
 };
 
 static struct functor open_functor(struct span s)

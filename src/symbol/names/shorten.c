@@ -1,4 +1,4 @@
-/* shorten.c - demangled names that fit a table, and can be told apart in it.
+/* shorten.c - demangled names that fit a table, and are distinct in it.
  *
  * Kernels of known libraries are called as people call them (rules.def). Another name alone loses
  * what says least first: return type and parameters, namespaces of template
@@ -446,7 +446,7 @@ static int mark_family(struct table *t, struct row *rows, size_t count, bool nam
     return rc;
 }
 
-/* Gives the rows of one text, count > 1 and sorted by family, what tells them apart. */
+/* Gives the rows of one text, count > 1 and sorted by family, what distinguishes them. */
 static int mark_twins(struct table *t, struct row *rows, size_t count)
 {
     bool named = !span_same(rows[0].family, rows[count - 1].family);

@@ -13,10 +13,10 @@ enum { SHORT_COLUMNS = 120 }; /* of a short name where no table limits it */
 
 /* Appends the demangled name of any function, shortened to at most width columns: first without
  * return type and parameters, then without namespaces inside template arguments, then without any,
- * and at last with ".." for its middle. Of a qualified name of Python the last part stays whole. */
+ * and at last with ".." for its middle. The last part of a qualified name of Python stays whole. */
 void shorten_put(struct buf *out, const char *demangled, size_t width);
 
-/* As shorten_put, for a kernel: those of known libraries by the names that people give them
+/* Like shorten_put, for a kernel: those of known libraries get the names that people give them
  * (rules.def). */
 void shorten_kernel(struct buf *out, const char *demangled, size_t width);
 

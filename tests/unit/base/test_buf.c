@@ -61,7 +61,7 @@ TEST(test_numbers_at_random)
     buf_fini(&b);
 }
 
-/* Numbers behind each other: an overhanging store must not spoil what follows. */
+/* Numbers one after the other: an overhanging store must not spoil what follows. */
 TEST(test_numbers_in_a_row_up_to_the_ceiling)
 {
     for (size_t max = 0; max < 400; max++) {

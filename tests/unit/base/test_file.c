@@ -56,7 +56,7 @@ TEST(test_try_dir)
     assert_int_equal(file_try_dir(tmpdir_path("tried")), -ENOENT);
     tmpdir_write("a file", "x", 1);
     assert_int_equal(file_try_dir(tmpdir_path("a file")), -ENOTDIR);
-    assert_true(file_try_dir("/proc") < 0); /* also for root, whom access(2) tells otherwise */
+    assert_true(file_try_dir("/proc") < 0); /* also for root, for whom access(2) says otherwise */
 }
 
 TEST(test_append)
@@ -217,7 +217,7 @@ TEST(test_gzip_failures_leave_nothing)
     mem_fail_at(-1);
 }
 
-/* A pipe that nobody writes to must not hold up the program that was told to read it. */
+/* A pipe that nobody writes to must not hold up the program that is to read it. */
 TEST(test_read_all_does_not_wait)
 {
     struct err e;

@@ -298,8 +298,8 @@ TEST(test_long_number)
     assert_true(read_text(text, 300, out, sizeof out));
 }
 
-/* Text that no json_read has checked, as other readers pass it on: an escape that is none
- * becomes U+FFFD, and what stands behind it stays. */
+/* Text that no json_read has checked, as other readers pass it on: an escape that is invalid
+ * becomes U+FFFD, and what stands after it stays. */
 TEST(test_broken_escapes)
 {
     static const char *const texts[][2] = {

@@ -107,7 +107,7 @@ TEST(test_repetition_is_counted)
     assert_string_equal(last, want);
 }
 
-/* What another reader was told within the second is no repetition for the next one. */
+/* What another reader got within the second is no repetition for the next one. */
 TEST(test_a_new_reader_hears_all)
 {
     said = 0;

@@ -125,7 +125,7 @@ TEST(test_other_names)
     assert_int_equal(parse(0, "--destination x y", ops, &e), 0);
     assert_string_equal(output, "x");
     refuse("--destinatoin x", "unknown option '--destinatoin' (did you mean '--destination'?)");
-    assert_int_equal(parse(0, "--colours x", ops, &e), 0); /* a switch takes no word from behind */
+    assert_int_equal(parse(0, "--colours x", ops, &e), 0); /* a switch takes no word that follows */
     assert_string_equal(colours, "true");
     assert_string_equal(ops, "x|");
     assert_int_equal(parse(0, "--colours=false x", ops, &e), 0);

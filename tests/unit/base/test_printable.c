@@ -32,7 +32,7 @@ TEST(test_clean)
     }
 }
 
-/* What lies behind n is not touched, nor looked at. */
+/* What lies after n is not touched, nor looked at. */
 TEST(test_ends_at_n)
 {
     char text[] = "ab\xc3\xbc\n";

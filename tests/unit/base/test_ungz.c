@@ -119,14 +119,14 @@ TEST(test_members_follow_each_other)
         memcpy(twice + first - 40, text, 2000);
         put_file(fd, packed, a + b);
         expect_same(fd, 50000, twice, first - 40 + 2000, true);
-        packed[a + b] = 0; /* a zero behind the last one */
+        packed[a + b] = 0; /* a zero after the last one */
         put_file(fd, packed, a + b + 1);
         expect_same(fd, 50000, twice, first - 40 + 2000, false);
     }
     close(fd);
 }
 
-/* A cut, or a byte that is wrong behind the header: all bytes before the damage come. */
+/* A cut, or a byte that is wrong after the header: all bytes before the damage come. */
 TEST(test_damage_costs_what_follows_it_alone)
 {
     static struct got whole;

@@ -199,7 +199,7 @@ TEST(test_programs_that_are_refused)
         uint8_t program[12];
         size_t n;
     } rows[] = {
-        {"an operation that is none", {0x3f}, 1},
+        {"an operation that does not exist", {0x3f}, 1},
         {"restored without having been saved", {0x0b}, 1},
         {"saved too deep", {0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a}, 10},
         {"a CFA in no register", {0x0c, 40, 8}, 3},

@@ -137,7 +137,7 @@ TEST(test_another_file_at_the_same_place)
 
     handle = open_there("./stack-two.so", there, &call);
     assert_non_null(handle);
-    assert_ptr_equal(call, call_one); /* nothing in the address tells */
+    assert_ptr_equal(call, call_one); /* the address does not show it */
     modules_refresh();
     assert_false(modules_is(number, (uintptr_t)call));
     const struct module *two = module_at(call);
@@ -182,7 +182,7 @@ TEST(test_files_that_are_gone_or_replaced)
         copy_file("stack-none.so", path);
         void *call, *handle = open_library(path, &call);
         unlink(path);
-        if (replaced) { /* another file of the same name: without a build id, only the inode tells */
+        if (replaced) { /* another file of that name: without a build id, only its inode differs */
             copy_file("stack-two.so", other);
             assert_int_equal(rename(other, path), 0);
         }

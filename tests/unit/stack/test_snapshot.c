@@ -15,7 +15,7 @@ enum { PAGE = 4096, AT = 100 };
 
 static struct snapshot s;
 
-/* A page that can be read, and one behind it that cannot. */
+/* A page that can be read, and one after it that cannot. */
 static char *half_open(void)
 {
     char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-/* test_unwind.c - frames of every kind against libgcc's unwinder, and stacks that are none. */
+/* test_unwind.c - frames of every kind against libgcc's unwinder, and invalid stacks. */
 #include "stack/native/modules.h"
 #include "stack/native/unwind.h"
 #include "stack/stack.h"

@@ -1,4 +1,4 @@
-/* http_fixture.h - the HTTP server with a small application behind it, opened for each test, and
+/* http_fixture.h - the HTTP server with a small application, opened for each test, and
  * requests to it byte by byte.
  *
  * What it answers: /echo the body, /quick and /slow "ok" (on the server's thread, on a worker's),

@@ -62,7 +62,7 @@ void program_look_fault(struct program *p, int64_t time, int64_t thread, int64_t
 void program_look_torn(struct program *p, int64_t time, int64_t thread);
 /* A scope of an instance, in another one (0: none). */
 void program_scope(struct program *p, int64_t instance, int64_t parent, const char *name);
-/* Tells the architecture of a device ("gfx942"); 1 is the one of the program's kernels. */
+/* Reports the architecture of a device ("gfx942"); 1 is the one of the program's kernels. */
 void program_arch(struct program *p, int64_t device, const char *arch);
 
 /* From now on so many processes have a context on the device (record device_metric). */

@@ -2,7 +2,7 @@
  *
  * Seconds since the host's start; an interval is 1 s. "a" samples GPU and host from 1 to 5, util 10
  * to 50 %, energy 1 to 5 J. "b" relies on it from 2.5 on, samples itself from 6 to 8 (60 to 80 %,
- * 6.5 to 8.5 J), and tells of its own process all the time. */
+ * 6.5 to 8.5 J), and writes of its own process all the time. */
 #ifndef GPUFL_TESTS_SHARED_LOG_H
 #define GPUFL_TESTS_SHARED_LOG_H
 

@@ -225,7 +225,7 @@ const struct symbol_row *symbol_of(const struct read_back *r, int64_t frame, int
     const struct symbol_row *found = NULL;
     for (size_t i = 0; i < r->symbol_count; i++)
         if (r->symbols[i].frame == frame && r->symbols[i].level == level) {
-            assert_null(found); /* told once */
+            assert_null(found); /* reported once */
             found = &r->symbols[i];
         }
     return found;

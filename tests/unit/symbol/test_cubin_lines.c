@@ -15,7 +15,7 @@ enum { MATMUL, SQUARED_ERROR, DIVISION, FUNCTIONS };
 
 static const char *const names[FUNCTIONS] = {
     IN_FILE "6matmulILb0ELb1EEEvPKfS2_Pfiii", IN_FILE "13squared_errorEPKfS1_PfS2_i",
-    "$__internal_0_$__cuda_sm3x_div_rn_noftz_f32_slowpath", /* behind the one before, without lines */
+    "$__internal_0_$__cuda_sm3x_div_rn_noftz_f32_slowpath", /* after the one before, without lines */
 };
 
 static char *cubin; /* owned: its bytes */

@@ -1,8 +1,8 @@
 /* files.c - packs as files: a record at the end, written anew without what is gone, copied.
  *
- * A record is on the disk before anybody hears of it, and what a failed write left behind the
- * last one is cut off before the next. A pack is written anew under another name that it loses when
- * it is whole and on the disk: killed at any moment, one of the two is there. */
+ * A record is on the disk before anybody knows of it, and what a failed write left after the last
+ * one is cut off before the next. A pack is written anew under another name that it loses when it
+ * is whole and on the disk: killed at any moment, one of the two is there. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
@@ -177,7 +177,7 @@ int pack_write(struct packs *p, struct pack_place *place, struct pack_file **fil
 
 /* ---- written anew ---------------------------------------------------------------------------- */
 
-/* Out of the list first: who copies the packs must not look for a file that is gone. */
+/* Out of the list first: a thread that copies the packs must not look for a file that is gone. */
 static void remove_file(struct packs *p, struct pack_place *place, struct pack_file *f,
                         const char *path)
 {

@@ -2,7 +2,7 @@
  *
  * The bytes name tables, and a newer version of the program adds columns at the end of a table
  * only: so an older version's bytes are read with unknown cells in the place of what they lack.
- * Rows keep the order in which they came. Owner's thread, or behind the owner's lock. */
+ * Rows keep the order in which they came. Owner's thread, or under the owner's lock. */
 #ifndef GPUFL_STORE_DUCKDB_PACK_IMAGE_H
 #define GPUFL_STORE_DUCKDB_PACK_IMAGE_H
 
@@ -57,12 +57,12 @@ void image_positions(struct image *m, const struct store_position *p, unsigned n
 const int64_t *image_cells(const struct image *m, unsigned table, size_t row);
 struct store_text image_text(const struct image *m, int64_t cell);
 
-/* Appends the image as bytes; the buffer's error tells. */
+/* Appends the image as bytes; an error is the buffer's. */
 void image_encode(const struct image *m, struct buf *out);
 
 /* Adds what the bytes of another image have: rows after the rows that are there, amended rows in
- * their places. CORRUPT: they are none, or of a newer version. After an error the image is to be
- * cleared. */
+ * their places. CORRUPT: they are not valid, or of a newer version. After an error the image is to
+ * be cleared. */
 int image_decode(struct image *m, const char *data, size_t n, struct err *e);
 
 /* Which columns of a table, in which order; time: the column that from and to bound, -1: none. */

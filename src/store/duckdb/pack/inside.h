@@ -10,7 +10,7 @@
 
 #define PACK_MAGIC_BYTES "GFUP" /* a record begins so */
 #define PACK_SUFFIX      ".pack"
-#define PACK_NEW         ".new" /* behind the name of a pack that is being written anew */
+#define PACK_NEW         ".new" /* after the name of a pack that is being written anew */
 
 enum {
     PACK_HEAD = 16,
@@ -49,7 +49,7 @@ struct pack_file {
     uint64_t dead;     /* bytes of records that nobody needs */
     unsigned sessions; /* that have a record in it */
     bool damaged; /* bytes of it are no record; it is not written anew, which would hide that */
-    bool torn;    /* there may be something behind size: to be cut off */
+    bool torn;    /* there may be something after size: to be cut off */
 };
 
 /* A workspace; never freed before the end. */

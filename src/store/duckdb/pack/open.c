@@ -1,8 +1,9 @@
 /* open.c - finds out where the records are, at the start; see pack.h.
  *
- * What a crash left behind the last commit is cut off: a head that is none and has none behind it,
- * or the last record where its bytes are not what was to be written. A head that is none before
- * others is damage: the session that it belonged to lacks rows, the others are read.
+ * What a crash left after the last commit is cut off: bytes that are no head and have no head after
+ * them, or the last record where its bytes are not what was to be written. Bytes that are no head,
+ * before other records, are damage: the session that they belonged to lacks rows, the others are
+ * read.
  *
  * A pack that cannot be read, or not to its end, is left out and stays as it is. It is a flaw of
  * the store, as is each damage: the log and `gpufl-server check` report it. */
@@ -58,7 +59,7 @@ static int unread(const struct scan *s, int why)
                           "cannot read %s/%s", s->place->workspace, s->file->name);
 }
 
-/* 0: *h is a record's head, with all its bytes behind it. NOENT: there is none. */
+/* 0: *h is a record's head, with all its bytes after it. NOENT: there is none. */
 static int head_at(const struct scan *s, uint64_t at, struct pack_head *h)
 {
     int why = at + sizeof *h > s->size ? 0 : pack_pread(s->fd, h, sizeof *h, at);
@@ -134,7 +135,7 @@ static int take_record(struct scan *s, const struct pack_head *h, uint64_t at)
     return of && !pack_note(s->p, of, s->file, h, at) ? 0 : err_nomem(s->e);
 }
 
-/* Cuts off what is behind a place. */
+/* Cuts off what is after a place. */
 static void cut(struct scan *s, const char *path, uint64_t at)
 {
     log_note("%s: %llu bytes of a commit that a crash broke off are cut off", path,
@@ -145,7 +146,7 @@ static void cut(struct scan *s, const char *path, uint64_t at)
         close(fd);
 }
 
-/* Looks for a head behind a place that has none. NOENT: there is none, the pack ends here. */
+/* Looks for a head after a place that has none. NOENT: there is none, the pack ends here. */
 static int skip(struct scan *s, uint64_t *at)
 {
     uint64_t next = *at;

@@ -4,7 +4,7 @@
  * A record is the bytes of an image (image.h) that a commit of a session added, or that of all of
  * its commits so far, or says that the session is gone. A session has all its records in one pack,
  * and no two workspaces share one. A commit is in the file, and on the disk, or the file ends
- * before it: what a crash or a full disk has left behind the last commit is cut off.
+ * before it: what a crash or a full disk has left after the last commit is cut off.
  *
  * Records of sessions that are gone take room until they are half of a pack, which is then
  * written anew without them; a pack without a session is removed.

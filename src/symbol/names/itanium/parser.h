@@ -44,7 +44,7 @@ struct parser {
     _Alignas(16) char first[ARENA_FIRST];
 };
 
-/* What the name of a function tells about the types that follow. */
+/* What the name of a function says about the types that follow. */
 struct name_state {
     bool no_return;        /* constructor, destructor, conversion */
     bool template_args;    /* the name ends with them: a return type follows */

@@ -33,7 +33,7 @@ static bool is_hash(const char *part, size_t len)
     return len == HASH_LEN && part[0] == 'h' && i == len;
 }
 
-/* $u<hexadecimal digits>$ as UTF-8; the bytes taken, 0 where it is none. */
+/* $u<hexadecimal digits>$ as UTF-8; the bytes taken, 0 where it is not one. */
 static size_t put_code_point(struct buf *out, const char *at, size_t len)
 {
     uint32_t c = 0;
@@ -52,7 +52,7 @@ static size_t put_code_point(struct buf *out, const char *at, size_t len)
     return i + 1;
 }
 
-/* Writes what $LT$ and its like are for; the bytes taken, 0 where it is none of them. */
+/* Writes what $LT$ and its like are for; the bytes taken, 0 where it is not one of them. */
 static size_t put_escape(struct buf *out, const char *at, size_t len)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /* rust.h - the text of names that Rust's compiler mangled: v0 (_R…) and legacy (_ZN…17h<hash>E).
  *
- * Hashes, which tell crates and versions apart, are left out: core::fmt::Write::write_fmt. [any] */
+ * Hashes, which distinguish crates and versions, are left out: core::fmt::Write::write_fmt. [any]
+  */
 #ifndef GPUFL_SYMBOL_NAMES_RUST_RUST_H
 #define GPUFL_SYMBOL_NAMES_RUST_RUST_H
 
