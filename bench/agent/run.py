@@ -211,7 +211,7 @@ def told(server, owner):
 
 
 def events(server, owner):
-    """The sessions of which the server's events tell, as they come; None: of an event that names none."""
+    """The sessions that the server's events name, as they come; None: of an event that names none."""
     return (data.get("session") for data in told(server, owner))
 
 
@@ -293,7 +293,7 @@ class Cards:
             self.by_events += 0 if answered else len(self.late[0]) - before
 
     def draw(self):
-        """What events told, at most every half second, as web/src/pages/fleet/fresh.ts does."""
+        """What events said, at most every half second, as web/src/pages/fleet/fresh.ts does."""
         last = 0.0
         while not self.over.is_set():
             if not self.news.wait(1):

@@ -75,7 +75,7 @@ def measure(command, control, seconds, environment, url=False):
 
 
 def announce(path):
-    """What a traced process whose scope changes all the time tells the monitor: a datagram every 5 s."""
+    """What a traced process whose scope changes all the time sends to the monitor: a datagram every 5 s."""
     out = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     for i in itertools.count():
         try:

@@ -8,7 +8,7 @@
 // takes the counts once a second. A process runs one side only: a device is configured once.
 // Prints one JSON object: the first launch's ms, and ms per launch of every chunk of about
 // 100 ms thereafter; what beginning and ending took; and how many warp instructions were counted
-// (cupti) or had been (gpufl: the session tells).
+// (cupti) or had been (gpufl: the session says so).
 
 #include <gpufl/gpufl.h>
 
@@ -113,7 +113,7 @@ void cupti_begin()
 void cupti_take()
 {
     sass_extent_params n{sizeof n, nullptr, cupti.context, 0, 0};
-    must(call("cuptiSassMetricsGetDataProperties", &n), "tell the extent");
+    must(call("cuptiSassMetricsGetDataProperties", &n), "return the extent");
     if (!n.records)
         return;
     size_t each = n.instances * METRICS;

@@ -417,7 +417,7 @@ void beside(Work work, unsigned seed, bool apart)
             for (int i = 0; !over; i++)
                 w(s, i);
         });
-    while (ready < 2) // what they make at their begin is none of the case
+    while (ready < 2) // what they make at their begin is not one of the case
         pause_ms(1);
     ends = true;
     for (int i = 0; i < FINALIZES; i++) {
@@ -487,7 +487,8 @@ void wait_meanwhile(std::atomic<int64_t> &longest)
     }
 }
 
-// A kernel that ends when a thread tells it to, which needs nobody, while CUPTI is attached and
+// A kernel that ends when a thread writes a flag, which needs nobody else, while CUPTI is attached
+// and
 // detached. How long a third thread is held up by that is printed, too.
 void running(unsigned, int how)
 {

@@ -129,7 +129,7 @@ class Session:
 
 
 class TorchProfiler:
-    """torch.profiler with CUDA activity only. Kineto would keep CUPTI's only subscription; told by TEARDOWN_CUPTI,
+    """torch.profiler with CUDA activity only. Kineto would keep CUPTI's only subscription; with TEARDOWN_CUPTI,
     a thread of its own gives it up and finalizes CUPTI in some CUDA call after the end: leaving waits for that.
     `kernels` says afterwards how many it recorded."""
 
@@ -168,7 +168,7 @@ def cupti_is_free() -> bool:
 
 def beside(step, args):
     """Bare rounds always follow torch.profiler, whose end finalizes CUPTI: kernel records once enabled cost a little
-    until then. Of the two tools each is first in every other cycle."""
+    until then. Each of the two tools is first in every other cycle."""
     library = ctypes.CDLL(args.library)
     cycles = (("Trace", "profiler", "bare"), ("profiler", "bare", "Trace"))
     result = {"before": [timed(step, args.steps) for _ in range(args.rounds)],
@@ -301,8 +301,7 @@ def block_apart(args, state: str) -> dict:
 
 
 def blocks_apart(args):
-    """Each state for args.seconds at a time, in turn, each in a process of its own: what an engine leaves on behind a
-    session (PC sampling, ADR 10) is not in the blocks behind it. All are forked from this process, which has imported
+    """Each state for args.seconds at a time, in turn, each in a process of its own: what an engine leaves on after a session (PC sampling, ADR 10) is not in the blocks after it. All are forked from this process, which has imported
     what they need and never touches the GPU: they have one layout of memory, in which processes of Python differ by
     10 % otherwise, and nothing to import."""
     import torch._dynamo  # noqa: F401 -- what the making of an optimizer imports, some seconds

@@ -188,7 +188,7 @@ class Bench:
 
     def idle(self):
         """The same step with what names the line behind idle time (stacks of some launches, samples of threads) over
-        Trace without, switched inside one session in blocks of on off off on. Of the ledger: what the captures took on
+        Trace without, switched inside one session in blocks of on off off on. From the ledger: what the captures took on
         the launching threads, and the thread that samples, of a core."""
         log = self.work / "idle"
         r = self.run(["python3", HERE / "pytorch_step.py", "switched", "--library", self.bin.parent / "lib" / "libgpufl.so",

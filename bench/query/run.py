@@ -5,7 +5,7 @@ A session of `gpufl sim` is sent with `gpufl upload`; when it is loaded and summ
 the server is started again. Cold: the first time a question is asked of a server that
 has just started (the system's page cache stays). Warm: --rounds times, one after the
 other, one connection. Tiles: --tiles windows of every size at random places, 1600 columns, all lanes.
-Beside it, in the same run: `gpufl report` of the same files. What is on disk is told apart: rows, what is
+Beside it, in the same run: `gpufl report` of the same files. What is on disk is listed by kind: rows, what is
 summed up of kernels, the pyramid. Prints JSON.
 
   bench/query/run.py [--build DIR] [--kernels N] [--rounds N] [--tiles N]

@@ -139,7 +139,7 @@ static double operation(int n)
     return (double)(now() - start) / n;
 }
 
-/* Two readings of the system's clock, to tell the machine by. A scope takes two of the
+/* Two readings of the system's clock, which say how fast the machine is. A scope takes two of the
  * CPU's counter instead, where the kernel keeps its time with it. */
 static double clocks(int n)
 {

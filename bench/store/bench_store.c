@@ -6,8 +6,8 @@
  *
  * KERNELS 0 asks the session that an earlier run has left there.
  *
- * Prints one line a measurement. Beside it, from the same rows in the same run: the
- * raw appender of DuckDB without pyramid and sums, and SQLite where it is installed; in ClickHouse
+ * Prints one line a measurement. For comparison, from the same rows in the same run: the raw
+ * appender of DuckDB without pyramid and sums, and SQLite where it is installed; in ClickHouse
  * plain inserts. */
 #include "raw_clickhouse.h"
 #include "rows.h"

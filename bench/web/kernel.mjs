@@ -3,7 +3,7 @@
 //   node bench/web/kernel.mjs BIN [--launches N] [--rounds N] [--keep FOLDER] [--json FILE] [--hold]
 // The session is simulated (a million launches unless --launches says else); each launch of it is made one of the same kernel.
 // --hold: exits with 1 where a page asks for more than is seen, or takes more processor time than CPU_MS, the least of the rounds:
-// other work on the machine changes the clock, and hardly changes these. The target of the clock is told, and not held then.
+// other work on the machine changes the clock, and hardly changes these. The target of the clock is printed, and not held then.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

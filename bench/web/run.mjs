@@ -30,7 +30,7 @@ const rows = []; // of the table: what, measured, target
 const round = (value) => Math.round(value);
 const tell = (what, measured, target, met) => rows.push([what, measured, target, met ? "met" : "missed"]);
 
-/** A number of measurements of one page: told, and in the result. */
+/** A number of measurements of one page: printed, and in the result. */
 function told(what, times, target) {
   const of = (part) => spread(times.map((one) => one[part]));
   const result = { ...of("ms"), browser_cpu: of("browser"), server_cpu: of("server") };

@@ -4,14 +4,14 @@
     tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--docs FILE | --current FILE] [--any-score]
 
 programs.json has the truth, written down before any analysis: causes (ids of findings), and functions or lines of the
-program, or words that the statement must have. Of a program with a fault:
+program, or words that the statement must have. For a program with a fault:
 
   right  the report's answer has one of these causes, and the truth's line or its words
   line   where a line is the truth: the answer names it
   gain   what the findings with the truth's cause and place give back is within 25 % of what the cure gained, both as
          shares of the program's own clock in that run (of p99_s and of the steady part where it serves requests)
 
-Of a clean program:
+For a clean program:
 
   clean  the report's answer is that there is nothing to win
   calm   no finding is MEDIUM or HIGH and gives back 1 % of the run or more, except those that a cure showed to be true
@@ -19,7 +19,7 @@ Of a clean program:
 
 A wait at a line is one cause, whether its rule says that it is in a loop (sync_loop) or not (sync_line).
 
-Of all programs:
+For all programs:
 
   known  at most 2 % of the idle time between the first and the last work has no line
 

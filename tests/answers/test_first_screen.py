@@ -3,7 +3,7 @@
 
     tests/answers/test_first_screen.py --gpufl FILE [--data DIR]
 
-Of each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
+For each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
 them with the same words; a line that is cut says its place; a range has two different ends; and what a finding gives back is
 no more than the idle time that its sentence names, where that is the host's at its line.
 """
