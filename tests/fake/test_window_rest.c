@@ -96,7 +96,7 @@ TEST(a_context_begins_late)
         assert_int_equal(int_at(r.report, "windows.opened"), 2);
         if (cases[i].late) {
             check_contains(&r, message_of(&r, "windows.begun_late"),
-                           "of 1 windows the beginning is missing in some context");
+                           "in 1 windows the beginning is missing in some context");
             assert_int_equal(window_counts(&r, "fake_relu"), 2 * WARPS * INSTRUCTIONS);
             assert_int_equal(window_counts(&r, "fake_gemm"), 0);
         } else {
@@ -253,7 +253,7 @@ TEST(sampling_that_does_not_rest)
                LIST("5", "scope", "kept", "slow=50"));
     assert_int_equal(int_at(r.report, "windows.opened"), 5);
     assert_int_equal(int_at(r.said, "0.finalized"), 0);
-    check_contains(&r, capability_of(&r, "windows", "reason"), "could not be once");
+    check_contains(&r, capability_of(&r, "windows", "reason"), "once it could not be detached");
     run_free(&r);
 }
 

@@ -44,7 +44,7 @@ static void raise_spool_limit(struct options *o, const struct options_say *s)
         return;
     options_tell(s, SEVERITY_WARNING, "bad_option_value",
                  "log_max_spool_bytes: %" PRId64
-                 " bytes hold no session; 64 KiB is the limit now, 0 is none",
+                 " bytes hold no session; 64 KiB is the limit now; 0 means no limit",
                  o->log_max_spool_bytes);
     o->log_max_spool_bytes = LEAST;
 }

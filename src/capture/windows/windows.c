@@ -456,14 +456,14 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
     if (!done && !stays)
         snprintf(text, sizeof text, "%" PRIu64 " opened%s", atomic_load(&opened),
                  opened ? "; the profiling library stayed attached between them, and launches "
-                          "stayed dearer (window_let_go)"
+                          "there cost more (window_let_go)"
                         : "");
     else
         snprintf(text, sizeof text,
                  "%" PRIu64 " opened; the profiling library was detached %" PRIu64 " times%s",
                  atomic_load(&opened), done,
-                 stays ? "; it could not be once, and launches stayed up to 0.7 us dearer from "
-                         "then on"
+                 stays ? "; once it could not be detached, and launches cost up to 0.7 us more "
+                         "from then on"
                        : "");
     feature_set("windows", true,
                 failed   ? "partial"

@@ -75,7 +75,7 @@ static int window_open(struct trace *t, struct err *e)
 {
     int state = attach_state_take(t, ATTACH_OPENING);
     if (attach_state_is_busy(state))
-        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not finished since the last window");
     int rc = state == ATTACH_NONE ? attach_on(t, e) : 0;
     if (rc) {
         attach_off(t);
@@ -190,7 +190,7 @@ void detach_conclude(struct trace *t)
     if (t->unquiet && !atomic_load(&t->finalized) && !atomic_load(&t->not_finalized))
         s->ops->message(
             s, SEVERITY_NOTE, "windows.not_quiet",
-            "launches stayed up to 0.7 us dearer after windows: the profiling library is "
+            "launches cost up to 0.7 us more after windows: the profiling library is "
             "detached where no context, code, stream or graph has been made or destroyed "
             "for ten times as long as the program ever paused between two of them (a "
             "minute is enough), where another call returns, which did not come about");

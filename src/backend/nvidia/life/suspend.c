@@ -361,7 +361,7 @@ static int window_open(struct trace *t, struct err *e)
     int state = attach_state_take(t, ATTACH_OPENING);
     bool anew = state == ATTACH_NONE, rested = state != ATTACH_OPEN;
     if (attach_state_is_busy(state))
-        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not come to an end since the last window");
+        return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not finished since the last window");
     int rc = rested ? wake(t, anew, e) : 0;
     if (rc) {
         if (anew) {
@@ -458,10 +458,10 @@ static void say_never(struct trace *t)
 {
     t->sink->ops->message(
         t->sink, SEVERITY_NOTE, "windows.no_rest",
-        "launches stayed up to 0.7 us dearer after windows, as the engine stayed ready: %s",
+        "launches cost up to 0.7 us more after windows, since the engine stayed ready: %s",
         atomic_load(&me.busy)
-            ? "it had not come to an end where it could have rested, or the program "
-              "worked in several contexts (window_let_go), or in 64"
+            ? "the engine had not finished where it could have been suspended, or the "
+              "program worked in several contexts (window_let_go), or in 64"
         : atomic_load(&me.missed)
             ? "whenever a call that waits for the device returned, another thread "
               "was inside the driver"
@@ -479,9 +479,10 @@ void suspend_conclude(struct trace *t)
         say_never(t);
     if (me.late_count)
         s->ops->message(s, SEVERITY_WARNING, "windows.begun_late",
-                        "of %" PRIu64 " windows the beginning is missing in some context, or all "
-                        "of it, %" PRId64 " ms at most: after a rest the engine begins where a "
-                        "call that waits for the device returns and no other thread is in the "
+                        "in %" PRIu64 " windows the beginning is missing in some context, or all "
+                        "of the window, %" PRId64
+                        " ms at most: after a rest the engine begins where "
+                        "a call that waits for the device returns and no other thread is in the "
                         "driver; window_rest_ms=0 keeps it ready",
                         me.late_count, (me.late_most + 999999) / 1000000);
     if (is_unplaced())
