@@ -186,10 +186,12 @@ static int brief(void)
     _exit(3);
 }
 
-/* Files may not grow from here on: the log ends in the middle, the program goes on. */
+/* Files may not grow from here on: the log ends in the middle, the program goes on. That the log
+ * ended so is said without the environment, too. */
 static int limit_files(void)
 {
     struct rlimit small = {8192, 8192};
+    clearenv();
     return setrlimit(RLIMIT_FSIZE, &small) ? BROKEN_EXIT : 0; /* SIGXFSZ would end it */
 }
 

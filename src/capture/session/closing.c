@@ -226,7 +226,7 @@ static void write_end(struct collector *c)
     (void)writer_flush(c->writer);
     writer_counts(c->writer, &counts);
     if (!counts.rows[RECORD_end]) /* else `gpufl trace` would take this for an end by _exit */
-        (void)mark_send(MARK_UNWRITTEN, c->dir);
+        (void)mark_send_of(c->options->run_id, MARK_UNWRITTEN, c->dir);
 }
 
 void closing_run(struct collector *c)

@@ -27,10 +27,16 @@ static void run_id(char *out, size_t size)
 
 bool mark_send(enum mark mark, const char *text)
 {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    char id[64], message[512];
+    char id[64];
     run_id(id, sizeof id);
-    if (!*id)
+    return mark_send_of(id, mark, text);
+}
+
+bool mark_send_of(const char *id, enum mark mark, const char *text)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    char message[512];
+    if (!id || !*id)
         return false;
     int name = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, OPTIONS_MARK_SOCKET, id);
     int n = snprintf(message, sizeof message, "%c %ld %s", mark, (long)getpid(), text);

@@ -6,7 +6,7 @@
  * files, its user or its descriptors. One datagram a mark; a mark that finds no launcher or no
  * room is dropped.
  *
- * Called as a session starts or ends, never on a hot path. Any thread. */
+ * Called as a session starts or ends, never on a hot path. */
 #ifndef GPUFL_CAPTURE_SESSION_MARK_H
 #define GPUFL_CAPTURE_SESSION_MARK_H
 
@@ -21,7 +21,11 @@ enum mark {
 };
 
 /* Sends a mark. True where `gpufl trace` receives it; false where `gpufl trace` did not start the
- * process, or cannot be reached. */
+ * process, or cannot be reached. Reads the environment, which the program may change meanwhile on
+ * another thread. [a thread of the program] */
 bool mark_send(enum mark mark, const char *text);
+
+/* Sends a mark to the launcher of the run with that id (option run_id); "": there is none. [any] */
+bool mark_send_of(const char *run_id, enum mark mark, const char *text);
 
 #endif
