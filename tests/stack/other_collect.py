@@ -63,6 +63,8 @@ class Last:
         self.own = self
 
     def __del__(self):
+        finalizes(time.thread_time() + SECONDS / 4)  # a sample sees who collects before another one has the GIL
+        rival.start()
         finalizes(time.thread_time() + SECONDS / 4)
 
 
@@ -85,11 +87,13 @@ def hashes():
 def competes():
     """Takes the GIL by turns with the first thread."""
     assert lib.other_register() >= 0
-    ready.release()
     n = 0
     while not over.is_set():
         n += 1
     return n
+
+
+rival = threading.Thread(target=competes)
 
 
 def stacks():
@@ -116,22 +120,20 @@ def count():
 def main():
     opened = lib.other_open().decode()
     assert lib.other_register() >= 0
-    threads = [threading.Thread(target=t) for t in (hashes, competes)]
-    threads[0].start()
+    hasher = threading.Thread(target=hashes)
+    hasher.start()
     ready.acquire()
     how = lib.other_start(ctypes.c_int64(PERIOD_NS)).decode()
     inside = collects(time.thread_time() + SECONDS)
     computes(time.thread_time() + SECONDS)
     allocates(time.thread_time() + SECONDS)
-    threads[1].start()
-    ready.acquire()
     last = Last()
     del last
     gc.collect()
     computes(time.thread_time() + SECONDS)
     over.set()
-    for t in threads:
-        t.join()
+    hasher.join()
+    rival.join()
     lib.other_stop()
     found, astray = count()
     print(json.dumps({"python": opened, "how": how, "functions": found, "astray": astray, "inside": inside}))
