@@ -120,9 +120,9 @@ struct gpufl_session {
     int64_t pid, start_ns, end_ns;
     uint64_t damaged_lines, unknown_lines; /* that were left out */
     uint64_t damaged_parts;                /* files that could not be read to their end */
-    uint64_t missing_parts;                /* numbers that are left out between files */
-    char name[256];                        /* of its folder; in the flat layout its prefix */
-    char dir[4096];                        /* where its files lie, as the path was given */
+    uint64_t missing_parts; /* numbers that are left out between files, and channels without any */
+    char name[256];         /* of its folder; in the flat layout its prefix */
+    char dir[4096];         /* where its files lie, as the path was given */
 };
 
 enum gpufl_column_type {

@@ -15,6 +15,7 @@ struct reader {
     struct decoder *decoder;
     struct wire_visitor visitor;
     struct epoch_clock clock;
+    unsigned wrote; /* channels that have rows by the ledger: bits by DISCOVER_ */
 };
 
 int64_t cells_at(const struct cells *c, int64_t row)
@@ -137,6 +138,35 @@ static int keep_rows(struct kept *k, const struct wire_batch *b)
     return 0;
 }
 
+/* Notes which channels the capture wrote rows to. */
+static void note_ledger(struct reader *r, const struct wire_batch *b)
+{
+    static const struct {
+        unsigned column;
+        enum discover_channel channel;
+    } counts[] = {
+        {COL_ledger_kernels_written, DISCOVER_DEVICE}, {COL_ledger_copies_written, DISCOVER_DEVICE},
+        {COL_ledger_syncs_written, DISCOVER_DEVICE},   {COL_ledger_scopes_written, DISCOVER_SCOPE},
+        {COL_ledger_waits_written, DISCOVER_SCOPE},
+    };
+    for (size_t row = 0; row < b->rows; row++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            if (batch_at(b, counts[i].column, row) > 0)
+                r->wrote |= 1u << counts[i].channel;
+}
+
+/* Channels of our own log that were written and are not there. One without rows has no file. */
+static unsigned missing_channels(const struct reader *r, const struct discover_session *s,
+                                 const struct decode_stats *d)
+{
+    const unsigned channels = 1u << DISCOVER_DEVICE | 1u << DISCOVER_SCOPE;
+    if (d->foreign || s->present & 1u << DISCOVER_OTHER)
+        return 0;
+    unsigned missing = r->wrote & channels & ~s->present;
+    missing |= ~s->present & 1u << DISCOVER_SYSTEM; /* every session begins with it */
+    return (unsigned)__builtin_popcount(missing);
+}
+
 static int take_batch(void *arg, const struct wire_batch *b)
 {
     struct reader *r = arg;
@@ -146,6 +176,8 @@ static int take_batch(void *arg, const struct wire_batch *b)
     if (b->type == RECORD_clock)
         for (size_t i = 0; i < b->rows; i++)
             epoch_clock_note(&r->clock, batch_at(b, 0, i), batch_at(b, 1, i), batch_at(b, 2, i));
+    if (b->type == RECORD_ledger)
+        note_ledger(r, b);
     if (b->type == RECORD_end && b->rows) {
         t->info.ended = true;
         t->info.end_ns = batch_at(b, 0, b->rows - 1);
@@ -201,7 +233,7 @@ static int finish(struct reader *r, const struct discover_session *s, const stru
     info->damaged_lines = d->damaged;
     info->unknown_lines = d->unknown_records;
     info->damaged_parts = f->unreadable + f->cut;
-    info->missing_parts = s->missing;
+    info->missing_parts = s->missing + missing_channels(r, s, d);
     copy_text(info->name, sizeof info->name, s->name);
     copy_text(info->dir, sizeof info->dir, s->dir);
     info->epoch_known = r->clock.known;

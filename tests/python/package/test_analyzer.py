@@ -328,6 +328,23 @@ def test_a_number_that_is_not_small(tmp_path):
         assert [None if cell is pandas.NA else cell for cell in column] == wanted
 
 
+@pytest.mark.parametrize("channel", ["device", "scope", "system"])
+def test_a_channel_that_is_gone_is_said(tmp_path, channel):
+    shutil.copytree(TRAIN, tmp_path / "logs")
+    next((tmp_path / "logs").rglob(f"{channel}.*")).unlink()
+    with pytest.warns(RuntimeWarning, match="not complete: 1 missing files"):
+        GpuFlightSession(tmp_path / "logs")
+
+
+def test_a_session_without_rows_is_complete(begin, tmp_path):
+    assert begin(backend=gpufl.BackendKind.None_, profiling_engine=gpufl.ProfilingEngine.Monitor)
+    gpufl.shutdown()
+    assert [path.name for path in (tmp_path / "logs").rglob("*.log")] == ["system.log"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GpuFlightSession(tmp_path / "logs")
+
+
 def test_damaged_lines_are_counted(tmp_path):
     shutil.copytree(TRAIN, tmp_path / "logs")
     (system,) = (tmp_path / "logs").rglob("system*.log*")
