@@ -117,7 +117,8 @@ static int take_step(struct sum_watch *s, struct watch_device *d, int64_t time, 
                      int64_t reasons)
 {
     int64_t bad = reasons == CELL_NULL ? 0 : reasons & (WATCH_HEAT | WATCH_HARDWARE);
-    int64_t step = time - d->at, most = d->step * 3 > STEP_LEAST ? d->step * 3 : STEP_LEAST;
+    int64_t step = time - d->at, most = cells_sum(cells_sum(d->step, d->step), d->step);
+    most = most > STEP_LEAST ? most : STEP_LEAST;
     bool follows = d->at && step > 0 && step <= most;
     int rc = 0;
     if (follows) {
