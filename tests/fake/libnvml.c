@@ -333,7 +333,7 @@ EXPORT int nvmlDeviceGetClockInfo(nvml_device d, int clock, unsigned *mhz)
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(nvml_device d, unsigned long long *reasons)
 {
     int calm = fake_script_is("calm") || fake_script_is("shared") || fake_script_is("mps") ||
-                fake_script_is("mps-alone");
+               fake_script_is("mps-alone");
     *reasons = calm ? 0 : fake_script_is("hot") ? 64 : fake_script_is("set") ? 2 : 4;
     if (fake_control()->throttle)
         *reasons = (unsigned long long)fake_control()->throttle;
