@@ -20,7 +20,7 @@ from idle_gaps import Gaps
 gpufl, root = sys.argv[1:3]
 WORK = ("kernel", "memcpy", "memset", "graph_run")
 WAITS = ("wait", "sync")
-COPY, SMALL, PAGEABLE, PYTHON = 5, 16 << 10, 1, 2
+COPY, LOAD, SMALL, PAGEABLE, PYTHON = 5, 9, 16 << 10, 1, 2
 LEAST = 400  # findings with a place; fewer: some sessions were not read
 with open(f"{root}/schema/records.def") as schema:
     DIFFERENCES = set(re.findall(r"^COLUMN\((\w+), (\w+), (?:TIME|DELTA),", schema.read(), re.M))
@@ -164,10 +164,33 @@ class Activities:
         return None
 
 
+def innermost_python(log, stack):
+    while stack and log.frames[log.stacks[stack]["frame"]]["kind"] != PYTHON:
+        stack = log.stacks[stack]["parent"]
+    return log.stacks[stack]["frame"] if stack else None
+
+
+def give_plans(log, activities):
+    """Samples show Python alone. One that leads to a load of code from within cuDNN's making of a plan, at that load's line,
+    with no call, launch or other line in between, is of that plan: it gets the load's stack (docs/insights.md)."""
+    plans = [row for row in log.rows["wait"] if row["call"] == LOAD and activities.of(log, row["stack"]) == "PLAN"]
+    for thread in {row["thread"] for row in plans}:
+        looks, calls, launches = (sorted((row for row in log.rows[kind] if row["thread"] == thread), key=lambda row: row["start"])
+                                  for kind in ("host_sample", "wait", "launch"))
+        for plan in (row for row in plans if row["thread"] == thread):
+            since = [row["start"] + row["duration"] for row in calls if row["start"] < plan["start"]][-1:]
+            since += [row["start"] for row in launches if row["start"] < plan["start"]][-1:]
+            for look in reversed([row for row in looks if max(since, default=0) < row["start"] < plan["start"]]):
+                if not look["stack"] or log.stacks[look["stack"]]["frame"] != innermost_python(log, plan["stack"]):
+                    break
+                look["stack"] = plan["stack"]
+
+
 class Places:
     """Which gap a finding about idle time has to name."""
 
     def __init__(self, log, report, files, activities):
+        give_plans(log, activities)
         begins = log.start + report["steps"]["start_up_ns"] if report["steps"]["share_of"] == "steady_part" else None
         self.log, self.files, self.activities, self.gaps = log, files, activities, Gaps(log, begins)
         self.storm = any(one["id"] == "launch_storm" for one in report["insights"])

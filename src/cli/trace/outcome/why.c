@@ -187,7 +187,7 @@ static bool cause_gone(const struct why *w, struct buf *out)
     }
     if (!m->began)
         return false;
-    if (m->unwritten) {
+    if (m->unwritten && file_exists(m->dir)) {
         buf_printf(out,
                    "%u session%s began, and the log could not be written (%s): see the warnings "
                    "above for the reason",
