@@ -126,10 +126,11 @@ void collector_ask_end(const char *reason)
     uint32_t on = GATE_ON;
     if (collector_ended())
         return;
-    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_ENDING,
-                                            memory_order_release, memory_order_relaxed);
+    /* The reason comes first: a thread that sees the gate closed may ask for another end. */
     atomic_compare_exchange_strong_explicit(&end_reason, &none, reason, memory_order_release,
                                             memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&capture_gate.gate, &on, GATE_ENDING,
+                                            memory_order_release, memory_order_relaxed);
     collector_wake_now();
 }
 
