@@ -6,8 +6,8 @@
  *   CRASH_FROM=FILE  calls count from when that file is there
  *   CRASH_COUNT=FILE at a regular end, how many calls there were
  *
- * So every moment at which files are in between can be reached, as often as wanted, where killing
- * at random times meets the long ones only. Writes to pipes and terminals do not count. */
+ * A test reaches every moment at which files are half changed, as often as it wants; killing at
+ * random times meets the long moments only. Writes to pipes and terminals do not count. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

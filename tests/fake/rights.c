@@ -72,7 +72,7 @@ static int lose_folder(void)
     return mkdir("gone", 0700) || chdir("gone") || rmdir("../gone") ? BROKEN_EXIT : 0;
 }
 
-/* As daemons do: every descriptor is closed, and the numbers are those of files of its own. */
+/* The program closes every descriptor, as daemons do, and its own files get the numbers. */
 static int reuse_descriptors(void)
 {
     char name[16];

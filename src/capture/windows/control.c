@@ -1,10 +1,10 @@
 /* control.c - see control.h.
  *
  * A program may close every descriptor that it finds, and gets their numbers for files of its own.
- * So the socket, and the thread that serves it, are in the table of gpufl-files (fd_thread.h). What
- * is asked for calls the vendor's libraries, whose descriptors are the program's: a second thread,
- * in the program's table, does that. Where there is no table of our own, each descriptor is looked
- * at before use, and the thread looks from time to time whether they are still there. */
+ * The socket, and the thread that serves it, are therefore in the table of gpufl-files
+ * (fd_thread.h). Orders call the vendor's libraries, whose descriptors are the program's: a second
+ * thread, in the program's table, carries orders out. Where there is no table of our own, the
+ * thread checks each descriptor before use, and all of them from time to time. */
 #include "capture/windows/control.h"
 
 #include "base/file/file.h"

@@ -15,13 +15,13 @@ enum { JOINED_MAX = 8192 }; /* bytes: half of what a row's text may have */
 static const int64_t kept_ns = NEWEST_KEPT_S * (int64_t)1000000000;
 
 /* A state, and what of it is another session's. */
-struct told {
+struct parsed {
     json_t *members, *kept; /* kept: borrowed; NULL: nothing */
     int64_t time;
     const char *session;
 };
 
-/* Who told a member, and when. */
+/* A source is the session that sent a member, and the time of that state. */
 struct source {
     const char *session;
     int64_t time;
@@ -32,7 +32,7 @@ static int64_t number_of(const json_t *text)
     return json_is_string(text) ? strtoll(json_string_value(text), NULL, 10) : 0;
 }
 
-static bool read_told(struct told *t, const char *state)
+static bool parse(struct parsed *t, const char *state)
 {
     t->members = json_loads(state, 0, NULL);
     if (!json_is_object(t->members))
@@ -48,7 +48,7 @@ static bool read_told(struct told *t, const char *state)
     return true;
 }
 
-static struct source source_of(const struct told *t, const char *member)
+static struct source source_of(const struct parsed *t, const char *member)
 {
     const json_t *at = json_object_get(t->kept, member);
     const char *session = json_string_value(json_array_get(at, 1));
@@ -64,7 +64,7 @@ static bool is_member(const char *key)
 
 /* Drops of what the newer one keeps: what has grown too old, and what the other one's session has
  * spoken of since. */
-static void drop_kept(struct told *newer, const struct told *older)
+static void drop_kept(struct parsed *newer, const struct parsed *older)
 {
     const char *key;
     json_t *value;
@@ -80,7 +80,7 @@ static void drop_kept(struct told *newer, const struct told *older)
     }
 }
 
-static bool keep(struct told *newer, const char *key, json_t *value, struct source s)
+static bool keep(struct parsed *newer, const char *key, json_t *value, struct source s)
 {
     char time[32];
     if (!newer->kept) {
@@ -93,7 +93,7 @@ static bool keep(struct told *newer, const char *key, json_t *value, struct sour
            json_object_set(newer->members, key, value) == 0;
 }
 
-static bool take_kept(struct told *newer, const struct told *older)
+static bool take_kept(struct parsed *newer, const struct parsed *older)
 {
     const char *key;
     json_t *value;
@@ -112,7 +112,7 @@ static bool take_kept(struct told *newer, const struct told *older)
 }
 
 /* What both know, as a text; NULL: the newer one's own is to stand. */
-static char *join(struct told *newer, const struct told *older)
+static char *join(struct parsed *newer, const struct parsed *older)
 {
     drop_kept(newer, older);
     if (!take_kept(newer, older))
@@ -149,13 +149,13 @@ static bool is_one_session(const char *a, const char *b, bool *newer)
 
 char *states_join(const char *state, const char *other)
 {
-    struct told a = {0}, b = {0};
+    struct parsed a = {0}, b = {0};
     bool newer = true;
     if (!*other)
         return NULL;
     if (!*state || is_one_session(state, other, &newer))
         return newer ? mem_strdup(other) : NULL;
-    bool known = read_told(&a, state), new_known = read_told(&b, other);
+    bool known = parse(&a, state), new_known = parse(&b, other);
     newer = new_known && (!known || b.time >= a.time);
     char *text = NULL;
     if (known && new_known)

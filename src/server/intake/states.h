@@ -1,9 +1,10 @@
-/* states.h - one state of a host or GPU out of those that several sessions tell.
+/* states.h - the state of a host or GPU, joined from the states that several sessions send.
  *
- * A monitor knows more of a GPU than a traced program that samples by itself. Whoever spoke last
- * would make the other's members unknown, and with them every rule of alerts about one. So
- * the newest state keeps the members that only another session knows, each with its time and
- * session under "kept", for as long as a value counts in a session's own state (NEWEST_KEPT_S):
+ * A monitor knows more of a GPU than a traced program that samples by itself. If the newest state
+ * replaced the other one, the members that the monitor alone knows would be unknown after each
+ * sample of the program, and alerts about them would end. So the newest state keeps them, each
+ * with its time and session under "kept", for as long as a session's own value counts
+ * (NEWEST_KEPT_S):
  *
  *   {"time":"9","session":"b","power":1,"sm_active":2,"kept":{"sm_active":["8","a"]}} */
 #ifndef GPUFL_SERVER_INTAKE_STATES_H
