@@ -238,7 +238,7 @@ GPUFL_API int gpufl_window_close(const char *name);
 struct gpufl_upload_options {
     size_t size;             /* sizeof of the caller's struct */
     const char *log_path;    /* "" = the last session's */
-    const char *backend_url; /* as in gpufl_options, as the two below */
+    const char *backend_url; /* as in gpufl_options, as the two below; "" = gpufl_backend_url's */
     const char *api_key;
     const char *api_path;
     int timeout_ms;                     /* for all of it; 0: 5 minutes */
@@ -263,6 +263,13 @@ struct gpufl_upload_result {
  * for waits, are said on stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
  * as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
+
+/* The server that gpufl_upload_logs sends to where its caller names none, as the options of the
+ * running or last session name it in code, environment or config file; before the first session,
+ * as environment and config file name it. The session's api_key and api_path belong to that server
+ * alone. Copies at most size - 1 bytes and a NUL to out (NULL where size is 0), and returns the
+ * URL's length in bytes: 0 where no server is named, or capture is disabled. [any thread] */
+GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
 
 /* For benchmarks: while on, a running Trace session does the least that a tracer
  * can (same subscription and launch callback, kernel records counted and their

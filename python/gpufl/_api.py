@@ -253,7 +253,7 @@ class session:  # noqa: N801 - used as a function
     """A session as a block: `with gpufl.session(app_name="x", backend_url=…) as s:`.
 
     Takes the keywords of init. The session ends with the block, however that is left; then it is uploaded where a server
-    is known (backend_url, or GPUFL_BACKEND_URL), unless upload=False. s.active, s.id and s.dir describe it, s.upload is
+    is known (backend_url as a keyword, in GPUFL_BACKEND_URL or in the config file), unless upload=False. s.active, s.id and s.dir describe it, s.upload is
     the UploadResult after the block, None where nothing was sent. An upload that fails is a RuntimeWarning. Where a session
     runs already (of init, of a block around this one, of `gpufl trace`), the block is part of it: it goes on afterwards,
     and is not uploaded here, with a RuntimeWarning where that was asked for.
@@ -279,14 +279,13 @@ class session:  # noqa: N801 - used as a function
         self.active = False
         if self._began:
             shutdown()
-        known = self._options.get("backend_url") or os.environ.get("GPUFL_BACKEND_URL")
+        known = self._options.get("backend_url") or _capture.backend_url()
         if not (known if self._wanted is None else self._wanted):
             return
         if not self._began:
             self._say(f"{NOT_UPLOADED}: it began before the block, and goes on", error)
             return
-        target = {key: self._options[key] for key in ("backend_url", "api_key", "api_path") if key in self._options}
-        self.upload = upload_logs(**target)
+        self.upload = upload_logs()
         if not self.upload:
             self._say(f"{NOT_UPLOADED}: {self.upload.message}", error)
 

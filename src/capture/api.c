@@ -13,12 +13,14 @@
 #include "capture/report.h"
 #include "capture/session/mark.h"
 #include "capture/session/sampling.h"
+#include "capture/session/server.h"
 #include "capture/session/session.h"
 #include "capture/threads/gate.h"
 #include "capture/upload.h"
 #include "capture/windows/windows.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 static uint32_t gate(void)
@@ -231,9 +233,35 @@ int gpufl_upload_logs(const struct gpufl_upload_options *opts)
 {
     ON_PROGRAM_THREAD;
     const struct copies_calls *other = options_disabled() ? NULL : copies_first();
+    struct server server;
     if (other)
         return other->upload_logs(opts);
-    return session_switched_off() ? upload_nothing(opts) : upload_run(opts, session_dir());
+    if (session_switched_off())
+        return upload_nothing(opts);
+    int rc = server_get(&server);
+    if (!rc)
+        rc = upload_run(opts, &(struct upload_standard){.dir = session_dir(),
+                                                        .url = server.url,
+                                                        .key = server.key,
+                                                        .api = server.path});
+    server_free(&server);
+    return rc;
+}
+
+size_t gpufl_backend_url(char *out, size_t size)
+{
+    ON_PROGRAM_THREAD;
+    const struct copies_calls *other = options_disabled() ? NULL : copies_first();
+    struct server server = {0};
+    if (other)
+        return other->backend_url(out, size);
+    if (!session_switched_off() && server_get(&server))
+        server = (struct server){0}; /* no memory for it */
+    size_t len = server.url ? strlen(server.url) : 0;
+    if (size > 0)
+        snprintf(out, size, "%s", server.url ? server.url : "");
+    server_free(&server);
+    return len;
 }
 
 int gpufl_bench_floor(bool on)

@@ -31,6 +31,7 @@
     F(int, window_open, (const char *name), (name))                                                \
     F(int, window_close, (const char *name), (name))                                               \
     F(int, upload_logs, (const struct gpufl_upload_options *opts), (opts))                         \
+    F(size_t, backend_url, (char *out, size_t size), (out, size))                                  \
     F(int, bench_floor, (bool on), (on))                                                           \
     F(int, bench_idle, (bool on), (on))
 

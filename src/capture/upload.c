@@ -43,6 +43,11 @@ struct run {
     int64_t deadline;    /* CLOCK_MONOTONIC ns */
 };
 
+static bool given(const char *text)
+{
+    return text && *text;
+}
+
 /* ---- which program ------------------------------------------------------------------------- */
 
 static bool beside(const char *dir, int len, const char *name, char *out, size_t size)
@@ -90,7 +95,7 @@ static char **make_environment(const struct gpufl_upload_options *o, struct buf 
         return NULL;
     for (size_t i = 0; i < VARIABLES; i++) {
         at[i] = text->len;
-        if (set[i].value && *set[i].value) {
+        if (given(set[i].value)) {
             buf_printf(text, "%s=%s", set[i].name, set[i].value);
             buf_char(text, '\0');
         }
@@ -99,7 +104,7 @@ static char **make_environment(const struct gpufl_upload_options *o, struct buf 
         bool replaced = vendor_is_injection(environ[v]);
         for (size_t i = 0; i < VARIABLES; i++) {
             size_t len = strlen(set[i].name);
-            replaced |= set[i].value && *set[i].value && !strncmp(environ[v], set[i].name, len) &&
+            replaced |= given(set[i].value) && !strncmp(environ[v], set[i].name, len) &&
                         environ[v][len] == '=';
         }
         if (!replaced)
@@ -110,7 +115,7 @@ static char **make_environment(const struct gpufl_upload_options *o, struct buf 
         return NULL;
     }
     for (size_t i = 0; i < VARIABLES; i++)
-        if (set[i].value && *set[i].value)
+        if (given(set[i].value))
             all[out++] = text->data + at[i];
     return all;
 }
@@ -319,6 +324,19 @@ static void put_result(const struct gpufl_upload_options *o, const struct said *
     memcpy(o->result, &all, all.size < sizeof all ? all.size : sizeof all);
 }
 
+/* The server of `standard`, where the caller names none or that one. */
+static void take_server(struct gpufl_upload_options *o, const struct upload_standard *standard)
+{
+    if (!given(standard->url) ||
+        (given(o->backend_url) && strcmp(o->backend_url, standard->url) != 0))
+        return;
+    o->backend_url = standard->url;
+    if (!given(o->api_key))
+        o->api_key = standard->key;
+    if (!given(o->api_path))
+        o->api_path = standard->api;
+}
+
 /* Takes a log_path as gpufl_init does: ".log" after a directory's name is cut. */
 static const char *find_path(const char *path, const char *last_dir, char *cut, size_t size)
 {
@@ -357,7 +375,7 @@ static int run_upload(const struct gpufl_upload_options *o, const char *path, st
     return rc;
 }
 
-int upload_run(const struct gpufl_upload_options *opts, const char *last_dir)
+int upload_run(const struct gpufl_upload_options *opts, const struct upload_standard *standard)
 {
     struct gpufl_upload_options o;
     struct said said = {0};
@@ -365,12 +383,13 @@ int upload_run(const struct gpufl_upload_options *opts, const char *last_dir)
     char cut[PATH_MAX];
     int rc;
     read_options(opts, &o);
-    const char *path = find_path(o.log_path, last_dir, cut, sizeof cut);
-    if (!*path)
+    take_server(&o, standard);
+    const char *path = find_path(o.log_path, standard->dir, cut, sizeof cut);
+    if (!given(path))
         rc = err_set(&e, GPUFL_E_STATE, "no session was written yet, and no log_path is named");
     else {
         log_debug("upload: %s to %s", path,
-                  o.backend_url && *o.backend_url ? o.backend_url : "GPUFL_BACKEND_URL's server");
+                  given(o.backend_url) ? o.backend_url : "GPUFL_BACKEND_URL's server");
         rc = run_upload(&o, path, &said, &e);
     }
     put_result(&o, &said, &e);

@@ -11,8 +11,15 @@
 
 #include <gpufl/gpufl.h>
 
-/* last_dir: of the last session, "" for none. */
-int upload_run(const struct gpufl_upload_options *opts, const char *last_dir);
+/* The standards of an upload, taken where its caller leaves a value open; NULL and "": none. */
+struct upload_standard {
+    const char *dir;             /* the last session's */
+    const char *url, *key, *api; /* a server, its key, where its API begins */
+};
+
+/* The key of `standard` goes to the server of `standard` only: a caller that names another server
+ * names its key, too, or has it in the environment. */
+int upload_run(const struct gpufl_upload_options *opts, const struct upload_standard *standard);
 
 /* Capture is switched off: success, nothing sent, nobody asked. */
 int upload_nothing(const struct gpufl_upload_options *opts);

@@ -31,6 +31,21 @@ static PyObject *capture_session_dir(PyObject *module, PyObject *none)
     return PyUnicode_DecodeFSDefault(gpufl_session_dir());
 }
 
+/* The URL's length is asked for first; another thread may begin a session between the two calls. */
+static PyObject *capture_backend_url(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    size_t size = gpufl_backend_url(NULL, 0) + 1;
+    char *url = PyMem_Malloc(size);
+    if (!url)
+        return PyErr_NoMemory();
+    url[0] = '\0';
+    (void)gpufl_backend_url(url, size);
+    PyObject *text = PyUnicode_DecodeFSDefault(url);
+    PyMem_Free(url);
+    return text;
+}
+
 /* Calls a function that takes a name, without the interpreter's lock; its code. */
 static PyObject *call_named(PyObject *name, int (*call)(const char *))
 {
@@ -93,6 +108,8 @@ static PyMethodDef methods[] = {
     {"active", capture_active, METH_NOARGS, "True while a session runs in this process."},
     {"session_id", capture_session_id, METH_NOARGS, "Id of the running or last session, or ''."},
     {"session_dir", capture_session_dir, METH_NOARGS, "Its directory, or ''."},
+    {"backend_url", capture_backend_url, METH_NOARGS,
+     "The server that upload_logs sends to, or ''."},
     {"system_start", capture_system_start, METH_O, "Begins to sample system metrics."},
     {"system_stop", capture_system_stop, METH_O, "Ends what system_start began."},
     {"window_open", capture_window_open, METH_O, "Opens a window of capture."},

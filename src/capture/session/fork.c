@@ -11,6 +11,7 @@
 #include "capture/session/collector.h"
 #include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
+#include "capture/session/server.h"
 #include "capture/session/session.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/names.h"
@@ -25,6 +26,7 @@ static void child(void)
 {
     fd_thread_forget();
     session_forget();
+    server_forget();
     threads_forget();
     collector_forget();
     sampling_forget();

@@ -22,6 +22,7 @@
 #include "capture/session/mark.h"
 #include "capture/session/on_demand.h"
 #include "capture/session/sampling.h"
+#include "capture/session/server.h"
 #include "capture/stacks/stacking.h"
 #include "capture/threads/exits.h"
 #include "capture/threads/names.h"
@@ -337,6 +338,8 @@ static int start_new(const struct gpufl_options *code, bool injected)
     rc = process_info_read(&s->process);
     if (!rc)
         rc = make_dir(s);
+    if (!rc)
+        rc = server_keep(&s->options);
     if (!rc) {
         (void)fd_thread_start(); /* without it files share the program's descriptors */
         attach(s, injected);

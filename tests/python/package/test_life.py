@@ -252,6 +252,28 @@ def test_an_upload_that_fails_warns(tmp_path, failing, monkeypatch):
     assert session.upload is not None and not session.upload and session.upload.code < 0 and session.upload.message
 
 
+def test_the_config_files_server_takes_the_session(tmp_path, monkeypatch):
+    """With its key; so it is for upload_logs after shutdown."""
+    asked, cli, config = tmp_path / "asked", tmp_path / "cli", tmp_path / "config.json"
+    cli.write_text(f"#!/bin/sh\necho $GPUFL_BACKEND_URL $GPUFL_API_KEY >> {asked}\necho '{{\"result\": \"all\"}}'\n")
+    cli.chmod(0o755)
+    config.write_text('{"backend_url": "https://named.test", "api_key": "gpfl_named"}')
+    monkeypatch.setenv("GPUFL_CLI", str(cli))
+    options = {"log_path": tmp_path / "logs", "backend": gpufl.BackendKind.Sim, "config_file": config}
+    with gpufl.session(upload=False, **options) as session:
+        pass
+    assert session.upload is None and not asked.exists()
+    with gpufl.session(**options) as session:
+        pass
+    assert session.upload and asked.read_text() == "https://named.test gpfl_named\n"
+    assert gpufl.upload_logs() and asked.read_text() == "https://named.test gpfl_named\n" * 2
+    assert gpufl.upload_logs(backend_url="https://other.test")
+    assert asked.read_text().endswith("\nhttps://other.test\n")
+    with gpufl.session(log_path=tmp_path / "logs", backend=gpufl.BackendKind.Sim) as session:
+        pass
+    assert session.upload is None
+
+
 def test_a_server_that_is_not_there(begin, tmp_path):
     assert begin()
     gpufl.shutdown()

@@ -156,6 +156,33 @@ TEST(test_disabled_sends_nothing)
     unsetenv("GPUFL_CLI");
 }
 
+/* Before a session the environment names the server; then the session's options do, whatever the
+ * environment has later. */
+TEST(test_the_server_that_uploads_go_to)
+{
+    static const char config[] = "{\"backend_url\":\"https://file.test\"}";
+    struct gpufl_options o = session_options(tmpdir_path("logs"));
+    char url[64] = "old", cut[6];
+    assert_int_equal(gpufl_backend_url(url, sizeof url), 0);
+    assert_string_equal(url, "");
+    setenv("GPUFL_CONFIG_FILE", tmpdir_write("server.json", config, sizeof config - 1), 1);
+    assert_int_equal(gpufl_backend_url(url, sizeof url), strlen("https://file.test"));
+    assert_string_equal(url, "https://file.test");
+    assert_int_equal(gpufl_backend_url(NULL, 0), strlen(url));
+    assert_int_equal(gpufl_backend_url(cut, sizeof cut), strlen(url));
+    assert_string_equal(cut, "https");
+    o.backend_url = "https://code.test";
+    assert_int_equal(gpufl_init(&o), 0);
+    unsetenv("GPUFL_CONFIG_FILE");
+    gpufl_shutdown();
+    (void)gpufl_backend_url(url, sizeof url);
+    assert_string_equal(url, "https://code.test");
+    setenv("GPUFL_DISABLED", "on", 1);
+    assert_int_equal(gpufl_backend_url(url, sizeof url), 0);
+    assert_string_equal(url, "");
+    unsetenv("GPUFL_DISABLED");
+}
+
 /* The debug output has a line each for the probe, the engine, every file, the losses. */
 static char debug_lines[8192];
 
@@ -485,6 +512,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_calls_without_a_session),
+        CASE(test_the_server_that_uploads_go_to), /* before any session */
         CASE(test_start_and_end),
         CASE(test_init_is_idempotent),
         CASE(test_disabled),

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 static struct gpufl_upload_result result;
+static const struct upload_standard LAST = {.dir = "/last/session"}, NOTHING;
 
 static int setup(void **state)
 {
@@ -54,7 +55,7 @@ static int upload(const char *log_path, int timeout_ms)
                                      .api_key = "gpfl_secret",
                                      .timeout_ms = timeout_ms,
                                      .result = &result};
-    return upload_run(&o, "/last/session");
+    return upload_run(&o, &LAST);
 }
 
 static void expect_file(const char *name, const char *wanted)
@@ -100,6 +101,27 @@ TEST(test_a_path_as_init_takes_it)
     path[strlen(path) - 4] = '\n';
     path[strlen(path) - 3] = '\0';
     expect_file("path", path);
+}
+
+/* The session's key and path go to the session's server, whoever names that, and to no other. */
+TEST(test_the_server_of_the_session)
+{
+    const struct upload_standard session = {
+        .dir = "/last", .url = "https://one.test", .key = "key_of_one", .api = "/a/v1"};
+    struct gpufl_upload_options o = {.size = sizeof o, .result = &result};
+    unsetenv("GPUFL_API_PATH");
+    command("echo $GPUFL_BACKEND_URL $GPUFL_API_KEY $GPUFL_API_PATH > $TEST_DIR/env\n" ALL);
+    assert_int_equal(upload_run(&o, &session), 0);
+    expect_file("env", "https://one.test key_of_one /a/v1\n");
+    assert_int_equal(upload_run(NULL, &session), 0);
+    expect_file("env", "https://one.test key_of_one /a/v1\n");
+    o.backend_url = "https://one.test";
+    o.api_key = "mine";
+    assert_int_equal(upload_run(&o, &session), 0);
+    expect_file("env", "https://one.test mine /a/v1\n");
+    o = (struct gpufl_upload_options){.size = sizeof o, .backend_url = "https://two.test"};
+    assert_int_equal(upload_run(&o, &session), 0);
+    expect_file("env", "https://two.test\n");
 }
 
 TEST(test_nothing_is_inherited)
@@ -183,10 +205,10 @@ TEST(test_no_command_and_no_session)
     setenv("GPUFL_CLI", "/nowhere/gpufl", 1);
     assert_int_equal(upload("", 0), GPUFL_E_NOENT);
     assert_non_null(strstr(result.message, "/nowhere/gpufl"));
-    assert_int_equal(upload_run(NULL, ""), GPUFL_E_STATE);
+    assert_int_equal(upload_run(NULL, &NOTHING), GPUFL_E_STATE);
     struct gpufl_upload_options old = {.size = offsetof(struct gpufl_upload_options, timeout_ms)};
     old.result = (struct gpufl_upload_result *)1; /* after what an older caller has */
-    assert_int_equal(upload_run(&old, ""), GPUFL_E_STATE);
+    assert_int_equal(upload_run(&old, &NOTHING), GPUFL_E_STATE);
 }
 
 TEST(test_it_is_not_waited_for_without_end)
@@ -247,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_the_command_gets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_path_as_init_takes_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_server_of_the_session, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_inherited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_it_says_of_failures, setup, teardown),
         cmocka_unit_test_setup_teardown(test_it_says_why_it_waits, setup, teardown),
