@@ -32,7 +32,8 @@ class instrument:  # noqa: N801 - used as a function
 
     The tag is the line on which the kernel's function begins. Triton reports the function when it prepares a kernel for a
     kind of arguments for the first time: kernels that were launched before the block have no tag, nor have two functions
-    that share a name.
+    that share a name. Triton does not report a launch that raises as over: its scope ends where this thread launches the
+    next kernel, or with the block, if the block ends on this thread.
     """
 
     def __init__(self) -> None:
@@ -52,18 +53,22 @@ class instrument:  # noqa: N801 - used as a function
         earlier = self._before["jit_post_compile_hook"]
         return earlier(*arguments, **of) if earlier is not None else None
 
+    def _leave(self) -> None:
+        """Ends the scope of this thread's last launch, if that has not ended."""
+        scope = self._open.__dict__.pop("scope", None)
+        if scope is not None:
+            scope.__exit__(None, None, None)
+
     def _enter(self, metadata: Any) -> None:
+        self._leave()  # a launch that raised: launches of one thread do not nest
         known = getattr(metadata, "data", None)  # get() computes what the kernel's author added
         name = (known if isinstance(known, dict) and "name" in known else metadata.get())["name"]
         scope = Scope(name, self._lines.get(name))
         scope.__enter__()
-        stack = self._open.__dict__.setdefault("stack", [])
-        stack.append(scope)
+        self._open.scope = scope
 
     def _exit(self, metadata: Any) -> None:
-        stack = self._open.__dict__.get("stack")
-        if stack:
-            stack.pop().__exit__(None, None, None)
+        self._leave()
 
     def _put(self, name: str, hook: Any) -> None:
         chain = getattr(self._runtime, name)
@@ -95,6 +100,7 @@ class instrument:  # noqa: N801 - used as a function
             self._runtime.jit_post_compile_hook = self._before["jit_post_compile_hook"]
         self._take("launch_enter_hook", self._enter)
         self._take("launch_exit_hook", self._exit)
+        self._leave()
         self._before.clear()
 
     def __exit__(self, *error: object) -> None:

@@ -3,6 +3,7 @@
 What they have in common, a callable in a scope and the line that called, is tested without them.
 """
 import copy
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -263,6 +264,46 @@ def test_triton_hooks_are_put_on_and_taken_off(begin, log):
     block.remove()
     assert runtime.jit_post_compile_hook is None
     assert [row["name"] for row in log().scopes()] == ["add"]
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    """gpufl.triton beside a stand-in for Triton that has its hooks and launches nothing: (module, its knobs)."""
+    import types
+
+    knobs = types.SimpleNamespace(launch_enter_hook=None, launch_exit_hook=None, jit_post_compile_hook=None)
+    triton = types.ModuleType("triton")
+    triton.knobs = types.SimpleNamespace(runtime=knobs)
+    triton.__version__ = "3.4.0"
+    monkeypatch.setitem(sys.modules, "triton", triton)
+    monkeypatch.delitem(sys.modules, "gpufl.triton", raising=False)
+    monkeypatch.delattr(gpufl, "triton", raising=False)
+    yield importlib.import_module("gpufl.triton"), knobs
+    sys.modules.pop("gpufl.triton", None)
+    gpufl.__dict__.pop("triton", None)
+
+
+class Kernel_data:  # noqa: N801
+    def __init__(self, name):
+        self.data = {"name": name}
+
+
+def test_a_triton_launch_that_raises_leaves_no_scope_open(begin, log, hooks):
+    module, knobs = hooks
+    assert begin()
+    with module.instrument():
+        knobs.launch_enter_hook(Kernel_data("raises"))
+        with gpufl.Scope("after"):  # the launch raised: no exit hook
+            knobs.launch_enter_hook(Kernel_data("add"))
+            knobs.launch_exit_hook(Kernel_data("add"))
+        knobs.launch_enter_hook(Kernel_data("raises_last"))
+    with gpufl.Scope("outside"):
+        pass
+    assert knobs.launch_enter_hook is None and knobs.launch_exit_hook is None
+    rows = {row["name"]: row for row in log().scopes()}
+    assert set(rows) == {"raises", "after", "add", "raises_last", "outside"}
+    end = {name: row["start"] + row["duration"] for name, row in rows.items()}
+    assert end["raises"] <= rows["add"]["start"] and end["raises_last"] <= rows["outside"]["start"]
 
 
 @pytest.mark.parametrize("name", ["jax", "cupy", "numba"])
