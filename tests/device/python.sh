@@ -366,11 +366,15 @@ for name in $NAMES; do
 done >all.txt
 examples=$here/../../examples/python
 for book in "$examples"/*.ipynb; do
-    name=$(basename "$book" .ipynb); echo "== notebook $name"
-    (cd "$examples" && IPYTHONDIR=$work/ipython MPLBACKEND=agg timeout 120 python3 "$here/../python/run_notebook.py" "$book") >book.out 2>book.err; rc=$?
-    if [ $rc = 77 ]; then echo "SKIP notebook $name: $(cat book.out)"
-    elif [ $rc = 0 ] && grep -q "^SHOWN.*image/png" book.out && grep -q "^SHOWN.*text/html" book.out; then echo "PASS notebook $name, from top to bottom"
-    else echo "FAIL notebook $name ended with $rc"; tail -n 8 book.out book.err; fi
+    name=$(basename "$book" .ipynb)
+    (cd "$examples" && IPYTHONDIR=$work/ipython-$name MPLBACKEND=agg timeout 200 python3 "$here/../python/run_notebook.py" "$book" \
+        >"$work/$name.book.out" 2>"$work/$name.book.err"; echo $? >"$work/$name.book.rc") &
+done; wait
+for book in "$examples"/*.ipynb; do
+    name=$(basename "$book" .ipynb); rc=$(cat "$name.book.rc"); echo "== notebook $name"
+    if [ "$rc" = 77 ]; then echo "SKIP notebook $name: $(cat "$name.book.out")"
+    elif [ "$rc" = 0 ] && grep -q "^SHOWN.*image/png" "$name.book.out" && grep -q "^SHOWN.*text/html" "$name.book.out"; then echo "PASS notebook $name, from top to bottom"
+    else echo "FAIL notebook $name ended with $rc"; tail -n 8 "$name.book.out" "$name.book.err"; fi
 done >>all.txt
 ( echo "== toggle"; timeout 30 python3 toggle.py "$work/logs-toggle" 2>toggle.err || { echo "FAIL toggle"; tail -8 toggle.err; } ) >>all.txt
 "$work/site/gpufl/bin/gpufl" report "$work/logs-loop" >cli.out 2>&1 && grep -q torch_loop cli.out && echo "PASS the wheel's own gpufl reports" >>all.txt || echo "FAIL the wheel's gpufl" >>all.txt

@@ -95,6 +95,9 @@ LAUNCH_STACKS = ("--stacks", "launch")
 HOST_BOUND = ("late_launch",)
 PAUSED = ("idle_cause",)  # one of more than 10 ms
 
+# Loading code takes some ms each time: the fake driver waits, a real one compiles the PTX anew.
+SLOW_LOADS = {"FAKE_CUDA_LOAD_US": "3000", "CUDA_CACHE_DISABLE": "1"}
+
 CASES = [
     *moved_sync("sync_loop", "sync-in-loop", "sync-hoisted", "train"),
     *hidden_sync("sync_inline", "sync-in-inline", "settle"),
@@ -210,8 +213,8 @@ CASES = [
          crowded=(*HOST_BOUND, *PAUSED), never="ran Python's garbage collector"),
     Case("load.py", "fault", {"idle_cause": (At("py-load", "fetch", "HIGH"), Says("the host loaded code")),
                               "sync_line": At("py-load-end", "train")}, noise=HOST_BOUND,
-         env={"FAKE_CUDA_LOAD_US": "3000"}, needs="python", crowded=PAUSED),
-    Case("load.py", "clean", {"sync_line": At("py-load-end", "train")}, env={"FAKE_CUDA_LOAD_US": "3000"}, needs="python",
+         env=SLOW_LOADS, needs="python", crowded=PAUSED),
+    Case("load.py", "clean", {"sync_line": At("py-load-end", "train")}, env=SLOW_LOADS, needs="python",
          crowded=(*HOST_BOUND, *PAUSED), never="the host loaded code"),
     Case("log.py", "fault", {"idle_cause": (At("py-log", "report", "HIGH"), Says("logged, printed or reported progress")),
                              "sync_line": At("py-log-end", "train")}, needs="samples", crowded=(*HOST_BOUND, *PAUSED)),
