@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EVENTS = {"kernels", "memcpy", "marks", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
           "graphs"}
+SAMPLES = {"pc_samples": "pc_sampling", "sass_metrics": "sass_metric"}  # tables of scopes, with their sample_kind
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
         "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]
 INSIGHTS = ["id", "category", "severity", "title", "text", "inside", "next", "gives_back_ns", "gives_back_least_ns", "gives_back_share",
@@ -40,7 +41,7 @@ def _pandas() -> Any:
 
 
 def _of_answer(rows: list[dict[str, Any]], columns: list[str]) -> Any:
-    """Rows of the report as a frame with those columns; times and numbers are whole, also where some are unknown."""
+    """Rows of the report as a frame with those columns, whose types are those of any rows; ints are whole, also beside unknown."""
     frame = _pandas().DataFrame(rows, columns=columns)
     for name in columns:
         if name in ("line", "part_of", "device"):
@@ -48,7 +49,29 @@ def _of_answer(rows: list[dict[str, Any]], columns: list[str]) -> Any:
         elif name.endswith("_ns") or name == "samples":
             whole = frame[name].astype("Int64")
             frame[name] = whole if whole.isna().any() else whole.astype("int64")
+        elif name in ("in_library", "ended_by", "inherited"):
+            frame[name] = frame[name].astype("boolean" if frame[name].isna().any() else "bool")
+        elif name == "gives_back_share":
+            frame[name] = frame[name].astype("float64")
     return frame
+
+
+def _one_below_the_other(columns: list[Any]) -> Any:
+    """Columns of one kind as one: texts stay categories, and ints whole."""
+    pandas = _pandas()
+    from pandas.api.types import union_categoricals
+
+    columns = [column for column in columns if len(column)] or columns[:1]
+    if isinstance(columns[0].dtype, pandas.CategoricalDtype):
+        return union_categoricals(columns)
+    return pandas.concat(columns, ignore_index=True)
+
+
+def _unknown(like: Any, count: int) -> Any:
+    """A column like that one in which all cells are unknown."""
+    pandas = _pandas()
+    kind = like.dtype if isinstance(like.dtype, pandas.CategoricalDtype) else "Int64"
+    return pandas.Series(index=range(count), dtype=kind)
 
 
 class GpuFlightSession:
@@ -185,10 +208,17 @@ class GpuFlightSession:
         return self._cached("scopes", self._scopes)
 
     def _scopes(self) -> pandas.DataFrame:
-        frames = [self.frame("pc_samples").assign(sample_kind="pc_sampling"),
-                  self.frame("sass_metrics").assign(sample_kind="sass_metric")]
-        used = [frame for frame in frames if len(frame)]
-        frame = self._own(_pandas().concat(used, ignore_index=True) if used else frames[0].iloc[:0])
+        pandas = _pandas()  # first, since its error says what to install
+        import numpy
+
+        frames = [self.frame(table) for table in SAMPLES]
+        rows = {}
+        for name in dict.fromkeys(name for frame in frames for name in frame):
+            like = next(frame[name] for frame in frames if name in frame)
+            rows[name] = _one_below_the_other([frame[name] if name in frame else _unknown(like, len(frame)) for frame in frames])
+        codes = numpy.repeat(range(len(frames)), [len(frame) for frame in frames])
+        kinds = pandas.Categorical.from_codes(codes, list(SAMPLES.values()))
+        frame = self._own(pandas.DataFrame({**rows, "sample_kind": kinds}, copy=False))
         return _notebook.shown(frame, _notebook.scopes_html)
 
     @property

@@ -62,6 +62,29 @@ def test_scope_events_have_repeat_and_the_mean_of_an_iteration(begin, tmp_path):
     assert (row.repeat, row.warmup) == (4, 1) and row.mean_ns == row.duration_ns / 4
 
 
+def test_scopes_of_two_engines_in_one_session(tmp_path):
+    subprocess.run([_native.command(), "sim", "-k", "300", "-e", "Deep", "-o", tmp_path], capture_output=True, check=True)
+    session = GpuFlightSession(tmp_path)
+    samples, counts, scopes = session.frame("pc_samples"), session.frame("sass_metrics"), session.scopes
+    assert len(samples) and len(counts) and scopes.sample_kind.tolist() == ["pc_sampling"] * len(samples) + ["sass_metric"] * len(counts)
+    for part, other, own in ((scopes[:len(samples)], samples, "metric_value"), (scopes[len(samples):], counts, "sample_count")):
+        assert part[own].isna().all() and str(scopes[own].dtype) == "Int64"
+        for column in other:
+            assert part[column].isna().tolist() == other[column].isna().tolist(), column
+            assert part[column].dropna().tolist() == other[column].dropna().tolist(), column
+            assert (str(other[column].dtype) == "category") == (str(scopes[column].dtype) == "category"), column
+
+
+def test_types_of_frames_do_not_depend_on_their_rows(begin, tmp_path):
+    assert begin()
+    gpufl.shutdown()
+    empty, full = GpuFlightSession(tmp_path / "logs"), GpuFlightSession(TRAIN)
+    for name in ("scopes", "idle", "insights"):
+        kinds = [{column: str(kind).lower() for column, kind in getattr(session, name).dtypes.items()} for session in (empty, full)]
+        assert kinds[0] == kinds[1], name
+    assert not len(empty.insights) and empty.insights.in_library.dtype == bool and empty.insights.gives_back_share.dtype == float
+
+
 def test_profile_samples_and_counters():
     engines = SOURCE / "examples/data/train_loop_engines"
     samples = GpuFlightSession(engines / "2-PcSampling").scopes
