@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EVENTS = {"kernels", "memcpy", "marks", "device_metrics", "host_metrics", "syncs", "stacks", "samples", "allocs",
           "graphs"}
+ATTRIBUTES = EVENTS | {"scopes", "scope_events", "perf", "idle", "insights"}
 SAMPLES = {"pc_samples": "pc_sampling", "sass_metrics": "sass_metric"}  # tables of scopes, with their sample_kind
 IDLE = ["cause", "place", "file", "line", "function", "symbol", "in_library", "reason", "idle_ns", "exact_ns", "estimated_ns",
         "half_width_ns", "samples", "ended_by", "inherited", "state", "syscall", "scope"]
@@ -246,8 +247,9 @@ class GpuFlightSession:
         """What a query says, as a new DataFrame: `session.sql("select name, count(*) from kernels group by name")`.
 
         The tables are the attributes (kernels, memcpy, scopes, scope_events, perf, idle, insights, …) and what tables()
-        names; parameters are values for ? or $name in the query. DuckDB computes it, over the frames' memory. Needs the
-        Python package duckdb; what is wrong with the query is an error of duckdb's.
+        names, with the columns of the frames; parameters are values for ? or $name in the query. DuckDB computes it, over the
+        memory of the frames' numbers. Needs the Python package duckdb, 1.1 or newer. What is wrong with the query is an error
+        of duckdb's; a ValueError says that it gives no rows, or that values for its parameters are missing.
         """
         from gpufl._sql import query as run
 
