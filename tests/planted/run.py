@@ -53,7 +53,7 @@ class Lab:
         if self.fake:
             env.update(LD_LIBRARY_PATH=str(self.fake), GPUFL_CUPTI_PATH=str(self.fake), GPUFL_BACKEND="Auto",
                        FAKE_NVML="calm")
-            env.update(case.env)
+        env.update(case.env)
         if self.rocm:
             env.update(LD_LIBRARY_PATH=str(self.rocm), GPUFL_ROCPROFILER_PATH=str(self.rocm / "7"), GPUFL_BACKEND="Amd", FAKE_ROCP="")
         return env

@@ -55,7 +55,7 @@ class Case:
         self.crowded = crowded
         self.never = never  # words that no finding may have
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
-        self.options, self.env = options, env or {}  # of gpufl trace; of the fake libraries
+        self.options, self.env = options, env or {}  # of gpufl trace; of the program, and of the fake libraries
         # driver, python, samples (a Python whose threads are sampled), torch, fake, limit (group.py) or nothing: the
         # simulated GPU
         self.needs = needs
