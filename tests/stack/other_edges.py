@@ -1,8 +1,8 @@
 """Another thread's frames, against call edges that sys.setprofile saw.
 
 Usage: other_edges.py library.so real|flutter|switches SAMPLES [REFUSED | +REFUSED]. Prints one JSON object: samples by result,
-how many have an edge that no call of the program makes, examples of those. REFUSED: letters of system calls
-that fail (other_forbid), "f": no file may grow; with + from the middle of the run on."""
+how many have an edge that no call of the program makes, how many of these lack their outermost frame, examples. REFUSED:
+letters of system calls that fail (other_forbid), "f": no file may grow; with + from the middle of the run on."""
 import ast
 import asyncio
 import ctypes
@@ -243,7 +243,7 @@ def main():
         return
     edges, how = run(work, samples)
     calls = {c: lines_of(turns, c) for c in ("call_one", "call_two")}
-    checked = impossible = 0
+    checked = impossible = headless = 0
     examples = []
     for number in range(1, lib.other_distinct() + 1):
         count = lib.other_count(ctypes.c_uint32(number))
@@ -256,10 +256,11 @@ def main():
                 if up[0] == "turns" and f[0] in calls and up[3] not in calls[f[0]]]
         if frames and frames[-1][0] not in OUTERMOST:
             bad.append((("no outermost frame",), frames[-1]))
+            headless += count
         if bad:
             impossible += count
             examples.append([count, bad[:2]])
-    print(json.dumps({"status": status, "how": how, "checked": checked, "impossible": impossible,
+    print(json.dumps({"status": status, "how": how, "checked": checked, "impossible": impossible, "headless": headless,
                       "results": {n: lib.other_result(i) for i, n in enumerate(RESULTS)},
                       "examples": examples[:5]}))
 

@@ -221,8 +221,9 @@ static struct common looks_common(const struct other_look *one, const struct oth
 }
 
 /* True where a look is whole: all of its frames are in the other one, or its inner frames were
- * copied twice while nobody moved the top, and the other look agrees on those further out and on
- * one of the inner ones, which vouches for its callers. end: frames up to the common outermost. */
+ * alike in all copies while nobody moved the top, and the other look agrees on those further out
+ * and on one of the inner ones, which vouches for its callers. end: frames up to the common
+ * outermost one. */
 static bool look_whole(const struct other_look *k, size_t end, const struct common *c)
 {
     return k->settled && (c->n == end || c->strict + k->proved > end);

@@ -1,16 +1,18 @@
 /* read.c - looks at the frames of a thread that runs on.
  *
  * One call copies, in this order: the thread's state, the innermost KiB of its frames where they
- * were at the look before, the top pointer, that KiB again, the top pointer again, then the rest.
- * Where all top pointers are equal, the frame lies in the copy and both copies show the same calls,
- * nobody moved the top meanwhile; else the look is taken again at the new place. (The second copy
- * is for a function that calls two others by turns: their frames take one address, and so top
- * pointers alone are equal after a return and a call, too.) All pieces outside the newest chunk
- * (generators, records on the C stack, frame objects of 3.9 and 3.10) are remembered by address
- * and come with the same call, since a chain that is followed frame by frame costs a call each.
+ * were at the look before, the top pointer, that KiB and the top pointer three times more, then the
+ * rest. Where all top pointers are equal, the frame lies in the copy and all copies show the same
+ * calls, nobody moved the top meanwhile; else the look is taken again at the new place. (The copies
+ * are for a function that calls two others by turns: their frames take one address, and so top
+ * pointers alone are equal after a return and a call, too. Two copies are not enough: such a
+ * program can take as long for a round as a copy takes, and then both are torn alike. So there are
+ * four, and the time between them is random.) All pieces outside the newest chunk (generators,
+ * records on the C stack, frame objects of 3.9 and 3.10) are remembered by address and come with
+ * the same call, since a chain that is followed frame by frame costs a call each.
  *
- * Of a look that was taken in vain to the end, the outer frames count that both copies show alike,
- * and that no look at the top pointer found left.
+ * If no look succeeds, the outer frames of the last one count that all copies show alike, and that
+ * no look at the top pointer found left.
  *
  * An address is a guess and nothing more: only what the chain of this look leads to counts. */
 #include "stack/other/read.h"
@@ -203,12 +205,17 @@ static struct other_guess *other_guess(struct other_reader *r, uintptr_t state)
     return g;
 }
 
-enum { TOPS = 3 }; /* looks at the top pointer */
+enum {
+    COPIES = 4,        /* of the innermost frames */
+    TOPS = COPIES + 1, /* looks at the top pointer: before the first copy and after each */
+    FILLERS = 6,       /* 0 to 5 pieces that only take time go before another copy */
+    FILLER_BYTES = 8,
+};
 
-/* The pieces of a look that have a meaning of their own; -1: not asked for. The innermost frames
- * are in the pieces from `inner` on, and copied again in as many pieces from `again` on. */
+/* The pieces of a look that have a meaning of their own; -1: not asked for. Each copy of the
+ * innermost frames has `inners` pieces, from inner[copy] on. */
 struct asked {
-    int state, loop, inner, inners, again, between, loop_again, top_again;
+    int state, top[TOPS], inner[COPIES], inners, state_again;
     uintptr_t tops[TOPS]; /* the answers: the top frame, 0: none or not copied */
 };
 
@@ -237,30 +244,45 @@ static uintptr_t other_ask_inner(struct other_reader *r, const struct other_gues
     return rest_end;
 }
 
+/* Lets a random time pass before another copy: a program whose rhythm is that of the copies would
+ * show all of them alike. */
+static void other_ask_filler(struct other_reader *r, const struct stack_other_thread *t)
+{
+    r->random = r->random * 1664525 + 1013904223;
+    for (unsigned i = (r->random >> 16) % FILLERS; i; i--)
+        other_ask(r, t->state, FILLER_BYTES);
+}
+
+/* Asks for the top pointer. Where loops have records, the state names the record and the record
+ * names the frame. */
+static int other_ask_top(struct other_reader *r, const struct stack_other_thread *t,
+                         const struct other_guess *g)
+{
+    const struct python_layout *l = r->l;
+    bool loops = l->chain != CHAIN_OBJECTS && l->cframe;
+    return other_ask(r, loops ? g->loop + l->cframe_top : t->state + l->thread_top, 8);
+}
+
 /* Asks for a look in the order in which the parts change. */
 static struct asked other_ask_all(struct other_reader *r, const struct stack_other_thread *t,
                                   const struct other_guess *g)
 {
-    const struct python_layout *l = r->l;
-    bool loops = l->chain != CHAIN_OBJECTS && l->cframe;
-    struct asked a = {.loop = -1, .loop_again = -1};
+    struct asked a;
     uintptr_t rest_end = g->used;
     other_begin(r);
     a.state = other_ask(r, t->state, r->state_bytes);
     collector_ask(&r->collector, r);
-    if (loops && g->loop)
-        a.loop = other_ask(r, g->loop + l->cframe_top, 8);
-    a.inner = (int)r->pieces;
-    if (g->top)
-        rest_end = other_ask_inner(r, g);
-    a.inners = (int)r->pieces - a.inner;
-    a.between = other_ask(r, loops ? g->loop + l->cframe_top : t->state + l->thread_top, 8);
-    a.again = (int)r->pieces;
-    if (g->top)
-        other_ask_inner(r, g);
-    if (loops && g->loop)
-        a.loop_again = other_ask(r, g->loop + l->cframe_top, 8);
-    a.top_again = other_ask(r, t->state + l->thread_top, 8);
+    a.top[0] = other_ask_top(r, t, g);
+    for (int i = 0; i < COPIES; i++) {
+        if (i)
+            other_ask_filler(r, t);
+        a.inner[i] = (int)r->pieces;
+        if (g->top)
+            rest_end = other_ask_inner(r, g);
+        a.inners = (int)r->pieces - a.inner[i];
+        a.top[i + 1] = other_ask_top(r, t, g);
+    }
+    a.state_again = other_ask(r, t->state + r->l->thread_top, 8);
     if (rest_end > g->chunk && rest_end <= g->limit) {
         uintptr_t begin = rest_end - g->chunk > REST_MOST ? rest_end - REST_MOST : g->chunk;
         other_ask(r, begin, rest_end - begin);
@@ -272,8 +294,8 @@ static struct asked other_ask_all(struct other_reader *r, const struct stack_oth
 
 static void other_blocks(struct other_reader *r, const struct asked *a)
 {
-    for (int i = a->inner; i < (int)r->pieces; i++)
-        if (i < a->inner + a->inners || i > a->top_again)
+    for (int i = a->inner[0]; i < (int)r->pieces; i++)
+        if (i < a->inner[0] + a->inners || i > a->state_again)
             other_block(r, i);
 }
 
@@ -294,7 +316,7 @@ static void other_chunk(const struct other_reader *r, struct other_guess *g, con
 static const char *other_inner(const struct other_reader *r, const struct asked *a, uintptr_t frame,
                                int *piece)
 {
-    for (int i = a->inner; i < a->inner + a->inners; i++) {
+    for (int i = a->inner[0]; i < a->inner[0] + a->inners; i++) {
         uintptr_t into = frame + r->l->frame_begin - (uintptr_t)r->piece[i].iov_base;
         if (into <= r->got[i] && r->got[i] - into >= r->l->frame_bytes) {
             *piece = i;
@@ -306,20 +328,30 @@ static const char *other_inner(const struct other_reader *r, const struct asked 
 
 enum twice { ONCE, SAME, RAN_ON, OTHER_CALL };
 
-/* Compares both copies of an innermost frame. */
+/* Compares two copies of a frame, the first one and another one. */
+static enum twice other_alike(const struct python_layout *l, const char *one, const char *two)
+{
+    if (memcmp(one + l->frame_code, two + l->frame_code, 8) != 0 ||
+        memcmp(one + l->frame_up, two + l->frame_up, 8) != 0)
+        return OTHER_CALL;
+    return memcmp(one + l->frame_at, two + l->frame_at, 4) != 0 ? RAN_ON : SAME;
+}
+
+/* Compares all copies of an innermost frame. */
 static enum twice other_twice(const struct other_reader *r, const struct asked *a, uintptr_t frame)
 {
-    const struct python_layout *l = r->l;
+    enum twice worst = SAME;
     int i;
     const char *one = other_inner(r, a, frame, &i);
     if (!one)
         return ONCE;
-    int again = a->again + i - a->inner;
-    const char *two = one - r->at[i] + r->at[again];
-    if (r->got[again] != r->got[i] || memcmp(one + l->frame_code, two + l->frame_code, 8) != 0 ||
-        memcmp(one + l->frame_up, two + l->frame_up, 8) != 0)
-        return OTHER_CALL;
-    return memcmp(one + l->frame_at, two + l->frame_at, 4) != 0 ? RAN_ON : SAME;
+    for (int copy = 1; copy < COPIES; copy++) {
+        int again = a->inner[copy] + i - a->inner[0];
+        const char *two = one - r->at[i] + r->at[again];
+        enum twice is = r->got[again] == r->got[i] ? other_alike(r->l, one, two) : OTHER_CALL;
+        worst = is > worst ? is : worst;
+    }
+    return worst;
 }
 
 /* Notes how far a frame of the chain, the next of the list, can be trusted. The top pointer that
@@ -340,6 +372,13 @@ static void other_trust(const struct other_reader *r, const struct asked *a, uin
         to->proved = to->n + 1;
 }
 
+/* The word of a piece; 0: not copied. */
+static uintptr_t other_answer(const struct other_reader *r, int piece)
+{
+    const char *p = other_piece(r, piece);
+    return p ? other_word(p) : 0;
+}
+
 /* Copies everything once, and finds the top frame. *still: it did not move. False: the thread's
  * state is gone. */
 static bool other_copy(struct other_reader *r, const struct stack_other_thread *t,
@@ -348,26 +387,28 @@ static bool other_copy(struct other_reader *r, const struct stack_other_thread *
     const struct python_layout *l = r->l;
     *a = other_ask_all(r, t, g);
     other_run(r);
-    const char *state = other_piece(r, a->state), *top_again = other_piece(r, a->top_again);
-    const char *loop = other_piece(r, a->loop), *loop_again = other_piece(r, a->loop_again);
-    const char *between = other_piece(r, a->between);
+    const char *state = other_piece(r, a->state), *again = other_piece(r, a->state_again);
     if (!state || other_word(state + l->thread_id) != t->thread_id)
         return false;
     other_blocks(r, a);
     uintptr_t top = other_word(state + l->thread_top);
-    a->tops[0] = top;
-    a->tops[1] = between ? other_word(between) : 0;
-    a->tops[2] = top_again ? other_word(top_again) : 0;
-    *still = between && top_again;
-    if (l->chain != CHAIN_OBJECTS && l->cframe) { /* state -> loop -> frame */
-        *still = *still && loop && loop_again && top == g->loop && a->tops[2] == top;
-        a->tops[0] = top == g->loop && loop ? other_word(loop) : g->top;
-        a->tops[2] = loop_again ? other_word(loop_again) : 0;
+    bool copied = true;
+    for (int i = 0; i < TOPS; i++) {
+        copied = copied && other_piece(r, a->top[i]);
+        a->tops[i] = other_answer(r, a->top[i]);
+    }
+    *still = copied && again && other_word(again) == top;
+    if (l->chain == CHAIN_OBJECTS || !l->cframe) {
+        a->tops[0] = top;
+    } else { /* the answers are of the loop that was the newest one at the look before */
+        *still = *still && top == g->loop;
+        a->tops[0] = top == g->loop && a->tops[0] ? a->tops[0] : g->top;
         g->loop = top;
     }
     other_chunk(r, g, state);
     g->top = a->tops[0];
-    *still = *still && a->tops[1] == g->top && a->tops[2] == g->top;
+    for (int i = 1; i < TOPS; i++)
+        *still = *still && a->tops[i] == g->top;
     return true;
 }
 
@@ -387,6 +428,16 @@ static bool other_ends(const struct python_layout *l, const char *frame, unsigne
     if (l->chain == CHAIN_OBJECTS)
         return other_runs(l, frame);
     return l->chain == CHAIN_ENTRIES ? owner >= l->entry_owner : owner != OWNER_GENERATOR;
+}
+
+/* True where the chain leads back into itself. Frames of two moments can do that: 3.9 and 3.10 use
+ * the frame objects of calls that are over again, in another order. */
+static bool other_visited(const struct other_look *to, uintptr_t frame)
+{
+    for (size_t i = 0; i < to->n; i++)
+        if (to->frames[i].frame == frame)
+            return true;
+    return false;
 }
 
 /* Follows the chain from the top frame through the copies. A chain with another outermost record
@@ -427,7 +478,7 @@ static void other_chain(struct other_reader *r, struct other_guess *g, const str
         if (up == frame)
             return;
         frame = up;
-        if (frame && to->n == STACK_DEPTH)
+        if (frame && to->n == STACK_DEPTH && !other_visited(to, frame))
             to->cut = true, to->broken = false;
     }
 }

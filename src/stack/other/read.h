@@ -34,7 +34,7 @@ struct other_look {
     struct other_frame frames[STACK_DEPTH]; /* innermost first */
     size_t n;
     size_t from;   /* frames further in may be of another moment */
-    size_t proved; /* frames further in were copied twice, and both copies agree */
+    size_t proved; /* all copies of the frames further in agree */
     bool settled;  /* nobody moved the top meanwhile, and `from` is 0 */
     bool cut;      /* there were more frames */
     bool broken;   /* the chain led nowhere */
@@ -78,6 +78,7 @@ struct other_reader {
     uint32_t state_bytes;
     unsigned pieces, blocks, last; /* last: the block that answered last */
     size_t used;                   /* bytes of the snapshot */
+    uint32_t random;               /* see other_ask_filler */
     uint32_t round, pair;          /* of the batches of code objects; of looks: other.c counts */
     struct iovec piece[SNAPSHOT_PIECES];
     uint32_t at[SNAPSHOT_PIECES], got[SNAPSHOT_PIECES];
