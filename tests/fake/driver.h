@@ -59,6 +59,11 @@ void tell_module(uint32_t cbid, const char *image, size_t size);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 
+/* Waits for room in the queue (depth.c). The place is to be given back with the end of what was
+ * queued, in ns. */
+int depth_take(void);
+void depth_ends(int place, int64_t ns);
+
 /* When work that could begin at ns does, where another process has the GPU by turns (slices.c). */
 int64_t slices_begin(int64_t ns);
 

@@ -141,12 +141,14 @@ void tell_op(const struct fake_op *op)
  * own. */
 void queue_op(struct fake_op *op, int64_t duration)
 {
+    int place = depth_take();
     pthread_mutex_lock(&lock);
     int64_t *end = &stream_ends[op->stream % STREAMS], t = driver_now();
     op->start = slices_begin(*end > t ? *end + 200 : t + 2000);
     op->end = *end = op->start + duration;
     op->context = current;
     pthread_mutex_unlock(&lock);
+    depth_ends(place, op->end);
     tell_op(op);
 }
 

@@ -39,6 +39,7 @@ int cuMemcpyHtoD_v2(gpu_memory to, const void *from, size_t bytes);
 int cuMemcpyDtoH_v2(void *to, gpu_memory from, size_t bytes);
 int cuMemcpyHtoDAsync_v2(gpu_memory to, const void *from, size_t bytes, gpu_stream stream);
 int cuMemcpyDtoHAsync_v2(void *to, gpu_memory from, size_t bytes, gpu_stream stream);
+int cuMemsetD8Async(gpu_memory to, unsigned char value, size_t bytes, gpu_stream stream);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra);
 #endif

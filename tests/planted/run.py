@@ -21,13 +21,14 @@ import tempfile
 import time
 
 from group import Group, can_limit
+from paging import can_page
 from table import CASES, ELSEWHERE, HERE, HIP, RULES, Kernel, Says, markers
 
 PLACES = markers()
 LIMIT_US = 20_000  # of each 100 ms, of a case that needs a limit
 CROWDED = 0.02  # of a run in which something on the machine waited for a processor
 ATTEMPTS = 5
-PYTHON = ("python", "samples", "torch")
+PYTHON = ("python", "samples", "pages", "torch")
 SAMPLED = range(9, 14)  # CPython 3: versions whose other threads are read
 
 
@@ -89,7 +90,9 @@ class Lab:
             return "needs the fake libraries"
         if case.needs == "limit" and not can_limit():
             return "needs a control group with a CPU limit"
-        if case.needs == "samples" and sys.version_info[1] not in SAMPLED:
+        if case.needs == "pages" and not can_page():
+            return "pages cannot be taken away here, or come back without a disk"
+        if case.needs in ("samples", "pages") and sys.version_info[1] not in SAMPLED:
             return "other threads of this Python are not read"
         if case.needs == "torch":
             if self.fake:
@@ -111,7 +114,8 @@ def place_of(finding):
 def names(finding, at):
     """Does the finding name that line and that function, or that kernel?"""
     if isinstance(at, Says):
-        return at.words in finding["text"]
+        path, line = PLACES[at.marker] if at.marker else (None, None)
+        return at.words in finding["text"] and (not path or f"{path.name}:{line} " in finding["text"])
     if isinstance(at, Kernel):
         return re.search(rf"(^|::|\s){re.escape(at.name)}($|[<(])", finding["kernel"] or "") is not None
     place = place_of(finding)
@@ -143,6 +147,12 @@ def kernels_of(report, scope):
     if not scope:
         return report["outside_scopes"]["kernels"]
     return sum(row["self_kernels"] for row in report["scopes"] if row["name"] == scope)
+
+
+def blocked_at(report, path, line):
+    """The share of the run in which a thread was blocked at that line."""
+    return sum(row["blocked_ns"] for row in report["synchronization_lines"]["lines"]
+               if (row["file"] or "").endswith("/" + path.name) and row["line"] == line) / report["session"]["duration_ns"]
 
 
 def judge(case, report, severe, was_crowded):
@@ -177,6 +187,10 @@ def judge(case, report, severe, was_crowded):
         right = [*case.must[rule], *(case.also if rule == "sync_line" else ())]
         if rule not in noise and not any(at is None or names(finding, at) for at in right):
             wrong.append(f"another place: {say(finding)}")
+    for marker, least in case.blocked.items():
+        share = blocked_at(report, *PLACES[marker])
+        if share < least:
+            misses.append(f"{marker}: a thread was blocked for {share:.0%} of the run, not {least:.0%}")
     for scope, kernels in case.scopes.items():
         got = kernels_of(report, scope)
         if got != kernels if kernels is not None else not got:

@@ -34,16 +34,16 @@ class Kernel:
 
 
 class Says:
-    """Words that the finding has to have."""
+    """Words that the finding has to have, and a marked line that its sentences have to name."""
     severities, gives = (), None
 
-    def __init__(self, words):
-        self.words = words
+    def __init__(self, words, marker=None):
+        self.words, self.marker = words, marker
 
 
 class Case:
     def __init__(self, program, mode, must, also=(), noise=(), scopes=None, options=(), env=None, needs="driver",
-                 crowded=(), never=None):
+                 crowded=(), never=None, blocked=None):
         self.program, self.mode = program, mode
         self.name = " ".join((program, mode, *options))
         # {rule: At or Kernel, several in a tuple, or None where the finding names neither}
@@ -54,10 +54,11 @@ class Case:
         # where it fires at another place, too
         self.crowded = crowded
         self.never = never  # words that no finding may have
+        self.blocked = blocked or {}  # {marker: share of the run in which a thread was blocked at the line, at least}
         self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
         self.options, self.env = options, env or {}  # of gpufl trace; of the program, and of the fake libraries
-        # driver, python, samples (a Python whose threads are sampled), torch, fake, limit (group.py) or nothing: the
-        # simulated GPU
+        # driver, python, samples (a Python whose threads are sampled), pages (samples and paging.py), torch, fake,
+        # limit (group.py) or nothing: the simulated GPU
         self.needs = needs
 
 
@@ -151,6 +152,14 @@ CASES = [
     Case("cpu_limit", "clean", {"sync_line": At("limit-end", "train")}, options=("-s", "20ms"), needs="limit",
          crowded=(*HOST_BOUND, *PAUSED), never="CPU limit"),
 
+    # The host is ahead and blocked for most of the run in calls that only wait for room in the queue: nothing to win.
+    Case("queue_full", "clean", {"sync_line": At("queue-end", "train")}, [At("queue-fill", "train")],
+         env={"FAKE_CUDA_QUEUE": "41"}, needs="fake", crowded=(*HOST_BOUND, *PAUSED), blocked={"queue-fill": 0.5}),
+
+    Case("graph_breaks", "fault", {"broken_graphs": None, "sync_line": At("graph-end", "train")},
+         noise=(*HOST_BOUND, *PAUSED)),
+    Case("graph_breaks", "clean", {"sync_line": At("graph-end", "train")}, crowded=(*HOST_BOUND, *PAUSED)),
+
     # Another process has the GPU by turns; or it is there, and the host is late all the same, by 5 ms or more.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
@@ -221,6 +230,14 @@ CASES = [
     Case("log.py", "clean", {"sync_line": At("py-log-end", "train")}, needs="samples",
          crowded=(*HOST_BOUND, *PAUSED), never="logged, printed or reported progress"),
 
+    # Each page is read from the disk again; how long that takes is the disk's.
+    Case("page.py", "fault", {"idle_cause": Says("blocked outside of any system call", "py-page"),
+                              "paging": Says("pages of the program had to be read from a disk"),
+                              "sync_line": At("py-page-end", "train")},
+         noise=(*HOST_BOUND, *PAUSED), options=("-s", "20ms"), needs="pages"),
+    Case("page.py", "clean", {"sync_line": At("py-page-end", "train")}, options=("-s", "20ms"), needs="pages",
+         crowded=(*HOST_BOUND, *PAUSED), never="of memory"),
+
     *moved_sync("torch_item.py", "torch-item-in-loop", "torch-item-hoisted", "train", "torch"),
     *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),
     *hidden_sync("torch_helper.py", "torch-sync-in-helper", "Timer.__exit__", "torch"),
@@ -237,13 +254,10 @@ HIP = ("sync_loop", "sync_inline", "sync_lambda", "sync_template", "sync_thread"
        "free_loop", "launch_storm", "launch_late", "idle_input", "spills", "occupancy", "occupancy_registers", "event_wait",
        "pipeline")
 
-# Rules that no program here plants, and the test that does: the programs make no CUDA graphs, are one process each,
-# and do not make the machine short of memory.
-ELSEWHERE = {"broken_graphs": "tests/unit/analyze/insight/test_library.c",
-             "gpu_failing": "tests/unit/analyze/insight/test_watch.c",
+# Rules that no program here plants, and the test that does: the programs are one process each, and no monitor runs.
+ELSEWHERE = {"gpu_failing": "tests/unit/analyze/insight/test_watch.c",
              "gpu_held_idle": "tests/unit/analyze/insight/test_watch.c",
              "gpu_throttled": "tests/unit/analyze/insight/test_watch.c",
-             "paging": "tests/unit/analyze/insight/test_shortage.c",
              "rank_wait": "tests/unit/analyze/insight/test_ranks.c"}
 
 MARK = re.compile(r"PLANTED: ([\w-]+)")

@@ -1,0 +1,30 @@
+"""Whether pages of a program can be taken away here, so that they have to be read from a disk again. That needs no
+rights: it needs a file on a disk, and a kernel that says for how long threads waited for memory."""
+import mmap
+import os
+import pathlib
+import resource
+import tempfile
+
+PAGEOUT = 21  # MADV_PAGEOUT: Python's mmap has no name for it
+PAGES = 16
+
+
+def can_page():
+    """Whether pages of a file in the folder of temporary files come back from a disk."""
+    if not pathlib.Path("/proc/pressure/memory").exists():
+        return False
+    with tempfile.TemporaryFile() as file:
+        file.write(bytes(PAGES * mmap.PAGESIZE))
+        file.flush()
+        os.fsync(file.fileno())
+        with mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
+            pages.madvise(mmap.MADV_RANDOM)
+            sum(pages[::mmap.PAGESIZE])
+            try:
+                pages.madvise(PAGEOUT)
+            except OSError:
+                return False
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+            sum(pages[::mmap.PAGESIZE])
+            return resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before >= PAGES // 2
