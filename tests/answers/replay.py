@@ -169,18 +169,21 @@ def table(rows):
                f"{mark(row.get('gain'))} | {row.get('sampler', '–')} | {mark(row.get('sampler_line'))} |")
 
 
-def totals(score):
-    """The scores as lines of a list."""
+def totals(score, rows):
+    """The scores as lines of a list, with the program that has most idle time without a line."""
     for what, (good, of) in score.items():
         target = f", wanted {TARGETS[what]:.0%}" if what in TARGETS else ", wanted all" if what in REACHED else ""
         yield f"- {what.replace('sampler_line', 'line, by the host sampler alone')}: {good} of {of}" + (
             f" ({good / of:.0%}){target}" if of else target)
+    most = max(rows, key=lambda row: row["no_line"], default=None)
+    if most:
+        yield f"- idle time without a line, between the first and the last work: at most {most['no_line']:.2%} (`{most['name']}`)"
 
 
 def page_of(text, rows, score):
     """The page with the table and the scores between its marks."""
     head, _, rest = text.partition(BEGIN)
-    return "\n".join([head + BEGIN, "", *table(rows), "", *totals(score), "", END + rest.partition(END)[2]])
+    return "\n".join([head + BEGIN, "", *table(rows), "", *totals(score, rows), "", END + rest.partition(END)[2]])
 
 
 def main():
@@ -202,7 +205,7 @@ def main():
     wrong = [f"{row['name']}: the idle lines do not sum up to the idle time" for row in rows if not row["sums_up"]]
     if args.current and args.current.read_text() != page_of(args.current.read_text(), rows, score):
         wrong.append(f"{args.current.name} has another table: tests/answers/replay.py --docs writes it")
-    print(*totals(score), sep="\n")
+    print(*totals(score, rows), sep="\n")
     if not args.any_score:
         wrong += [f"{what}: {good}, and {REACHED[what]} were reached before" for what, (good, _) in score.items()
                   if good < REACHED.get(what, 0)]
