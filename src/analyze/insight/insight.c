@@ -49,7 +49,7 @@ const char *insight_severity_name(enum insight_severity s)
 
 /* ---- for rules --------------------------------------------------------------------------- */
 
-static const struct insight_rule *find_rule(const char *id)
+const struct insight_rule *insight_rule_of(const char *id)
 {
     const struct insight_rule *r = insight_rules;
     while (strcmp(r->id, id) != 0)
@@ -63,7 +63,7 @@ int insight_add(struct insights *to, const char *id, struct insight **at)
     if (rc)
         return rc;
     *at = &to->items[to->count++];
-    **at = (struct insight){.rule = find_rule(id), .least = CELL_NULL};
+    **at = (struct insight){.rule = insight_rule_of(id), .least = CELL_NULL};
     (*at)->next = (*at)->rule->next;
     return 0;
 }

@@ -127,6 +127,14 @@ const char *insight_severity_name(enum insight_severity s); /* "HIGH", … */
 /* Adds a finding; *at is filled in by the caller afterwards, before the next. Title and text are
  * formatted by insight_say. */
 int insight_add(struct insights *to, const char *id, struct insight **at);
+
+/* The rule with that id, which exists. */
+const struct insight_rule *insight_rule_of(const char *id);
+
+/* True where many kernels are launched one by one between launches of CUDA or HIP graphs, again and
+ * again, and the graphs are the program's or its compiler's (not XLA's, which chooses what is in
+ * them). */
+bool insight_graphs_break(const struct model *m);
 int insight_say(char **to, struct buf *text); /* takes the text and empties it; frees *to */
 void insight_fact(struct insight *i, const char *key, int64_t value);
 

@@ -1,6 +1,7 @@
 /* launch.c - storms of launches: kernels shorter than their launches. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
+#include "analyze/common/words.h"
 #include "analyze/insight/storm.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -100,6 +101,24 @@ static int put_inside(const struct model *m, struct insight *i, const struct sto
     return rc;
 }
 
+/* Says of a program that has graphs already what keeps most of its kernels out of them. */
+static void put_breaks(const struct model *m, struct insight *i, const struct storm *s,
+                       struct buf *out)
+{
+    const struct sum_order *o = &m->order;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (!insight_graphs_break(m) || o->singles < s->all / 2)
+        return;
+    buf_printf(out,
+               " %s kernels were launched one by one between %s launches of %s: something in the "
+               "program breaks the graphs.",
+               units_count(a, (int64_t)o->singles), units_count(b, (int64_t)o->graphs),
+               model_words(m)->graphs);
+    insight_fact(i, "graph_launches", (int64_t)o->graphs);
+    insight_fact(i, "single_kernels", (int64_t)o->singles);
+    i->next = insight_rule_of("broken_graphs")->next;
+}
+
 int insight_launch_storm(const struct model *m, struct insights *to)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -147,6 +166,7 @@ int insight_launch_storm(const struct model *m, struct insights *to)
                    " Of the kernels' own time %s is what any kernel takes, however little it does: "
                    "fused ones save that as well.",
                    units_time(a, s.floor));
+    put_breaks(m, i, &s, &text);
     rc = rc ? rc : put_inside(m, i, &lines, by_lines, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);

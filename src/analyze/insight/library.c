@@ -309,6 +309,15 @@ static bool is_xla(const struct model *m)
     return false;
 }
 
+bool insight_graphs_break(const struct model *m)
+{
+    const struct sum_order *o = &m->order;
+    bool breaks =
+        o->whole ? o->whole >= INSIGHT_library_repeats && o->singles / ORDER_SINGLES >= o->whole
+                 : o->broken >= INSIGHT_library_repeats;
+    return breaks && !is_xla(m);
+}
+
 int insight_broken_graphs(const struct model *m, struct insights *to)
 {
     const struct sum_order *o = &m->order;
@@ -316,10 +325,7 @@ int insight_broken_graphs(const struct model *m, struct insights *to)
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    bool broken =
-        o->whole ? o->whole >= INSIGHT_library_repeats && o->singles / ORDER_SINGLES >= o->whole
-                 : o->broken >= INSIGHT_library_repeats;
-    if (!broken || is_storm(to) || !is_worth(m, slow.time) || is_xla(m))
+    if (is_storm(to) || !is_worth(m, slow.time) || !insight_graphs_break(m))
         return 0;
     int rc = insight_add(to, "broken_graphs", &i);
     if (rc)

@@ -317,6 +317,21 @@ TEST(test_graphs)
         }
         finder_end();
     }
+    for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
+        finder_begin("storm"); /* so many that the storm has them, and says what keeps them there */
+        for (int i = 0; i < 120; i++)
+            graph_step(singles);
+        look("");
+        const struct insight *i = finder_find("launch_storm", "");
+        assert_non_null(i);
+        bool told = singles == ORDER_SINGLES;
+        assert_int_equal(strstr(i->next, "TORCH_LOGS=graph_breaks") != NULL, told);
+        assert_int_equal(strstr(i->text, "between 120 launches of CUDA graphs: something in the "
+                                         "program breaks the graphs.") != NULL,
+                         told);
+        assert_null(finder_find("broken_graphs", ""));
+        finder_end();
+    }
     finder_begin("XLA"); /* it chooses what is in a graph: nothing in the program breaks one */
     make_log_config(&p->log, 1, program_name(p, "loop_add_fusion_3"));
     program_launch(p, (struct program_kernel){.ns = 5000, .config = 1});
