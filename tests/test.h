@@ -15,6 +15,13 @@
 /* How long a test waits at the most for what must come, ns; it goes on as soon as that is there. */
 #define PATIENCE_NS INT64_C(120000000000)
 
+/* This build has a sanitizer. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
 /* How often something is done again: `all` times, `few` under ThreadSanitizer. What it looks for is
  * an order that is missing where two threads meet: it sees that at a few of their meetings, and
  * each takes 20 times as long there. */

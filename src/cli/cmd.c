@@ -1,7 +1,7 @@
 /* cmd.c - what the commands share: parsing with --help, sentences, the terminal.
  *
  * Help is made of the tables that the commands parse with, so that it cannot say
- * anything else than what is accepted. One thread. */
+ * anything else than what is accepted. One thread at a time. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,18 +215,56 @@ void cmd_find_program(const char *name, char *out, size_t size)
         snprintf(out, size, "%s", name);
 }
 
+enum { STACK_WANTED = 8 << 20, STACK_LEAST = 1 << 20 };
+
 static struct rlimit stack_before;
 static bool stack_raised;
 
-void cmd_raise_stack(void)
+struct stacked {
+    int (*work)(int, char **);
+    int argc;
+    char **argv;
+    int code;
+};
+
+static void *run_stacked(void *arg)
 {
-    enum { WANTED = 8 << 20 };
+    struct stacked *s = arg;
+    s->code = s->work(s->argc, s->argv);
+    return NULL;
+}
+
+/* False: the system gave no thread, and nothing ran. */
+static bool on_a_thread(struct stacked *s)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all;
+    if (pthread_attr_init(&attr))
+        return false;
+    bool made = !pthread_attr_setstacksize(&attr, STACK_WANTED) &&
+                !pthread_create(&thread, &attr, run_stacked, s);
+    pthread_attr_destroy(&attr);
+    if (!made)
+        return false;
+    sigfillset(&all); /* the work's thread takes them */
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    pthread_join(thread, NULL);
+    return true;
+}
+
+int cmd_with_stack(int (*work)(int, char **), int argc, char **argv)
+{
+    struct stacked s = {work, argc, argv, 0};
     struct rlimit raised;
-    if (getrlimit(RLIMIT_STACK, &stack_before) || stack_before.rlim_cur >= WANTED)
-        return;
+    if (getrlimit(RLIMIT_STACK, &stack_before) || stack_before.rlim_cur >= STACK_WANTED)
+        return work(argc, argv);
     raised = stack_before;
-    raised.rlim_cur = raised.rlim_max < WANTED ? raised.rlim_max : WANTED;
+    raised.rlim_cur = raised.rlim_max < STACK_WANTED ? raised.rlim_max : STACK_WANTED;
     stack_raised = !setrlimit(RLIMIT_STACK, &raised);
+    if (raised.rlim_cur >= STACK_LEAST || !on_a_thread(&s))
+        return work(argc, argv);
+    return s.code;
 }
 
 void cmd_leave_stack(void)

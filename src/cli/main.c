@@ -4,11 +4,10 @@
 
 #include <string.h>
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static char *version_args[] = {"version", NULL};
     const char *name = argc > 1 ? argv[1] : NULL;
-    cmd_raise_stack();
     if (!name) {
         cmd_print_overview(stderr);
         return CMD_USAGE;
@@ -25,4 +24,9 @@ int main(int argc, char **argv)
     if (c)
         return fetched_run(c, argc - 1, argv + 1);
     return cmd_unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    return cmd_with_stack(run, argc, argv);
 }

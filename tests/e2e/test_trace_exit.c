@@ -142,8 +142,8 @@ TEST(nothing_is_inherited)
     world_close(&w);
 }
 
-/* The program has the stack that it was given, the report what it needs. */
-TEST(little_stack)
+/* The program has the stack that it was given, the report what it needs. option: of ulimit. */
+static void run_with_little_stack(const char *option)
 {
     struct world w;
     struct child c;
@@ -151,8 +151,8 @@ TEST(little_stack)
     world_open(&w);
     snprintf(
         script, sizeof script,
-        "ulimit -S -s 64 && %s trace -o logs %s exit 0 && %s trace -q -o none sh -c 'ulimit -s'",
-        path_gpufl(), path_program(), path_gpufl());
+        "ulimit %s -s 64 && %s trace -o logs %s exit 0 && %s trace -q -o none sh -c 'ulimit -s'",
+        option, path_gpufl(), path_program(), path_gpufl());
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
     child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
     assert_int_equal(child_end(&c), 0);
@@ -160,6 +160,18 @@ TEST(little_stack)
     assert_non_null(strstr(c.text[CHILD_ERR].data, "our cost"));
     child_free(&c);
     world_close(&w);
+}
+
+TEST(little_stack)
+{
+    run_with_little_stack("-S");
+}
+
+TEST(little_stack_for_ever)
+{
+    if (SANITIZED)
+        skip(); /* sanitizers need more before main */
+    run_with_little_stack("");
 }
 
 /* Finished logs are compressed, unless that is not wanted. */
@@ -279,7 +291,7 @@ int main(void)
         cmocka_unit_test(cost_is_stated),      cmocka_unit_test(nothing_is_inherited),
         cmocka_unit_test(logs_are_compressed), cmocka_unit_test(logs_of_the_killed_are_compressed),
         cmocka_unit_test(report_to_a_file),    cmocka_unit_test(stderr_at_its_limit),
-        cmocka_unit_test(little_stack),
+        cmocka_unit_test(little_stack),        cmocka_unit_test(little_stack_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,21 +42,44 @@ static int occurrences(const char *text, const char *part)
 }
 
 /* Each signal that is sent to gpufl arrives at the program once. */
-TEST(sent_signals_are_passed_on)
+static void send_all(struct child *c)
 {
     static const int sent[] = {SIGUSR1, SIGUSR2, SIGHUP, SIGQUIT, SIGALRM, SIGINT, SIGTERM};
-    struct world w;
-    struct child c;
-    start_mode(&w, &c, "signals", false);
-    ready_pid(&c);
+    ready_pid(c);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         char line[32];
         snprintf(line, sizeof line, "got %d\n", sent[i]);
-        kill(c.pid, sent[i]);
-        child_expect(&c, CHILD_OUT, line);
+        kill(c->pid, sent[i]);
+        child_expect(c, CHILD_OUT, line);
     }
-    assert_int_equal(child_end(&c), 21);
-    assert_int_equal(occurrences(c.text[CHILD_OUT].data, "got "), sizeof sent / sizeof sent[0]);
+    assert_int_equal(child_end(c), 21);
+    assert_int_equal(occurrences(c->text[CHILD_OUT].data, "got "), sizeof sent / sizeof sent[0]);
+}
+
+TEST(sent_signals_are_passed_on)
+{
+    struct world w;
+    struct child c;
+    start_mode(&w, &c, "signals", false);
+    send_all(&c);
+    child_free(&c);
+    world_close(&w);
+}
+
+/* Under a small hard limit of the stack gpufl works on a thread of its own. */
+TEST(signals_with_little_stack)
+{
+    struct world w;
+    struct child c;
+    char script[3 * PATH_MAX];
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    if (SANITIZED)
+        skip(); /* sanitizers need more before main */
+    world_open(&w);
+    snprintf(script, sizeof script, "ulimit -s 64 && exec %s trace --no-report %s signals 21",
+             path_gpufl(), path_program());
+    child_start(&c, &(struct child_setup){.dir = w.dir, .argv = argv});
+    send_all(&c);
     child_free(&c);
     world_close(&w);
 }
@@ -307,6 +331,7 @@ int main(void)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sent_signals_are_passed_on),
+        cmocka_unit_test(signals_with_little_stack),
         cmocka_unit_test(interrupt_arrives_once),
         cmocka_unit_test(quit_arrives_once),
         cmocka_unit_test(interrupted_program_is_reported),

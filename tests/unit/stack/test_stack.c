@@ -20,9 +20,9 @@
 #include <unwind.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { CAPTURES = 100000, SANITIZED = 1 };
+enum { CAPTURES = 100000 };
 #else
-enum { CAPTURES = 1000000, SANITIZED = 0 };
+enum { CAPTURES = 1000000 };
 #endif
 
 /* One call site, however the loops around it are compiled. */
