@@ -1,4 +1,4 @@
-// main.tsx - where the page begins.
+// main.tsx - the entry of the page.
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./pages/App";

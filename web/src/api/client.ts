@@ -1,8 +1,9 @@
-// client.ts - the one place that speaks to the server. A call names a route of docs/openapi.json;
-// address, parameters and answer are checked by the compiler (schema.ts). Answers are kept by their
-// ETag, so that asking again costs no body; 429 and 503 are tried again when the server says; what
-// goes wrong is a Problem with a sentence for people. Letters that would act instead of being read are
-// named (tame.ts). Requests go to the page's own origin only.
+// client.ts - the only module that calls the server. A call names a route of docs/openapi.json; the
+// compiler checks its address, parameters and answer (schema.ts). Answers are kept by their ETag,
+// so that a repeated question transfers no body. The client repeats a request after 429 and 503
+// when the server says so. A failure is a Problem with a sentence for people. Characters that would
+// act instead of being read are replaced by their names (tame.ts). Requests go to the page's own
+// origin only.
 import { ROUTES, type Routes } from "./schema";
 import { tame, tameJson, wild } from "../format/tame";
 import { Who, who as ofPage } from "./who";
@@ -10,10 +11,10 @@ import { Who, who as ofPage } from "./who";
 export type RouteId = keyof Routes;
 export type Query<R extends RouteId> = Partial<Routes[R]["query"]>;
 export type Answer<R extends RouteId> = Routes[R]["answer"];
-/** Parameters of path and query together: their names do not collide. */
+/** Parameters of the path and of the query together: their names do not collide. */
 export type Parameters<R extends RouteId> = Routes[R]["path"] & Query<R>;
 
-/** What went wrong: the server's own words (RFC 9457), or ours where none came. */
+/** What went wrong, in the server's own words (RFC 9457), or in ours if the server sent none. */
 export class Problem extends Error {
   constructor(
     readonly status: number, // 0: no answer came
@@ -48,17 +49,18 @@ export function address(id: RouteId, parameters: Record<string, unknown>): strin
   return text ? `${path}?${text}` : path;
 }
 
-/** Parameters of a query that say what is asked about. The others say how much of it, or in which order. */
+/** Parameters of a query that say what is asked about. The other parameters say how much of it,
+ * or in which order. */
 const SUBJECT = new Set(["a", "b", "by", "counter", "device", "kind", "label", "label_value", "metric", "name", "of", "shape", "tree"]);
 
-/** What a question is about. An answer may stand on the page while another question with this subject is under way; under
- * the heading of another subject the answer would be wrong. */
+/** What a question is about. An answer may stay on the page while another question with this
+ * subject is under way; under the heading of another subject the answer would be wrong. */
 export function subject(id: RouteId, parameters: Record<string, unknown>): string {
   const path = ROUTES[id][1];
   return address(id, Object.fromEntries(Object.entries(parameters).filter(([name]) => SUBJECT.has(name) || path.includes(`{${name}}`))));
 }
 
-/** How long to wait before the next attempt; the server's word counts first. */
+/** How long to wait before the next attempt. A time that the server names is used first. */
 export function pause(attempt: number, retryAfter: string | null): number {
   const seconds = retryAfter === null ? NaN : Number(retryAfter);
   const ms = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : 250 * 2 ** attempt;
@@ -84,12 +86,13 @@ async function problemOf(response: Response): Promise<Problem> {
       return new Problem(response.status, title, body.detail, request);
     }
   } catch {
-    /* A proxy answered with something else; the status is all there is. */
+    /* A proxy answered with something else, so that the status is all that is known. */
   }
   return new Problem(response.status, response.statusText, `The server answered ${response.status} without saying why.`, request);
 }
 
-/** keepMost: answers that are kept; 0: none, for those who keep what they make of them. */
+/** keepMost: how many answers are kept; 0: none, for callers that keep what they make of the
+ * answers. */
 export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a), wait: waitFor }, who: Who = new Who(), keepMost = CACHE_MAX) {
   const kept = new Map<string, { etag: string; body: unknown }>(); // oldest first
 
@@ -109,7 +112,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     }
   }
 
-  /** The address as this page asks it: of the workspace that was chosen. */
+  /** The address as this page asks it: in the workspace that was chosen. */
   function urlOf(id: RouteId, parameters: Record<string, unknown>): string {
     const workspace = who.workspace && !who.link && (ROUTES[id][2] !== "PUBLIC" || id === "me") ? who.workspace : undefined;
     return address(id, { ...parameters, workspace });
@@ -117,7 +120,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
 
   const named = (): Record<string, string> => (who.link ? { Authorization: `Bearer ${who.link}` } : {});
 
-  /** Answers and refusals tell whether somebody is logged in. */
+  /** Answers and refusals show whether somebody is logged in. */
   async function checked(response: Response): Promise<Response> {
     if (response.ok || response.status === 304) return response;
     if (response.status === 401) who.refused();
@@ -132,7 +135,8 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     if (oldest !== undefined) kept.delete(oldest);
   }
 
-  /** Asks; the same object comes back while the server says that nothing changed. */
+  /** Asks the server. The caller gets the same object again while the server says that nothing
+   * changed. */
   async function get<R extends RouteId>(id: R, parameters: Parameters<R>, signal?: AbortSignal): Promise<Answer<R>> {
     const url = urlOf(id, parameters);
     const before = kept.get(url);
@@ -148,8 +152,8 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     return body;
   }
 
-  /** Changes something as nobody in particular (logging in); never tried again by itself where it
-   * may have been done already. */
+  /** Changes something without a login (logging in itself). The request is not repeated where
+   * the server may have done the work already. */
   async function post<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"], csrf = ""): Promise<Answer<R>> {
     const headers: Record<string, string> = { Accept: "application/json" };
     if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -161,25 +165,26 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     return (response.status === 204 ? undefined : await response.json()) as Answer<R>;
   }
 
-  /** What a request that changes something must carry, of the login there is. */
+  /** The headers that a request that changes something needs, for the present login. */
   async function csrf(): Promise<string> {
     if (!who.csrf) who.csrf = (await get("me", {})).csrf ?? "";
     return who.csrf;
   }
 
-  /** Changes something as who is logged in. */
+  /** Changes something as the user who is logged in. */
   async function change<R extends RouteId>(id: R, parameters: Parameters<R>, body: Routes[R]["body"]): Promise<Answer<R>> {
     try {
       return await post(id, parameters, body, await csrf());
     } catch (cause) {
-      // A wrong old password is a 401, too, of an address that anybody may ask.
+      // An address that anybody may ask answers a wrong old password with 401, too.
       if (cause instanceof Problem && cause.status === 401 && ROUTES[id][2] !== "PUBLIC") who.refused();
       else who.csrf = ""; // another tab may have logged in anew
       throw cause;
     }
   }
 
-  /** Sends a body that is no JSON; an answer of any status comes back, for the sender to judge. */
+  /** Sends a body that is not JSON. The caller gets an answer of any status, and judges the
+   * answer. */
   async function send_<R extends RouteId>(id: R, parameters: Parameters<R>, fields: Record<string, string>, body: Blob | null, signal?: AbortSignal): Promise<{ status: number; answer: Record<string, unknown> }> {
     const headers = { ...fields, Accept: "application/json", "X-CSRF-Token": await csrf() };
     const init: RequestInit = { method: ROUTES[id][0], headers, credentials: "same-origin", body };
@@ -190,26 +195,27 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     try {
       answer = JSON.parse(text);
     } catch {
-      answer = null; // a proxy's words
+      answer = null; // a proxy's answer
     }
     return { status: response.status, answer: typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : {} };
   }
 
-  /** A file, where a plain link will not do: it cannot carry a link's token. */
+  /** Fetches a file where a plain link is not enough: a plain link cannot send the token of a
+   * share link. */
   async function file<R extends RouteId>(id: R, parameters: Parameters<R>): Promise<Blob> {
     const response = await checked(await send(urlOf(id, parameters), { headers: named(), credentials: "same-origin" }));
     return response.blob();
   }
 
-  /** An answer that is no JSON. */
+  /** An answer that is not JSON. */
   const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
 
-  /** What was answered last, for the first paint; undefined: nothing yet. */
+  /** The last answer, for the first paint; undefined: there is none yet. */
   function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {
     return kept.get(urlOf(id, parameters))?.body as Answer<R> | undefined;
   }
 
-  /** Forgets all answers: somebody else is asking now. */
+  /** Forgets all answers, because somebody else asks from now on. */
   const forget = (): void => kept.clear();
 
   return { get, post, change, body: send_, csrf, file, text, last, urlOf, forget };

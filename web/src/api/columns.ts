@@ -1,5 +1,5 @@
-// columns.ts - answers come column by column; views want rows. Cells keep null for unknown, and
-// numbers of names become both their texts.
+// columns.ts - turns answers, which come column by column, into rows for views. A cell keeps null
+// for unknown; numbers of names become the short and the full text.
 
 type Cells = Record<string, readonly unknown[]>;
 interface Columns<D extends Cells> {
@@ -31,12 +31,12 @@ export function mangledOf(answer: Named, cell: number | null): string | null {
   return cell === null ? null : (answer.mangled?.[cell] ?? nameOf(answer, cell));
 }
 
-/** What the server calls it where there is little room. */
+/** The server's short name, for narrow places. */
 export function shortOf(answer: Named, cell: number | null): string | null {
   return cell === null ? null : (answer.short_names?.[cell] ?? nameOf(answer, cell));
 }
 
-/** Other sessions that took samples for the session itself, each once. */
+/** Other sessions that took samples for the session itself. Each session is listed once. */
 export const samplersOf = (answer: Columns<{ session: (number | null)[] }> & Named, self: string): string[] => [
   ...new Set(rowsOf(answer).flatMap((row) => (row.session === null ? [] : [nameOf(answer, row.session) ?? ""]).filter((id) => id !== "" && id !== self))),
 ];

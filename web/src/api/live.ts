@@ -1,6 +1,7 @@
-// live.ts - what happens on the server, for pages: one connection a browser, held by a SharedWorker;
-// where there is none (some phones) or it fails, a connection of this tab's own. Who asks with a
-// link's token has no live events: `live.state` stays closed, and pages ask every few seconds.
+// live.ts - live events of the server, for pages. A SharedWorker holds one connection for the whole
+// browser. Where there is no SharedWorker (some phones), or the SharedWorker fails, this tab holds
+// its own connection. A visitor with a link's token has no live events: `live.state` stays closed,
+// and pages ask every few seconds.
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { client } from "./client";
 import type { FromTab, ToTab } from "./live.worker";
@@ -10,7 +11,7 @@ import { who } from "./who";
 export type { LiveEvent } from "./stream";
 type Listener = (event: LiveEvent) => void;
 
-/** The name of the event that says: from here on events come. */
+/** The name of the event after which events arrive. */
 export const BEGAN = "began";
 
 const listeners = new Set<Listener>();
@@ -23,8 +24,8 @@ let hangUp: (() => void) | null = null;
 function heard(message: ToTab): void {
   if ("event" in message) listeners.forEach((listener) => listener(message.event));
   else if (message.state !== state) {
-    // What happened in between is not known: whoever shows something asks again. Before the first
-    // connection that is only what may have changed since it was asked.
+    // Events before a connection are unknown, so that whoever shows something asks again. Before
+    // the first connection, only what may have changed since it was asked is asked again.
     const name = opened ? "lost" : BEGAN;
     state = message.state;
     watchers.forEach((watcher) => watcher());
@@ -76,7 +77,8 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** Connects for as long as the dashboard is open, anew when somebody logs in or changes workspace. */
+/** Stays connected while the dashboard is open. Connects anew when somebody logs in or changes
+ * the workspace. */
 export function useConnection(known: boolean): void {
   useEffect(() => {
     if (!known) return;
@@ -92,7 +94,7 @@ export const subscribe = (listener: Listener): (() => void) => {
   return () => listeners.delete(listener);
 };
 
-/** Calls with every event; a listener that is another function each time is fine. */
+/** Calls the listener with every event. The listener may be another function at each render. */
 export function useLive(listener: Listener): void {
   const newest = useRef(listener);
   newest.current = listener;

@@ -1,5 +1,6 @@
-// live.worker.ts - the one connection for live events that a browser holds: a SharedWorker, to which
-// every tab of this dashboard has a port. Its name is the address that it listens to.
+// live.worker.ts - the connection for live events that all tabs of a browser share: a SharedWorker,
+// to which every tab of this dashboard has a port. The worker's name is the address that it listens
+// to.
 import { listen, type LiveEvent, type LiveState } from "./stream";
 
 export type ToTab = { state: LiveState } | { event: LiveEvent };

@@ -1,5 +1,5 @@
-// may.ts - who is here and what a page may offer them. The server asks again at every request; this
-// is only so that nobody is shown a button that would be refused.
+// may.ts - who is logged in, and what a page may offer this user. The server checks every request;
+// this module only avoids buttons that the server would refuse.
 import { createContext, useContext } from "react";
 import { RIGHTS, type Role } from "./rights";
 import type { Me } from "./schema";
@@ -14,6 +14,6 @@ export function may(me: Me | undefined, right: Right): boolean {
   return role !== null && Object.hasOwn(RIGHTS[right], role) && RIGHTS[right][role];
 }
 
-/** Who is here, as the frame of the pages has asked; undefined: not known (yet). */
+/** Who is logged in, as the frame of the pages has asked; undefined: not known (yet). */
 export const MeContext = createContext<Me | undefined>(undefined);
 export const useMe = (): Me | undefined => useContext(MeContext);

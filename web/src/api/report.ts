@@ -1,5 +1,6 @@
-// report.ts - the parts of a session's report that the server hands over as they are. docs/report.md
-// describes them; these are the members that pages use. A part that is not as described is a Problem.
+// report.ts - the parts of a session's report that the server passes on unchanged. docs/report.md
+// describes them; this module has the members that pages use. A part that differs from the
+// description is a Problem.
 import { list, number as numberOf, raw, word } from "../format/raw";
 import { Problem } from "./client";
 
@@ -30,7 +31,7 @@ export interface Scope {
   parent: number;
   depth: number;
   name: string;
-  path: string[] | null; // from the outermost to it; null: too deep
+  path: string[] | null; // from the outermost scope to this one; null: too deep
   calls: number;
   wall_ns: number;
   wall_mean_ns: number | null;
@@ -38,8 +39,8 @@ export interface Scope {
   gpu_ns: number | null;
   self_gpu_ns: number | null;
   wait_ns: number | null;
-  iterations: number | null; // measured ones; 0 or null: not a loop that was measured
-  iteration_ns: number | null; // mean
+  iterations: number | null; // how many were measured; 0 or null: the scope is not a measured loop
+  iteration_ns: number | null; // mean of an iteration
 }
 
 function listAt(part: unknown, ...keys: string[]): unknown[] {
@@ -49,28 +50,28 @@ function listAt(part: unknown, ...keys: string[]): unknown[] {
   return at;
 }
 
-/** What a finding rests on, and the step that it advises: made for the case at hand, where the rule's own
- * words are for all. */
+/** What a finding rests on, and the step that it advises. These sentences are made for the case
+ * at hand; the rule's own sentences hold for all cases. */
 export interface Case {
-  id: string; // of the rule
+  id: string; // id of the rule
   next: string;
   evidence: Record<string, number | null>;
-  part_of?: number | null; // the finding that has this one's line and time; null: a card of its own
-  parts?: string[]; // of the GPUs' time (TimePart.part) that it is about, most first; an older report does not tell
+  part_of?: number | null; // the finding with this one's line and time; null: the finding has a card of its own
+  parts?: string[]; // parts of the GPUs' time (TimePart.part) that the finding is about, largest first; absent from older reports
 }
 
-/** What to change first, or that there is nothing to win. */
+/** What to change first, or that no change would help. */
 export interface Answer {
   cause: string;
-  place: string | null; // of the line that owns the time
+  place: string | null; // the line that owns the time
   function: string | null;
   statement: string;
-  share: number; // of the run, that fixing it alone gives back; 0: nothing
+  share: number; // part of the run that a fix of this alone gives back; 0: nothing
   share_error: number | null; // half the width of the 95 % interval
   next: string;
 }
 
-/** A part of the GPUs' time; all of them add up to 1000. */
+/** A part of the GPUs' time; the permille of all parts add up to 1000. */
 export interface TimePart {
   part: string;
   name: string;
@@ -79,7 +80,8 @@ export interface TimePart {
   permille: number;
 }
 
-/** What of the waits and the idle time is not the program's own, in sentences; an older report has none. */
+/** Sentences that say which part of the waits and of the idle time the program did not cause. An
+ * older report has none. */
 export function caveatsOf(part: unknown): string[] {
   const told = typeof part === "object" && part !== null ? (part as Record<string, unknown>).caveats : undefined;
   return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
@@ -96,13 +98,13 @@ export function answerOf(part: unknown): Answer | null {
   return answer && typeof answer.statement === "string" && typeof answer.share === "number" ? (answer as unknown as Answer) : null;
 }
 
-/** Kernels, copies, then idle time by cause; none where nothing is known of the GPUs' time. */
+/** Kernels, copies, then idle time by cause; empty if nothing is known of the GPUs' time. */
 export function timeOf(part: unknown): TimePart[] {
   const parts = objectAt(part, "time")?.parts;
   return Array.isArray(parts) ? (parts as TimePart[]) : [];
 }
 
-/** What shares of the time are of. */
+/** The share base: the time that percentages are shares of. */
 export interface Whole {
   of: string; // steady_part, run or windows
   ns: number | null; // of all GPUs together; null: unknown
@@ -116,30 +118,30 @@ export function wholeOf(part: unknown): Whole {
   return { of: typeof time.share_of === "string" ? time.share_of : "run", ns: numberOf(time.whole_ns), devices: numberOf(time.devices) ?? 0, startUp: numberOf(time.start_up_ns) ?? 0, end: numberOf(time.end_ns) ?? 0 };
 }
 
-/** What the session was, in sentences. */
+/** Sentences that say what the session was. */
 export const sentencesOf = (part: unknown): string[] => {
   const told = raw(part).summary;
   return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
 };
 
-/** A line of the program that a cause of idle time is told of. */
+/** A line of the program that a cause of idle time names. */
 export interface IdleLine {
   cause: string;
   place: string;
   file: string;
   line: number;
   ns: number;
-  ended: boolean; // the line launched the work that ended the time, and need not have taken it
+  ended: boolean; // the line launched the work that ended the idle time, and may not have caused the idle time
 }
 
-/** Those whose text can be opened, in the report's order: most idle time first. */
+/** The lines whose text can be opened, in the report's order: most idle time first. */
 export const idleLinesOf = (part: unknown): IdleLine[] =>
   list(raw(raw(part).idle).lines).flatMap((row) => {
     const [place, file, line] = [word(row.place), word(row.file), numberOf(row.line)];
     return place && file && line ? [{ cause: word(row.cause), place, file, line, ns: numberOf(row.idle_ns) ?? 0, ended: row.ended_by === true }] : [];
   });
 
-/** In the order of the findings. */
+/** The lines in the order of the findings. */
 export const casesOf = (part: unknown): Case[] => listAt(part, "insights") as Case[];
 export const syncLines = (part: unknown): SyncLine[] => listAt(part, "synchronization_lines", "lines") as SyncLine[];
 export const scopesOf = (part: unknown): Scope[] => listAt(part, "scopes") as Scope[];
@@ -163,7 +165,7 @@ export interface Message {
 
 const SEVERITIES = ["error", "warning", "note"];
 
-/** What a person should know, worst first. */
+/** Messages that a person should know, worst first. */
 export const messagesOf = (part: unknown): Message[] =>
   list(raw(part).messages)
     .map((row) => ({ severity: SEVERITIES.includes(word(row.severity)) ? word(row.severity) : "note", text: word(row.text) || word(row.code), count: numberOf(row.count) ?? 1 }))
@@ -172,28 +174,28 @@ export const messagesOf = (part: unknown): Message[] =>
 export interface Option {
   name: string;
   value: string;
-  source: string; // "": of a log that does not tell
+  source: string; // "": the log does not say
 }
 
 export const optionsOf = (part: unknown): Option[] => list(raw(part).options).map((row) => ({ name: word(row.name), value: word(row.value), source: word(row.source) }));
 
-/** Set by somebody: not at its default. */
+/** An option that somebody set to another value than its default. */
 export const isSet = (option: Option): boolean => option.source !== "" && option.source !== "default";
 
 export interface Engine {
   name: string;
-  ranAs: string; // "": not told
-  why: string; // another one stood in for it
-  settings: { name: string; values: string[] }[]; // what was set several times stands once
+  ranAs: string; // "": not reported
+  why: string; // why another engine ran instead
+  settings: { name: string; values: string[] }[]; // a setting with several values is listed once
 }
 
-/** How engines were set, and what ran. */
+/** How engines were set, and which engine ran. */
 export function enginesOf(part: unknown): Engine[] {
   const engines = new Map<string, Map<string, string[]>>();
   for (const row of list(raw(part).settings)) {
     const settings = engines.get(word(row.engine)) ?? new Map<string, string[]>();
     const values = settings.get(word(row.name)) ?? [];
-    if (!values.includes(word(row.value))) values.push(word(row.value)); // of each device the same
+    if (!values.includes(word(row.value))) values.push(word(row.value)); // equal values of several devices are listed once
     settings.set(word(row.name), values);
     engines.set(word(row.engine), settings);
   }
@@ -207,11 +209,11 @@ export interface Windows {
   opened: number;
   recorded: number | null; // ns
   stillOpen: boolean;
-  kernelsOpened: number; // of kernel records, in turns with samples
+  kernelsOpened: number; // windows of kernel records, which alternate with samples
   kernelsRecorded: number | null; // ns
 }
 
-/** null: the session is recorded as a whole. */
+/** null: the whole session was recorded. */
 export function windowsOf(part: unknown): Windows | null {
   const from = raw(raw(part).windows);
   const windows = { opened: numberOf(from.opened) ?? 0, recorded: numberOf(from.recorded_ns), stillOpen: from.still_open === true, kernelsOpened: numberOf(from.kernels_opened) ?? 0, kernelsRecorded: numberOf(from.kernels_recorded_ns) };
@@ -226,20 +228,21 @@ export function ledgerOf(part: unknown): Ledger {
   return { verdict: String(verdict), missing };
 }
 
-/** Why nobody knows what a session did of a kind of activity; null: it is known, or not told. */
+/** Why it is unknown what a session did of a kind of activity; null: known, or not reported. */
 export function unknownOf(part: unknown, kind: string): string | null {
   const known = (part as { known?: Record<string, { without?: number; text?: string | null }> } | undefined)?.known?.[kind];
   return known?.without ? (known.text ?? null) : null;
 }
 
-/** Launches between two waits at a line, where that says loop (docs/insights.md, sync_loop). */
+/** Launches between two waits at a line that a loop waits at (docs/insights.md, sync_loop). */
 export function loopLaunches(line: SyncLine): number | null {
   const { median } = line.launches_between.synchronizations;
   return line.calls >= 3 && median !== null && median >= 3 ? median : null;
 }
 
-/** Kernels that were launched, and those that are in the log; null: not told. Those of graphs are among them
- * unless graphs were recorded as a whole: then their kernels have no rows. */
+/** Kernels that were launched, and kernels that are in the log; null: not reported. Kernels of
+ * graphs are included, unless graphs were recorded as a whole: then the kernels of graphs have
+ * no rows. */
 export function launchedOf(part: unknown): { launched: number | null; written: number | null } {
   const ledger = (part as { ledger?: Record<string, unknown> }).ledger ?? {};
   const number = (key: string) => (typeof ledger[key] === "number" ? ledger[key] : null);

@@ -1,5 +1,6 @@
-// stream.ts - the server's live events over one connection that stays: parsing, and connecting again.
-// No EventSource, which hides why a connection was refused; 401 ends it until somebody logs in.
+// stream.ts - live events of the server over one lasting connection: parsing, and reconnecting.
+// EventSource is not used, because it hides why a connection was refused; 401 ends the stream until
+// somebody logs in.
 export interface LiveEvent {
   name: string; // of the event: session, report, lost, …
   data: Record<string, unknown>;
@@ -12,7 +13,7 @@ export interface Heard {
   event: (event: LiveEvent) => void;
 }
 
-/** Takes pieces of a text/event-stream, gives whole events. */
+/** Takes pieces of a text/event-stream, returns whole events. */
 export function makeParser(event: (event: LiveEvent) => void): (piece: string) => void {
   let rest = "";
   let name = "";
@@ -44,7 +45,7 @@ function objectOf(text: string): Record<string, unknown> {
 const FIRST_MS = 500;
 const MOST_MS = 30_000;
 
-/** Listens until told to stop; connects again after a pause that grows. */
+/** Listens until the signal aborts. After a failure it connects again; the pauses grow. */
 export function listen(url: string, heard: Heard): () => void {
   const stop = new AbortController();
   let pause = FIRST_MS;

@@ -1,6 +1,6 @@
-// use.ts - the client for components. A component that goes away, or asks for something else, aborts
-// its request; the last answer stays on screen while the next one about its subject comes. Live events
-// say when to ask again; where they do not come, a clock does.
+// use.ts - the client for components. A component that is removed, or asks something else, aborts
+// its request. The last answer stays on screen while the next answer about its subject is fetched.
+// Live events say when to ask again; without live events a clock does.
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { address, client, Problem, subject, type Answer, type Parameters, type RouteId } from "./client";
 import { BEGAN, subscribe, useLiveState, type LiveEvent } from "./live";
@@ -13,8 +13,9 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** When to ask again: every so many ms (0: never), or on those events and then rarely by the clock. settled:
- * what was answered does not change any more by itself, so that it is not asked twice as events begin. */
+/** When to ask again: every so many ms (0: never), or on those events and then rarely by the
+ * clock. settled: the answer does not change any more by itself, so that it is not asked twice
+ * when events begin. */
 export interface Freshness {
   every: number;
   on: (event: LiveEvent) => boolean;
@@ -36,7 +37,7 @@ function useEvents(fresh: Freshness | undefined, url: string | null, answered: b
   const newest = useRef(fresh?.on);
   newest.current = fresh?.on;
   const wants = fresh !== undefined && url !== null;
-  // Events began while the answer was under way: it may be older than they are.
+  // Events began while the answer was under way, so that the answer may be older than the events.
   const began = useRef(false);
   const here = useRef({ answered, settled: fresh?.settled });
   here.current = { answered, settled: fresh?.settled };
@@ -71,7 +72,7 @@ function useEvents(fresh: Freshness | undefined, url: string | null, answered: b
   }, [wants, url, again]);
 }
 
-/** null as parameters: do not ask yet. */
+/** Parameters that are null: the question is not asked yet. */
 export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | null, fresh: number | Freshness = 0): Asked<Answer<R>> {
   const url = parameters ? address(id, parameters) : null;
   const [round, setRound] = useState(0);
@@ -120,7 +121,7 @@ export interface Act<A extends unknown[], T> {
   clear: () => void;
 }
 
-/** Something that a person does, with what came of it. */
+/** An action of a person, with its result. */
 export function useAct<A extends unknown[], T>(act: (...with_: A) => Promise<T>): Act<A, T> {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();

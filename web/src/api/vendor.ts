@@ -1,6 +1,6 @@
-// vendor.ts - whose GPUs a session has, which decides about words (text/kernel.ts).
+// vendor.ts - the vendor of a session's GPUs, which decides about words (text/kernel.ts).
 import { list, word } from "../format/raw";
 import type { RowSession } from "./schema";
 
-/** A session has GPUs of one vendor; "": not known. */
+/** The vendor; a session has GPUs of one vendor. "": not known. */
 export const vendorOf = (session: Pick<RowSession, "gpus"> | null | undefined): string => list(session?.gpus).map((gpu) => word(gpu.vendor)).find(Boolean) ?? "";

@@ -1,5 +1,6 @@
-// who.ts - as whom the server is asked: the workspace, a link's token, what a login's writes must
-// carry; and whether a login has run out while somebody works. One of each a page.
+// who.ts - the identity with which the server is asked: the workspace, a link's token, and the
+// header that a login's writes need. The object also knows whether a login ended while somebody
+// works. A page has one such object.
 type Listener = () => void;
 
 const WORKSPACE = "gpufl.workspace";
@@ -18,18 +19,18 @@ function keep(storage: () => Storage, key: string, value: string): void {
     if (value) storage().setItem(key, value);
     else storage().removeItem(key);
   } catch {
-    /* The value then lasts until the page is reloaded. */
+    /* The value lasts until the page is reloaded. */
   }
 }
 
 export class Who {
-  workspace = ""; // chosen by somebody who is in several; "": the server's choice
+  workspace = ""; // chosen by somebody who is in several; "": the server chooses
   remembered = false; // that choice comes from an earlier visit, not from the address
-  link = ""; // token of a link: of this tab alone
+  link = ""; // token of a share link, for this tab alone
   csrf = "";
   expired = false; // a login that worked has ended
   round = 0; // rises when everything should be asked anew
-  #known = false; // something was answered as somebody
+  #known = false; // the server has answered somebody who was logged in
   #listeners = new Set<Listener>();
 
   /** What this browser remembers; an address may name its workspace. */
@@ -56,7 +57,7 @@ export class Who {
     this.#known = true;
   }
 
-  /** The server said 401. Of somebody who was known, the login has ended. */
+  /** The server answered 401. If somebody was known, the login has ended. */
   refused(): void {
     this.csrf = "";
     if (!this.#known || this.expired || this.link) return;
@@ -72,7 +73,7 @@ export class Who {
     this.#tell();
   }
 
-  /** Logged out on purpose: that is no login that ran out. */
+  /** Logged out on purpose, which is not a login that ended. */
   forgotten(): void {
     this.#known = false;
     this.expired = false;
@@ -87,7 +88,8 @@ export class Who {
     this.renewed();
   }
 
-  /** The workspace of an earlier visit is not there any more, or not for this person: the server chooses. */
+  /** The workspace of an earlier visit does not exist any more, or not for this person: the
+   * server chooses. */
   lost(): void {
     if (this.remembered) this.choose("");
   }

@@ -1,11 +1,13 @@
-// format.ts - numbers as people read them. Three significant digits with a unit that suits; `exact`
-// versions are for tooltips and copy, with every digit. Unknown (null, NaN) is a dash, never zero.
+// format.ts - numbers as people read them: three significant digits with a unit that suits. The
+// `exact` versions, with every digit, are for tooltips and copies. Unknown (null, NaN) is a dash,
+// never zero.
 
 export const UNKNOWN = "–";
 
 const known = (value: number | null | undefined): value is number => typeof value === "number" && Number.isFinite(value);
 
-/** 1234567 as 1.23; 999.6 as 1000: three digits, no trailing zeros lost. */
+/** Three significant digits: 1.234567 becomes 1.23, 999.6 becomes 1000. From 1 on trailing zeros
+ * are kept. */
 function digits(value: number): string {
   const size = Math.abs(value);
   if (size !== 0 && size < 0.9995) return String(Number(value.toPrecision(3)));
@@ -22,10 +24,10 @@ function scaled(value: number, steps: readonly Step[]): string {
   const size = Math.abs(value);
   const step = steps.find((s) => size >= s.from) ?? steps[steps.length - 1]!;
   const text = `${step.divide === 1 && Number.isInteger(value) ? value : digits(value / step.divide)} ${step.unit}`;
-  return text.replace("-", "−"); // as percents have a minus
+  return text.replace("-", "−"); // the minus sign that percentages have, too
 }
 
-// A step begins where three digits of the one before would round up to a thousand.
+// A unit begins where three digits of the smaller unit would round up to a thousand.
 const DURATIONS: readonly Step[] = [
   { from: 119.95e9, unit: "min", divide: 60e9 },
   { from: 0.9995e9, unit: "s", divide: 1e9 },
@@ -59,18 +61,18 @@ const COUNTS: readonly Step[] = [
   { from: 1e5, unit: "k", divide: 1e3 },
 ];
 
-/** Exact up to 99 999, then 123 k, 1.23 M. */
+/** The exact number up to 99 999, then 123 k, 1.23 M. */
 export function count(value: number | null | undefined): string {
   if (!known(value)) return UNKNOWN;
   return Math.abs(value) < 1e5 ? grouped(Math.round(value)) : scaled(value, COUNTS);
 }
 
-/** A part of one, as percent. */
+/** A fraction as percent. */
 export function percent(part: number | null | undefined): string {
   if (!known(part)) return UNKNOWN;
   const value = part * 100;
   if (value !== 0 && Math.abs(value) < 0.1) return "< 0.1 %";
-  if (value > 99 && value < 100) return value < 99.95 ? `${value.toFixed(1)} %` : "> 99.9 %"; // what is not all of it is not told as 100
+  if (value > 99 && value < 100) return value < 99.95 ? `${value.toFixed(1)} %` : "> 99.9 %"; // a part that is less than the whole is not shown as 100 %
   return `${value.toFixed(Math.abs(value) < 9.95 ? 1 : 0)} %`;
 }
 
@@ -84,10 +86,10 @@ export function grouped(value: number): string {
 export const exact = (value: number | null | undefined, unit = ""): string =>
   known(value) ? `${grouped(value)}${unit ? ` ${unit}` : ""}` : "unknown";
 
-/** ns since the Unix epoch as a text (64 bits do not fit a number) to milliseconds. */
+/** ns since the Unix epoch as a text (64 bits do not fit a number), shown to milliseconds. */
 export const epochMs = (ns: string | null | undefined): number | null => (ns ? Number(BigInt(ns) / 1_000_000n) : null);
 
-/** The difference of two such texts, ns. */
+/** The difference of two such texts, in ns. */
 export const between = (from: string | null | undefined, to: string | null | undefined): number | null =>
   from && to ? Number(BigInt(to) - BigInt(from)) : null;
 
@@ -100,7 +102,7 @@ export function date(ns: string | null | undefined): string {
 
 const MOMENT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
-/** Where many things happen in one minute. */
+/** A date with milliseconds, for tables in which many things happen in one minute. */
 export function moment(ns: string | null | undefined): string {
   const ms = epochMs(ns);
   return ms === null ? UNKNOWN : MOMENT.format(ms);
@@ -122,5 +124,6 @@ export function change(ratio: number | null): string {
   return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
 }
 
-/** A sentence of the analysis, which is written for terminals of any kind ("9.41 us", "-3 ms"), as pages write it. */
+/** A sentence of the analysis, which is written for any terminal ("9.41 us", "-3 ms"), as pages
+ * write it. */
 export const sentence = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs").replace(/(^|[\s(])-(?=\d)/g, "$1−");

@@ -1,20 +1,21 @@
-// held.ts - memory that is allocated and not freed, as a line over time, from the server's rows: one for
-// each step in which something changed.
+// held.ts - allocated memory as a line over time, from the server's rows. There is one row for each
+// step in which the memory changed.
 export interface Held {
   at: number[]; // ns since the session's start
   least: number[]; // bytes
-  mean: number[]; // the same as least
+  mean: number[]; // equal to least
   most: number[]; // greatest within the step
 }
 
 interface AllocationRow {
-  at: number | null; // begin of a step, ns
+  at: number | null; // begin of a step, ns; null: unknown
   held: number | null; // at its end
   peak: number | null;
 }
 
-/** A line that keeps its level between steps, to the session's end: memory stays held while nobody asks
- * for more. The line ends where a step is that nobody knows: what is held after it is unknown, too. */
+/** A line that keeps its level between steps, to the session's end: memory stays allocated until
+ * it is freed. The line ends at a step that is unknown, because what is allocated after it is
+ * unknown, too. */
 export function heldOf(rows: readonly AllocationRow[], step: number, end: number): Held {
   const line: Held = { at: [], least: [], mean: [], most: [] };
   const put = (at: number, held: number, most: number): void => {

@@ -1,5 +1,5 @@
-// metrics.ts - which samples are drawn, how their numbers read, and how steps are chosen. Columns are
-// those of records device_metric and host_metric.
+// metrics.ts - which samples are drawn, how their numbers are written, and how steps are chosen.
+// Columns are those of the records device_metric and host_metric.
 import { bytes, count, duration, grouped, UNKNOWN } from "./format";
 
 type Show = (value: number | null) => string;
@@ -7,11 +7,11 @@ type Show = (value: number | null) => string;
 export interface Metric {
   name: string;
   text: string; // key of system.metrics (text/system.ts)
-  label?: string; // instead of that
+  label?: string; // used instead of that text
   colour: string;
   show: Show;
-  top?: number; // where the axis ends at least
-  binary?: boolean; // bytes
+  top?: number; // least upper end of the axis
+  binary?: boolean; // in bytes
 }
 
 const unit =
@@ -34,7 +34,8 @@ export const DEVICE: readonly Metric[] = [
   { name: "pcie_tx", text: "pcie_tx", colour: "--series-6", show: rate, binary: true },
 ];
 
-/** What only some GPUs tell, AMD's above all: on the page of a session's samples alone. */
+/** Metrics that only some GPUs report, AMD's above all. Only the page of a session's samples
+ * shows them. */
 export const DEVICE_MORE: readonly Metric[] = [
   { name: "temperature_junction", text: "temperature_junction", colour: "--series-5", show: unit("°C") },
   { name: "temperature_memory", text: "temperature_memory", colour: "--series-5", show: unit("°C") },
@@ -57,19 +58,19 @@ export const HOST: readonly Metric[] = [
   { name: "memory_waits", text: "memory_waits", colour: "--series-5", show: unit("%", 100, 1), top: 10000 },
 ];
 
-/** Not sampled: what the program's own allocations add up to. */
+/** Not a sample: the sum of the program's own allocations. */
 export const ALLOCATED: Metric = { name: "allocated", text: "allocated", colour: "--series-4", show: bytes, binary: true };
 
 const COUNTER_COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5", "--series-6"];
 
-/** A hardware counter that was sampled; `id` is what its values are asked by. */
+/** A hardware counter that was sampled over time; its values are asked for by `id`. */
 export interface Counter {
   device: number; // id in the session, from 1
   id: number;
-  name: string; // the driver's
+  name: string; // the driver's name
 }
 
-/** As the driver's name says it: parts of a hundred, bytes, or just a number. */
+/** The unit by the driver's name: percent, bytes, or just a number. */
 export function counterMetric({ id, name }: Counter): Metric {
   const share = /pct/.test(name);
   const binary = /bytes/.test(name);
@@ -81,7 +82,7 @@ export function counterMetric({ id, name }: Counter): Metric {
 
 const STEPS = 600;
 
-/** A step that gives some hundred points of a session of that length, at least 1 ms. */
+/** A step that yields some hundred points for a session of that length, at least 1 ms. */
 export const stepFor = (lengthNs: number | null): number => Math.max(1_000_000, Math.ceil((lengthNs ?? 0) / STEPS));
 
 export const seconds = (value: number): string => (value === 0 ? "0" : duration(value * 1e9));

@@ -1,15 +1,17 @@
-// paths.ts - paths of scopes, short enough for a row: their end says what they are, their begin is what they share with others.
+// paths.ts - paths of scopes, short enough for a row. The end of a path says what the scope is;
+// paths share their beginnings.
 const ROOM = 72; // letters: a row has some 90
 const FIRST = 36;
 const LAST = 32;
 
-/** The last `parts` of a path; … stands for those before them. */
+/** The last `parts` of a path; … replaces the parts before them. */
 function tailOf(path: string, parts: number): string {
   const names = path.split("|");
   return parts >= names.length ? path : `…|${names.slice(-parts).join("|")}`;
 }
 
-/** As many of the last parts as have room: at least one, of which begin and end are left where it has none. */
+/** As many of the last parts as fit. If not even one fits, the beginning and the end of the last
+ * part remain. */
 function fitting(path: string): { text: string; parts: number } {
   const names = path.split("|");
   let parts = 1;
@@ -19,7 +21,8 @@ function fitting(path: string): { text: string; parts: number } {
   return { text: letters.length > ROOM + FIRST ? `${letters.slice(0, FIRST).join("")}…${letters.slice(-LAST).join("")}` : text, parts };
 }
 
-/** A short text for each path of a list: paths that would read alike have parts more, in the end all. */
+/** A short text for each path of a list. Paths that would look alike get more parts, in the end
+ * all parts. */
 export function shortPaths(paths: readonly string[]): ReadonlyMap<string, string> {
   const all = [...new Set(paths)];
   const short = new Map(all.map((path) => [path, path.length <= ROOM ? { text: path, parts: path.split("|").length } : fitting(path)]));

@@ -1,4 +1,4 @@
-// place.ts - a source line as text: in addresses, and how two paths of one file are told.
+// place.ts - a source line as text in addresses, and how two paths of one file are recognised.
 import { baseName } from "./format";
 
 export interface SourcePlace {
@@ -14,7 +14,8 @@ export function placeOf(text: string): SourcePlace | null {
   return file && line ? { file, line: Number(line) } : null;
 }
 
-/** Whether rows that have paths mean a file: by that very path where one of them has it, else by its name. */
+/** Whether rows with paths mean a file: by that very path if one of the rows has it, otherwise
+ * by the file's name. */
 export function sameFile(paths: readonly string[], file: string): (path: string) => boolean {
   return paths.includes(file) ? (path) => path === file : (path) => path !== "" && baseName(path) === baseName(file);
 }

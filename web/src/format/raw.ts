@@ -1,5 +1,5 @@
-// raw.ts - answers whose members are described in words alone (docs/report.md, history.md, compare.md),
-// read with care: what is not of the kind that is wanted is unknown.
+// raw.ts - reads answers that are described in words alone (docs/report.md, history.md,
+// compare.md). A value of an unexpected kind is unknown.
 export type Raw = Record<string, unknown>;
 
 export const raw = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});

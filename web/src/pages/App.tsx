@@ -24,8 +24,8 @@ import { begin, VIEWS } from "./table";
 
 interface PageProps {
   place: Place;
-  stranger: boolean; // who must log in first
-  unknown: boolean; // nobody has said yet who is here
+  stranger: boolean; // a visitor who has to log in first
+  unknown: boolean; // the server has not said yet who is logged in
 }
 
 function Page({ place, stranger, unknown }: PageProps) {
@@ -35,7 +35,7 @@ function Page({ place, stranger, unknown }: PageProps) {
         <Link href={href("sessions")}>{en.states.toSessions}</Link>
       </Empty>
     );
-  if (place.page === "fleet" && unknown) return <Skeleton rows={8} />; // the first page is another one on a server without accounts
+  if (place.page === "fleet" && unknown) return <Skeleton rows={8} />; // a server without accounts has another first page
   const View = VIEWS[stranger ? "login" : place.page];
   return <View path={place.path} />;
 }
@@ -50,7 +50,7 @@ const keys = (pages: readonly Entry[]): [string, string][] => {
   return [...before, ...pages.flatMap(({ name, key }): [string, string][] => (key ? [[`g ${key}`, `${en.palette.go} ${name}`]] : [])), ...after];
 };
 
-/** Keys that work everywhere; a page's own keys are its own matter. */
+/** Keys that work everywhere. Each page defines its other keys itself. */
 function useKeys(place: Place, me: Me | undefined, open: (what: Open) => void): void {
   useEffect(() => {
     let before = "";

@@ -1,4 +1,5 @@
-// Nav.tsx - where one can go, and where one is. A link's bearer sees one session, and no other page.
+// Nav.tsx - the bar: the pages to go to, and the current one. A visitor with a share link sees one
+// session, and no other page.
 import type { Me } from "../api/schema";
 import { who } from "../api/who";
 import { Link } from "../router/Link";
@@ -7,10 +8,10 @@ import { href, type Place } from "../router/router";
 import { en } from "../text/en";
 import { useCurrent } from "../ui/current";
 
-/** The pages in the bar, among the commands, and those that keys go to. */
+/** The pages in the bar, the pages among the commands, and the pages that keys go to. */
 export const pagesFor = (me: Me | undefined): readonly Entry[] => menu(me?.view ?? false);
 
-/** me: undefined as long as nobody has answered; what is likely stands then already. */
+/** me: undefined until the server has answered; the likely bar is shown until then. */
 export function MainNav({ place, me }: { place: Place; me: Me | undefined }) {
   const here = place.page && (PAGES[place.page].under ?? place.page);
   const bar = useCurrent(here);

@@ -1,5 +1,5 @@
-// table.tsx - what stands at the addresses of router/pages.ts. Pages come when they are first opened, so that the
-// first screen stays small.
+// table.tsx - the pages at the addresses of router/pages.ts. A page is loaded when it is first
+// opened, so that the first screen stays small.
 import type { ComponentType } from "react";
 import type { PageId } from "../router/pages";
 import type { Place } from "../router/router";
@@ -34,7 +34,7 @@ export const VIEWS: Record<PageId, Part<PageProps>> = {
   share: page(() => import("./login/SharePage"), (m) => m.SharePage),
 };
 
-/** What a place shows is asked for at once, so that a page and what stands in it come together. */
+/** Loads a page and its contents together. */
 export function begin({ page, path }: Place): void {
   if (page) void VIEWS[page].begin();
   if (page === "session") void TABS.find((tab) => tab.id === path.tab)?.view.begin();

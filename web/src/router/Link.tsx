@@ -1,5 +1,5 @@
-// Link.tsx - a link within the dashboard: a real address, so that the browser's own ways of
-// opening it work, and no reload where it is a plain click.
+// Link.tsx - a link within the dashboard. It has a real address, so that the browser's own ways to
+// open a link work; a plain click does not reload the page.
 import type { AnchorHTMLAttributes, MouseEvent } from "react";
 import { go } from "./router";
 

@@ -1,13 +1,13 @@
-// pages.ts - all pages there are: their addresses, and how people come to them. What stands at an address is the row of
-// the same name in pages/table.tsx.
+// pages.ts - all pages: their addresses, and how people come to them. pages/table.tsx has a row of
+// the same name with the page itself.
 interface Page<Id> {
   path: string; // {name}: a segment of the address
-  standard?: Record<string, string>; // what such a segment is where the address or a link leaves it out
+  standard?: Record<string, string>; // the value of such a segment if the address or a link leaves it out
   menu?: string; // its name in the bar, and among the commands
-  key?: string; // goes there, after "g"
+  key?: string; // the key after "g" that goes there
   under?: NoInfer<Id>; // the page of the bar that it belongs to
   view?: true; // `gpufl view`, which shows the sessions of a folder, has it in the bar, too
-  outside?: true; // for those who are not in yet: nobody is asked for there
+  outside?: true; // for visitors without a login; the page asks for no login
 }
 
 const table = <Id extends string>(rows: Record<Id, Page<Id>>): Readonly<Record<Id, Page<Id>>> => rows;
@@ -50,12 +50,12 @@ export const menu = (view: boolean): Entry[] =>
     return row.menu && (!view || row.view) ? [{ page, name: row.menu, key: row.key }] : [];
   });
 
-/** The page that a letter after "g" goes to, of those that there are. */
+/** The page that a letter after "g" goes to, among the available pages. */
 export const pageOfKey = (key: string, pages: readonly Entry[]): PageId | undefined => pages.find((entry) => entry.key === key)?.page;
 
 const segments = (path: string): string[] => path.split("/").filter(Boolean);
 
-/** The page at an address, and the parts of it that have names. */
+/** The page at an address, and the named segments of the address. */
 export function pageAt(have: readonly string[]): { page: PageId; path: Record<string, string> } | null {
   for (const page of IDS) {
     const { path: pattern, standard = {} } = PAGES[page];

@@ -1,5 +1,5 @@
-// router.ts - addresses. pages.ts has all pages there are; what a page shows (search, sort, tab,
-// selection) stands in the query, so that every view has an address that can be sent on.
+// router.ts - addresses. pages.ts has all pages; what a page shows (search, sort, tab, selection)
+// is in the query, so that every view has an address that can be shared.
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { addressOf, pageAt, type PageId } from "./pages";
 
@@ -25,7 +25,7 @@ export function href(page: PageId, path: Record<string, string | number> = {}, q
   return withQuery(addressOf(page, path), new URLSearchParams(), query);
 }
 
-/** The path with `values` set in `before`; empty ones are taken out. */
+/** The path with `values` set in the query `before`; empty values are removed. */
 export function withQuery(path: string, before: URLSearchParams, values: QueryValues): string {
   const query = new URLSearchParams(before);
   for (const [name, value] of Object.entries(values))
@@ -61,7 +61,8 @@ export function usePlace(): Place {
   }, [at]);
 }
 
-/** A value of the query and how to change it; changing replaces the entry of the history. */
+/** A value of the query and a function that changes it; a change replaces the entry of the
+ * history. */
 export function useQuery(name: string, standard = ""): [string, (value: string) => void] {
   const { query } = usePlace();
   const set = useCallback(
@@ -74,14 +75,14 @@ export function useQuery(name: string, standard = ""): [string, (value: string) 
 
 const SOON_MS = 200;
 
-/** A value of the address that changes faster than a browser lets addresses change: it is there at once,
- * the address has it when it stands still. */
+/** A value of the address that changes more often than a browser allows addresses to change: the
+ * value changes at once, and the address follows when the value rests. */
 export function useQuerySoon(name: string, standard = ""): [string, (value: string) => void] {
   const [there, put] = useQuery(name, standard);
   const [value, set] = useState(there);
   const told = useRef(there);
   useEffect(() => {
-    if (there !== told.current) set(there); // changed from elsewhere, such as "back"
+    if (there !== told.current) set(there); // changed from outside, for example by "back"
     told.current = there;
   }, [there]);
   useEffect(() => {

@@ -1,5 +1,6 @@
-// BookmarkList.tsx - the session's bookmarks as a list, and the small forms that make one and change its note.
-// Whoever sees the session reads them; who may write is asked of the server, and only they see the forms.
+// BookmarkList.tsx - the session's bookmarks as a list, and the small forms that make one and
+// change its note. Everybody who sees the session reads them; the page asks the server who may
+// write, and only these users see the forms.
 import { createContext, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { client } from "../api/client";
 import { may, useMe } from "../api/may";
@@ -15,8 +16,8 @@ import type { Engine } from "./engine";
 import type { View } from "./view";
 
 const NOTE_MOST = 4096;
-const NOT_HERE: ReadonlySet<number> = new Set([403, 404]); // bookmarks are none of what may be seen
-const PAGE = "marks"; // of the address: whether the list is open
+const NOT_HERE: ReadonlySet<number> = new Set([403, 404]); // statuses of a visitor who may not see bookmarks
+const PAGE = "marks"; // parameter of the address: whether the list is open
 
 interface Bookmarks {
   session: string;
@@ -28,7 +29,7 @@ interface Bookmarks {
 
 export const BookmarksContext = createContext<Bookmarks>({ session: "", list: [], writes: false, problem: null, again: () => undefined });
 
-/** The session's bookmarks, drawn by the engine as soon as they are here. */
+/** The session's bookmarks, which the engine draws as soon as they are loaded. */
 export function useBookmarks(engine: Engine): Bookmarks {
   const { session } = engine;
   const asked = useApi("bookmarks", { session });
@@ -41,7 +42,7 @@ export function useBookmarks(engine: Engine): Bookmarks {
   return useMemo(() => ({ session, list, writes, problem, again }), [session, list, writes, problem, again]);
 }
 
-/** Whether the list is open, and how to change that. */
+/** Whether the list is open, and a function that changes it. */
 export function useList(): [boolean, (open: boolean) => void] {
   const [value, set] = useQuery(PAGE);
   return [value === "list", (open) => set(open ? "list" : "")];
@@ -119,7 +120,7 @@ function NoteForm({ label, note, save, onClose }: FormProps) {
   );
 }
 
-/** The button beside a range's heading, and the form that it opens. */
+/** The button next to a range's heading, and the form that it opens. */
 export function MakeBookmark({ range }: { range: View }) {
   const { session, writes, again } = useContext(BookmarksContext);
   const [open, setOpen] = useState(false);
@@ -211,7 +212,7 @@ export function BookmarkList({ engine }: { engine: Engine }) {
   );
 }
 
-/** What the pointer is on: the note as text. */
+/** The note of the bookmark under the pointer, as text. */
 export function BookmarkTip({ bookmark }: { bookmark: Bookmark }) {
   return (
     <>

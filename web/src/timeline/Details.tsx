@@ -1,5 +1,5 @@
-// Details.tsx - the exact values of what is selected: times, its source line and stack, how a kernel was
-// launched, and its links between host and GPU.
+// Details.tsx - the exact values of the selected event: times, its source line and stack, how a
+// kernel was launched, and its links between host and GPU.
 import { useEffect } from "react";
 import { Link } from "../router/Link";
 import { href } from "../router/router";
@@ -39,7 +39,7 @@ export function laneTitle(engine: Engine, lane: Lane): string {
   return track ? `${track.title}, ${track.note}` : "";
 }
 
-const TITLE = 180; // letters; names have 4 kB at times, and "Full name" has them all
+const TITLE = 180; // letters; names may have 4 kB, and "Full name" shows all of them
 const cut = (name: string): string => (name.length > TITLE ? `${name.slice(0, TITLE)}…` : name);
 
 const hasName = (kind: number): boolean => kind < KIND.sample || kind === KIND.mark;
@@ -76,7 +76,7 @@ function Times({ hit }: { hit: Hit }) {
   );
 }
 
-/** place: of the launch, at which the kernel's page opens. */
+/** place: of the launch; the kernel's page opens at that line. */
 function KernelLink({ session, name, place }: { session: string; name: string; place: Place | null }) {
   const asked = useAsked(`kernels ${session} ${name}`, (signal) => client.get("kernels", { session, limit: 10_000 }, signal));
   const at = asked.data?.names.indexOf(name) ?? -1;
@@ -101,7 +101,7 @@ function Launched({ session, launch }: { session: string; launch: Launch }) {
   );
 }
 
-/** What a captured launch says of the time before it. */
+/** What a captured launch says about the time before it. */
 function Away({ engine, lane, hit }: { engine: Engine; lane: Lane; hit: HitEvent }) {
   const asked = useAsked(`away ${lane.id} ${hit.start}`, (signal) => capturedOf(engine.session, [lane.ref], hit.ref, hit.start, hit.start + 1, signal));
   const own = asked.data?.[0]?.own ?? null;
@@ -125,7 +125,7 @@ function MarkFacts({ session, lane, hit, name }: { session: string; lane: Lane; 
   );
 }
 
-/** Whether a loop waits at the line of a wait; nothing where the report has no such line. */
+/** Whether a loop waits at the line of a wait; nothing if the report has no such line. */
 function WaitVerdict({ session, place }: { session: string; place: Place | null }) {
   const line = useWaitLine(session, place?.file && place.line !== null ? { file: place.file, line: place.line } : null);
   return line ? (

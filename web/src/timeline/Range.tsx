@@ -1,5 +1,5 @@
-// Range.tsx - what happened in the range that is marked, below the timeline and as wide: sums, and tables of
-// kernels, copies, waits and scopes that can be sorted and copied.
+// Range.tsx - what happened in the marked range, below the timeline and as wide as it: sums, and
+// tables of kernels, copies, waits and scopes that can be sorted and copied.
 import { useContext, useMemo, useState } from "react";
 import { client } from "../api/client";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../api/columns";
@@ -42,7 +42,7 @@ async function numbersOf(engine: Engine, range: View, signal: AbortSignal) {
   const { from, to } = range;
   const { session } = engine;
   const { lanes, lines } = engine.scene;
-  // The driver's synchronizations tell the same again as the calls, where there are any.
+  // The driver's synchronizations repeat the calls, if there are any calls.
   const calls = waitsOf(lanes).filter((lane) => lane.kind === KIND.wait);
   const called = calls.length > 0 ? KIND.wait : KIND.sync;
   const [kernels, copies, waits, scopes, stacked] = await Promise.all([
@@ -88,7 +88,7 @@ const number = (id: "calls" | "total" | "longest", show: (value: number | null) 
 
 const FIND_MOST = 256; // letters that the server searches for
 
-/** Marks the launches of a kernel by the search; again, and it goes. */
+/** Marks the launches of a kernel by the search; a second click removes the search. */
 function Only({ row }: { row: RangeRow }) {
   const [find, setFind] = useQuery("find");
   const wanted = row.full.slice(0, FIND_MOST);

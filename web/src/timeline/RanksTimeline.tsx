@@ -1,5 +1,6 @@
-// RanksTimeline.tsx - the ranks of a run as groups on one timeline: closed, a rank is one strip of its GPU work; open,
-// a row a stream. A click leads to the rank's own timeline at the same place.
+// RanksTimeline.tsx - the ranks of a run as groups on one timeline. A closed rank is one strip of
+// its GPU work; an open rank has one row a stream. A click leads to the rank's own timeline at the
+// same place.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { client, Problem, type Answer } from "../api/client";
 import type { RowSession } from "../api/schema";
@@ -28,7 +29,8 @@ interface Props {
   more: ReactNode; // beside the tools
 }
 
-/** What the server says of each rank, by number, as it comes; of those that failed the problem. */
+/** The answers of the server by the rank's number, as they arrive; for a rank whose question
+ * failed, the problem. */
 function useEach<R extends "lanes" | "streams">(route: R, ranks: readonly Rank[], wanted: readonly number[]): { answers: ReadonlyMap<number, Answer<R>>; problem: Problem | undefined; again: () => void } {
   const [state, setState] = useState<{ answers: ReadonlyMap<number, Answer<R>>; problem: Problem | undefined }>({ answers: new Map(), problem: undefined });
   const [round, setRound] = useState(0);
@@ -48,7 +50,7 @@ function useEach<R extends "lanes" | "streams">(route: R, ranks: readonly Rank[]
     const { signal } = stop.current;
     const come = new Map<number, Answer<R>>();
     let frame = 0;
-    // Answers that come together are one change of the page.
+    // Answers that arrive together change the page once.
     const tell = (): void => {
       frame = 0;
       setState((before) => ({ ...before, answers: new Map([...before.answers, ...come]) }));
@@ -68,7 +70,7 @@ function useEach<R extends "lanes" | "streams">(route: R, ranks: readonly Rank[]
         },
       );
     }
-    // The keys say what is asked.
+    // The keys identify the questions.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [route, keys, round, login]);
   const again = (): void => {
@@ -132,7 +134,8 @@ function Tools({ engine, ranks, cut, more }: { engine: Engine; ranks: number; cu
   );
 }
 
-/** The address to the engine at first, and the engine to the address when it comes to rest. */
+/** Passes the address to the engine at first, and the engine's view to the address when it comes
+ * to rest. */
 function useAddress(engine: Engine, ready: boolean, ranks: number): void {
   const { query } = usePlace();
   const shown = useSyncExternalStore(engine.subscribe, () => engine.shown);

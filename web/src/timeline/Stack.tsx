@@ -8,7 +8,7 @@ import type { Place } from "./lines";
 import { OutsideContext } from "./outside";
 import { evidenceOf, useWaitLine } from "./waitLine";
 
-export const LINE = "line"; // of the address
+export const LINE = "line"; // parameter of the address
 
 export function LineButton({ place }: { place: Place | null }) {
   const [, open] = useQuery(LINE);
@@ -45,7 +45,8 @@ export function StackList({ engine, stack }: { engine: Engine; stack: number }) 
   );
 }
 
-/** The source window, where the address names a line; above the text the numbers of the waits there. */
+/** The source window, if the address names a line; above the text are the numbers of the waits
+ * at the line. */
 export function SourceWindow({ engine }: { engine: Engine }) {
   const { Source } = useContext(OutsideContext);
   const [opened, setOpened] = useQuery(LINE);

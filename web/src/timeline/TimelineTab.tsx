@@ -1,5 +1,5 @@
-// TimelineTab.tsx - the timeline's page: the canvas, its tools, and what is selected. The engine draws;
-// React shows what stands still. All of what is shown has an address.
+// TimelineTab.tsx - the timeline's page: the canvas, its tools, and the selection. The engine draws
+// the canvas; React renders everything that does not move. The address has all of what is shown.
 import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { RowSession } from "../api/schema";
 import { onSession, useApi } from "../api/use";
@@ -50,7 +50,7 @@ const devicesOf = (session: RowSession): string[] =>
 
 /** What the address says. */
 export const QUERY = { at: "at", range: "range", selected: "sel", find: "find", pinned: "pin", closed: "closed", rows: "rows", show: "show", follow: "follow", scroll: "y", colour: "colour", metrics: "metrics", open: "open", ranks: "ranks" } as const;
-/** A lane that the server does not number: its events are found where they are drawn. */
+/** A lane without a number of the server's; its events are searched among the drawn ones. */
 const isMade = (lane: string): boolean => /^\d+$/.test(lane) && !ofServer(Number(BigInt(lane) >> 56n));
 export const put = (values: QueryValues): void => {
   const to = withQuery(location.pathname, new URLSearchParams(location.search), values);
@@ -78,7 +78,7 @@ function Tip({ engine, notes }: { engine: Engine; notes: Words["notes"] }) {
   );
 }
 
-/** A mark has no length: whose it is stands there. */
+/** A mark has no length, so that its thread is shown in the place of the length. */
 function MarkTip({ engine, picked, lane }: { engine: Engine; picked: Picked; lane: Lane }) {
   const { hit } = picked;
   const domain = hit.kind === "event" && hit.domain ? engine.names.text(hit.domain) : "";
@@ -186,7 +186,7 @@ function Aside({ engine }: { engine: Engine }) {
   useEffect(() => {
     const box = panel.current;
     if (!track || !box) return;
-    const watch = new ResizeObserver(() => uncover(engine.scene, track, box)); // its stack comes after it
+    const watch = new ResizeObserver(() => uncover(engine.scene, track, box)); // the stack arrives after the box
     watch.observe(box);
     return () => watch.disconnect();
   }, [engine, track, start]);
@@ -239,7 +239,8 @@ function Status({ engine, lanes }: { engine: Engine; lanes: number }) {
   );
 }
 
-/** The address to the engine once there is data, and the engine to the address when it comes to rest. */
+/** Passes the address to the engine once there is data, and the engine's view to the address
+ * when it comes to rest. */
 function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], lines: Lines, live: boolean): void {
   const { query } = usePlace();
   const said = useRef<string | null>(null);
@@ -249,8 +250,8 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
   const selected = query.get(QUERY.selected);
   const show = query.get(QUERY.show);
   const begun = useRef(false);
-  const waiting = useRef(false); // for the event that the address names
-  const sum = useRef<{ lane: string; at: number } | null>(null); // that the address names, until it is here
+  const waiting = useRef(false); // whether the event that the address names is still under way
+  const sum = useRef<{ lane: string; at: number } | null>(null); // the place that the address names, until it is loaded
 
   useEffect(() => {
     if (!ready || at === said.current) return;
@@ -294,7 +295,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
       begun.current = false;
       stop.abort();
     };
-    // Once, with what the address said then.
+    // Runs once, with what the address said then.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [engine, ready]);
 
@@ -303,7 +304,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
     const { lane, at: middle } = sum.current;
     sum.current = null;
     waiting.current = false;
-    if (!shown.selected) engine.selectAt(lane, middle); // else somebody was faster
+    if (!shown.selected) engine.selectAt(lane, middle); // otherwise something was selected in the meantime
   }, [engine, shown]);
 
   useEffect(() => {
@@ -324,7 +325,7 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
   }, [ready, shown]);
 }
 
-/** Threads that were looked at, and what stacks and gaps are. undefined: not known yet. */
+/** Threads that were sampled, and the meaning of stacks and gaps. undefined: not known yet. */
 function useMade(session: RowSession, live: boolean): { lines: Lines; looked: Lane[] } | undefined {
   const fresh = live ? { every: LIVE_MS, on: onSession(session.id) } : 0;
   const looked = useApi("looked_at", { session: session.id }, fresh);
@@ -358,8 +359,8 @@ export function TimelineTab({ session, outside, more }: Props) {
   );
 }
 
-/** Whose lanes they are, asked again when there are more of them. undefined: not known yet; without an
- * answer lanes go by their numbers. */
+/** The owners of the lanes, asked again when there are more lanes. undefined: not known yet;
+ * without an answer lanes are named by their numbers. */
 function useOwners(session: string, lanes: number | undefined): Owners | undefined {
   const streams = useApi("streams", lanes === undefined ? null : { session });
   const threads = useApi("threads", lanes === undefined ? null : { session });
@@ -386,13 +387,13 @@ function useOwners(session: string, lanes: number | undefined): Owners | undefin
 
 type Counts = { record: readonly (string | null)[]; rows: readonly (number | null)[] } | undefined;
 
-/** Shown only on request: what is sampled, apart from how busy a GPU is and what it draws. */
+/** Rows that are shown only on request: all samples except the GPU's utilisation and power. */
 const MAJOR = new Set(["gpu_util", "power", ALLOCATED.name]);
 const isMinor = ({ source }: Track): boolean => source !== null && source.counter === null && (source.device === null || !MAJOR.has(source.metric.name));
 
 const has = (counts: Counts, record: string): boolean => counts !== undefined && (counts.rows[counts.record.indexOf(record)] ?? 0) > 0;
 
-/** Metrics only where there are samples at all; where that is not known, as if there were. */
+/** Metrics are listed if there are samples, or as long as it is unknown whether there are any. */
 function sampled(session: RowSession, counts: Counts, counters: readonly Counter[]) {
   const maybe = (record: string): boolean => counts === undefined || has(counts, record);
   const allocated = has(counts, "alloc");
@@ -429,7 +430,7 @@ function Stage({ session, lanes, lines, owners, metrics, length, live, find, row
   const tracks = useMemo(() => tracksOf(lanes, metrics, owners, lines.causes), [lanes, metrics, owners, lines]);
   const [tint] = useQuery(QUERY.colour, "name");
   const [all] = useQuery(QUERY.metrics);
-  const round = useSyncExternalStore(who.subscribe, () => who.round); // logged in again
+  const round = useSyncExternalStore(who.subscribe, () => who.round); // changes after a new login
   useEffect(() => engine.again(), [engine, round]);
   const goOn = useRef(find !== "" && ![QUERY.at, QUERY.selected].some((name) => new URLSearchParams(location.search).has(name))); // a link to what is searched for
   useEffect(() => {
@@ -519,13 +520,13 @@ function stepEvent(engine: Engine, lanes: readonly Lane[], forward: boolean): vo
   const start = scene.selected?.track === lane.id ? scene.selected.hit.start : forward ? scene.view.from : scene.view.to;
   neighbourOf(engine.session, lane, Math.round(start), forward).then(
     (found) => found && reveal(engine, found, "pan"),
-    () => undefined, // the status line tells of the server's problems
+    () => undefined, // the status line reports the server's problems
   );
 }
 
 const SUMMARY_MOST = 40;
 
-/** For those who cannot see the canvas: what is on which lane. */
+/** A text for those who cannot see the canvas: what each lane shows. */
 function Summary({ lanes, tracks }: { lanes: readonly Lane[]; tracks: readonly Track[] }) {
   return (
     <ul className="hidden-label" id="tl-lanes">

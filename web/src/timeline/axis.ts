@@ -1,5 +1,5 @@
-// axis.ts - ticks of the time axis. Where times have more digits than fit, ticks count from a base that
-// stands once at the left: "1.234 567 s" and "+20 ns".
+// axis.ts - ticks of the time axis. If times have more digits than fit, ticks count from a base
+// that is written once at the left: "1.234 567 s" and "+20 ns".
 import { grouped } from "../format/format";
 
 export interface Tick {
@@ -42,7 +42,7 @@ export function exactTime(ns: number): string {
   return `${ns < 0 ? "-" : ""}${grouped(whole)}.${rest.slice(0, 3)}\u202f${rest.slice(3, 6)}\u202f${rest.slice(6)} s`;
 }
 
-const DIGITS = 1e4; // ticks from 0 that can still be told apart by few digits
+const DIGITS = 1e4; // ticks from 0 that few digits still distinguish
 
 export function axisOf(from: number, to: number, px: number, apart = 110): Axis {
   const step = niceStep(((to - from) / Math.max(1, px)) * apart);

@@ -1,5 +1,5 @@
-// blocks.ts - lanes are asked for in blocks of neighbours, and what answers for a block's view: the right
-// pieces, and until these are here coarser or finer ones.
+// blocks.ts - lanes are asked for in blocks of neighbours. A block's view is drawn from the pieces
+// of its level, and from coarser or finer ones until these have arrived.
 import type { Segment } from "./columns";
 import { askedId, KIND, type Lane, type RankOf } from "./lanes";
 import { coarser, keyOf, lodFor, lodForMarks, pieceAt, piecesOf, sums, type Lod } from "./lod";
@@ -10,11 +10,11 @@ import type { View } from "./view";
 export const BLOCK = 24;
 
 export interface Block {
-  number: number; // of its lanes: the same lanes, the same number, also after others came
+  number: number; // identifies the set of lanes: equal lanes keep their number, also after other lanes were added
   ids: readonly string[];
   density: number; // events per ns
-  marks: number | null; // all of its lanes have marks: so many
-  rank?: RankOf; // all of its lanes are that session's, and its pieces on that clock
+  marks: number | null; // if all of its lanes are lanes of marks, how many marks they have
+  rank?: RankOf; // all of its lanes belong to that session, and its pieces use that session's clock
   extent: View; // of its events
 }
 
@@ -32,13 +32,14 @@ export function blocksOf(lanes: readonly Lane[]): Block[] {
   return blocks;
 }
 
-/** Where a lane is asked for: its block, and its place there. */
+/** The block that a lane is asked for in, and the lane's place in the block. */
 export interface Spot {
   block: number; // index; -1: nothing is asked for
   at: number;
 }
 
-/** Blocks of lanes that are asked for alike; kindOf: which they are, -1: not at all. */
+/** Blocks of lanes that are asked for alike; kindOf: the kind of a lane, -1: the lane is not
+ * asked for. */
 export function spotsOf(lanes: readonly Lane[], kindOf: (lane: Lane) => number): { blocks: Block[]; spots: Spot[] } {
   const blocks: Block[] = [];
   const spots: Spot[] = lanes.map(() => ({ block: -1, at: 0 }));
@@ -59,9 +60,9 @@ export const lodOf = (block: Block, view: View, px: number): Lod =>
 type Get = (key: string) => Piece | undefined;
 
 const halvesOf = (lod: Lod): Lod => ({ ...lod, shift: lod.shift - 1 });
-const FINER = 3; // levels that are looked at for what stands in
+const FINER = 3; // levels that are searched for a replacement
 
-/** What there is for [from, to), in order. */
+/** The available segments of [from, to), in order. */
 export function resolve(get: Get, block: Block, lod: Lod, top: number, view: View): Segment[] {
   const out: Segment[] = [];
   const [first, last] = piecesOf(view.from, view.to, lod.shift);
@@ -118,13 +119,14 @@ export interface Needed {
   index: number;
 }
 
-/** The pieces of a view, those nearest to its middle first; halves where the whole was too much. */
+/** The pieces of a view, those nearest to its middle first. A piece that had too many events is
+ * asked for as two halves. */
 export function needed(get: Get, block: Block, lod: Lod, view: View): Needed[] {
   const out: Needed[] = [];
   const add = (of: Lod, index: number): void => {
     const size = 2 ** of.shift;
     if ((index + 1) * size <= view.from || index * size >= view.to) return;
-    out.push({ lod: of, index }); // also the halved one: so that a live session's are asked again
+    out.push({ lod: of, index }); // the halved piece is asked for, too, so that a live session's piece is asked again
     if (get(keyOf(of, index, block.number))?.halved) for (const half of [2 * index, 2 * index + 1]) add(halvesOf(of), half);
   };
   const [first, last] = piecesOf(view.from, view.to, lod.shift);

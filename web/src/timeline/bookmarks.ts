@@ -1,5 +1,5 @@
-// bookmarks.ts - places of a session that somebody has named: their marks on the axis and on the strip, and
-// which one lies under the pointer. Notes are text: no mark draws them.
+// bookmarks.ts - named places of a session: their marks on the axis and on the strip, and the
+// bookmark under the pointer. Notes are text; marks do not draw them.
 import type { RowBookmark } from "../api/schema";
 import { miniX } from "./mini";
 import { TOP, xOf, type Scene } from "./scene";
@@ -13,27 +13,28 @@ export interface Bookmark {
 }
 
 const FLAG = 9; // units: its height and half its width
-const BAR = 4; // units: what shows how long the time is
-const REACH = 6; // units: as near to the flag is on it
+const BAR = 4; // units: height of the bar that shows the length of the time
+const REACH = 6; // units: a pointer this close to a flag is on the flag
 const MINI_FLAG = 8;
 
-/** By their begin; longer ones first. */
+/** By their begin; at equal begins the longer one first. */
 export const bookmarksOf = (rows: readonly RowBookmark[]): Bookmark[] =>
   rows
     .map(({ id, start, duration, note }) => ({ id, start: start ?? 0, duration: duration ?? 0, note }))
     .sort((a, b) => a.start - b.start || b.duration - a.duration);
 
-/** The bookmark's time as a range. null: a moment is none. */
+/** The bookmark's time as a range; null: the bookmark is a moment. */
 export const rangeOfBookmark = ({ start, duration }: Bookmark): View | null => (duration > 0 ? { from: start, to: start + duration } : null);
 
-/** The view that shows it: a range with room on both sides; of a moment, the width stays. */
+/** The view that shows the bookmark: a range with room on both sides; for a moment the width
+ * stays as it is. */
 export function viewOfBookmark({ start, duration }: Bookmark, now: View): View {
   const half = duration > 0 ? duration * 0.75 : (now.to - now.from) / 2;
   const middle = start + duration / 2;
   return { from: middle - half, to: middle + half };
 }
 
-/** On the axis: the nearest flag within reach; else the shortest time that the pointer is in. */
+/** On the axis: the nearest flag within reach, or else the shortest bookmark around the pointer. */
 export function bookmarkAt(scene: Scene, x: number): Bookmark | null {
   if (x < scene.side) return null;
   let flag: Bookmark | null = null;
@@ -58,7 +59,8 @@ function flag(to: CanvasRenderingContext2D, x: number, bottom: number, height: n
   to.fill();
 }
 
-/** On the axis: a flag where it begins, a bar as long as the time; the time through the lanes of the one under the pointer. */
+/** On the axis: a flag at the begin, and a bar for the length; the time of the bookmark under
+ * the pointer is also marked through the lanes. */
 export function paintBookmarks(to: CanvasRenderingContext2D, scene: Scene): void {
   if (scene.bookmarks.length === 0) return;
   const { side, width, height, colours, flagged } = scene;

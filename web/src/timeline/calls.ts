@@ -1,5 +1,5 @@
-// calls.ts - the call behind an event: the stack of a wait or of a launch, asked for where the event does not
-// have it yet, and a kernel's launch configuration.
+// calls.ts - the call that belongs to an event: the stack of a wait or of a launch, which is asked
+// for if the event does not have it yet, and a kernel's launch configuration.
 import { client } from "../api/client";
 import { rowsOf } from "../api/columns";
 import type { RowConfig } from "./config";
@@ -8,7 +8,7 @@ import { KIND, listOf, type Lane } from "./lanes";
 import type { Launch } from "./flows";
 
 const FAR = 30e9; // ns from a launch to its kernel, at most
-const AT_ONCE = 1000; // waits that go on at one moment, at most
+const AT_ONCE = 1000; // waits that are open at one moment, at most
 
 export interface Captured {
   thread: number;
@@ -18,7 +18,7 @@ export interface Captured {
   stack: number;
 }
 
-/** Captured launches with that correlation id, by time. */
+/** Captured launches with that correlation id, in the order of time. */
 export async function capturedOf(session: string, threads: readonly number[], correlation: number, from: number, to: number, signal: AbortSignal): Promise<Captured[]> {
   if (threads.length === 0 || !Number.isFinite(correlation)) return [];
   const answer = await client.get("captured", { session, threads: listOf(threads.slice(0, 1024).map(String)), correlation, from: Math.floor(from), to: Math.ceil(to), step: 1, limit: 100 }, signal);
@@ -27,13 +27,13 @@ export async function capturedOf(session: string, threads: readonly number[], co
     .sort((a, b) => a.at - b.at);
 }
 
-/** The launch that the program made for a kernel; null: it was not captured. */
+/** The captured launch of a kernel; null: it was not captured. */
 export async function launchCallOf(session: string, threads: readonly number[], correlation: number, start: number, signal: AbortSignal): Promise<Captured | null> {
   const found = await capturedOf(session, threads, correlation, start - FAR, start, signal);
   return found[found.length - 1] ?? null;
 }
 
-/** The stack of an event; 0: it has none. */
+/** The stack of an event; 0: the event has none. */
 export async function stackOf(session: string, threads: readonly number[], lane: Lane, hit: HitEvent, launch: Launch | null, signal: AbortSignal): Promise<number> {
   if (hit.stack) return hit.stack;
   if (lane.kind === KIND.wait || lane.kind === KIND.sync) {

@@ -1,11 +1,11 @@
-// colours.ts - what is drawn in which colour: tokens of ui/tokens.css as px, with the ink that can be
-// read on them. Looked up anew when the theme changes.
+// colours.ts - the colours of the drawing: tokens of ui/tokens.css as px, with a text colour that
+// is legible on each. They are read again when the theme changes.
 import { KIND } from "./lanes";
 import { COLOURS } from "./names";
 
 export interface Colours {
-  px: Uint32Array; // as ImageData has them; the second half is pale: not what is searched for
-  ink: string[]; // of a text on the colour, by index
+  px: Uint32Array; // in ImageData's form; the second half is pale, for events that the search does not match
+  ink: string[]; // colour of a text on each colour, by index
   css: string[];
   ground: string;
   surface: string;

@@ -1,9 +1,9 @@
-// columns.ts - a lane as columns of device px: how much of each column is busy, and the colour of what
-// takes most of it. Sums and events of any level become the same columns, so that a coarse piece and
-// the finer one that replaces it look alike.
+// columns.ts - a lane as columns of device px: the busy part of each column, and the colour of what
+// takes most of it. Sums and events of every level become the same columns, so that a coarse piece
+// and its finer replacement look alike.
 import { lowerBound, type Events, type Piece, type Sums } from "./piece";
 
-/** What of a piece is drawn: [from, to) of it. */
+/** The part [from, to) of a piece that is drawn. */
 export interface Segment {
   piece: Piece;
   from: number;
@@ -20,16 +20,16 @@ export interface Label {
 
 export type Paint = (name: number, stack: number) => number; // index of a colour
 
-const GAP_FROM = 4; // px: events this wide are told apart by a px
-const LEAST = 0.02; // what is there is seen
+const GAP_FROM = 4; // px: between events of this width a px is left free
+const LEAST = 0.02; // a smaller part is drawn with this height, so that it is visible
 const TICK = 2; // px of a mark
-const NONE = 1e-4; // of a column: it was added up in 32 bits
+const NONE = 1e-4; // of a column: less is an error of the 32-bit sums
 
 export class Columns {
   cover = new Float32Array(0); // busy part, 0 to 1; sums may go beyond
   colour = new Uint8Array(0);
-  private best = new Float32Array(0); // busy part of the colour
-  private any = false; // something is there
+  private best = new Float32Array(0); // the part of the column's colour
+  private any = false; // whether any column has something
   // Of columns that are covered in part: how many lines they have, which they are, and which they are by their lines.
   private high = new Uint8Array(0);
   private parts = new Uint32Array(0);
@@ -54,15 +54,16 @@ export class Columns {
     this.labels.length = 0;
   }
 
-  /** Lane `lane` of the segment's block; the view begins at `from` and has `scale` px per ns. */
+  /** Adds lane `lane` of the segment's block. The view begins at `from` and has `scale` px per
+   * ns. */
   add(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
     const { piece } = segment;
     if (piece.sums) this.addSums(piece.sums, piece.column, lane, segment, from, scale, paint);
     if (piece.events) this.addEvents(piece.events, lane, segment, from, scale, paint, labelFrom);
   }
 
-  /** A lane of marks. Each is a tick with its name to the right of it, as far as the next one; where they are summed
-   * up, a column that has some is a tick. */
+  /** Adds a lane of marks. Each mark is a tick with its name to the right, up to the next mark;
+   * a summed column with marks is a tick. */
   addMarks(segment: Segment, lane: number, from: number, scale: number, paint: Paint, labelFrom: number): void {
     const { sums, events, column } = segment.piece;
     const rows = sums ? { at: sums.at, offsets: sums.offsets, name: sums.name } : events ? { at: events.start, offsets: events.offsets, name: events.name } : null;
@@ -76,7 +77,7 @@ export class Columns {
       if (sums) continue;
       const before = this.labels[this.labels.length - 1];
       if (before) before.x1 = Math.min(before.x1, x);
-      if (before && before.x1 - before.x0 < labelFrom) this.labels.pop(); // no room: it costs nothing
+      if (before && before.x1 - before.x0 < labelFrom) this.labels.pop(); // there is no room for the label, so that it does not count
       if (x >= 0 && x < this.width) this.labels.push({ x0: x, x1: this.width, name, stack: 0, colour });
     }
   }
@@ -126,7 +127,7 @@ export class Columns {
       const name = events.name[i]!;
       const colour = paint(name, events.stack[i]!);
       if (x1 - x0 < 1) {
-        this.some(Math.floor(x0), start === stop ? 1 : Math.max(LEAST, x1 - x0), colour); // a moment is a mark
+        this.some(Math.floor(x0), start === stop ? 1 : Math.max(LEAST, x1 - x0), colour); // an event without length is a mark
         continue;
       }
       this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, colour);
@@ -134,7 +135,8 @@ export class Columns {
     }
   }
 
-  /** An event that is wider than a px: all of its columns, with a gap behind it where it ends here. */
+  /** Adds an event that is wider than a px: all of its columns, with a gap after it if it ends
+   * here. */
   private solid(x0: number, x1: number, gap: boolean, colour: number): void {
     const a = Math.max(0, Math.round(x0));
     let b = Math.max(Math.round(x0) + 1, Math.round(x1));
@@ -147,7 +149,7 @@ export class Columns {
     this.colour.fill(colour, a, b);
   }
 
-  /** One label an event, whichever piece it comes from: of its whole visible width. */
+  /** Adds one label for each event, over its whole visible width, whatever pieces it comes from. */
   private label(start: number, stop: number, from: number, scale: number, name: number, stack: number, colour: number): void {
     const x0 = Math.max(0, (start - from) * scale);
     const x1 = Math.min(this.width, (stop - from) * scale);
@@ -156,15 +158,16 @@ export class Columns {
     this.labels.push({ x0, x1, name, stack, colour });
   }
 
-  /** The columns as lines of px from line `line` of `out` on, bottom line last: `rows` of them where some column is
-   * covered in part, one where all are covered or not, none where nothing is: how many. */
+  /** Writes the columns as lines of px to `out`, from line `line` on, bottom line last. Returns
+   * how many lines were written: `rows` if some column is covered in part, one if every column
+   * is full or empty, none if all are empty. */
   pixels(out: Uint32Array, line: number, rows: number, colours: Uint32Array): number {
     if (!this.any) return 0;
     const { width, cover, colour, high, parts, ended } = this;
     const top = line * width;
     const whole = (rows - 1) / rows + NONE;
     if (this.ends.length <= rows) this.ends = new Uint32Array(rows + 1);
-    const ends = this.ends.fill(0); // how many columns have so many lines, then where those begin in `ended`
+    const ends = this.ends.fill(0); // the number of columns with so many lines, then where these columns begin in `ended`
     let count = 0;
     for (let x = 0; x < width; x++) {
       const part = cover[x]!;

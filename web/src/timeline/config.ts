@@ -23,7 +23,7 @@ export interface RowConfig {
 
 const size = (x: Cell, y: Cell, z: Cell): string | null => (x === null ? null : [x, y ?? 1, z ?? 1].join(" × "));
 
-/** [what, how much], in the words of the GPU's vendor; what is not known is left out. */
+/** [name, value], in the words of the GPU's vendor; an unknown value is left out. */
 export function factsOfConfig(row: RowConfig, { launch }: Pick<Words, "launch">): [string, string][] {
   const shared = row.shared_static === null && row.shared_dynamic === null ? null : (row.shared_static ?? 0) + (row.shared_dynamic ?? 0);
   const facts: [string, string | null][] = [

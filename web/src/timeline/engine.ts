@@ -1,6 +1,6 @@
-// engine.ts - holds the view, asks for pieces, and draws a frame when something has changed: nothing
-// runs while nothing moves. React hears of what it shows (selection, range, problems, the view once it
-// has come to rest), not of frames.
+// engine.ts - holds the view, asks for pieces, and draws a frame when something has changed;
+// nothing runs while nothing moves. React is notified of the state (selection, range, problems, the
+// view once it has come to rest), not of frames.
 import { bookmarkAt, paintMiniBookmarks, rangeOfBookmark, viewOfBookmark, type Bookmark } from "./bookmarks";
 import { onPoint, point, pointedAt, type Crosshair } from "../ui/crosshair";
 import type { Colours } from "./colours";
@@ -22,14 +22,14 @@ import { timelineText as text } from "../text/timeline";
 import { around, bounded, panned, zoomed, type View } from "./view";
 
 const CEILING = 64 << 20; // bytes of pieces
-const LETTERS = 16; // CSS px of the page's letters that the drawing is made for
-const REST_MS = 180; // without movement: the view is at rest
-const ASK_MS = 90; // between two looks at what is needed while moving
+const LETTERS = 16; // CSS px of the page's letters for which the drawing was designed
+const REST_MS = 180; // after so long without movement the view is at rest
+const ASK_MS = 90; // time between two checks of the needed pieces while moving
 const GLIDE_MS = 160;
 
 export interface Shown {
-  view: View; // where it last stood still
-  rests: number; // how often it has come to rest since there is data
+  view: View; // where the view last rested
+  rests: number; // how often the view has come to rest since there is data
   bounds: View;
   height: number; // of all rows, units
   selected: Picked | null;
@@ -47,7 +47,7 @@ export interface Hovered {
   picked: Picked | null;
   sample: { track: Track; sample: Sample } | null;
   bookmark: Bookmark | null;
-  group: Group | null; // of a rank: its head
+  group: Group | null; // the head of a rank that is shown
   x: number;
   y: number;
 }
@@ -63,11 +63,11 @@ interface Parts {
 export class Engine {
   readonly scene: Scene;
   readonly names = new Names();
-  frames = 0; // drawn so far; tests and benchmarks read it
+  frames = 0; // drawn so far, for tests and benchmarks
   shown: Shown;
   hovered: Hovered | null = null;
   private pieces: Pieces | null = null; // between open and close
-  private rest: View = { from: 0, to: 1 }; // where it last stood still
+  private rest: View = { from: 0, to: 1 }; // where the view last rested
   private rests = 0;
   private readonly painter = new Painter();
   private readonly listeners = new Set<() => void>();
@@ -77,24 +77,24 @@ export class Engine {
   private line: Line | null = null;
   private readonly laned: LanePieces;
   private readonly metrics: MetricPieces;
-  private asked = 0; // when the needs were looked at last
+  private asked = 0; // time of the last check of the needed pieces
   private askTimer = 0;
   private restTimer = 0;
   private movedAt = 0;
   private frame = 0;
   private miniHeight = 0; // units
   private glide: { from: View; to: View; begin: number } | null = null;
-  private speed = { pan: 0, zoom: 0 }; // of held keys: views a second; doublings a second
+  private speed = { pan: 0, zoom: 0 }; // of held keys: widths of the view a second; doublings a second
   private before = 0; // of the last frame of a held key
   private wishes: { pinned: string[]; closed: Set<Group>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
-  private told: ReadonlyMap<string, string> = new Map(); // what the server said of each lane
+  private told: ReadonlyMap<string, string> = new Map(); // the names that the server gave to lanes
   private follow = false;
-  private deaf: () => void = () => undefined; // ends listening to the crosshair
+  private deaf: () => void = () => undefined; // ends the subscription to the crosshair
 
   constructor(
     readonly session: string,
     colours: Colours,
-    private readonly still: boolean, // people want less motion
+    private readonly still: boolean, // the user wants less motion
   ) {
     const view = { from: 0, to: 1 };
     const empty: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
@@ -183,13 +183,13 @@ export class Engine {
 
   // ---- the session -----------------------------------------------------------------------------
 
-  /** What stands at the heads of ranks, and whose work the strip above shows. */
+  /** The contents of the heads of ranks, and the session whose work the strip above shows. */
   setHeads(heads: Scene["heads"], miniLabel: string): void {
     Object.assign(this.scene, { heads, miniLabel });
     this.layOut();
   }
 
-  /** Sets the session's lanes and tracks, anew if a live session has grown. */
+  /** Sets the session's lanes and tracks, again when a live session has grown. */
   setData(lanes: readonly Lane[], tracks: readonly Track[], bounds: View): void {
     const { scene } = this;
     const first = scene.tracks.length === 0;
@@ -199,7 +199,7 @@ export class Engine {
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;
     scene.bounds = bounds;
-    // Gaps change nothing of what was asked, nor do lanes that were not there: they are asked for anew.
+    // Gaps change nothing that was asked; new lanes do, and are asked for.
     const told = new Map(lanes.filter((lane) => !lane.piece).map(({ id, events, last }) => [id, `${events} ${last}`]));
     if ([...told].some(([id, now]) => (this.told.get(id) ?? now) !== now)) this.pieces?.grown();
     this.told = told;
@@ -215,7 +215,7 @@ export class Engine {
     this.draw();
   }
 
-  /** What stacks are. Samples of one line that follow each other are one from then on. */
+  /** Sets the meaning of stacks. From then on, consecutive samples of one line are one event. */
   setLines(lines: Lines): void {
     if (this.scene.lines === lines) return;
     this.scene.lines = lines;
@@ -226,7 +226,8 @@ export class Engine {
     this.tell();
   }
 
-  /** ns between two samples of metrics: in a shorter view they say nothing, and are hidden. */
+  /** Sets the ns between two samples of metrics. In a shorter view metrics show nothing, and are
+   * hidden. */
   setPeriod(period: number): void {
     this.metrics.setPeriod(period);
     this.layOut();
@@ -307,15 +308,16 @@ export class Engine {
 
   // ---- moving ----------------------------------------------------------------------------------
 
-  /** At once: what the hand does. */
+  /** Moves at once, as the hand does. */
   setView(view: View): void {
     this.glide = null;
     this.scene.view = bounded(view, this.scene.bounds);
     this.moved();
   }
 
-  /** There, with a short glide: what a command does. The goal is told at once, so that an address that is copied before
-   * the view rests names the goal, and not the view from before the command. */
+  /** Moves with a short glide, as a command does. The destination is published at once, so that
+   * an address that is copied before the view rests has the destination, not the view before
+   * the command. */
   go(view: View): void {
     const to = bounded(view, this.scene.bounds);
     this.rest = to;
@@ -340,7 +342,7 @@ export class Engine {
     this.setView(panned(view, ((view.to - view.from) * px) / (width - side)));
   }
 
-  /** A held key moves until it is let go. */
+  /** A held key moves the view until it is released. */
   hold(pan: number, zoom: number): void {
     this.speed = { pan, zoom };
     this.before = performance.now();
@@ -350,7 +352,7 @@ export class Engine {
 
   private moved(): void {
     if (this.metrics.changes(this.scene.view)) {
-      this.layOut(); // comes here again
+      this.layOut(); // calls this function again
       return;
     }
     this.draw();
@@ -359,7 +361,7 @@ export class Engine {
     this.restTimer ||= window.setTimeout(this.mayRest, REST_MS); // one timer for all frames of a movement
   }
 
-  /** Nothing has moved for REST_MS, or it waits for what is left of that. */
+  /** Whether nothing has moved for REST_MS; otherwise waits for the rest of that time. */
   private readonly mayRest = (): void => {
     const left = this.movedAt + REST_MS - performance.now();
     this.restTimer = left > 0 ? window.setTimeout(this.mayRest, left) : 0;
@@ -393,7 +395,7 @@ export class Engine {
     const { from, to, begin } = this.glide!;
     const part = Math.min(1, Math.max(0, (now - begin) / GLIDE_MS));
     const eased = 1 - (1 - part) ** 3;
-    // Widths change by factors, so that zooming far does not rush.
+    // The width changes by factors, so that zooming far does not rush.
     const width = Math.exp(Math.log(from.to - from.from) * (1 - eased) + Math.log(to.to - to.from) * eased);
     const middle = ((from.from + from.to) * (1 - eased) + (to.from + to.to) * eased) / 2;
     this.scene.view = part === 1 ? to : { from: middle - width / 2, to: middle + width / 2 };
@@ -419,7 +421,7 @@ export class Engine {
     this.tell();
   }
 
-  /** Looks at what is needed, now and then while things move. */
+  /** Checks which pieces are needed, now and then while the view moves. */
   private look(): void {
     const now = performance.now();
     const left = ASK_MS - (now - this.asked);
@@ -473,7 +475,7 @@ export class Engine {
     return hit ? { track: track.key, hit: { ...hit, start: hit.start + offset } } : null;
   }
 
-  /** Another picture of the session is pointed at. */
+  /** The pointer is on another picture of the session. */
   private readonly hear = ({ session, at }: Crosshair): void => {
     if (session !== this.session) return;
     this.scene.pointed = at;
@@ -518,7 +520,8 @@ export class Engine {
     this.tell();
   }
 
-  /** An event chosen from elsewhere, and its row, are shown; of a view that stays, the row alone. */
+  /** Selects an event from outside, and shows the event and its row; if the view stays, only the
+   * row. */
   reveal(key: string, hit: HitEvent, how: Reveal): void {
     const { view } = this.scene;
     this.select({ track: key, hit });
@@ -531,7 +534,7 @@ export class Engine {
     else if (hit.start < view.from || end > view.to) this.go(panned(view, hit.start + hit.duration / 2 - (view.from + view.to) / 2));
   }
 
-  /** Chooses the event at a time of a lane's row, if it is loaded; the view does not move. */
+  /** Selects the event at a time of a lane's row, if it is loaded; the view does not move. */
   selectAt(key: string, at: number): void {
     const track = this.scene.tracks.find((other) => other.key === key);
     if (!track || track.lane < 0) return;
@@ -571,7 +574,8 @@ export class Engine {
     this.revealRow(key);
   }
 
-  /** The next event of the active lane, as far as it is here; null: ask the server. */
+  /** The next event of the active lane among the loaded pieces; null: the server has to be
+   * asked. */
   stepEvent(forward: boolean): HitEvent | null {
     const { scene } = this;
     const track = scene.tracks.find((other) => other.key === scene.active);

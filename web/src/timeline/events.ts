@@ -11,7 +11,7 @@ export interface Found {
   name: string | null;
   short: string | null;
   ref: number; // NaN: unknown
-  made?: { name: number; stack: number }; // of a source line's event: as it is drawn
+  made?: { name: number; stack: number }; // for an event of a source line: the name and stack that are drawn
 }
 
 interface Answer {
@@ -26,7 +26,7 @@ export function foundOf(answer: Answer): Found[] {
   return Array.from({ length: answer.rows }, (_, i) => ({ lane: lane[i] ?? "", start: start[i] ?? 0, duration: duration[i] ?? 0, name: nameOf(answer, name[i] ?? null), short: shortOf(answer, name[i] ?? null), ref: ref[i] ?? NaN }));
 }
 
-/** Order of hits: by start, then by lane, both as numbers. */
+/** Order of hits: by start, then by lane, compared as numbers. */
 export function compare(a: Pick<Found, "start" | "lane">, b: Pick<Found, "start" | "lane">): number {
   if (a.start !== b.start) return a.start - b.start;
   const x = BigInt(a.lane || 0);
@@ -36,14 +36,15 @@ export function compare(a: Pick<Found, "start" | "lane">, b: Pick<Found, "start"
 
 type Place = Pick<Found, "start" | "lane">;
 
-/** The nearest one that is really after (before) where we are: several may start at once. */
+/** The nearest event that is really after (before) the present one; several events may start at
+ * the same ns. */
 export function nextOf(found: readonly Found[], here: Place | null, forward: boolean): Found | null {
   const beyond = here ? found.filter((f) => (forward ? compare(f, here) > 0 : compare(f, here) < 0)) : [...found];
   beyond.sort((a, b) => (forward ? compare(a, b) : compare(b, a)));
   return beyond[0] ?? null;
 }
 
-const AT_ONCE = 1000; // events that start at the same ns and match, at most
+const AT_ONCE = 1000; // events that match and start at the same ns, at most
 
 export async function nextHit(session: string, pattern: string, here: Place | null, time: number, forward: boolean, signal?: AbortSignal): Promise<Found | null> {
   const from = here ? here.start + (forward ? 0 : 1) : Math.floor(time);
@@ -63,7 +64,7 @@ export async function eventAt(session: string, lane: string, start: number, sign
 
 const REACH = [1e6, 32e6, 1e9, 32e9, 1e12]; // ns
 
-/** The next event of a lane, however far it is: windows that grow. */
+/** The next event of a lane at any distance: it is searched in growing windows. */
 export async function neighbourOf(session: string, lane: Lane, start: number, forward: boolean, signal?: AbortSignal): Promise<Found | null> {
   for (const reach of REACH) {
     const from = forward ? start : Math.max(0, start - reach);
@@ -76,7 +77,8 @@ export async function neighbourOf(session: string, lane: Lane, start: number, fo
   return null;
 }
 
-/** The longest one of these lanes: of more than the limit the server tells the longest. */
+/** The longest event of these lanes; if there are more events than the limit, the server returns
+ * the longest. */
 export async function longestOf(session: string, lanes: readonly Lane[], to: number, signal?: AbortSignal): Promise<Found | null> {
   if (lanes.length === 0) return null;
   const ids = lanes.slice(0, 256).map((lane) => lane.id);

@@ -1,4 +1,5 @@
-// finder.ts - the timeline's search: the next event whose name, or whose source line, has the words.
+// finder.ts - the timeline's search: the next event whose name, or whose source line, contains the
+// words.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { timelineText as text } from "../text/timeline";
 import { exactTime } from "./axis";
@@ -7,7 +8,7 @@ import { nextHit, nextOf, type Found } from "./events";
 import type { Lines } from "./lines";
 import { lineHits, type LineHits } from "./lineHits";
 
-/** Events told by the server, as the engine knows them: names get their numbers there. */
+/** Converts the server's events to those of the engine: names get their numbers. */
 export function reveal(engine: Engine, found: Found, how: Reveal): void {
   const { start, duration, ref, made } = found;
   const id = made?.name ?? (found.name === null ? 0 : engine.names.numberOf(found.name, found.short ?? found.name));
@@ -29,7 +30,7 @@ async function linesWith(engine: Engine, words: string, signal: AbortSignal): Pr
   return kept.hits;
 }
 
-/** The nearer one of the next name and of the next line. */
+/** The nearer of the next name and the next line. */
 async function next(engine: Engine, words: string, here: Found | null, forward: boolean, signal: AbortSignal): Promise<{ found: Found | null; cut: boolean }> {
   const { session, scene } = engine;
   const from = scene.view.from;
@@ -43,7 +44,7 @@ async function next(engine: Engine, words: string, here: Found | null, forward: 
 
 export interface Finder {
   message: string;
-  run: (forward: boolean, text?: string) => void; // text: what the field says, where the address has not got it yet
+  run: (forward: boolean, text?: string) => void; // text: the contents of the field, if the address does not have them yet
 }
 
 export function useFinder(engine: Engine, pattern: string): Finder {

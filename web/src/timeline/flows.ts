@@ -1,6 +1,7 @@
-// flows.ts - which event of the host brought about which of the GPU. Kernels know the launch of their
-// graph by the correlation id, else the scope they were launched in; copies the call that made them.
-// Ids of the driver repeat after 2^32, so that only what is near in time is a link.
+// flows.ts - links between an event of the host and an event of the GPU. A kernel is linked to its
+// captured launch by the correlation id, to the launch of its graph, or else to the scope that it
+// was launched in; a copy is linked to its call. The driver reuses ids after 2^32, so that only
+// events near in time are linked.
 import { client } from "../api/client";
 import { launchCallOf } from "./calls";
 import { rowsOf } from "../api/columns";
@@ -19,7 +20,7 @@ async function find(session: string, lanes: readonly Lane[], from: number, to: n
   return foundOf(await client.get("events", { session, lanes: listOf(ids), from: Math.max(0, Math.floor(from)), to: Math.ceil(to), limit: 20_000 }, signal)).filter(fits);
 }
 
-/** Looks further and further back from `until`. */
+/** Searches further and further back from `until`. */
 async function findBefore(session: string, lanes: readonly Lane[], until: number, fits: (f: Found) => boolean, signal: AbortSignal): Promise<Found | null> {
   for (const near of NEAR) {
     const found = await find(session, lanes, until - near, until, fits, signal);
@@ -52,14 +53,14 @@ export async function launchOf(session: string, stream: number, start: number, s
   return rowsOf(answer)[0] ?? null;
 }
 
-/** Where links are looked for; threads: those with captured launches. */
+/** Where links are searched; threads: those with captured launches. */
 export interface Where {
   session: string;
   lanes: readonly Lane[];
   threads: readonly number[];
 }
 
-/** From the launch that was captured, else from the scope that the kernel was launched in. */
+/** The link from the captured launch, or else from the scope that the kernel was launched in. */
 async function ofKernel({ session, lanes, threads }: Where, end: End, launch: Launch | null, signal: AbortSignal): Promise<Flow[]> {
   if (!launch) return [];
   const call = await launchCallOf(session, threads, end.ref, end.start, signal);

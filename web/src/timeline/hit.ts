@@ -1,4 +1,4 @@
-// hit.ts - what lies under the pointer: an event, or where there are only sums what they say.
+// hit.ts - what is under the pointer: an event, or the sums of a column if there are only sums.
 import type { Segment } from "./columns";
 import { lowerBound, type Events, type Piece } from "./piece";
 
@@ -9,7 +9,7 @@ export interface HitEvent {
   name: number;
   ref: number;
   stack: number; // 0: not known here
-  domain?: number; // of a mark
+  domain?: number; // of marks
 }
 
 export interface HitSum {
@@ -26,7 +26,8 @@ export type Hit = HitEvent | HitSum;
 
 const domainOf = ({ domain }: Events, i: number): { domain?: number } => (domain?.[i] ? { domain: domain[i] } : {});
 
-/** The innermost event of the lane at the time; else the nearest one within `reach` ns; else the sums. */
+/** The innermost event of the lane at the time, or else the nearest event within `reach` ns, or
+ * else the sums. */
 export function hitAt(segments: readonly Segment[], lane: number, time: number, reach: number): Hit | null {
   let best: HitEvent | null = null;
   let far = Infinity;
@@ -63,7 +64,7 @@ export interface Sample {
   most: number;
 }
 
-/** The sample that counts at a time: the last one before it, as metrics are drawn. */
+/** The sample that is valid at a time: the last one before the time, as metrics are drawn. */
 export function sampleAt(segments: readonly { piece: Piece }[], time: number): Sample | null {
   let best: Sample | null = null;
   for (const { piece } of segments) {
@@ -76,7 +77,7 @@ export function sampleAt(segments: readonly { piece: Piece }[], time: number): S
   return best;
 }
 
-/** The next event of the lane after (before) a start, as far as it is in these segments. */
+/** The next event of the lane after (before) a start, among these segments. */
 export function neighbour(segments: readonly Segment[], lane: number, start: number, forward: boolean): HitEvent | null {
   let best: HitEvent | null = null;
   for (const { piece } of segments) {

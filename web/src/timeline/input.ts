@@ -1,12 +1,13 @@
-// input.ts - hands on the timeline: wheel, trackpad, drag, touch, keys. What they do is in the engine.
+// input.ts - input of the timeline: wheel, trackpad, drag, touch, keys. engine.ts carries out the
+// movements.
 import type { Engine } from "./engine";
 import { miniTime } from "./mini";
 import { keyOfRow, type Row } from "./layout";
 import { timeAt, TOP } from "./scene";
 import { around } from "./view";
 
-const ZOOM_PER_PX = 0.0022; // of a wheel
-const CLICK_PX = 4; // units: less is a click
+const ZOOM_PER_PX = 0.0022; // by a wheel
+const CLICK_PX = 4; // units; a shorter movement is a click
 
 export interface Commands {
   hit: (forward: boolean) => void; // next or previous hit of the search
@@ -17,7 +18,7 @@ export interface Commands {
 
 const typing = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
 
-/** Deltas in px: a mouse's wheel may speak of lines or pages. */
+/** Deltas in px; a mouse's wheel may report lines or pages. */
 export const wheelPx = (delta: number, mode: number): number => delta * (mode === 1 ? 24 : mode === 2 ? 400 : 1);
 
 function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void {
@@ -25,7 +26,7 @@ function onWheel(engine: Engine, event: WheelEvent, x: number, y: number): void 
   const dy = wheelPx(event.deltaY, event.deltaMode);
   if (event.ctrlKey || event.metaKey || y < TOP) {
     event.preventDefault();
-    // A trackpad's pinch comes as Ctrl with small steps.
+    // A trackpad's pinch is reported as Ctrl with small steps.
     const strength = event.ctrlKey && Math.abs(dy) < 30 ? 4 : 1;
     engine.zoom(Math.exp(Math.max(-1, Math.min(1, dy * ZOOM_PER_PX * strength))), x);
   } else if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) {
@@ -139,7 +140,7 @@ function click(engine: Engine, commands: Commands, x: number, y: number): void {
   }
 }
 
-/** Which way a held key moves: views a second, doublings of the width a second. */
+/** The movement of a held key: widths of the view a second, doublings of the width a second. */
 const MOVES: Record<string, [number, number]> = { a: [-0.9, 0], d: [0.9, 0], arrowleft: [-0.9, 0], arrowright: [0.9, 0], w: [0, -2.6], s: [0, 2.6] };
 
 function keys(engine: Engine, commands: Commands): () => void {
@@ -273,7 +274,7 @@ function miniature(engine: Engine, mini: HTMLCanvasElement): () => void {
   };
 }
 
-/** All of it; what comes back ends it. */
+/** Connects all input; the returned function disconnects it. */
 export function listen(engine: Engine, scroller: HTMLElement, mini: HTMLCanvasElement, commands: Commands): () => void {
   const ends = [pointers(engine, scroller, commands), keys(engine, commands), miniature(engine, mini)];
   return () => ends.forEach((end) => end());

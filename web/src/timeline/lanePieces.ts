@@ -1,5 +1,6 @@
-// lanePieces.ts - lanes of events: which pieces of theirs are asked for, and what there is to draw of them. A
-// lane that the page made itself (gaps by cause) carries its piece, and nothing is asked for it.
+// lanePieces.ts - lanes of events: which of their pieces are asked for, and what can be drawn of
+// them. A lane that the page made itself (gaps by cause) has its piece, and nothing is asked for
+// it.
 import { BLOCK, blocksOf, lodOf, needed, resolve, spotsOf, type Block, type Spot } from "./blocks";
 import type { Segment } from "./columns";
 import { isLook, KIND, type Lane } from "./lanes";
@@ -9,11 +10,11 @@ import type { Want } from "./pieces";
 import type { Scene } from "./scene";
 import type { View } from "./view";
 
-const FEW_MARKS = 400; // of a lane: a block of such lanes comes one by one at any zoom
-const ALONE = 1e6; // and more: a lane with more is a block of its own, so that no other is summed up for its sake
+const FEW_MARKS = 400; // of a lane; a block of such lanes is asked for without sums at any zoom
+const ALONE = 1e6; // events; a lane with more is a block of its own, so that other lanes are not summed because of it
 const ofMarks = (lane: Lane): number => (lane.events <= FEW_MARKS ? 2 : ALONE + lane.ref);
 const kindOf = (lane: Lane): number => (lane.piece ? -1 : lane.rank ? 3 + lane.rank.number : lane.kind === KIND.mark ? ofMarks(lane) : Number(isLook(lane.kind)));
-/** All of the lane that can be seen is known, and it is nothing. */
+/** The whole visible part of the lane is known, and it is empty. */
 export const NOTHING: readonly Segment[] = [];
 const shifted = (view: View, by: number): View => ({ from: view.from - by, to: view.to - by });
 const isWork = (lane: Lane): boolean => lane.kind === KIND.kernel || lane.kind === KIND.run;
@@ -41,7 +42,7 @@ export class LanePieces {
     this.miniBlock = blocksOf(busiest)[0] ?? null;
   }
 
-  /** What was resolved is of a view and of pieces that may have changed since. */
+  /** Forgets what was resolved, because the view or the pieces may have changed. */
   forget(): void {
     this.resolved.clear();
   }
@@ -55,8 +56,8 @@ export class LanePieces {
     return this.miniBlock?.ids.length ?? 0;
   }
 
-  /** In the order of asking: the coarsest of all, the strip, what is in view, and what comes into view next; of
-   * ranks, which are many, what is in view alone. */
+  /** The wanted pieces in the order of asking: the coarsest of all, the strip, the view, and the
+   * parts next to the view. Of ranks, which are many, only the pieces of the view. */
   wants(lanes: readonly number[]): { first: Want[]; late: Want[] } {
     const blocks = [...new Set(lanes.flatMap((lane) => this.blocks[this.spots[lane]?.block ?? -1] ?? []))];
     const first: Want[] = [];
@@ -68,13 +69,13 @@ export class LanePieces {
       if (inView.from >= inView.to) continue;
       const lod = lodOf(block, view, this.px());
       for (const need of needed(this.get, block, lod, inView)) then.push(this.wantOf(block, need.lod, need.index));
-      if (block.rank) continue; // what the view of the whole run had stands in
+      if (block.rank) continue; // pieces of the whole run's view replace it
       const top = sums(this.topOf(block));
       const whole = inView.from <= bounds.from && inView.to >= bounds.to;
       const [a, b] = piecesOf(bounds.from, bounds.to, top.shift);
-      // What shows all of it says no less than the coarsest pieces.
+      // An answer with all events is at least as fine as the coarsest pieces.
       if (!whole || lod.raw || lod.m > top.m) for (let index = a; index <= b; index++) first.push(this.wantOf(block, top, index));
-      // What comes into view next, as far as there is a session.
+      // The parts next to the view, within the session.
       const width = inView.to - inView.from;
       const wider = { from: Math.max(bounds.from, inView.from - width / 2), to: Math.min(bounds.to, inView.to + width / 2) };
       for (const need of needed(this.get, block, lod, wider)) late.push(this.wantOf(block, need.lod, need.index));
@@ -82,13 +83,13 @@ export class LanePieces {
     return { first: [...first, ...this.miniWants(), ...then], late };
   }
 
-  /** What is shown, and what there is, on the clock of the block. */
+  /** The shown view and the available segments, on the clock of the block. */
   private clockOf(block: Block): { view: View; bounds: View } {
     const { view, bounds } = this.scene;
     return block.rank ? { view: shifted(view, block.rank.offset), bounds: block.extent } : { view, bounds };
   }
 
-  /** The coarsest columns that there are of the block. */
+  /** The coarsest columns of the block that exist. */
   private topOf(block: Block): number {
     const { bounds } = this.clockOf(block);
     const top = topFor(bounds.from, bounds.to);

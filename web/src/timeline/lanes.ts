@@ -1,12 +1,12 @@
-// lanes.ts - what the numbers of lanes say (src/wire/tile.h), and the tracks that are drawn: lanes of
-// events, and metrics of devices and of the host, in categories, in one stable order.
+// lanes.ts - the meaning of the numbers of lanes (src/wire/tile.h), and the tracks that are drawn:
+// lanes of events, and metrics of devices and of the host, in categories, in one stable order.
 import { timelineText as text } from "../text/timeline";
 import type { Piece } from "./piece";
 import { ALLOCATED, counterMetric, type Counter, type Metric } from "../format/metrics";
 
 export const KIND = { kernel: 1, copy: 2, sync: 3, wait: 4, scope: 5, graph: 6, run: 7, sample: 8, state: 9, launch: 10, gap: 11, mark: 12 } as const;
 export const GAP = KIND.gap;
-/** Numbered by the server; the others are made here. */
+/** Kinds that the server numbers; this page makes the others. */
 export const ofServer = (kind: number): boolean => (kind >= KIND.kernel && kind <= KIND.run) || kind === KIND.mark;
 
 export interface Lane {
@@ -18,22 +18,22 @@ export interface Lane {
   busy: number; // ns
   first: number; // ns since the session's start
   last: number;
-  piece?: Piece; // all of its events: nothing is asked for
-  rank?: RankOf; // it is a lane of that session of the run; its times are on that session's clock
+  piece?: Piece; // all of its events, so that nothing is asked for
+  rank?: RankOf; // the lane belongs to that session of the run; its times are on that session's clock
 }
 
-/** A session of the run beside the one that is open. */
+/** A session of the run besides the one that is open. */
 export interface RankOf {
   session: string;
-  number: number; // its place in the run, from 0
+  number: number; // its position in the run, from 0
   offset: number; // ns from the start of the session that is open to its own start
 }
 
 /** The lane's number as the server has it. */
 export const askedId = (lane: Lane): string => (lane.rank ? lane.id.slice(0, lane.id.indexOf("@")) : lane.id);
 
-/** Numbers as an address lists them: a run of them as its first one and their count (docs/server.md), since the numbers of lanes
- * are long and mostly follow one another. */
+/** Numbers as an address lists them: a run of numbers as its first number and its count
+ * (docs/server.md), because the numbers of lanes are long and mostly consecutive. */
 export function listOf(numbers: readonly string[]): string {
   const sorted = numbers.map(BigInt).sort((a, b) => (a < b ? -1 : Number(a > b)));
   const runs: [first: bigint, last: bigint][] = [];
@@ -45,13 +45,13 @@ export function listOf(numbers: readonly string[]): string {
   return runs.map(([first, last]) => (first === last ? String(first) : `${first}*${last - first + 1n}`)).join();
 }
 
-/** What is added to the lane's own times to be on the clock that is shown. */
+/** What is added to the lane's own times to get times on the shown clock. */
 export const offsetOf = (lane: Lane): number => lane.rank?.offset ?? 0;
 
-/** As lane_make of src/wire/tile.h. */
+/** The number of a lane, like lane_make of src/wire/tile.h. */
 export const laneIdOf = (kind: number, depth: number, ref: number): string => ((BigInt(kind) << 56n) | (BigInt(depth) << 48n) | BigInt(ref)).toString();
 
-/** Asked for as samples and captured launches, not as events. */
+/** Kinds that are asked for as samples and captured launches, not as events. */
 export const isLook = (kind: number): boolean => kind === KIND.sample || kind === KIND.state || kind === KIND.launch;
 
 export interface LookedAt {
@@ -63,7 +63,7 @@ export interface LookedAt {
   last: number | null;
 }
 
-/** The lanes of a thread that was looked at. */
+/** The lanes of a thread that was sampled. */
 export function lookLanes(row: LookedAt): Lane[] {
   const { thread, samples, launches, stacks } = row;
   if (thread === null || thread < 0) return [];
@@ -80,7 +80,7 @@ export interface LaneRow {
   last: number | null;
 }
 
-/** null: not a lane, or of a kind that this page does not know. */
+/** The lane of a number; null: not a lane, or of a kind that this page does not know. */
 export function laneOf(row: LaneRow): Lane | null {
   if (row.lane === null || !/^\d+$/.test(row.lane)) return null;
   const number = BigInt(row.lane);
@@ -100,23 +100,23 @@ export function laneOf(row: LaneRow): Lane | null {
 }
 
 export type Category = "threads" | "streams" | "idle" | "devices" | "host";
-/** What rows stand together: a category, or the lanes of a rank. */
+/** A set of rows: a category, or the lanes of a rank. */
 export type Group = Category | `rank ${number}`;
 export const groupOfRank = (number: number): Group => `rank ${number}`;
 export const CATEGORIES: readonly Category[] = ["threads", "streams", "idle", "devices", "host"];
 
-/** What a metric's points are asked by. */
+/** The identity by which a metric's points are asked for. */
 export interface Source {
   metric: Metric;
   device: number | null; // id in the session; null: of the host
-  counter: number | null; // id of a hardware counter; null: it is none
+  counter: number | null; // id of a hardware counter; null: not a hardware counter
 }
 
 export interface Track {
-  key: string; // stays the same while the session grows: it stands in addresses
+  key: string; // constant while the session grows, because addresses contain it
   category: Group;
-  title: string; // whose: a thread, a stream, a GPU
-  note: string; // what of it
+  title: string; // the owner: a thread, a stream, a GPU
+  note: string; // which lane of the owner
   height: number; // units
   lane: number; // index into the lanes; -1: a metric
   source: Source | null;
@@ -124,12 +124,13 @@ export interface Track {
 
 export const HEIGHT = { lane: 22, scope: 20, mark: 18, metric: 46, head: 24, rank: 26 } as const;
 
-/** Threads: marks, scopes from the outside in, then what waits, then graphs. Streams: kernels, graphs as a whole, copies. */
+/** Order of lanes. Threads: marks, scopes from the outside in, then waits, then graph launches.
+ * Streams: kernels, whole graphs, copies. */
 const ORDER = [0, 0, 2, 60_001, 60_000, 0, 60_002, 1, 59_001, 59_002, 59_000, 0, -1];
 const placeOf = (lane: Lane): number => ORDER[lane.kind]! + lane.depth;
 export const onHost = (lane: Lane): boolean => lane.kind >= KIND.sync && lane.kind !== KIND.run && lane.kind !== KIND.gap;
 
-/** What lanes refer to, as far as the session says it. */
+/** The names of what lanes refer to, as far as the session has them. */
 export interface Owners {
   threads: ReadonlyMap<number, string>; // names
   streams: ReadonlyMap<number, { device: number; number: number | null }>; // device: from 1
@@ -174,7 +175,7 @@ export interface MetricNames {
   devices: readonly string[]; // product names, in the order of the devices
   device: readonly Metric[];
   host: readonly Metric[];
-  allocated: boolean; // whether there are allocations to be drawn
+  allocated: boolean; // whether there are allocations to draw
   counters: readonly Counter[];
   text: Record<string, string>;
 }
@@ -192,7 +193,8 @@ export function tracksOf(lanes: readonly Lane[], names: MetricNames, owners: Own
   return tracks;
 }
 
-/** From the first event to the end of the last one; the session's own length where that is longer. */
+/** From the first event to the end of the last one, or the session's own length if that is
+ * longer. */
 export function extent(lanes: readonly Lane[], length: number): [number, number] {
   let from = 0;
   let to = Math.max(1, length);

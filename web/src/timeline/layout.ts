@@ -1,5 +1,6 @@
-// layout.ts - rows: where each track stands. Pinned ones come first and stay; the others scroll below,
-// each category under its head. Rows are found by binary search, so that 10 000 streams cost no more.
+// layout.ts - rows: the position of each track. Pinned rows come first and stay; the others scroll
+// below, each category under its head. Rows are found by binary search, so that 10 000 streams are
+// not slower.
 import { CATEGORIES, HEIGHT, type Group, type Track } from "./lanes";
 import { TOP, type Scene } from "./scene";
 
@@ -8,8 +9,8 @@ export interface Row {
   category: Group;
   y: number; // units from the top of its part
   height: number;
-  count: number; // of a head: its tracks
-  titled: boolean; // says whose it is: the row above is of another thread, stream or GPU
+  count: number; // of a head: how many tracks it has
+  titled: boolean; // shows the owner, because the row above has another thread, stream or GPU
   lanes?: readonly number[]; // of the head of a rank: its lanes, drawn as one
 }
 
@@ -24,7 +25,7 @@ export interface Wishes {
   pinned: readonly string[]; // keys, in the order of pinning
   closed: ReadonlySet<Group>;
   hidden?: ((track: Track) => boolean) | undefined;
-  ranks?: Iterable<Group> | undefined; // they have a head also where they have no lanes
+  ranks?: Iterable<Group> | undefined; // ranks have a head even without lanes
 }
 
 export function layOut(tracks: readonly Track[], wishes: Wishes): Layout {
@@ -63,7 +64,7 @@ export function layOut(tracks: readonly Track[], wishes: Wishes): Layout {
   return layout;
 }
 
-/** Index of the row at y, -1 where there is none. */
+/** Index of the row at y, or -1. */
 export function rowAt(rows: readonly Row[], y: number): number {
   let low = 0;
   let high = rows.length - 1;
@@ -77,7 +78,7 @@ export function rowAt(rows: readonly Row[], y: number): number {
   return -1;
 }
 
-/** The rows that reach into [top, bottom): first index, and one behind the last. */
+/** The rows that reach into [top, bottom): the first index, and the index after the last. */
 export function rowsWithin(rows: readonly Row[], top: number, bottom: number): [number, number] {
   const last = rows[rows.length - 1];
   if (!last || bottom <= 0 || top >= last.y + last.height) return [0, 0];
@@ -86,7 +87,7 @@ export function rowsWithin(rows: readonly Row[], top: number, bottom: number): [
   return [first, end];
 }
 
-/** The rows that can be seen: pinned ones, then those that the scroll shows. */
+/** The visible rows: pinned ones, then those that the scroll shows. */
 export function rowsInView({ layout, scroll, height }: Pick<Scene, "layout" | "scroll" | "height">): Row[] {
   const below = TOP + layout.pinnedHeight;
   const [first, end] = rowsWithin(layout.rows, scroll, scroll + height - below);
@@ -101,5 +102,6 @@ export function rowUnder({ layout, scroll }: Pick<Scene, "layout" | "scroll">, y
   return rows[rowAt(rows, y < below ? y - TOP : y - below + scroll)] ?? null;
 }
 
-/** The name of a row: its track's key, or of a rank's head its group. "": it cannot be chosen. */
+/** The name of a row: its track's key, or for a rank's head its group. "": the row cannot be
+ * chosen. */
 export const keyOfRow = (row: Row, tracks: readonly Track[]): string => (row.track >= 0 ? tracks[row.track]!.key : row.lanes ? row.category : "");

@@ -1,4 +1,4 @@
-// line.ts - the worker as the other side of pieces.ts.
+// line.ts - the worker as the source that pieces.ts expects.
 import type { Line } from "./pieces";
 import { who } from "../api/who";
 import type { Asked, Reply } from "./protocol";

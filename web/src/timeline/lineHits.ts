@@ -1,16 +1,16 @@
-// lineHits.ts - the events at source lines that are searched for: waits and captured launches, which the server
-// tells with their stacks, and idle gaps, which are here already.
+// lineHits.ts - the events at source lines that a search finds: waits and captured launches, which
+// the server sends with their stacks, and idle gaps, which are already in the page.
 import { client } from "../api/client";
 import { rowsOf } from "../api/columns";
 import { compare, type Found } from "./events";
 import { KIND, laneIdOf, listOf } from "./lanes";
 import { NODE, type Lines } from "./lines";
 
-const MOST = 100_000; // waits, and launches, that one answer tells
+const MOST = 100_000; // waits, and launches, in one answer at most
 
 export interface LineHits {
   found: Found[]; // by start
-  cut: boolean; // there are more events than were looked at
+  cut: boolean; // there are more events than the limit
 }
 
 export interface Where {
@@ -30,7 +30,7 @@ function gapsOf(lines: Lines): Found[] {
 async function waitsOf({ session, lines, to }: Where, signal: AbortSignal): Promise<LineHits> {
   const answer = await client.get("waits", { session, from: 0, to, limit: MOST }, signal);
   const rows = rowsOf(answer).filter((row) => row.lane !== null);
-  // The driver's synchronizations tell the same again as the calls, where there are any.
+  // The driver's synchronizations repeat the calls, if there are any calls.
   const kindOf = (lane: string | null): number => Number(BigInt(lane ?? 0) >> 56n);
   const called = rows.some((row) => kindOf(row.lane) === KIND.wait) ? KIND.wait : KIND.sync;
   const found = rows
@@ -49,7 +49,7 @@ async function launchesOf({ session, lines, looked, to }: Where, signal: AbortSi
   return { found, cut: rows.length >= MOST };
 }
 
-/** Those whose lines the lines were asked to find; asks nothing where no line has the words. */
+/** The events whose lines contain the words; asks nothing if no line contains them. */
 export async function lineHits(where: Where, signal: AbortSignal): Promise<LineHits> {
   if (!where.lines.anyFound) return { found: [], cut: false };
   const [waits, launches] = await Promise.all([waitsOf(where, signal), launchesOf(where, signal)]);

@@ -1,5 +1,6 @@
-// lines.ts - the session's stacks and idle gaps, from the document that the server makes with the report
-// (docs/timeline.md): the source line of a stack, its frames, and the gaps of the GPU as lanes.
+// lines.ts - the session's stacks and idle gaps, from the document that the server makes with the
+// report (docs/timeline.md): the source line of a stack, its frames, and the gaps of the GPU as
+// lanes.
 import { GAP, laneIdOf, type Lane } from "./lanes";
 import { hashOf, COLOURS } from "./names";
 import type { Piece } from "./piece";
@@ -16,7 +17,8 @@ export interface Cause {
   text: string;
 }
 
-/** Stacks of events are ids of the log; those of gaps are nodes of the document, told apart by this. */
+/** Stacks of events are ids of the log; stacks of gaps are nodes of the document. This offset
+ * distinguishes them. */
 export const NODE = 2 ** 31;
 const DEEPEST = 2000;
 
@@ -48,7 +50,7 @@ export class Lines {
   private readonly colours: Uint8Array;
   private hits: ReadonlySet<number> = new Set(); // places
 
-  /** What cannot be read is left out: a timeline without lines is better than none. */
+  /** A part that cannot be read is left out: a timeline without lines is better than none. */
   constructor(document: unknown) {
     this.causes = list(at(document, "causes")).map((one) => ({ cause: word(at(one, "cause")) ?? "", text: word(at(one, "text")) ?? "" }));
     this.places = list(at(document, "places")).map(placeOf);
@@ -71,7 +73,7 @@ export class Lines {
     return stack >= NODE ? stack - NODE : (this.stacks[stack] ?? 0);
   }
 
-  /** The number of the stack's line; 0: none is known. */
+  /** The number of the stack's line; 0: not known. */
   placeOf(stack: number): number {
     return stack ? (this.nodePlaces[this.nodeOf(stack)] ?? 0) : 0;
   }
@@ -95,7 +97,8 @@ export class Lines {
     return out;
   }
 
-  /** From where most of a kernel's time was launched; its name as in the program. */
+  /** The line from which most of a kernel's time was launched, by the kernel's name in the
+   * program. */
   kernel(symbol: string): { place: number; scope: string | null } | undefined {
     return this.kernels.get(symbol);
   }
@@ -106,7 +109,7 @@ export class Lines {
     this.hits = new Set(low ? this.places.flatMap((place, at) => (place && `${place.place} ${place.function ?? ""}`.toLowerCase().includes(low) ? [at] : [])) : []);
   }
 
-  /** The event with that stack is at a line that is searched for. */
+  /** Whether the event's stack is at a line that is searched for. */
   found(stack: number): boolean {
     return this.hits.size > 0 && this.hits.has(this.placeOf(stack));
   }
@@ -120,8 +123,8 @@ export class Lines {
   }
 }
 
-/** The longest of the gaps with that cause that start at a time or later. Of more than the document holds one by
- * one it holds the longest. */
+/** The longest gap with that cause that starts at that time or later. The document lists the
+ * longest gaps one by one. */
 export function longestGap(lines: Lines, cause: string, from: number): { lane: string; start: number; duration: number } | null {
   let best: { lane: string; start: number; duration: number } | null = null;
   for (const lane of lines.gaps) {
@@ -160,7 +163,8 @@ const pieceOf = (of: Gaps, step: number, last: number): Piece => {
   };
 };
 
-/** A lane for each cause of each GPU that has gaps; all of its events are here. The rows come by start. */
+/** A lane for each cause of each GPU with gaps; the lane has all of its events. The rows come by
+ * start. */
 function gapLanes(document: unknown, causes: number): Lane[] {
   const [device, start, duration, cause, node, ended] = ["device", "start", "duration", "cause", "node", "ended_by"].map((column) => numbers(at(document, "gaps", column)));
   const step = at(document, "gap_sums", "step_ns");

@@ -1,9 +1,9 @@
-// lod.ts - which pieces of the session answer for a view. A piece is a span of time of 2^shift ns that
-// starts at a multiple of that, of a block of lanes: so pieces of all levels nest, and where the right
-// one is not here yet a coarser or a finer one stands in.
-//
-// Sums come in columns of 2^(17 + m) ns, COLUMNS of them a piece; a column is one to two px wide.
-// Below that single events come ("raw"), where there are few enough.
+// lod.ts - which pieces of the session a view is drawn from. A piece is a span of time of 2^shift
+// ns that starts at a multiple of its length, for a block of lanes. Pieces of all levels nest, so
+// that a coarser or a finer piece replaces the right one until that has arrived.
+// 
+// Sums come in columns of 2^(17 + m) ns, COLUMNS of them in a piece; a column is one to two px
+// wide. In closer views single events come ("raw"), if there are few enough.
 export const BASE = 17; // wire/tile.h: TILE_SHIFT
 const LEVEL_SHIFT = 3;
 const LEVELS = 8;
@@ -14,7 +14,7 @@ const RAW_SHIFT_MAX = BASE + COLUMNS_SHIFT;
 const RAW_SHIFT_MIN = 8;
 const RAW_ROWS = 10_000; // events that a piece should have
 const RAW_PIECES = 6; // pieces a screen at most
-export const RAW_LIMIT = 50_000; // events that a piece may have; beyond it is halved
+export const RAW_LIMIT = 50_000; // most events of a piece; a piece with more is halved
 
 export interface Lod {
   raw: boolean;
@@ -22,7 +22,7 @@ export interface Lod {
   shift: number; // of a piece
 }
 
-/** What the server calls the columns of m: a level of the pyramid, and how many of its buckets. */
+/** The server's name of the columns of m: a level of the pyramid, and how many of its buckets. */
 export function levelOf(m: number): { level: number; step: number; column: number } {
   const level = Math.min(LEVELS - 1, Math.floor(m / LEVEL_SHIFT));
   return { level, step: 2 ** (m - level * LEVEL_SHIFT), column: 2 ** (BASE + m) };
@@ -30,12 +30,12 @@ export function levelOf(m: number): { level: number; step: number; column: numbe
 
 export const sums = (m: number): Lod => ({ raw: false, m, shift: BASE + COLUMNS_SHIFT + m });
 
-/** The columns of a screen of nsPerPx: the narrowest that are wider than a px. */
+/** The columns for a screen of nsPerPx: the narrowest that are wider than a px. */
 export function columnsFor(nsPerPx: number): number {
   return Math.min(MOST, Math.max(0, Math.floor(Math.log2(nsPerPx)) + 1 - BASE));
 }
 
-/** Pieces of single events: as long as leaves them RAW_ROWS at this density (events per ns). */
+/** Pieces of single events, as long as this density (events per ns) gives them RAW_ROWS. */
 export function rawShift(density: number): number {
   if (!(density > 0)) return RAW_SHIFT_MAX;
   return Math.min(RAW_SHIFT_MAX, Math.max(RAW_SHIFT_MIN, Math.floor(Math.log2(RAW_ROWS / density))));
@@ -43,14 +43,14 @@ export function rawShift(density: number): number {
 
 const MARKS_SHIFT_MAX = 50; // 13 days
 
-/** Marks have a name each and no length to add up: they come one by one as long as a screen has a few pieces of them.
- * Of a lane with few of them one piece has all. */
+/** Marks each have a name, and no length to sum. They are single events as long as a screen has
+ * a few pieces of them; for a lane with few marks one piece has all of them. */
 export function lodForMarks(width: number, px: number, density: number, count: number): Lod {
   const shift = count <= RAW_ROWS ? MARKS_SHIFT_MAX : Math.min(MARKS_SHIFT_MAX, Math.max(RAW_SHIFT_MIN, Math.floor(Math.log2(RAW_ROWS / density))));
   return width / 2 ** shift <= RAW_PIECES ? { raw: true, m: 0, shift } : lodFor(width, px, density);
 }
 
-/** What a view of that width, on that many px, is drawn from. */
+/** The level for a view of that width, on that many px. */
 export function lodFor(width: number, px: number, density: number): Lod {
   const nsPerPx = width / px;
   const m = columnsFor(nsPerPx);
@@ -70,7 +70,7 @@ export function piecesOf(from: number, to: number, shift: number): [number, numb
 /** The name of a piece of a block of lanes; blocks are numbered. */
 export const keyOf = (lod: Lod, index: number, block: number): string => `${lod.raw ? "r" : "t"}${lod.shift}/${index}/${block}`;
 
-/** Coarser ones, nearest first: what stands in while a piece is on its way. */
+/** Coarser pieces, the nearest first, which replace a piece that is under way. */
 export function coarser(lod: Lod, top: number): Lod[] {
   const list: Lod[] = [];
   for (let m = lod.raw ? 0 : lod.m + 1; m <= top; m++) {
@@ -80,7 +80,7 @@ export function coarser(lod: Lod, top: number): Lod[] {
   return list;
 }
 
-/** The level at which a piece holds it all, or two do. */
+/** The level at which one piece, or two, contain the whole session. */
 export function topFor(from: number, to: number): number {
   for (let m = 0; m < MOST; m++) {
     const [first, last] = piecesOf(from, to, sums(m).shift);

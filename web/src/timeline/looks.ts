@@ -1,6 +1,6 @@
-// looks.ts - samples of host threads and captured launches as events of lanes. A sample says where a
-// thread was at one moment: its line is drawn until the next sample, and samples of one line that
-// follow each other are one event, so that it is seen what the thread did and for how long.
+// looks.ts - samples of host threads and captured launches as events of lanes. A sample says where
+// a thread was at one moment: its line is drawn until the next sample. Consecutive samples of one
+// line are one event, so that a reader sees what the thread did and for how long.
 import { KIND } from "./lanes";
 import type { Events } from "./piece";
 
@@ -14,11 +14,11 @@ export interface SampleRow {
 export interface LaunchRow {
   at: number;
   launches: number;
-  correlation: number; // NaN: none
+  correlation: number; // NaN: no correlation
   stack: number;
 }
 
-/** As an event of a lane: one for several samples. */
+/** An event of a lane that covers several samples. */
 interface Run {
   start: number;
   end: number;
@@ -27,10 +27,10 @@ interface Run {
   samples: number;
 }
 
-const MOST = 20e6; // ns that a sample stands for, at most, where they come one by one
+const MOST = 20e6; // ns that a sample covers at most, if samples come one by one
 const LEAST = 1e6;
 
-/** How long a sample stands for: the median distance of samples. */
+/** How long a sample counts: the median distance of samples. */
 export function periodOf(rows: readonly SampleRow[], step: number): number {
   const apart = rows.slice(1).map((row, i) => row.at - rows[i]!.at).sort((a, b) => a - b);
   const median = apart[apart.length >> 1] ?? MOST;
@@ -54,7 +54,7 @@ export function runsOf(rows: readonly SampleRow[], step: number, valueOf: (row: 
   return runs;
 }
 
-/** What most of some samples say; 0: nothing. */
+/** The value that most of some samples have; 0: none. */
 export function stateOf(counts: readonly (number | null)[]): number {
   let best = 0;
   counts.forEach((count, i) => {
@@ -94,7 +94,7 @@ export interface Looked {
   step: number; // ns that a row covers; 1: one by one
 }
 
-/** places: of each stack id its line; lines that equal are one, whatever the stacks. */
+/** places: the line of each stack id; equal lines are one, whatever the stacks are. */
 export function looksOf(lanes: readonly LookLane[], looked: Looked, places: Uint32Array): Events {
   const lineOf = (row: SampleRow): number => (row.stack ? (places[row.stack] ?? 0) || row.stack + 2 ** 24 : 0);
   return eventsOf(

@@ -1,4 +1,4 @@
-// marked.ts - what a mark says besides its name and its time: its domain and its payload.
+// marked.ts - the domain and the payload of a mark.
 import { client } from "../api/client";
 import { nameOf } from "../api/columns";
 
@@ -8,7 +8,7 @@ export interface Marked {
 }
 
 const AT_ONCE = 1000; // marks of a thread within one ns, at most
-const ZEROS = 21; // digits that are written out, as JavaScript does
+const ZEROS = 21; // digits that are written out, the same limit as JavaScript's
 
 /** value x 10^exponent, exactly. */
 export function decimalText(value: number, exponent: number): string {

@@ -1,9 +1,10 @@
-// marks.ts - what lies over the lanes: the selection, what the pointer is on, the range, links between
-// host and GPU, and where the session ends.
+// marks.ts - what is drawn over the lanes: the selection, the event under the pointer, the range,
+// links between host and GPU, and the session's end.
 import { rowsWithin } from "./layout";
 import { TOP, xOf, type End, type Scene } from "./scene";
 
-/** Where a track stands on the canvas: pinned ones first. null: not laid out. Top and height. */
+/** The position of a track on the canvas: top and height; pinned tracks come first. null: not
+ * laid out. */
 export function placeOf(scene: Scene, key: string): [number, number] | null {
   const { layout, tracks } = scene;
   for (const row of layout.pinned) if (tracks[row.track]!.key === key) return [TOP + row.y, row.height];
@@ -62,7 +63,7 @@ export function paintMarks(to: CanvasRenderingContext2D, scene: Scene): void {
 
 const FLOWS_MOST = 400;
 
-/** Links that reach into the view, as curves from the host's event to the GPU's. */
+/** Links that reach into the view, as curves from the host's event to the GPU's event. */
 export function paintFlows(to: CanvasRenderingContext2D, scene: Scene): void {
   if (scene.flows.length === 0) return;
   to.save();

@@ -1,5 +1,6 @@
-// metricPieces.ts - rows of metrics: which samples of theirs are asked for, what there is to draw of them, and
-// which rows are hidden. What is allocated comes as steps over the whole session, all other metrics by pieces.
+// metricPieces.ts - rows of metrics: which samples are asked for, what can be drawn of them, and
+// which rows are hidden. Allocated memory comes as steps over the whole session; all other metrics
+// come in pieces.
 import { ALLOCATED } from "../format/metrics";
 import type { Track } from "./lanes";
 import { columnsFor, levelOf, piecesOf, sums } from "./lod";
@@ -8,15 +9,16 @@ import type { Want } from "./pieces";
 import type { Scene } from "./scene";
 import type { View } from "./view";
 
-const HELD_STEPS = 4_000; // of what is allocated, over the whole session: the server adds up from its start
-const HELD_FINE = 10; // times as many, once so much closer is looked
+const HELD_STEPS = 4_000; // steps of allocated memory over the whole session, because the server sums from its start
+const HELD_FINE = 10; // times as many steps for a view shorter than this fraction of the session
 const SERIES_LEAST = 6; // m: samples are some 100 ms apart, a line needs those on either side
-const PIECES_MOST = 4; // of a row, asked for at once
-const COARSER = 30; // levels that are looked at for what stands in
+const PIECES_MOST = 4; // of one row, asked for at once
+const COARSER = 30; // levels that are searched for a replacement
 
 export type Points = { piece: Piece; from: number; to: number }[];
 
-/** In a view that is shorter than the time between two samples they say nothing. */
+/** Whether a track is a sampled metric: a view shorter than the time between two samples shows
+ * nothing of it. */
 export const isSampled = ({ source }: Track): boolean => source !== null && source.counter === null && source.metric !== ALLOCATED;
 
 export class MetricPieces {
@@ -34,7 +36,7 @@ export class MetricPieces {
     this.period = period;
   }
 
-  /** True if the view's length changes which rows are hidden. */
+  /** Whether the view's length changes which rows are hidden. */
   changes({ from, to }: View): boolean {
     const sharp = to - from < this.period;
     const changed = sharp !== this.sharp;
@@ -55,7 +57,7 @@ export class MetricPieces {
     const { device, metric, counter } = track.source;
     return Array.from({ length: Math.min(PIECES_MOST, b - a + 1) }, (_, i) => {
       const from = (a + i) * 2 ** shift;
-      // A sample on either side, so that lines reach the edges.
+      // One sample more on either side, so that lines reach the edges.
       return { key: `m${shift}/${a + i}/${track.key}`, ask: { kind: "series", session: this.session, device, metric: metric.name, counter, from, to: from + 2 ** shift, step } };
     });
   }
@@ -81,7 +83,8 @@ export class MetricPieces {
     return { shift: lod.shift, step: levelOf(lod.m).column * 2 };
   }
 
-  /** Steps of what is allocated, as fine as the view needs them; then coarser ones, for the meantime. */
+  /** Steps of allocated memory, as fine as the view needs them; coarser ones until these have
+   * arrived. */
   private heldSteps(): number[] {
     const { view, bounds } = this.scene;
     return (view.to - view.from) * HELD_FINE < bounds.to - bounds.from ? [HELD_STEPS * HELD_FINE, HELD_STEPS] : [HELD_STEPS];

@@ -1,5 +1,5 @@
-// mini.ts - the whole session in a strip: how busy its streams are, and which part is shown. The busy
-// part is worked out anew only when its pieces or its size change.
+// mini.ts - the whole session in a strip: how busy its streams are, and which part is shown. The
+// busy part is computed again only when its pieces or its size change.
 import { Columns, type Segment } from "./columns";
 import { timelineText as text } from "../text/timeline";
 import type { Piece } from "./piece";
@@ -12,10 +12,10 @@ interface Kept {
 }
 
 let kept: Kept | null = null;
-let ground: { canvas: HTMLCanvasElement; of: readonly unknown[] } | null = null; // all but what moves
+let ground: { canvas: HTMLCanvasElement; of: readonly unknown[] } | null = null; // the drawing without its moving parts
 const columns = new Columns();
 
-/** Mean over the lanes, 0 to 1, a value a device px. */
+/** Mean over the lanes, 0 to 1, one value for each device px. */
 export function busyOf(segments: readonly Segment[], lanes: number, from: number, to: number, px: number): Float32Array {
   const busy = new Float32Array(px);
   for (let lane = 0; lane < lanes; lane++) {
@@ -30,7 +30,8 @@ export function busyOf(segments: readonly Segment[], lanes: number, from: number
 export const miniX = (scene: Scene, time: number): number => scene.side + ((time - scene.bounds.from) / (scene.bounds.to - scene.bounds.from)) * (scene.width - scene.side);
 export const miniTime = (scene: Scene, x: number): number => scene.bounds.from + ((x - scene.side) / (scene.width - scene.side)) * (scene.bounds.to - scene.bounds.from);
 
-/** How busy its streams are, and its title: drawn anew only when one of these changes. */
+/** The busy part of the streams, and the title; both are drawn again only when one of these
+ * changes. */
 function groundOf(scene: Scene, busy: Float32Array, lanes: number, height: number): HTMLCanvasElement {
   const { ratio, width, side, colours } = scene;
   const canvas = document.createElement("canvas");

@@ -1,5 +1,5 @@
-// names.ts - names of events: a number each, and what is drawn for it: a short text and a colour by the
-// name's hash, so that a kernel has the same colour in every session and on every machine.
+// names.ts - names of events: each has a number, a short text, and a colour by the name's hash, so
+// that a kernel has the same colour in every session and on every machine.
 export const COLOURS = 12; // --event-1 … --event-12 of ui/tokens.css
 
 /** FNV-1a, 32 bits, of the UTF-16 units. */
@@ -14,23 +14,23 @@ export const colourOf = (name: string): number => hashOf(name) % COLOURS;
 export interface Name {
   name: string; // demangled
   mangled: string;
-  short: string; // the server's
+  short: string; // the server's short name
 }
 
 export class Names {
-  /** What an event of this name is called by the GPU's vendor, where that differs (text/kernel.ts). */
+  /** The vendor's word for an event of this name, if it differs (text/kernel.ts). */
   words: Readonly<Record<string, string>> = {};
-  private readonly full: string[] = [""]; // 0: none
+  private readonly full: string[] = [""]; // number 0: no name
   private readonly shorts: string[] = [""];
-  private readonly taken = new Set<string>(); // shorts
+  private readonly taken = new Set<string>(); // the short names in use
   private readonly mangled: string[] = [""];
   private readonly own: string[] = [];
   private readonly ownShorts: string[] = [];
   private pattern = "";
-  private readonly hits: boolean[] = [true]; // as far as tested
+  private readonly hits: boolean[] = [true]; // results of the search, for the names tested so far
   private colours = new Uint8Array(256);
 
-  /** Adds names that the worker has seen for the first time, in its order. */
+  /** Adds names that are new to the worker, in the worker's order. */
   add(names: readonly Name[]): void {
     for (const { name, mangled, short } of names) {
       if (this.full.length === this.colours.length) {
@@ -41,14 +41,15 @@ export class Names {
       this.colours[this.full.length] = colourOf(name);
       this.full.push(name);
       this.mangled.push(mangled === name ? "" : mangled);
-      // Names of one answer differ; those of two answers may not.
+      // Names of one answer differ; names of two answers may be equal.
       const label = this.taken.has(short) ? `${short} #${this.full.length - 1}` : short;
       this.taken.add(label);
       this.shorts.push(label);
     }
   }
 
-  /** The number of a text that the server told the page itself: below 0, apart from the worker's. */
+  /** The number of a text that the page got from the server itself: below 0, to be distinct from
+   * the worker's numbers. */
   numberOf(name: string, short: string): number {
     let at = this.own.indexOf(name);
     if (at < 0) {
@@ -77,7 +78,7 @@ export class Names {
     return Object.hasOwn(this.words, name) ? this.words[name]! : name;
   }
 
-  /** As it stands in the program. */
+  /** The name in the program. */
   symbol(id: number): string {
     return (id > 0 && this.mangled[id]) || this.text(id);
   }
@@ -86,7 +87,7 @@ export class Names {
     return this.colours[id] ?? 0;
   }
 
-  /** Sets the text that is searched for; names without it are drawn pale. */
+  /** Sets the text that is searched for; events of other names are drawn pale. */
   find(pattern: string): void {
     this.pattern = pattern.toLowerCase();
     this.hits.length = 0;
@@ -96,7 +97,8 @@ export class Names {
     return this.pattern;
   }
 
-  /** As the server compares: the name as it stands in the program; the readable one helps people. */
+  /** Compares like the server, with the name in the program; the demangled name is accepted as
+   * well. */
   found(id: number): boolean {
     if (!this.pattern) return true;
     let hit = this.hits[id];
@@ -108,7 +110,7 @@ export class Names {
   }
 }
 
-/** A text of so many letters at most, cut in its middle. */
+/** A text of at most so many letters, cut in its middle. */
 export function cutMiddle(text: string, letters: number): string {
   if (text.length <= letters) return text;
   const tail = Math.floor((letters - 1) / 2);

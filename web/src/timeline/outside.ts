@@ -1,5 +1,5 @@
-// outside.ts - what the timeline shows of other pages' making: the source window and the flame graph. The page
-// hands them over, since this part of the code knows no pages.
+// outside.ts - the parts of other pages that the timeline shows: the source window and the flame
+// graph. The page passes them in, because this folder does not import pages.
 import { createContext, type ComponentType } from "react";
 
 export interface FlameStack {

@@ -1,6 +1,6 @@
-// paint.ts - a frame. All lanes in view are made into one strip of pixels (columns.ts), BARS lines a
-// lane, which goes to the canvas at once and is then stretched lane by lane: so that a frame costs the
-// same whatever is in it. Texts, lines and what is selected come on top.
+// paint.ts - draws a frame. All visible lanes become one strip of pixels (columns.ts), BARS lines a
+// lane. The strip is copied to the canvas at once and then stretched lane by lane, so that a frame
+// takes the same time whatever it contains. Texts, lines and the selection are drawn on top.
 import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
 import { NOTHING } from "./lanePieces";
@@ -15,8 +15,8 @@ import { FONT_SMALL, Letters, paintAcross, Titles } from "./titles";
 
 const BARS = 10; // heights that a bar can have
 const INSET = 2; // units between lanes
-const LABEL_FROM = 26; // units that an event has to have for its name
-const LABELS_MOST = 500; // a frame
+const LABEL_FROM = 26; // units of width from which an event shows its name
+const LABELS_MOST = 500; // in one frame
 
 const NO_LABELS: Label[] = [];
 
@@ -24,8 +24,8 @@ interface Drawn {
   row: Row;
   y: number; // units on the canvas
   line: number; // of the strip
-  lines: number; // there; 0: nothing to be seen
-  missing: boolean; // nothing of it is here yet
+  lines: number; // lines in the strip; 0: nothing visible
+  missing: boolean; // nothing of the lane has arrived yet
   labels: Label[];
 }
 
@@ -129,7 +129,7 @@ export class Painter {
     }
   }
 
-  /** Not known yet is not the same as nothing there. */
+  /** A lane that is not known yet looks different from an empty lane. */
   private waiting(to: CanvasRenderingContext2D, scene: Scene, y: number, height: number): void {
     to.fillStyle = scene.colours.surface2;
     for (let x = scene.side + 4; x < scene.width; x += 16) to.fillRect(x, y + height / 2 - 1, 8, 2);
@@ -140,7 +140,7 @@ export class Painter {
     to.font = this.letters.font;
     to.textBaseline = "middle";
     for (const { row, y, labels } of drawn) {
-      if (labels.length === 0) continue; // the head of a rank has none, and no one lane
+      if (labels.length === 0) continue; // the head of a rank has no labels, and no single lane
       const { kind } = scene.lanes[scene.tracks[row.track]!.lane]!;
       for (const label of labels) {
         if (left-- <= 0) return;

@@ -1,6 +1,7 @@
-// piece.ts - a piece of the session as typed arrays, made of the server's answers. Made in the worker
-// and handed over without a copy. Rows of a lane stand together, by time; of each piece only what
-// starts (sums) or lies (events) within it is drawn, so that neighbours never draw the same twice.
+// piece.ts - a piece of the session as typed arrays, made from the server's answers in the worker
+// and transferred without a copy. The rows of a lane are contiguous and ordered by time. Only rows
+// that start (sums) or are (events) within a piece are drawn from it, so that neighbours never draw
+// a row twice.
 export interface TileRows {
   lane: readonly (string | null)[];
   at: readonly (number | null)[];
@@ -19,7 +20,7 @@ export interface SpanRows {
 }
 
 export interface Sums {
-  offsets: Uint32Array; // of lane i of the block: rows offsets[i] to offsets[i + 1]
+  offsets: Uint32Array; // lane i of the block has the rows offsets[i] to offsets[i + 1]
   at: Float64Array; // begin of the column, ns
   events: Float64Array;
   busy: Float64Array; // ns
@@ -35,7 +36,7 @@ export interface Events {
   ref: Float64Array; // correlation or instance; NaN: unknown
   stack: Uint32Array; // id in the session (lines.ts); 0: unknown
   domain?: Uint32Array; // of marks; names.ts; 0: none
-  longest: Float64Array; // per lane of the block: ns of the longest, for searching back
+  longest: Float64Array; // for each lane of the block, ns of its longest event, for searching back
 }
 
 export interface Points {
@@ -48,16 +49,16 @@ export interface Points {
 export interface Piece {
   from: number;
   to: number;
-  column: number; // ns of a column of sums; 0: there are none, events are all there is
+  column: number; // ns of a column of sums; 0: the piece has no sums, and its events are complete
   sums: Sums | null;
   events: Events | null;
   points: Points | null;
-  halved: boolean; // there was more than could be told: look at its halves
+  halved: boolean; // there were more events than the limit, so that the two halves are asked for
 }
 
-export type NameOf = (index: number) => number; // of an answer's names
+export type NameOf = (index: number) => number; // number of an answer's name
 
-/** Offsets of each lane's rows; rows of lanes that were not asked for do not come. */
+/** Offsets of each lane's rows; rows of lanes that were not asked for are skipped. */
 function offsetsOf(lane: readonly (string | null)[], keep: (row: number) => boolean, lanes: readonly string[]): { offsets: Uint32Array; rows: Uint32Array } {
   const place = new Map(lanes.map((id, at) => [id, at]));
   const counts = new Uint32Array(lanes.length + 1);
@@ -79,7 +80,7 @@ function offsetsOf(lane: readonly (string | null)[], keep: (row: number) => bool
   return { offsets: counts, rows };
 }
 
-/** A time that a double cannot hold exactly is no time: 104 days since the start. */
+/** A time that a double cannot hold exactly (104 days after the start) is unknown. */
 const fits = (time: number | null): time is number => time !== null && Number.isSafeInteger(time);
 
 export function sumsOf(data: TileRows, lanes: readonly string[], from: number, to: number, name: NameOf): Sums {
@@ -123,7 +124,8 @@ export interface MarkRows {
   scope: readonly (number | null)[];
 }
 
-/** Marks of threads, as events without a duration. `lanes`: the ids of the threads' lanes; laneOf: the lane of a thread. */
+/** Marks of threads, as events without a duration. `lanes`: the ids of the threads' lanes;
+ * laneOf: the lane of a thread. */
 export function marksOf(data: MarkRows, lanes: readonly string[], laneOf: (thread: number) => string, name: NameOf): Events {
   const lane = data.thread.map((thread) => laneOf(thread ?? 0));
   const { offsets, rows } = offsetsOf(lane, (i) => fits(data.start[i]!), lanes);
@@ -146,7 +148,8 @@ export interface StackRows {
   stack: readonly (number | null)[];
 }
 
-/** Gives events of some lanes the stacks that the server tells apart from them, by lane and start. */
+/** Gives events of some lanes their stacks, which the server sends separately, by lane and
+ * start. */
 export function putStacks(events: Events, lanes: readonly string[], rows: StackRows): void {
   const stacks = new Map(rows.lane.map((lane, i) => [`${lane}/${rows.start[i]}`, rows.stack[i] ?? 0]));
   if (stacks.size === 0) return;
@@ -155,7 +158,7 @@ export function putStacks(events: Events, lanes: readonly string[], rows: StackR
   });
 }
 
-/** Gives kernels the stacks of their launches, by correlation. */
+/** Gives kernels the stacks of their launches, by correlation id. */
 export function putLaunchStacks(events: Events, at: number, stacks: ReadonlyMap<number, number>): void {
   for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) events.stack[i] = stacks.get(events.ref[i]!) ?? 0;
 }

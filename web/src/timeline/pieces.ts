@@ -1,6 +1,7 @@
-// pieces.ts - the pieces that are here, and those on their way. Kept within a ceiling of bytes, oldest
-// use first out. The engine says each time the view changes what it wants, most urgent first: what
-// nobody wants any more is called off, what failed is tried again a little later.
+// pieces.ts - the pieces that are here, and those under way. Their bytes are limited; the least
+// recently used piece is dropped first. The engine says at each change of the view which pieces it
+// wants, most urgent first: a request that is no longer wanted is aborted, a failed one is repeated
+// a little later.
 import type { Name } from "./names";
 import { bytesOf, type Piece } from "./piece";
 import type { Ask, Reply, Request, Wrong } from "./protocol";
@@ -21,7 +22,7 @@ interface Failure {
   wrong: Wrong;
 }
 
-/** The other side: a Worker, or what a test puts in its place. */
+/** The source of pieces: a Worker, or a substitute in tests. */
 export interface Line {
   send: (request: Request) => void;
   onReply: (take: (reply: Reply) => void) => void;
@@ -65,12 +66,12 @@ export class Pieces {
     return found.piece;
   }
 
-  /** Whether nothing newer can be had. */
+  /** Whether no newer piece exists. */
   fresh(key: string): boolean {
     return this.kept.get(key)?.round === this.round;
   }
 
-  /** What the view needs, most urgent first, and what may be next. */
+  /** Sets what the view needs, most urgent first, and what may be needed next. */
   want(wants: readonly Want[]): void {
     this.wants = wants;
     const keys = new Set(wants.map((want) => want.key));
@@ -82,7 +83,7 @@ export class Pieces {
     this.start();
   }
 
-  /** The session has grown: what is here is drawn until it was asked for anew. */
+  /** The session has grown: the old pieces are drawn until new ones have arrived. */
   grown(): void {
     this.round++;
     this.start();
@@ -105,7 +106,7 @@ export class Pieces {
   problem(): Wrong | null {
     for (const { key } of this.wants) {
       const failure = this.failures.get(key);
-      if (failure && failure.times > 1) return failure.wrong; // the first one may pass
+      if (failure && failure.times > 1) return failure.wrong; // the first failure may be temporary
     }
     return null;
   }
@@ -133,7 +134,7 @@ export class Pieces {
   }
 
   private take(reply: Reply): void {
-    this.told(reply.names); // also those of an answer that nobody wants any more: numbers count on
+    this.told(reply.names); // also names of an answer that is no longer wanted, because numbers continue
     const asked = this.running.get(reply.id);
     if (!asked) return;
     this.running.delete(reply.id);

@@ -1,5 +1,5 @@
-// protocol.ts - what the page and its worker say to each other. The worker asks the server, reads the
-// JSON and makes typed arrays of it, so that frames go on while pieces come in.
+// protocol.ts - the messages between the page and its worker. The worker asks the server, parses
+// the JSON and makes typed arrays, so that frames continue while pieces arrive.
 import type { Lod } from "./lod";
 import type { Name } from "./names";
 import type { Piece } from "./piece";
@@ -11,7 +11,7 @@ export interface AskLanes {
   from: number;
   to: number;
   lanes: readonly string[];
-  threads: readonly number[]; // that captured launches may be of
+  threads: readonly number[]; // threads that may have captured launches
 }
 
 export interface AskSeries {
@@ -19,7 +19,7 @@ export interface AskSeries {
   session: string;
   device: number | null;
   metric: string;
-  counter: number | null; // instead of the metric
+  counter: number | null; // in place of the metric
   from: number;
   to: number;
   step: number; // ns
@@ -27,13 +27,13 @@ export interface AskSeries {
 
 export type Ask = AskLanes | AskSeries;
 
-/** As whom: api/who.ts lives in the page. */
+/** The identity for requests; api/who.ts lives in the page. */
 export interface As {
   workspace: string;
   link: string;
 }
 
-/** places: the line of each stack id, from then on. */
+/** places: the line of each stack id, from now on. */
 export type Request = { id: number; ask: Ask } | { id: number; stop: true } | { id: number; places: Uint32Array };
 export type Asked = Request & { as: As };
 

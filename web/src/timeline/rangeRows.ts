@@ -1,5 +1,5 @@
-// rangeRows.ts - what happened in a range, as rows by name: kernels and copies as the server sums them, waits
-// and scopes from the events that reach into the range. And such rows as CSV.
+// rangeRows.ts - what happened in a range, as rows by name: kernels and copies as the server sums
+// them, waits and scopes from the events that reach into the range. The rows can be written as CSV.
 import type { Found } from "./events";
 import type { Lines, Place } from "./lines";
 import type { FlameStack } from "./outside";
@@ -12,11 +12,12 @@ export interface RangeRow {
   page: number | null; // a kernel's id; null: it has no page
   place?: Place | null; // of a line
   calls: number;
-  total: number; // ns, of it in the range
-  longest: number | null; // ns, whole; null: not told
+  total: number; // ns, the part within the range
+  longest: number | null; // ns, the whole event; null: not reported
 }
 
-/** Events by name; of each the part in the range. Those without a name go by `unnamed`. */
+/** Events by name, each with its part in the range. Events without a name are counted as
+ * `unnamed`. */
 export function byName(found: readonly Found[], range: View, unnamed: string): RangeRow[] {
   const rows = new Map<string, RangeRow>();
   for (const event of found) {
@@ -40,7 +41,7 @@ export interface StackedWait {
 
 const within = (wait: StackedWait, range: View): number => Math.max(0, Math.min(range.to, (wait.start ?? 0) + (wait.duration ?? 0)) - Math.max(range.from, wait.start ?? 0));
 
-/** Waits by source line; of each the part in the range. */
+/** Waits by source line, each with its part in the range. */
 export function byLine(waits: readonly StackedWait[], lines: Lines, range: View, unknown: string): RangeRow[] {
   const rows = new Map<string, RangeRow>();
   for (const wait of waits) {
@@ -55,7 +56,7 @@ export function byLine(waits: readonly StackedWait[], lines: Lines, range: View,
   return [...rows.values()].sort((a, b) => b.total - a.total);
 }
 
-/** Waits by stack, outermost frame first; those without one stand as `unknown`. */
+/** Waits by stack, outermost frame first; waits without a stack are counted as `unknown`. */
 export function stacksOfWaits(waits: readonly StackedWait[], lines: Lines, range: View, unknown: string): FlameStack[] {
   const sums = new Map<number, number>();
   for (const wait of waits) sums.set(wait.stack ?? 0, (sums.get(wait.stack ?? 0) ?? 0) + within(wait, range));

@@ -1,5 +1,6 @@
-// ranks.ts - the sessions of a run on the clock of the one that is open: a group of rows a session, with the lanes of
-// its GPU work. A rank is one process; its lanes keep their own times, and an offset brings them to the common clock.
+// ranks.ts - the sessions of a run on the clock of the open session: one group of rows a session,
+// with the lanes of its GPU work. A rank is one process; its lanes keep their own times, and an
+// offset converts them to the common clock.
 import type { AnswerLanes, AnswerStreams, RowSession } from "../api/schema";
 import { rowsOf } from "../api/columns";
 import { timelineText as text } from "../text/timeline";
@@ -28,7 +29,7 @@ export function ownersOf(answer: AnswerStreams | undefined): Owners {
   return { ...NOBODY, streams: new Map(rowsOf(answer).map((row) => [row.id ?? 0, { device: row.device ?? 0, number: row.number }])) };
 }
 
-/** Rows of all ranks; owners: of those whose streams are known. */
+/** Rows of all ranks; owners: of the ranks whose streams are known. */
 export function tracksOfRanks(lanes: readonly Lane[], owners: ReadonlyMap<number, Owners>): Track[] {
   return lanes.map((lane, at) => {
     const number = lane.rank?.number ?? 0;
@@ -51,7 +52,8 @@ export const boundsOf = (ranks: readonly Rank[]): View => ({
   to: Math.max(...ranks.map(({ offset, length }) => offset + length)),
 });
 
-/** The view as the rank's own timeline shows it: as wide, as far as the rank goes. null: all of it. */
+/** The part of a view that the rank's own timeline can show, with the view's width. null: the
+ * rank's whole timeline. */
 export function viewOfRank({ offset, length }: Rank, view: View): View | null {
   const width = view.to - view.from;
   if (width >= length) return null;
@@ -61,9 +63,10 @@ export function viewOfRank({ offset, length }: Rank, view: View): View | null {
 
 export const numberOf = (group: Group): number => (group.startsWith("rank ") ? Number(group.slice(5)) : -1);
 
-const OPEN_MOST = 4; // ranks that are open where the address says nothing
+const OPEN_MOST = 4; // ranks that are open if the address does not say
 
-/** The groups that are closed; open: the numbers of those that are not, as the address has them. null: it has none. */
+/** The groups that are closed; open: the numbers of the others, in the address's form. null: the
+ * address does not say. */
 export function closedOf(ranks: number, open: string | null): Set<Group> {
   const numbers = Array.from({ length: ranks }, (_, at) => at);
   if (open === null) return new Set(ranks > OPEN_MOST ? numbers.map(groupOfRank) : []);
@@ -71,7 +74,7 @@ export function closedOf(ranks: number, open: string | null): Set<Group> {
   return new Set(numbers.filter((number) => !wanted.has(number)).map(groupOfRank));
 }
 
-/** As closedOf reads it; null: nothing need be said. */
+/** The inverse of closedOf; null: the address need not say it. */
 export function openText(ranks: number, closed: ReadonlySet<Group>): string | null {
   const open = Array.from({ length: ranks }, (_, at) => at).filter((number) => !closed.has(groupOfRank(number)));
   const usual = ranks > OPEN_MOST ? 0 : ranks;

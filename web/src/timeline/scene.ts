@@ -1,4 +1,4 @@
-// scene.ts - what is drawn, as plain values: the engine fills it, paint.ts reads it.
+// scene.ts - the contents of a drawing as plain values: the engine fills them, paint.ts reads them.
 import type { Bookmark } from "./bookmarks";
 import type { Colours } from "./colours";
 import type { Segment } from "./columns";
@@ -34,7 +34,7 @@ export interface Flow {
   to: End; // on the GPU
 }
 
-/** What stands at the head of a rank. */
+/** The contents of the head of a rank. */
 export interface Head {
   title: string;
   note: string;
@@ -45,7 +45,7 @@ export interface Scene {
   width: number; // units, with the titles
   height: number;
   side: number;
-  unit: number; // CSS px of a unit: 1, and more where the page's letters are larger
+  unit: number; // CSS px of a unit: 1, or more if the page's letters are larger
   ratio: number; // device px per unit
   view: View;
   bounds: View;
@@ -66,8 +66,8 @@ export interface Scene {
   closed: ReadonlySet<string>;
   selected: Picked | null;
   hover: Picked | null;
-  cursor: number | null; // ns
-  pointed: number | null; // ns: where this session was pointed at last, here or in another view
+  cursor: number | null; // ns; under the pointer
+  pointed: number | null; // ns; where the pointer last was on this session, here or in another view
   range: View | null;
   flows: readonly Flow[];
   bookmarks: readonly Bookmark[];

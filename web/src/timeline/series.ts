@@ -4,7 +4,8 @@ import { lowerBound, type Points } from "./piece";
 import { xOf, type Scene } from "./scene";
 import type { View } from "./view";
 
-/** Points in view, and one on either side, so that lines reach the edges: first, and one behind the last. */
+/** Points in view, and one on either side so that lines reach the edges: the first index, and
+ * the index after the last. */
 export function within(points: Points, view: View): [number, number] {
   const n = points.at.length;
   return [Math.max(0, lowerBound(points.at, 0, n, view.from) - 1), Math.min(n, lowerBound(points.at, 0, n, view.to) + 1)];
@@ -16,9 +17,9 @@ export function greatest(segments: ReturnType<Scene["points"]>, view: View, leas
   for (const { piece } of segments) {
     if (!piece.points) continue;
     const [first, end] = within(piece.points, view);
-    for (let i = first; i < end; i++) if (piece.points.most[i]! > most) most = piece.points.most[i]!; // NaN: unknown
+    for (let i = first; i < end; i++) if (piece.points.most[i]! > most) most = piece.points.most[i]!; // NaN, unknown, is never greater
   }
-  return most > least ? most * 1.2 : most > 0 ? most : 1; // room above, where the scale stands
+  return most > least ? most * 1.2 : most > 0 ? most : 1; // leaves room above, for the scale
 }
 
 export function paintSeries(to: CanvasRenderingContext2D, scene: Scene, track: Track, y: number, height: number): void {

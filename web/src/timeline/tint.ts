@@ -1,5 +1,5 @@
-// tint.ts - the colour and the label of an event, by what the reader wants to tell apart: names, source
-// lines, scopes, or streams and threads. What has no line or scope that is known is grey.
+// tint.ts - the colour and the label of an event, by the property that the reader chose: names,
+// source lines, scopes, or streams and threads. An event without a known line or scope is grey.
 import { ALL, colourOfKind, hasNames } from "./colours";
 import { KIND } from "./lanes";
 import { colourOf, COLOURS } from "./names";
@@ -18,7 +18,8 @@ const ofThings = (number: number): number => (Math.imul(number + 1, 0x9e3779b1) 
 
 const lined = (kind: number): boolean => kind === KIND.wait || kind === KIND.sync || kind === KIND.sample || kind === KIND.launch || kind === KIND.gap;
 
-/** A kernel's own line where its launch was captured, else the line that launched most of its name's time. */
+/** A kernel's own line if its launch was captured, or else the line that launched most of the
+ * time of its name. */
 function lineOfKernel(scene: Scene, name: number, stack: number): number {
   return scene.lines.placeOf(stack) || (scene.lines.kernel(scene.names.symbol(name))?.place ?? 0);
 }
@@ -74,7 +75,7 @@ export function narrowLabelOf(scene: Scene, kind: number, stack: number): string
   return line ? `:${line}` : "";
 }
 
-/** What stands on an event that is wide enough. */
+/** The text on an event that is wide enough. */
 export function labelOf(scene: Scene, kind: number, name: number, stack: number): string {
   if (hasNames(kind)) return scene.searching && !scene.names.found(name) ? "" : scene.names.short(name);
   if (scene.searching && !scene.lines.found(stack)) return "";

@@ -1,5 +1,6 @@
-// titles.ts - the column of titles to the left of the lanes. It stands still while the view moves, so that it is drawn
-// once and copied into each frame; a new drawing comes with another scroll, layout, choice, theme or size.
+// titles.ts - the column of titles to the left of the lanes. It does not move with the view, so
+// that it is drawn once and copied into each frame; it is drawn again after a change of scroll,
+// layout, choice, theme or size.
 import { count } from "../format/format";
 import { timelineText as text } from "../text/timeline";
 import { rowsWithin, type Row } from "./layout";
@@ -9,9 +10,9 @@ import { TOP, type Scene } from "./scene";
 export const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 export const FONT_SMALL = '11px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 const FONT_BOLD = '600 12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
-const KEPT = 4096; // texts whose width is known
+const KEPT = 4096; // texts whose width is kept
 
-/** Texts of one font, as wide as there is room. */
+/** Texts of one font, cut to the available width. */
 export class Letters {
   private readonly widths = new Map<string, number>();
 
@@ -28,7 +29,7 @@ export class Letters {
     return wide;
   }
 
-  /** As much of a text as there is room for. */
+  /** As much of a text as fits. */
   fitted(to: CanvasRenderingContext2D, name: string, room: number): string {
     const wide = this.wide(to, name);
     if (wide <= room) return name;
@@ -37,12 +38,13 @@ export class Letters {
   }
 }
 
-/** What a row has to the right of its title, besides its events: the ground of a head, and the line above it. */
+/** The parts of a row to the right of its title, besides its events: the background of a head,
+ * and the line above it. */
 export function paintAcross(to: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
   const { colours, side, width } = scene;
   const track = scene.tracks[row.track];
   to.fillStyle = colours.surface2;
-  if (!track && !row.lanes) to.fillRect(side, y, width - side, row.height); // the head of a rank has its lanes there
+  if (!track && !row.lanes) to.fillRect(side, y, width - side, row.height); // the lanes of a rank's head are drawn there
   to.fillStyle = colours.line;
   if (!track || row.titled || track.source) to.fillRect(side, y, width - side, 1);
 }
@@ -143,7 +145,8 @@ export class Titles {
     to.fillText(this.titleFitted(to, title, side - 18 - (tall === null ? wide + 6 : 0)), 10, tall === null ? middle : tall + 14);
   }
 
-  /** As much of a row's title: its ends tell it apart from others ("GPU 0 · stream 13"). */
+  /** As much of a row's title as fits; its two ends distinguish it from others ("GPU 0 · stream
+   * 13"). */
   private titleFitted(to: CanvasRenderingContext2D, title: string, room: number): string {
     const fitted = this.plain.fitted(to, title, room);
     return fitted === title ? title : cutMiddle(title, fitted.length);

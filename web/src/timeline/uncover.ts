@@ -1,5 +1,5 @@
-// uncover.ts - the panel below the timeline stays on the screen, over lanes where there is no room for both. The page
-// moves on by as much as the panel would hide of the row of what is selected.
+// uncover.ts - the panel below the timeline stays on the screen, over lanes if there is no room for
+// both. The page scrolls by as much as the panel would hide of the selected row.
 import { TOP, type Scene } from "./scene";
 
 const ROOM = 8; // px

@@ -1,5 +1,5 @@
-// use.ts - what an effect asks the server, as state: the newest question's answer; one that is not
-// wanted any more is called off; asked anew after a login.
+// use.ts - the questions of an effect to the server, as state: the answer to the newest question. A
+// question that is no longer wanted is aborted; after a login the question is asked again.
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { Problem } from "../api/client";
 import { who } from "../api/who";
@@ -9,7 +9,7 @@ export interface Asked<T> {
   problem: Problem | undefined;
 }
 
-/** key: says which question it is; null: none. */
+/** key: identifies the question; null: no question. */
 export function useAsked<T>(key: string | null, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
   const [state, setState] = useState<{ key: string | null } & Asked<T>>({ key: null, data: undefined, problem: undefined });
   const round = useSyncExternalStore(who.subscribe, () => who.round);
@@ -24,7 +24,7 @@ export function useAsked<T>(key: string | null, ask: (signal: AbortSignal) => Pr
       },
     );
     return () => stop.abort();
-    // The key says all of what is asked.
+    // The key identifies the whole question.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [key, round]);
   return state.key === key ? state : { data: undefined, problem: undefined };

@@ -1,18 +1,19 @@
-// view.ts - the window of time that is shown. Times are ns since the session's start as doubles: whole
-// ns are exact up to 2^53 of them, 104 days, and a window never gets narrower than SHORTEST.
+// view.ts - the shown window of time. Times are ns since the session's start as doubles: whole ns
+// are exact up to 2^53 of them, 104 days, and a window is never narrower than SHORTEST.
 export interface View {
   from: number;
   to: number;
 }
 
-export const SHORTEST = 20; // ns: some ns are a finger's breadth then
+export const SHORTEST = 20; // ns; one ns is then about as wide as a finger
 export const EXACT = Number.MAX_SAFE_INTEGER;
 
-/** A view within the bounds, of at least SHORTEST; one that is wider than they are is cut to them. */
+/** A view within the bounds, at least SHORTEST wide; a wider view than the bounds is cut to
+ * them. */
 export function bounded(view: View, bounds: View): View {
   if (!Number.isFinite(view.to - view.from)) return bounded(bounds, bounds);
   const room = Math.max(SHORTEST, bounds.to - bounds.from);
-  const margin = room * 0.02; // so that the ends can be seen to be ends
+  const margin = room * 0.02; // so that the ends are visible
   const width = Math.min(Math.max(SHORTEST, view.to - view.from), room + 2 * margin);
   let { from } = view;
   if (width !== view.to - view.from) from = (view.from + view.to) / 2 - width / 2;
@@ -20,7 +21,7 @@ export function bounded(view: View, bounds: View): View {
   return { from, to: from + width };
 }
 
-/** Zoomed about a time, which stays where it is on the screen; factor < 1: closer. */
+/** Zooms around a time, which stays in its place on the screen; factor < 1: closer. */
 export function zoomed(view: View, at: number, factor: number): View {
   const width = view.to - view.from;
   const next = Math.max(SHORTEST, width * factor);
@@ -31,7 +32,7 @@ export function zoomed(view: View, at: number, factor: number): View {
 
 export const panned = (view: View, by: number): View => ({ from: view.from + by, to: view.to + by });
 
-/** An event with room around it, so that it fills about a third. */
+/** An event with time around it, so that it fills about a third of the width. */
 export function around(start: number, duration: number): View {
   const width = Math.max(SHORTEST, duration * 3);
   const middle = start + duration / 2;
@@ -40,7 +41,7 @@ export function around(start: number, duration: number): View {
 
 const digits = (text: string | null): number | null => (text !== null && /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null);
 
-/** "120-4500": whole ns; anything else is no range. */
+/** "120-4500": whole ns; any other text is not a range. */
 export function rangeOf(text: string | null): View | null {
   const found = /^(-?\d{1,16})-(-?\d{1,16})$/.exec(text ?? "");
   const from = digits(found?.[1] ?? null);

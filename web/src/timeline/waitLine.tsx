@@ -1,4 +1,5 @@
-// waitLine.tsx - what the report says of the waits at a source line: whether a loop waits there, and its numbers.
+// waitLine.tsx - the report's facts about the waits at a source line: whether a loop waits there,
+// and the numbers.
 import { loopLaunches, syncLines, type SyncLine } from "../api/report";
 import { useApi } from "../api/use";
 import { count } from "../format/format";
@@ -11,10 +12,11 @@ export function Verdict({ line }: { line: SyncLine }) {
   return launches === null ? <span className="quiet">{text.once}</span> : <span className="chip chip-warn">{text.loop(count(launches))}</span>;
 }
 
-/** The numbers above the line's text, as a finding has them. */
+/** The numbers above the line's text, in the form of a finding's. */
 export const evidenceOf = (line: SyncLine): Record<string, number | null> => ({ calls: line.calls, blocked_ns: line.blocked_ns, gpu_idle_ns: line.gpu_idle_ns, longest_ns: line.longest_ns, longest_start_ns: line.longest_start_ns });
 
-/** The waits at a line; undefined: no line is asked for, there are none, or nobody knows yet. */
+/** The waits at a line; undefined: no line is asked for, the line has no waits, or the answer is
+ * not here yet. */
 export function useWaitLine(session: string, place: SourcePlace | null): SyncLine | undefined {
   const { data } = useApi("section_sync", place ? { session } : null);
   return place && data ? syncLines(data).find(({ file, line }) => file === place.file && line === place.line) : undefined;

@@ -1,5 +1,5 @@
-// worker.ts - runs beside the page: asks the server for pieces and makes typed arrays of the answers.
-// Nothing is kept here but the numbers of names; the page keeps pieces.
+// worker.ts - runs next to the page: asks the server for pieces and makes typed arrays of the
+// answers. The worker keeps only the numbers of names; the page keeps the pieces.
 import { makeClient, Problem } from "../api/client";
 import { Who } from "../api/who";
 import { allocationRows, heldOf } from "../format/held";
@@ -11,15 +11,15 @@ import { looksOf, stateOf, type LaunchRow, type SampleRow } from "./looks";
 import { buffersOf, eventsOf, marksOf, pointsOf, putLaunchStacks, putStacks, sumsOf, type Events, type Piece } from "./piece";
 import type { Ask, Asked, AskLanes, AskSeries, Reply } from "./protocol";
 
-const ROWS_LIMIT = 50_000; // rows of samples, launches, or waits with stacks of a piece
-const SPANS_LIMIT = 100_000; // the server leaves the shortest out beyond that: less than a px each
+const ROWS_LIMIT = 50_000; // rows of samples, launches, or waits with stacks in one piece
+const SPANS_LIMIT = 100_000; // beyond this limit the server leaves out the shortest, which are below one px each
 
-const who = new Who(); // as the page is, of each request
+const who = new Who(); // the page's identity, sent with each request
 const client = makeClient(undefined, who, 0);
 const running = new Map<number, AbortController>();
 const numbers = new Map<string, number>(); // of names, by their text in the program
-let fresh: Name[] = []; // not told to the page yet
-let places: Uint32Array = new Uint32Array(0); // of each stack id its line
+let fresh: Name[] = []; // not sent to the page yet
+let places: Uint32Array = new Uint32Array(0); // the line of each stack id
 
 interface Named {
   names: readonly string[];
@@ -72,7 +72,7 @@ async function lookPiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
   return { from, to, column: 0, sums: null, events: looksOf(lanes, looked, places), points: null, halved: false };
 }
 
-/** The stacks of waits, and of kernels where they come one by one. */
+/** The stacks of waits, and of kernels if kernels come one by one. */
 async function addStacks(ask: AskLanes, events: Events, signal: AbortSignal): Promise<void> {
   const { session, from, to, lod, threads } = ask;
   const kinds = ask.lanes.map(kindOf);
@@ -106,7 +106,7 @@ async function lanePiece(ask: AskLanes, signal: AbortSignal): Promise<Piece> {
     return { ...piece, events };
   }
   const { level, step, column } = levelOf(lod.m);
-  // Columns are the server's: one may begin within the piece and end behind it.
+  // Columns are the server's: one may begin within the piece and end after it.
   const [tiles, spans] = await Promise.all([
     client.get("tiles", { session, level, step, lanes, from, to: to + column }, signal),
     client.get("spans", { session, level, lanes, from, to, limit: SPANS_LIMIT }, signal),

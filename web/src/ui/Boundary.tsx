@@ -1,11 +1,12 @@
-// Boundary.tsx - where a part of the page fails, that part says so and the rest goes on. Parts come when
-// they are first opened: one that did not come, because the server was gone or has become a newer one
-// meanwhile, is asked for again, or comes with the whole page; what is shown stands in the address.
+// Boundary.tsx - if a part of the page fails, that part says so and the rest continues. Parts are
+// loaded when they are first opened. A part that could not be loaded, because the server was away
+// or has been replaced by a newer one, is loaded again, or the whole page is; the address keeps
+// what is shown.
 import { Component, useEffect, useState, type ComponentType, type ReactNode } from "react";
 import { en } from "../text/en";
 import { Empty } from "./parts";
 
-/** A part did not come; `again` makes the next one who shows it ask for it. */
+/** A part could not be loaded; after `again` the next component that shows it loads it again. */
 class NotHere extends Error {
   constructor(
     cause: unknown,
@@ -54,8 +55,9 @@ export interface Part<P> {
   begin: () => Promise<void>;
 }
 
-/** waiting: what stands there until the module is here. The module is shown as soon as it has come: Suspense would hold
- * back what it has for 300 ms after each placeholder, and a page has one placeholder after the other. */
+/** waiting: the placeholder until the module is loaded. The module is shown as soon as it is
+ * loaded: Suspense would delay it by 300 ms after each placeholder, and a page has one
+ * placeholder after the other. */
 export function part<M, P extends object>(load: () => Promise<M>, view: (module: M) => ComponentType<P>, waiting: ReactNode = null): Part<P> {
   let Shown: ComponentType<P> | undefined;
   let missing: NotHere | undefined;

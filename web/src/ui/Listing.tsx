@@ -1,11 +1,11 @@
-// Listing.tsx - a short table, all of whose rows are in the page; it scrolls sideways where there is no
-// room. Columns are values: what stands above them, what a cell shows, and the exact value behind it.
+// Listing.tsx - a short table with all of its rows in the page; it scrolls sideways if there is no
+// room. Columns are values: the heading, the text of a cell, and the exact value for its tooltip.
 import type { ReactNode } from "react";
 import { count, date, duration, exact, exactDate } from "../format/format";
 import { en } from "../text/en";
 
 export interface Column<T> {
-  label: string; // empty: of what can be done
+  label: string; // empty for the column of actions
   show: (row: T) => ReactNode;
   title?: (row: T) => string | undefined;
   right?: boolean;
@@ -54,7 +54,7 @@ export function Listing<T>({ label, columns, rows, keyOf, rowClass, roomy }: Pro
 /** A column of times, ns. */
 export const timeColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => duration(of(row)), title: (row) => exact(of(row), "ns") });
 
-/** A column of how many. */
+/** A column of counts. */
 export const countColumn = <T,>(label: string, of: (row: T) => number | null): Column<T> => ({ label, right: true, show: (row) => count(of(row)), title: (row) => exact(of(row)) });
 
 /** A column of times since the Unix epoch, ns; null: never. */

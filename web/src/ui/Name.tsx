@@ -1,16 +1,17 @@
-// Name.tsx - a name as people tell it apart: the short text, with what was searched for marked. The whole name
-// is in the tooltip, and on the clipboard when the name is copied.
+// Name.tsx - a name in its short form, with the searched text marked. The whole name is in the
+// tooltip, and on the clipboard when the name is copied.
 import { Fragment } from "react";
 import { en } from "../text/en";
 import { piecesOf, type Piece } from "./found";
 import { copyText } from "./forms";
 
-/** A line may end behind what parts a name, so that no word of it is left over for a line of its own. */
+/** A line may be broken after a separator of a name, so that no word of the name is alone on a
+ * line. */
 const broken = (text: string) => text.split(/(?<=[_:<,…])(?=[A-Za-z0-9])/).flatMap((part, at) => (at ? [<wbr key={at} />, part] : [part]));
 
 const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));
 
-/** full: the whole name. symbol: the name in the program, where it is another one. */
+/** full: the whole name. symbol: the name in the program, if it differs. */
 export function Name({ short, full, symbol, find = "" }: { short: string; full: string; symbol?: string; find?: string }) {
   const { lead, text } = piecesOf(short, symbol ? [full, symbol] : [full], find);
   return (
@@ -27,12 +28,13 @@ export function Name({ short, full, symbol, find = "" }: { short: string; full: 
   );
 }
 
-const MOST = 96; // letters of what people wrote that a table shows
+const MOST = 96; // letters that a table shows of a text that people wrote
 const FIRST = 56;
 const LAST = 36;
 
-/** A text that people wrote, who may write as much as the server takes: its begin and its end, by which two of them are told
- * apart; the whole is in the tooltip, and on the clipboard when the text is copied. */
+/** A text that people wrote, which may be as long as the server allows: its beginning and its
+ * end are shown, because they distinguish two such texts. The whole text is in the tooltip, and
+ * on the clipboard when the text is copied. */
 export function Words({ text }: { text: string }) {
   const letters = [...text];
   return <Name short={letters.length > MOST ? `${letters.slice(0, FIRST).join("")}…${letters.slice(-LAST).join("")}` : text} full={text} />;
@@ -49,7 +51,8 @@ export function CopyName({ full }: { full: string }) {
   );
 }
 
-/** Who selects a shown name and copies it gets the whole name: as an effect of the page. */
+/** A user who selects a shown name and copies it gets the whole name. This effect belongs to the
+ * page. */
 export function copyWholeNames(): () => void {
   function copy(event: ClipboardEvent): void {
     const selection = getSelection();

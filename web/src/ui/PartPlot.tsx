@@ -1,5 +1,5 @@
-// PartPlot.tsx - a quantity by number with uPlot: the whole as a line, a part of it as an area below, and
-// marked values as dots. Numbers in, picture out. Below the plot stand the values at the pointer.
+// PartPlot.tsx - a quantity by number with uPlot: the whole as a line, a part of it as an area
+// below, and marked values as dots. Below the plot are the values at the pointer.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -21,10 +21,10 @@ interface Props {
 }
 
 const HEIGHT = 200;
-const X_AXIS = 28; // px: a line of letters
+const X_AXIS = 28; // px: one line of letters
 const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
 
-/** The values at a number; nothing where nothing is pointed at. */
+/** The values at a number; nothing if the pointer is elsewhere. */
 function captionOf({ x, whole, part, marked, show, showX }: Props, index: number | null | undefined): string {
   const number = index === null || index === undefined ? undefined : x.values[index];
   if (index === null || index === undefined || number === undefined) return "";
@@ -39,7 +39,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
   return {
     width,
     height: grown(HEIGHT),
-    legend: { live: false }, // the keys of the colours alone
+    legend: { live: false }, // only the keys of the colours
     hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [

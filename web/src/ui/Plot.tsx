@@ -1,5 +1,5 @@
-// Plot.tsx - one quantity against another with uPlot: as a line or as points. Numbers in, picture out. Below the plot
-// stand the values at the pointer.
+// Plot.tsx - one quantity against another with uPlot: as a line or as points. Below the plot are
+// the values at the pointer.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -10,7 +10,7 @@ interface Props {
   x: { label: string; values: number[] };
   y: { label: string; values: (number | null)[] };
   show: (value: number) => string;
-  points: boolean; // else a line
+  points: boolean; // otherwise a line
 }
 
 const HEIGHT = 320;
@@ -33,7 +33,7 @@ export function Plot({ label, x, y, show, points }: Props) {
     const options: uPlot.Options = {
       width: host.clientWidth,
       height: grown(HEIGHT),
-      legend: { show: false }, // the axes say what they are
+      legend: { show: false }, // the axes have the names
       hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [

@@ -1,6 +1,6 @@
-// Series.tsx - a quantity over time with uPlot: the mean as a line in a band from least to greatest.
-// All plots of one session share their cursor, here and in other views (crosshair.ts); a range of time
-// is dragged.
+// Series.tsx - a quantity over time with uPlot: the mean as a line in a band from least to
+// greatest. All plots of one session share their cursor, here and in other views (crosshair.ts); a
+// range of time is chosen by dragging.
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -21,9 +21,9 @@ interface Props {
   show: (value: number | null) => string;
   showTime: (seconds: number) => string;
   session: string;
-  colour: string; // a token
+  colour: string; // name of a token
   range: [number, number]; // s
-  top?: number | undefined; // where the axis ends at least
+  top?: number | undefined; // least upper end of the axis
   binary?: boolean | undefined; // bytes: steps of the axis are powers of two
   onRange?: ((from: number, to: number) => void) | undefined; // s
 }
@@ -31,12 +31,12 @@ interface Props {
 const HEIGHT = 150;
 const X_AXIS = 28; // px: a line of letters
 const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
-const LEAST_DRAG = 6; // px: less is a click
+const LEAST_DRAG = 6; // px; a shorter movement is a click
 
-/** The values at a point, or of all that is shown where nothing is pointed at. */
+/** The values at a point, or of the whole plot if the pointer is elsewhere. */
 function captionOf({ at, least, mean, most }: Points, index: number | null | undefined, [from, to]: [number, number], show: Props["show"], showTime: Props["showTime"]): string {
   if (index !== null && index !== undefined && at[index] !== undefined) return system.pointed(showTime(at[index]), show(least[index] ?? null), show(mean[index] ?? null), show(most[index] ?? null));
-  const inside = at.flatMap((time, n) => (time <= to && (at[n + 1] ?? Infinity) > from ? [n] : [])); // a point stands for the time up to the next
+  const inside = at.flatMap((time, n) => (time <= to && (at[n + 1] ?? Infinity) > from ? [n] : [])); // a point counts until the next one
   const known = (of: readonly (number | null)[]): number[] => inside.flatMap((n) => (of[n] === null || of[n] === undefined ? [] : [of[n]]));
   const [low, high, means] = [known(least), known(most), known(mean)];
   if (!low.length || !high.length || !means.length) return "";

@@ -1,6 +1,6 @@
-// Table.tsx - one table for all long lists: only rows in view are in the page, the head stays, sorting
-// is told to screen readers. Column widths are CSS grid tracks, the same for all rows. Of its rows Tab
-// comes to the controls of one; the arrow keys go from row to row.
+// Table.tsx - the table for all long lists: only visible rows are in the page, the head stays, and
+// screen readers get the sorting. Column widths are CSS grid tracks, equal for all rows. Tab
+// reaches the controls of one row; the arrow keys go from row to row.
 import { flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type ColumnDef, type Row, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
@@ -17,7 +17,7 @@ declare module "@tanstack/react-table" {
     width: string; // a grid track
     right?: boolean;
     lead?: boolean;
-    stays?: boolean; // in view, when the table is scrolled sideways: the first column
+    stays?: boolean; // stays in view when the table is scrolled sideways: the first column
     label?: string;
   }
 }
@@ -34,33 +34,33 @@ interface Props<T> {
   columns: readonly (ColumnDef<T, never> | ColumnDef<T>)[];
   sorting: SortingState;
   onSort?: (sorting: SortingState) => void;
-  sortHere?: boolean; // else the server has sorted
+  sortHere?: boolean; // the table sorts; otherwise the server has sorted
   onEnd?: () => void; // the last row came into view
 }
 
 interface LineProps {
   row: Row<unknown>;
-  columns: unknown; // other ones make other cells
+  columns: unknown; // other columns need other cells
   index: number;
   start: number; // px from the top
   style: CSSProperties;
 }
 
 const controlsOf = (row: Element): HTMLElement[] => [...row.querySelectorAll<HTMLElement>("a[href], button, input")];
-const indexOf = (row: Element): number => Number(row.getAttribute("aria-rowindex")) - 2; // behind the head
+const indexOf = (row: Element): number => Number(row.getAttribute("aria-rowindex")) - 2; // after the head
 
 /** Which row Tab comes to, and the keys that change it. */
 function useRows(count: number, page: () => number, reveal: (index: number) => void) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [at, setAt] = useState(0);
   const goal = useRef<{ index: number; control: number } | null>(null);
-  // A row that was out of view is there only after the table has scrolled.
+  // A row out of view exists only after the table has scrolled.
   useLayoutEffect(() => {
     const row = goal.current && body.current?.querySelector(`[aria-rowindex="${goal.current.index + 2}"]`);
     if (!goal.current || !row) return;
     const controls = controlsOf(row);
     const control = controls[Math.min(goal.current.control, controls.length - 1)];
-    control?.focus({ preventScroll: true }); // which would put it into the middle
+    control?.focus({ preventScroll: true }); // otherwise the browser scrolls it into the middle
     control?.scrollIntoView({ block: "nearest", inline: "nearest" });
     goal.current = null;
   });
@@ -101,7 +101,8 @@ function useMore(box: RefObject<HTMLDivElement | null>, least: string): boolean 
   return more;
 }
 
-/** True while the page is printed: paper has no scrolling, so that all rows are made, up to PRINTED. */
+/** Whether the page is being printed. Paper does not scroll, so that all rows are made, up to
+ * PRINTED. */
 function usePrinting(): boolean {
   const [printing, setPrinting] = useState(() => matchMedia("print").matches);
   useEffect(() => {
@@ -121,16 +122,18 @@ function usePrinting(): boolean {
   return printing;
 }
 
-/** What the keyboard comes to is brought into view as a whole, as far as scroll-padding says: a control of which a part is in
- * view does not move by itself, and its rest may be below .table-more. Under a mouse nothing moves. */
+/** Scrolls the focused control into view as a whole, within scroll-padding. Browsers do not
+ * scroll to a control that is partly visible, and .table-more may cover the rest. After a press
+ * of the mouse nothing moves. */
 function uncover({ target, currentTarget }: FocusEvent): void {
   if (target !== currentTarget && target.matches(":focus-visible")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 const tabTo = (row: Element | null, tabIndex: 0 | -1): void => (row ? controlsOf(row) : []).forEach((control) => (control.tabIndex = tabIndex));
 
-/** A row that stays in view while others come is not made again: most of a scrolled frame's time. So a row
- * does not know whether Tab comes to its controls: the table says so behind it. */
+/** A visible row is not made again while others arrive, because that took most of a scrolled
+ * frame's time. Therefore a row does not know whether Tab reaches its controls; the table sets
+ * it afterwards. */
 const Line = memo(function Line({ row, index, start, style }: LineProps) {
   const line = useRef<HTMLTableRowElement>(null);
   useLayoutEffect(() => tabTo(line.current, -1));
@@ -169,7 +172,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
       if (onEnd && last && last.index >= model.length - 1) onEnd();
     },
   });
-  // A row's height goes with the screen's width (tokens.css).
+  // A row's height depends on the screen's width (tokens.css).
   useEffect(() => {
     const again = (): void => virtual.measure();
     window.addEventListener("resize", again);
@@ -180,7 +183,7 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   const first = virtual.range?.startIndex ?? 0;
   const rowsInView = () => Math.max(1, (virtual.range?.endIndex ?? 0) - first - 1);
   const { at, ...keys } = useRows(model.length, rowsInView, (index) => virtual.scrollToIndex(index));
-  const here = items.some((item) => item.index === at) ? at : first; // what is out of view is not in the page
+  const here = items.some((item) => item.index === at) ? at : first; // a row out of view is not in the page
   const stopped = useRef<Element | null>(null);
   useLayoutEffect(() => {
     tabTo(stopped.current, -1);

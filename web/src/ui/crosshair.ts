@@ -1,5 +1,6 @@
-// crosshair.ts - the time of a session that is being pointed at, for every picture of it: plots of one
-// page, the view that is opened next, and other windows of this browser. It stays where it was last.
+// crosshair.ts - the time of a session that is under the pointer, for all pictures of the session:
+// plots of one page, the view that is opened next, and other windows of this browser. The time
+// stays when the pointer leaves.
 export interface Crosshair {
   session: string;
   at: number; // ns since the session's start
@@ -16,14 +17,14 @@ if (windows)
     listeners.forEach((listener) => listener(event.data));
   };
 
-/** Tells everybody else; `from` does not hear itself. */
+/** Notifies all listeners except `from`. */
 export function point(crosshair: Crosshair, from?: Listener): void {
   last = crosshair;
   windows?.postMessage(crosshair);
   listeners.forEach((listener) => listener !== from && listener(crosshair));
 }
 
-/** Where this session was pointed at last; null: nowhere. */
+/** The time of this session that the pointer was on last; null: none. */
 export const pointedAt = (session: string): number | null => (last?.session === session ? last.at : null);
 
 export function onPoint(listener: Listener): () => void {

@@ -1,7 +1,7 @@
-// current.ts - a bar of links that is wider than a phone is scrolled to the one that is shown.
+// current.ts - scrolls a bar of links that is wider than a phone to the current link.
 import { useEffect, useRef, type RefObject } from "react";
 
-/** For the bar; `shown` changes with what is current. */
+/** For the bar; `shown` changes with the current link. */
 export function useCurrent(shown: unknown): RefObject<HTMLElement | null> {
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -1,11 +1,12 @@
-// focus.ts - the keyboard's place is never lost. Where what had the focus goes away, the nearest thing
-// around it takes over, else the page's content; where a button is switched off while it works, it
-// gets the focus back. A press of the mouse beside everything is a wish, and nothing is done about it.
+// focus.ts - keeps the keyboard's focus. If the focused element is removed, the nearest element
+// around it gets the focus, or else the page's content; a button that is disabled while it works
+// gets the focus back. A press of the mouse on an empty place removes the focus on purpose, and
+// stays.
 
 /** Watches the whole page until the returned function is called. */
 export function keepFocus(): () => void {
   let last: HTMLElement | null = null;
-  let around: Element[] = []; // of `last`, the nearest first: what is left when it has been taken out
+  let around: Element[] = []; // ancestors of `last`, the nearest first; they remain when `last` has been removed
 
   function note(event: FocusEvent): void {
     last = event.target instanceof HTMLElement ? event.target : null;

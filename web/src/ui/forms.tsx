@@ -1,5 +1,5 @@
-// forms.tsx - what people fill in and confirm: labelled fields, a button that copies, a question before
-// something that cannot be undone. Values in, events out.
+// forms.tsx - inputs and confirmations: labelled fields, a button that copies, a question before
+// something that cannot be undone. The components take values and report events.
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { en } from "../text/en";
 import { Dialog } from "./parts";
@@ -68,8 +68,8 @@ export function Check({ label, checked, onChange }: { label: string; checked: bo
   );
 }
 
-/** Puts a text on the clipboard. Without HTTPS browsers have no clipboard API; selecting the text and
- * the old command is what is left. */
+/** Puts a text on the clipboard. Without HTTPS browsers have no clipboard API; the fallback
+ * selects the text and uses the old command. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -103,7 +103,7 @@ interface AskProps {
   danger?: boolean;
   disabled?: boolean;
   problem?: { message: string } | undefined; // why it failed
-  done?: boolean; // there is nothing left to do
+  done?: boolean; // nothing is left to do
   onDo: () => void;
   onClose: () => void;
   children?: ReactNode;
@@ -147,7 +147,7 @@ export function Ask({ title, action, busy, danger, disabled, problem, done, onDo
   );
 }
 
-/** A list of links to views side by side. */
+/** A list of links to views next to each other. */
 export function Choices<T extends string>({ label, value, options, onChange }: { label: string; value: T; options: readonly { value: T; label: string }[]; onChange: (value: T) => void }) {
   return (
     <div className="row choices" role="group" aria-label={label}>

@@ -1,15 +1,16 @@
-// found.ts - a name in pieces: what was searched for is one of its own, so that a page can mark it. Where the
-// shown text does not have it near its begin, a piece of the whole name that has it leads.
+// found.ts - a name in pieces: each match of the search is a piece, so that a page can mark it. If
+// the shown text has no match near its beginning, a piece of the whole name with the match comes
+// first.
 export interface Piece {
   text: string;
   hit: boolean;
 }
 
 export const SEEN = 40; // letters that any table shows
-const BEFORE = 8; // letters that lead up to a hit
+const BEFORE = 8; // letters shown before a match
 const AFTER = 8;
 
-/** As the server compares; the length stays. */
+/** Folds case like the server; the length stays. */
 const folded = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 function marked(text: string, words: string): Piece[] {
@@ -26,7 +27,7 @@ function marked(text: string, words: string): Piece[] {
 }
 
 export interface Pieces {
-  lead: Piece[]; // empty: the text itself shows it
+  lead: Piece[]; // empty: the text itself shows the match
   text: Piece[];
 }
 

@@ -1,4 +1,5 @@
-// parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
+// parts.tsx - the small parts of pages. They do not call the server: they take values and show
+// them.
 import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { tame } from "../format/tame";
 import { en } from "../text/en";
@@ -41,7 +42,7 @@ export function Stats({ items }: { items: Stat[] }) {
   );
 }
 
-/** A part of one as a bar; the number stands beside it, so that it is hidden from readers. */
+/** A fraction as a bar. The number is next to it, so that the bar is hidden from screen readers. */
 export function Meter({ part, warm }: { part: number | null; warm?: boolean }) {
   const width = Math.max(0, Math.min(1, part ?? 0)) * 100;
   return (
@@ -82,7 +83,7 @@ interface Wrong {
   request: string | null;
 }
 
-/** Of what somebody asked for in a form; the message says what is wrong with it. */
+/** The problem of a form; the message says what is wrong with the input. */
 const REFUSALS = [400, 409, 413, 422];
 
 export function ProblemView({ problem, alone, again }: { problem: Wrong; alone?: boolean; again?: () => void }) {
@@ -145,12 +146,12 @@ interface SearchProps {
   onEnter?: (text: string, event: KeyboardEvent) => void;
 }
 
-/** A search field that tells what was typed after a pause, and at once with Enter; "/" goes to it. */
+/** A search field that reports its text after a pause, and at once with Enter; "/" focuses it. */
 export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
   const [text, setText] = useState(value);
   const told = useRef(value);
   useEffect(() => {
-    if (value !== told.current) setText(value); // changed from elsewhere, such as "back"
+    if (value !== told.current) setText(value); // changed from outside, for example by "back"
     told.current = value;
   }, [value]);
   useEffect(() => {
@@ -177,7 +178,7 @@ export function Dialog({ title, className, onClose, children }: { title: string;
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
-    // Taken out of the page while open, it would leave the keyboard nowhere.
+    // A dialog that is removed while it is open would leave the keyboard without focus.
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
@@ -189,7 +190,8 @@ export function Dialog({ title, className, onClose, children }: { title: string;
       aria-label={title}
       onClose={onClose}
       onClick={(event) => {
-        // A click beside the box closes it. A press on Enter in a form is a click at 0, 0, and closes nothing.
+        // A click outside the box closes the dialog. Enter in a form causes a click at 0, 0, which
+        // closes nothing.
         if (event.target === box.current && event.detail) box.current?.close();
       }}
     >
@@ -198,7 +200,7 @@ export function Dialog({ title, className, onClose, children }: { title: string;
   );
 }
 
-/** What keys do. */
+/** The list of keys. */
 export function KeySheet({ title, rows, onClose }: { title: string; rows: readonly (readonly [string, string])[]; onClose: () => void }) {
   return (
     <Dialog title={title} onClose={onClose}>

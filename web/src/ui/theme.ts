@@ -1,5 +1,5 @@
-// theme.ts - light or dark: what was chosen, else what the system prefers. uPlot draws with colours
-// of its own, so it asks `token` and draws anew when the theme changes.
+// theme.ts - light or dark: the user's choice, or else the system's preference. uPlot draws with
+// its own colours, so that it asks `token` and draws again when the theme changes.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "light" | "dark";
@@ -34,7 +34,7 @@ export function toggle(): void {
 }
 
 function subscribe(listener: () => void): () => void {
-  // Another tab of the browser chose.
+  // Another tab of the browser changed the choice.
   const elsewhere = () => {
     apply();
     listener();

@@ -1,5 +1,5 @@
-// Account.tsx - who is here: the workspace, where one is in several, whether events arrive, and the
-// way out.
+// Account.tsx - the account in the bar: the workspace (a choice, for members of several), whether
+// events arrive, and logging out.
 import { useEffect, useRef } from "react";
 import { client } from "../../api/client";
 import { useLiveState } from "../../api/live";
@@ -15,7 +15,8 @@ export interface Workspace {
   role: string;
 }
 
-/** The list in `me` is described in words alone; what is not as described is left out. */
+/** The list in `me` is described in words alone; an element that differs from the description is
+ * left out. */
 export function workspacesOf(me: Me): Workspace[] {
   const list: unknown = me.workspaces;
   if (!Array.isArray(list)) return [];

@@ -1,4 +1,5 @@
-// Again.tsx - the form of who logs in again over the page (Expired.tsx). It comes when somebody has to.
+// Again.tsx - the form with which a user logs in again over the page (Expired.tsx). The form is
+// loaded when it is needed.
 import { client } from "../../api/client";
 import { useAct } from "../../api/use";
 import { who } from "../../api/who";

@@ -1,4 +1,5 @@
-// Expired.tsx - a login ended while somebody works: log in here, over the page, which stays as it is.
+// Expired.tsx - a login ended while somebody works: the user logs in here, over the page, which
+// stays as it is.
 import { useSyncExternalStore } from "react";
 import { who } from "../../api/who";
 import { Boundary, part } from "../../ui/Boundary";

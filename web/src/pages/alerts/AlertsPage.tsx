@@ -1,4 +1,5 @@
-// AlertsPage.tsx - what holds now, the rules that watch, what fired, and how posts went.
+// AlertsPage.tsx - the alerts that hold now, the rules, past alerts, and the deliveries of
+// messages.
 import { useEffect, useState } from "react";
 import { client } from "../../api/client";
 import type { LiveEvent } from "../../api/live";
@@ -116,7 +117,7 @@ const aboutOf = ({ host, app }: RowAlert) => (
 
 function Rules({ writes, onTested }: { writes: boolean; onTested: () => void }) {
   const asked = useApi("alerts", {}, FRESH);
-  const [edited, setEdited] = useQuery("edit"); // a rule, or "new"
+  const [edited, setEdited] = useQuery("edit"); // the id of a rule, or "new"
   const [leaving, setLeaving] = useState<RowAlert>();
   const [said, setSaid] = useState("");
   const test = useAct(async (alert: string) => {

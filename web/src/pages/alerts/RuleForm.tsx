@@ -1,4 +1,4 @@
-// RuleForm.tsx - a rule, made or changed.
+// RuleForm.tsx - the form that makes or changes a rule.
 import { useState } from "react";
 import { client } from "../../api/client";
 import { RULES } from "../../api/rules";

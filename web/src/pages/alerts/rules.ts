@@ -1,4 +1,4 @@
-// rules.ts - rules as people write them and as the server keeps them: units, percents, seconds.
+// rules.ts - rules as people write them and as the server stores them: units, percents, seconds.
 import type { Routes, RowAlert } from "../../api/schema";
 import { duration, percent } from "../../format/format";
 import { alerts as text } from "../../text/alerts";
@@ -16,8 +16,10 @@ const SECONDS = { unit: "s", scale: 1 };
 const NUMBER = { unit: "", scale: 1 };
 const GB = { unit: "GB", scale: 1e9 };
 const MB = { unit: "MB", scale: 1e6 };
-/** What is offered: every column of device_metric, host_metric, process_metric, instance_metric and monitor, and shares and silence. The
- * server's number is the written one times `scale`. What only grows (energy, errors) counts since the driver was loaded, of a monitor since its start. */
+/** The metrics of rules: every column of device_metric, host_metric, process_metric,
+ * instance_metric and monitor, and shares and silence. The server's number is the written one
+ * times `scale`. A metric that only grows (energy, errors) counts since the driver was loaded;
+ * a monitor's counts since the monitor started. */
 export const METRICS: Record<string, { unit: string; scale: number }> = {
   "gpu.temperature": CELSIUS,
   "gpu.gpu_util": PERCENT,
@@ -122,7 +124,7 @@ export const newDraft = (): Draft => ({ name: "", enabled: true, kind: "metric",
 
 const THRESHOLDS = { metric: "85", insight: "10" } as const; // °C, and percent of a run
 
-/** About something else: a threshold in one unit means nothing in another. */
+/** The rule is about something else now: a threshold in one unit means nothing in another. */
 export function withKind(draft: Draft, kind: Draft["kind"]): Draft {
   return kind === draft.kind ? draft : { ...draft, kind, metric: newDraft().metric, threshold: THRESHOLDS[kind] };
 }
@@ -149,13 +151,13 @@ export function draftOf(row: RowAlert): Draft {
   };
 }
 
-/** null: a number there is none. */
+/** null: a field that needs a number has none. */
 export function bodyOf(d: Draft): RuleBody | null {
   const threshold = Number(d.threshold.replace(",", "."));
   const hold = Number(d.hold.replace(",", "."));
   if (!d.threshold.trim() || !Number.isFinite(threshold) || !Number.isFinite(hold) || hold < 0) return null;
   const subject = d.kind === "metric" ? d.metric : d.rule;
-  // Left out, a secret stays as it was; an empty one would be none.
+  // A secret that is left out stays as it was; an empty one would remove it.
   const said = { subject, host: d.host, app: d.app, url: d.url, ...(d.secret ? { secret: d.secret } : {}) };
   return { name: d.name, enabled: d.enabled, kind: d.kind, above: d.kind === "insight" || d.above, threshold: Number(clean(threshold * scaleOf(d.kind, d.metric))), hold: Math.round(hold * 1e9), ...said } as RuleBody;
 }

@@ -1,5 +1,6 @@
-// ComparePage.tsx - two sessions, or two sets of them: what differs in how they were set up, the runs as
-// a whole, and per kernel and scope how much longer b takes and whether that is more than chance.
+// ComparePage.tsx - compares two sessions, or two sets of sessions: differences of their setup, the
+// runs as a whole, and for each kernel and scope how much longer b takes and whether the difference
+// exceeds chance.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
@@ -21,7 +22,7 @@ const TONES: Record<string, string> = { slower: "chip chip-warn", faster: "chip 
 const FOUND = 6;
 type Kind = "k" | "s"; // kernels, scopes
 
-/** Which column is of which side; last: the head of a column after them. */
+/** Which columns belong to which side; last: the head of a column after those of the sides. */
 function Sides({ last }: { last?: string }) {
   const side = last ? "right" : undefined; // numbers
   return (
@@ -87,7 +88,8 @@ function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: strin
   );
 }
 
-/** Where a kernel or scope is looked at: in the first session of b, or of a where b has none of it. */
+/** Where a kernel or scope can be looked at: in the first session of b, or of a if b does not
+ * have it. */
 function placeOf(line: Line, kind: Kind, a: string, b: string): string {
   const session = line.b.calls ? b : a;
   if (kind === "k") return href("session", { session, tab: "kernels" }, { symbol: line.title });
@@ -161,7 +163,7 @@ function Lines({ title, lines, name, a, b }: { title: string; lines: Line[]; nam
 
 const shownTotal = (value: number | null, { what, unit }: Total): string => (unit === "ns" ? duration(value) : what === "busy_share" ? percent(value) : count(value));
 
-/** What the comparison comes to, in the server's words. */
+/** The result of the comparison, in the server's words. */
 function Short({ sentences, once }: { sentences: string[]; once: boolean }) {
   return (
     <Panel title={text.answer}>

@@ -1,5 +1,5 @@
-// Difference.tsx - where b spends more time than a, and where less, as one flame graph: red and blue, as wide
-// as either side.
+// Difference.tsx - where b spends more time than a, and where less, as one flame graph: red is
+// more, blue is less; widths are the time of one side.
 import { useCallback, useMemo } from "react";
 import { useApi } from "../../api/use";
 import { change, count, duration } from "../../format/format";

@@ -1,5 +1,5 @@
-// model.ts - the comparison as the server answers it, read with care: its lists are described in words
-// (docs/compare.md).
+// model.ts - the comparison as the server answers it. Its lists are described in words
+// (docs/compare.md), so that they are read with care.
 import type { Comparison } from "../../api/schema";
 import { shortPaths } from "../../format/paths";
 import { number, raw, word, type Raw } from "../../format/raw";
@@ -13,7 +13,7 @@ export interface Side {
 
 export interface Line {
   name: string;
-  short: string; // of a scope the end of its path
+  short: string; // for a scope, the end of its path
   title: string;
   verdict: string;
   test: string | null;
@@ -21,7 +21,7 @@ export interface Line {
   low: number | null;
   high: number | null;
   q: number | null;
-  difference: number | null; // ns a run, more in b
+  difference: number | null; // ns a run; above 0: b takes more
   a: Side;
   b: Side;
   shapes: boolean;
@@ -87,7 +87,7 @@ export const runsOf = (rows: readonly Raw[]): Run[] => rows.map((row) => ({ sess
 export const totalsOf = (c: Comparison): Total[] => c.totals.map((row) => ({ what: word(row.what), unit: word(row.unit), a: number(row.a), b: number(row.b), ratio: number(row.ratio), low: number(row.ratio_low), high: number(row.ratio_high) }));
 export const differencesOf = (c: Comparison): Difference[] => c.differences.map((row) => ({ what: word(row.what), a: words(row.a), b: words(row.b), measured: row.measured === true }));
 
-/** Ids of a side as the address has them: at most 64, each once. */
+/** Ids of a side as the address lists them: at most 64, each once. */
 export const idsIn = (text: string): string[] => [...new Set(text.split(",").map((id) => id.trim()))].filter((id) => /^[0-9A-Za-z_-]{1,64}$/.test(id));
 export const idsOf = (text: string): string[] => idsIn(text).slice(0, 64);
 

@@ -1,4 +1,5 @@
-// Ask.tsx - asks for a capture: engine, how long, inside which scopes; and says before the click where no agent would obey.
+// Ask.tsx - the form that asks for a capture: engine, duration, and scopes. The form says before
+// the click if no agent would take the request.
 import { useState } from "react";
 import { client } from "../../api/client";
 import type { Routes, RowSession } from "../../api/schema";
@@ -13,7 +14,7 @@ import { durationOf, engineFor, ENGINES, readiness, type Engine } from "./captur
 
 interface Props {
   host: string;
-  session: RowSession | null; // null: all that run on the host
+  session: RowSession | null; // null: all sessions that run on the host
   onDone: () => void;
   onClose: () => void;
 }
@@ -28,7 +29,7 @@ export function Ask({ host, session, onDone, onClose }: Props) {
   const ask = useAct(async () => {
     if (duration === null) return;
     const body = { ...(session ? { session: session.id } : { host }), engine, duration, scope };
-    await client.change("capture_make", {}, body as Routes["capture_make"]["body"]); // of session and host the server takes one
+    await client.change("capture_make", {}, body as Routes["capture_make"]["body"]); // the server takes either a session or a host
     onDone();
   });
   const agent = agents.data && readiness(agents.data.rows, host, now);

@@ -1,4 +1,5 @@
-// Captures.tsx - captures on demand: the button that asks, and how each request stands until it can be seen.
+// Captures.tsx - captures on demand: the button that asks, and the state of each request until its
+// capture can be seen.
 import { useState } from "react";
 import type { LiveEvent } from "../../api/live";
 import { may, useMe } from "../../api/may";
@@ -15,7 +16,7 @@ import { isUnderWay, placeOf } from "./captures";
 import "./control.css";
 
 const Ask = part(() => import("./Ask"), (m) => m.Ask);
-const SOON_MS = 1000; // while one is under way: the clock changes its state, too
+const SOON_MS = 1000; // while a request is under way, because the clock changes its state, too
 const SHOWN = 3;
 const TONES: Record<string, string> = { open: "chip chip-live", done: "chip chip-good", refused: "chip chip-warn", failed: "chip chip-warn", expired: "chip chip-warn", lost: "chip chip-warn" };
 const RARELY: Freshness = { every: 10_000, on: (event: LiveEvent) => event.name === "capture" || event.name === "lost" };
@@ -31,7 +32,7 @@ export function useCaptures(of: { session: string } | { host: string }) {
 const State = ({ row }: { row: RowCapture }) => <span className={TONES[row.state] ?? "chip"}>{text.states[row.state] ?? row.state}</span>;
 const what = (row: RowCapture): string => [text.line(row.engine, duration(row.duration)), row.scope && text.within(row.scope)].filter(Boolean).join(", ");
 
-/** Where the capture can be seen; nothing while there is nothing to see. */
+/** Where the capture can be seen; nothing before there is something to see. */
 function See({ row, session }: { row: RowCapture; session: RowSession | null }) {
   if (row.state === "open")
     return (
@@ -101,12 +102,12 @@ const COLUMNS: Column<RowCapture>[] = [
   { label: text.columns.who, className: "config-who", show: (row) => row.author },
 ];
 
-/** Beside a host's name: the button for all of its sessions, for those who may ask. */
+/** Next to a host's name: the button for all of its sessions, for users who may ask. */
 export function HostRecord({ host, onDone }: { host: string; onDone: () => void }) {
   return may(useMe(), "CONTROL") ? <Button host={host} session={null} onDone={onDone} /> : null;
 }
 
-/** On a host's page: all requests. Nothing where nobody has asked. */
+/** On a host's page: all requests. Nothing is shown if nobody has asked. */
 export function HostCaptures({ asked }: { asked: ReturnType<typeof useCaptures> }) {
   const rows = asked.data?.rows ?? [];
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;

@@ -1,4 +1,5 @@
-// ConfigDetail.tsx - one configuration: the options that it sets now, and its versions with what each changed.
+// ConfigDetail.tsx - one configuration: the options that it sets now, and its versions with the
+// changes of each.
 import { useEffect } from "react";
 import { OPTIONS } from "../../api/options";
 import { useApi } from "../../api/use";
@@ -17,8 +18,8 @@ const SETTINGS: Column<Setting>[] = [
 
 interface Props {
   name: string;
-  version: number | null; // the newest one; asked for anew when there is another
-  onUse?: (settings: Setting[]) => void; // those who may write
+  version: number | null; // the newest version; asked anew when a newer one exists
+  onUse?: (settings: Setting[]) => void; // undefined for users who may not write
 }
 
 export function ConfigDetail({ name, version, onUse }: Props) {

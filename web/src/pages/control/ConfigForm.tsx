@@ -1,4 +1,5 @@
-// ConfigForm.tsx - writes a version of a configuration: one line for each option that is set, and what saving changes.
+// ConfigForm.tsx - the form that writes a version of a configuration: one line for each option that
+// is set, and the changes that saving makes.
 import { useLayoutEffect, useRef, useState, type FormEvent, type RefObject } from "react";
 import { client, Problem } from "../../api/client";
 import { BACKENDS, ENGINES, OPTIONS, type Option } from "../../api/options";
@@ -63,7 +64,7 @@ function Settings({ settings, onChange }: { settings: readonly Setting[]; onChan
   );
 }
 
-/** The keyboard is in the form while it is there, and afterwards where it came from. */
+/** Moves the focus into the form while the form is open, and back afterwards. */
 function useFocus(form: RefObject<HTMLFormElement | null>): void {
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -75,15 +76,15 @@ function useFocus(form: RefObject<HTMLFormElement | null>): void {
 }
 
 interface Props {
-  row: RowNamedConfig | null; // null: a new one
-  from: Setting[]; // what the form begins with
+  row: RowNamedConfig | null; // null: a new configuration
+  from: Setting[]; // the settings that the form begins with
   known: readonly RowNamedConfig[];
   onAgain: () => void; // asks for the newest versions
   onDone: (name: string) => void;
   onClose: () => void;
 }
 
-/** base: the version that is changed, and that what is saved is compared with. */
+/** base: the version that is changed; the changes are shown against it. */
 export function ConfigForm({ row, from, known, onAgain, onDone, onClose }: Props) {
   const [name, setName] = useState(row?.id ?? "");
   const [settings, setSettings] = useState(from);
@@ -100,7 +101,7 @@ export function ConfigForm({ row, from, known, onAgain, onDone, onClose }: Props
   });
   const isConflict = save.problem instanceof Problem && save.problem.status === 409;
   const isMoved = base !== null && newest !== undefined && newest.version !== base.version;
-  // What is compared with comes as soon as it is known, however late after the click.
+  // The newest version becomes the base as soon as it is known, even long after the click.
   const [waits, setWaits] = useState(false);
   if (waits && isMoved) {
     setWaits(false);

@@ -1,4 +1,5 @@
-// ConfigHosts.tsx - which host uses which configuration, and which versions its running sessions took.
+// ConfigHosts.tsx - which host uses which configuration, and which versions its running sessions
+// took.
 import { client } from "../../api/client";
 import type { RowNamedConfig } from "../../api/schema";
 import { onSession, useAct, useApi } from "../../api/use";

@@ -1,5 +1,5 @@
-// ConfigsPart.tsx - the configurations of the workspace: all see them, their versions and their hosts; those who may
-// write change them. What is open stands in the address.
+// ConfigsPart.tsx - the configurations of the workspace. All members see them, their versions and
+// their hosts; members who may write change them. The address says which one is open.
 import { useState } from "react";
 import { client } from "../../api/client";
 import { may } from "../../api/may";
@@ -36,7 +36,7 @@ export function ConfigsPart({ me }: { me: Me }) {
   const assigned = useApi("host_configs", {}, 30_000);
   const [open, setOpen] = useQuery("config");
   const [edited, setEdited] = useQuery("edit");
-  const [used, setUsed] = useState<Setting[] | null>(null); // of an older version, for the form
+  const [used, setUsed] = useState<Setting[] | null>(null); // settings of an older version, for the form
   const [leaving, setLeaving] = useState("");
   const writes = may(me, "CONTROL");
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;

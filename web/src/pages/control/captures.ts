@@ -1,17 +1,19 @@
-// captures.ts - requests for captures as values: what can be asked, how one stands, and where it is to be seen.
+// captures.ts - requests for captures as values: what can be asked, the state of a request, and
+// where its capture can be seen.
 import type { RowAgent, RowCapture, RowSession } from "../../api/schema";
 import { epochMs } from "../../format/format";
 import { capture as words } from "../../text/control";
 
 export type Engine = keyof typeof words.engines;
 export const ENGINES = Object.keys(words.engines) as Engine[];
-const SILENT_MS = 60_000; // as the server has it
+const SILENT_MS = 60_000; // equal to the server's limit
 const [LEAST_S, MOST_S] = [0.1, 600];
 
-/** The engine that a session can be asked for most likely: its own, and of one without records Trace. */
+/** The engine that a session is most likely asked for: its own, or Trace for a session without
+ * records. */
 export const engineFor = (session: Pick<RowSession, "engine"> | null): Engine => ENGINES.find((engine) => engine === session?.engine) ?? "Trace";
 
-/** Seconds as people write them, in ns; null: that is no duration that can be asked for. */
+/** Seconds as people write them, in ns; null: not a duration that can be asked for. */
 export function durationOf(text: string): number | null {
   const seconds = /^\d{1,3}([.,]\d{1,9})?$/.test(text.trim()) ? Number(text.trim().replace(",", ".")) : NaN;
   return seconds >= LEAST_S && seconds <= MOST_S ? Math.round(seconds * 1e9) : null;
@@ -29,8 +31,9 @@ export function readiness(agents: readonly RowAgent[], host: string, nowMs: numb
 const UNDER_WAY = new Set(["waiting", "taken", "open"]);
 export const isUnderWay = (row: Pick<RowCapture, "state">): boolean => UNDER_WAY.has(row.state);
 
-/** Where on its session's timeline a capture stands: with as much again around it. It goes by the clocks of the server and
- * of the host; null: they do not fit together, or it has not begun. */
+/** The range of its session's timeline that shows a capture, with as much time again around it.
+ * The range is computed from the clocks of the server and of the host; null: the clocks do not
+ * agree, or the capture has not begun. */
 export function placeOf(capture: Pick<RowCapture, "state" | "ended" | "duration">, session: Pick<RowSession, "started" | "ended" | "received">): string | null {
   if (capture.state !== "done" || !capture.ended || !session.started || capture.duration === null) return null;
   const end = Number(BigInt(capture.ended) - BigInt(session.started));

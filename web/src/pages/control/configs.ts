@@ -1,5 +1,5 @@
-// configs.ts - configurations as values: what a form holds, what it sends, what differs between two versions,
-// and which versions run where.
+// configs.ts - configurations as values: what a form holds and sends, the differences of two
+// versions, and which versions run where.
 import { OPTIONS, type Option } from "../../api/options";
 import type { RowAgent, RowHostConfig, RowNamedConfig, RowSession } from "../../api/schema";
 
@@ -8,7 +8,7 @@ export interface Setting {
   value: string;
 }
 
-/** A row's options, which a server wrote as JSON, in the order of their names. */
+/** The options of a row, which a server wrote as JSON, in the order of their names. */
 export function settingsOf(options: unknown): Setting[] {
   if (typeof options !== "object" || options === null || Array.isArray(options)) return [];
   return Object.entries(options)
@@ -37,7 +37,7 @@ export function bodyOf(settings: readonly Setting[]): string {
   return `{${settings.map(member).join(",")}}`;
 }
 
-/** What a new setting begins with. */
+/** The first value of a new setting. */
 export function firstValue({ kind, least }: Option): string {
   const first: Record<Option["kind"], string> = { BOOL: "true", ENGINE: "Trace", BACKEND: "Auto", INT: String(least), STR: "" };
   return first[kind];
@@ -51,7 +51,7 @@ export interface Difference {
   after: string | null;
 }
 
-/** What changes from one set of options to another, by name. */
+/** The changes from one set of options to another, by name. */
 export function differences(before: readonly Setting[], after: readonly Setting[]): Difference[] {
   const [old, now] = [before, after].map((list) => new Map(list.map(({ name, value }) => [name, value]))) as [Map<string, string>, Map<string, string>];
   return [...new Set([...old.keys(), ...now.keys()])]
@@ -63,10 +63,10 @@ export function differences(before: readonly Setting[], after: readonly Setting[
 export interface Version {
   row: RowNamedConfig;
   differences: Difference[];
-  first: boolean; // nothing was before, or what was before had been deleted
+  first: boolean; // there was no version before, or the version before was deleted
 }
 
-/** versions: newest first, as the server tells them. */
+/** versions: newest first, in the server's order. */
 export function historyOf(versions: readonly RowNamedConfig[]): Version[] {
   return versions.map((row, at) => {
     const before = versions[at + 1];
@@ -74,7 +74,7 @@ export function historyOf(versions: readonly RowNamedConfig[]): Version[] {
   });
 }
 
-/** The configuration that a session took options from, as its label tells; null: none. */
+/** The configuration that a session took options from, by its label; null: none. */
 export function configOf(session: Pick<RowSession, "labels">): { name: string; version: number } | null {
   const labels: unknown = session.labels;
   const label = typeof labels === "object" && labels !== null && "config" in labels ? String(labels.config) : "";

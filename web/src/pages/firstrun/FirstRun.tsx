@@ -1,5 +1,5 @@
-// FirstRun.tsx - nothing is here yet: how to get something in, with this server's own address and a key that
-// is made here.
+// FirstRun.tsx - the page of a workspace without sessions: how to send the first one, with this
+// server's own address and a key that is made here.
 import { useState } from "react";
 import { client } from "../../api/client";
 import { may, useMe } from "../../api/may";
@@ -11,7 +11,7 @@ import { Command, Panel, ProblemView } from "../../ui/parts";
 import { endAfter } from "../settings/links";
 import { keyFile, waysIn } from "./ways";
 
-/** A key that may send, shown once, as the command that keeps it. */
+/** A key that may send sessions, shown once, in the command that stores it. */
 function Key() {
   const [key, setKey] = useState("");
   const make = useAct(async () => setKey((await client.change("key_make", {}, { name: text.keyName, scopes: "ingest", expires: endAfter(0, Date.now()) })).key ?? ""));

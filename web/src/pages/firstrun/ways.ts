@@ -1,4 +1,4 @@
-// ways.ts - the command lines that bring sessions in, for a server at `origin`. They are those of
+// ways.ts - the command lines that send sessions to a server at `origin`. They are those of
 // gpufl-trace(1), gpufl-upload(1) and gpufl.h; the end-to-end test runs the second one.
 import { firstRun as text } from "../../text/firstrun";
 
@@ -8,7 +8,8 @@ export interface Way {
   commands: string[];
 }
 
-/** key: a key that may send, which was just made; the file that the other lines name gets it. */
+/** key: a key that was just made and may send. The command writes it to the file that the other
+ * command lines read. */
 export const keyFile = (key: string): string => `(umask 077; printf '%s\\n' '${key}' >~/.gpufl-key)`;
 
 export const waysIn = (origin: string): Way[] => [

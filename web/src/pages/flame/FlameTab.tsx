@@ -1,6 +1,6 @@
-// FlameTab.tsx - where the host was blocked, and what the GPU worked for, by stack: native and Python
-// frames as the report has them. The address says which tree, from which side, searched for what, and
-// zoomed to where, and which frame is marked.
+// FlameTab.tsx - where the host was blocked, and what the GPU worked for, by stack: native and
+// Python frames as the report has them. The address says which tree is shown, from which side, the
+// search, the zoomed frame, and the marked frame.
 import { useMemo, useState } from "react";
 import { client } from "../../api/client";
 import { useAsked } from "../../timeline/use";
@@ -17,9 +17,9 @@ import { Icicle } from "./Icicle";
 import { framesOf, nodeAt, ofKernels, search, stacksOf, treeOf, type Stack } from "./tree";
 
 const TOP = 15;
-const ALL_BUT = 0.995; // of the kernels' time: what is missing is not worth a sentence
+const ALL_BUT = 0.995; // of the kernels' time; a smaller missing part is not mentioned
 
-/** How much of the kernels' time the stacks of GPU time stand for, where it is less than all. */
+/** The part of the kernels' time that the stacks of GPU time cover, if it is less than all. */
 function Missing({ session, stacks }: { session: string; stacks: readonly Stack[] }) {
   const summary = useApi("section_summary", { session });
   const kernels = list(raw(summary.data).sessions).reduce((sum: number, row) => sum + (number(row.kernel_ns) ?? 0), 0);
@@ -107,7 +107,7 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
 }
 
 export function FlameTab({ session }: TabProps) {
-  // A live session's report is made anew now and then: its row tells when something came.
+  // A live session's report is made anew now and then; the session's row shows when data arrived.
   const [round, setRound] = useState(0);
   const asked = useAsked(`flame ${round} ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
   const trees = useMemo(() => (asked.data === undefined ? undefined : stacksOf(asked.data)), [asked.data]);

@@ -1,5 +1,5 @@
-// Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for scopes.
-// Mouse, keyboard, zoom; what is chosen is told to screen readers.
+// Icicle.tsx - a tree as rows of rectangles on a canvas, the root at the top: for stacks and for
+// scopes. It has mouse, keyboard and zoom; screen readers get the chosen rectangle as text.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { duration, percent } from "../../format/format";
 import { flameText as text } from "../../text/flame";
@@ -10,7 +10,7 @@ import { rectAt, rectsOf, step, type Rect, type Tree, type Way } from "./tree";
 import "./flame.css";
 
 const ROW = 21; // CSS px
-const LEAST = 1; // px that a rectangle needs
+const LEAST = 1; // px; a narrower rectangle is not drawn
 const ROWS = 300;
 const FONT = '12px ui-sans-serif, "Inter", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
@@ -18,14 +18,14 @@ const WAYS: Record<string, Way> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft:
 interface Props {
   tree: Tree;
   label: string;
-  focus: number; // as wide as all
+  focus: number; // the node that fills the whole width
   onFocus: (node: number) => void;
   found: ReadonlySet<number> | null; // null: nothing is searched for
   chosen: number;
   onChoose: (node: number) => void;
-  /** Another colour than the name's; null: the name's. */
+  /** A colour in place of the name's; null: the name's colour. */
   paint?: ((node: number) => Paint) | undefined;
-  /** Other numbers than a frame's time, its part and its own time. */
+  /** Numbers in place of a frame's time, its part and its own time. */
   tell?: ((node: number) => string) | undefined;
 }
 
@@ -93,7 +93,7 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
   const height = rows * ROW;
   const colours = useMemo(() => coloursOf(token), [theme]);
 
-  // Before the first paint: what stands below is not pushed away by the rows.
+  // The height is set before the first paint, so that the rows do not push away what is below them.
   useLayoutEffect(() => {
     const measure = (): void => setWidth(box.current?.clientWidth ?? 0);
     measure();
@@ -123,7 +123,7 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
     if (way) {
       const next = step(tree, at, way);
       onChoose(next);
-      // What is out of view because something else is zoomed comes back into it.
+      // A chosen frame that the zoom hides becomes visible again.
       if (!rects.some((rect) => rect.node === next)) onFocus(tree[next]!.parent < 0 ? 0 : tree[next]!.parent);
     } else if (event.key === "Enter") onFocus(at);
     else if (event.key === "Escape" && focus !== 0) {

@@ -1,5 +1,5 @@
 // tree.ts - collapsed stacks (docs/report.md) as trees of frames, and a tree as rectangles. Plain
-// functions: text in, numbers out.
+// functions from text to numbers.
 import { hashOf } from "../../timeline/names";
 
 export interface Stack {
@@ -8,9 +8,9 @@ export interface Stack {
 }
 
 export interface Node {
-  id: number; // index into the tree's nodes; 0: all of it
+  id: number; // index into the tree's nodes; 0: the root
   name: string;
-  parent: number; // -1: of the root
+  parent: number; // -1: this is the root
   depth: number; // 0: the root
   total: number; // ns
   self: number; // ns that no child has
@@ -20,7 +20,7 @@ export interface Node {
 
 export type Tree = Node[];
 
-/** Stacks by tree, "host blocked" and "GPU"; a line that is none is passed over. */
+/** Stacks by tree, "host blocked" and "GPU"; a line that is not a stack is skipped. */
 export function stacksOf(text: string): Map<string, Stack[]> {
   const trees = new Map<string, Stack[]>();
   for (const line of text.split("\n")) {
@@ -35,14 +35,15 @@ export function stacksOf(text: string): Map<string, Stack[]> {
   return trees;
 }
 
-/** Kernels among stacks of GPU time end in their name; copies and graphs in words of the report's own. */
+/** Kernels among stacks of GPU time end in their name; copies and graphs end in words of the
+ * report. */
 export const isKernel = (innermost: string): boolean => !/^(copy |CUDA graph|HIP graph|CUDA (and|or) HIP graph)/.test(innermost);
 export const ofKernels = (stacks: readonly Stack[]): number => stacks.reduce((sum, { frames, ns }) => (isKernel(frames.at(-1) ?? "") ? sum + ns : sum), 0);
 
-/** The node that an address names by its path; 0, the root, where there is none. */
+/** The node that an address names by its path, or 0, the root, if no node has this path. */
 export const nodeAt = (tree: Tree, path: string): number => (path ? Math.max(0, tree.findIndex((node) => String(node.path) === path && node.id > 0)) : 0);
 
-/** The path of a node below the root by the names on the way to the node. */
+/** The path of a node below the root: the names on the way to the node. */
 export const pathOf = (names: readonly string[]): number => names.reduce((path, name) => hashOf(`${path};${name}`), 0);
 
 function child(tree: Tree, index: Map<string, number>[], parent: number, name: string): number {
@@ -59,7 +60,8 @@ function child(tree: Tree, index: Map<string, number>[], parent: number, name: s
 
 const DEEPEST = 2000;
 
-/** inverted: from the innermost frame outwards, so that what takes the time stands first. */
+/** inverted: from the innermost frame outwards, so that the frames that take the time come
+ * first. */
 export function treeOf(stacks: readonly Stack[], name: string, inverted: boolean): Tree {
   const tree: Tree = [{ id: 0, name, parent: -1, depth: 0, total: 0, self: 0, children: [], path: 0 }];
   const index: Map<string, number>[] = [new Map()];
@@ -88,8 +90,9 @@ export interface Part {
   value: number | null;
 }
 
-/** A tree of what already has parents: scopes. A node whose parent is not there stands at the top. A
- * parent is at least as wide as its children together: those of several threads may overlap in time. */
+/** A tree of nodes that have parents already: scopes. A node whose parent is missing goes to the
+ * top. A parent is at least as wide as its children together, because scopes of several threads
+ * may overlap in time. */
 export function treeOfParts(parts: readonly Part[], name: string): Tree {
   const tree: Tree = [{ id: 0, name, parent: -1, depth: 0, total: 0, self: 0, children: [], path: 0 }];
   const ids = new Map<number, number>();
@@ -123,7 +126,8 @@ export interface Rect {
   row: number;
 }
 
-/** What is drawn with `focus` as wide as all: those above it, and those below it that are at least `least` wide. */
+/** The rectangles when `focus` fills the width: its ancestors, and its descendants that are at
+ * least `least` wide. */
 export function rectsOf(tree: Tree, focus: number, least: number, rows: number): Rect[] {
   const rects: Rect[] = [];
   for (let at = focus; at >= 0; at = tree[at]!.parent) rects.push({ node: at, x0: 0, x1: 1, row: tree[at]!.depth });
@@ -148,7 +152,7 @@ export function rectAt(rects: readonly Rect[], x: number, row: number): Rect | n
   return rects.find((rect) => rect.row === row && x >= rect.x0 && x < rect.x1) ?? null;
 }
 
-/** Nodes whose name has the words, and their time: what lies below a match is not counted twice. */
+/** Nodes whose name contains the words, and their time; time below a match is not counted twice. */
 export function search(tree: Tree, words: string): { found: Set<number>; total: number } {
   const found = new Set<number>();
   if (!words) return { found, total: 0 };
@@ -169,10 +173,11 @@ export function search(tree: Tree, words: string): { found: Set<number>; total: 
 export interface Frame {
   name: string;
   self: number;
-  total: number; // recursion counted once
+  total: number; // recursion is counted once
 }
 
-/** Frames by what they take themselves, over all stacks; the innermost part of a stack is a call or a kernel. */
+/** Frames by the time that they take themselves, over all stacks; the innermost frame of a stack
+ * is a call or a kernel. */
 export function framesOf(stacks: readonly Stack[]): Frame[] {
   const frames = new Map<string, Frame>();
   const of = (name: string): Frame => {
@@ -190,7 +195,7 @@ export function framesOf(stacks: readonly Stack[]): Frame[] {
 
 export type Way = "up" | "down" | "left" | "right";
 
-/** Where an arrow key goes: to the caller, the widest callee, the neighbours. */
+/** The frame that an arrow key goes to: the caller, the widest callee, or a neighbour. */
 export function step(tree: Tree, at: number, way: Way): number {
   const node = tree[at];
   if (!node) return 0;

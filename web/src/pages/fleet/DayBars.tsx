@@ -1,5 +1,5 @@
-// DayBars.tsx - a bar a day, over which a range is dragged, and the range as presets and dates. The range
-// stands in the address.
+// DayBars.tsx - one bar a day, over which a range is dragged, and the range as presets and dates.
+// The address has the range.
 import { useState, type PointerEvent } from "react";
 import { percent, UNKNOWN } from "../../format/format";
 import { go, usePlace, withQuery } from "../../router/router";
@@ -82,7 +82,7 @@ function Picture({ bars, top, onRange }: { bars: DayBar[]; top: number; onRange:
 
 const SHARES = [1, 0];
 
-/** The bars with their axes: GPU hours up, days along, and what the colours are. */
+/** The bars with their axes: GPU hours up, days along, and a legend of the colours. */
 export function Bars({ bars, onRange }: { bars: DayBar[]; onRange: (range: Range) => void }) {
   const top = Math.max(...bars.map((bar) => bar.wall), 1);
   return (

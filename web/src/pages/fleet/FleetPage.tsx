@@ -1,5 +1,5 @@
-// FleetPage.tsx - home: hosts and GPUs as they are now, what stands out first, what runs, and what
-// happened over days. Live events say when to ask again.
+// FleetPage.tsx - home: hosts and GPUs as they are now, those that need attention first, running
+// sessions, and usage over days. Live events say when to ask again.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo, useState } from "react";
 import { client } from "../../api/client";
@@ -116,7 +116,7 @@ function Filters({ gpus, show, onShow }: { gpus: Gpu[]; show: string; onShow: (s
   return <Choices label={text.show} value={show} options={options} onChange={onShow} />;
 }
 
-/** `gpufl view` has no fleet: the sessions of a folder are shown. */
+/** `gpufl view` has no fleet; the sessions of a folder are shown instead. */
 export function FleetPage() {
   const me = useMe();
   return me?.view ? <LocalHome /> : <Fleet me={me} />;

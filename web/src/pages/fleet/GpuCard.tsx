@@ -1,4 +1,5 @@
-// GpuCard.tsx - a GPU at a glance: its state by word, shape and colour, and the numbers behind it.
+// GpuCard.tsx - a GPU at a glance: its state by word, shape and colour, and the numbers that the
+// state rests on.
 import { bytes, count, duration, epochMs, exact, exactDate, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
@@ -7,7 +8,7 @@ import { wordsOf } from "../../text/kernel";
 import { Meter } from "../../ui/parts";
 import type { Gpu, Tone } from "./health";
 
-/** A triangle, a square on its tip, a disc, a ring. */
+/** Shapes of states: a triangle, a square on its tip, a disc, a ring. */
 const SHAPES: Record<Tone, string> = { bad: "M6 0l6 12H0z", warn: "M6 0l6 6-6 6-6-6z", good: "M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1", none: "M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1m0 2a3 3 0 1 1 0 6 3 3 0 0 1 0-6" };
 
 export function HealthMark({ gpu }: { gpu: Gpu }) {
@@ -36,7 +37,7 @@ export const megahertz = (value: number | null): string => (value === null ? UNK
 /** Why its clocks are low, in its vendor's words. */
 export const reasonsOf = (gpu: Pick<Gpu, "sample" | "vendor">): string => gpu.sample.throttle_reasons.filter((reason) => reason !== "idle").map((reason) => wordsOf(gpu.vendor).reasons[reason] ?? text.reasons[reason] ?? reason).join(", ");
 
-/** short: the begin of the UUID, by which the GPUs of the page are told apart. */
+/** short: the beginning of the UUID that distinguishes the GPUs of the page. */
 export function GpuCard({ gpu, short, now }: { gpu: Gpu; short: string; now: number }) {
   const s = gpu.sample;
   const total = s.memory_total ?? gpu.memory;

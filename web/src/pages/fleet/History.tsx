@@ -1,5 +1,5 @@
-// History.tsx - what hosts, applications or GPUs did over days: a bar a day, over which a range is
-// dragged, and sums of the range, those that held GPUs longest first.
+// History.tsx - usage of hosts, applications or GPUs over days: one bar a day, over which a range
+// is dragged, and sums of the range, the longest GPU time first.
 import type { RowFleetSum } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { count, duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
@@ -66,7 +66,7 @@ export function History() {
   const [range, choose] = useRange();
   const wanted = query.get("by");
   const by = BY.find((known) => known === wanted) ?? "host";
-  const usage = useUsage("day", range); // whatever the sums are by
+  const usage = useUsage("day", range); // the bars are by day, whatever the sums are by
   const set = (values: Record<string, string>) => go(withQuery(location.pathname, query, values), true);
   return (
     <Panel

@@ -1,4 +1,5 @@
-// HostPage.tsx - one host: how it and its GPUs do now, what it did over days, and its sessions of them.
+// HostPage.tsx - one host: its state and that of its GPUs now, its usage over days, and its
+// sessions in these days.
 import { useEffect, useMemo } from "react";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
@@ -129,7 +130,7 @@ export function HostPage({ name }: { name: string }) {
         <HostRecord host={name} onDone={captures.again} />
       </div>
       <Now name={name} />
-      {/* Requests, where there are some, push nothing down when they come. */}
+      {/* Requests, if there are any, push nothing down when they arrive. */}
       {captures.data || captures.problem ? (
         <>
           <HostCaptures asked={captures} />

@@ -1,5 +1,5 @@
-// LocalHome.tsx - the first page of `gpufl view`: the session that its address
-// names, as soon as that is there, or the list of sessions.
+// LocalHome.tsx - the first page of `gpufl view`: the session that the address names, as soon as
+// the server has it, or the list of sessions.
 import { useEffect, useState } from "react";
 import { onSession, useApi } from "../../api/use";
 import { go, href } from "../../router/router";

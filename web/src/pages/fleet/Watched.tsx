@@ -1,4 +1,5 @@
-// Watched.tsx - what gpufl-monitor saw of a host: what stands out, and the samples of a session of it, one GPU below the other.
+// Watched.tsx - a host in sessions of gpufl-monitor: the findings, and the samples of one session,
+// one GPU below the other.
 import { useMemo } from "react";
 import type { RowFound, RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
@@ -61,7 +62,8 @@ function Events({ session }: { session: RowSession }) {
   );
 }
 
-/** What monitors found on all hosts in sessions that began in these days; nothing where no monitor sends sessions. */
+/** Findings of the monitors of all hosts in sessions that began in these days; nothing if no
+ * monitor sends sessions. */
 export function MonitorsFound() {
   const [range] = useRange();
   const days = { from: nsOf(range.from), to: nsOf(range.to) };
@@ -112,7 +114,8 @@ function Plots({ session }: { session: RowSession }) {
   );
 }
 
-/** Nothing where no monitor sent a session of these days. from, to: ns since the epoch, as the API takes them. */
+/** Nothing is shown if no monitor sent a session of these days. from, to: ns since the epoch, as
+ * the API takes them. */
 export function Watched({ name, from, to }: { name: string; from: string; to: string }) {
   const asked = useApi("sessions", { host: name, app: MONITOR, from, to, limit: CHOICES_MOST }, FRESH);
   const found = useApi("findings", { host: name, app: MONITOR, from, to, limit: FINDINGS_MOST }, FRESH);

@@ -1,9 +1,9 @@
-// days.ts - days since the Unix epoch (UTC), as addresses, fields and bars have them.
+// days.ts - days since the Unix epoch (UTC), as addresses, fields and bars use them.
 import type { RowUsageSum } from "../../api/schema";
 
 export const DAY_MS = 86_400_000;
 export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
-/** Ns since the epoch, as the API takes them. */
+/** ns since the epoch, as the API takes them */
 export const nsOf = (day: number): string => String(BigInt(day) * BigInt(DAY_MS) * 1_000_000n);
 /** 2026-11-22 */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
@@ -13,14 +13,14 @@ export function dayFrom(text: string): number | null {
 }
 
 export interface Range {
-  from: number; // first day
-  to: number; // the day behind the last
+  from: number; // the first day
+  to: number; // the day after the last one
 }
 
 const LONGEST = 1100;
 
-/** The range that an address says; where it says none that makes sense, the last `days`. The server knows no day before
- * the epoch, whatever a page's clock says. */
+/** The range that the address names, or the last `days` if the address names no valid range. The
+ * server has no day before the epoch, whatever a page's clock says. */
 export function rangeOf(from: string, to: string, today: number, days = 30): Range {
   const end = dayFrom(to);
   const last = Math.max(1, end === null ? today + 1 : end + 1);
@@ -31,8 +31,8 @@ export function rangeOf(from: string, to: string, today: number, days = 30): Ran
 
 export interface DayBar {
   day: number;
-  wall: number; // ns of GPU held
-  busy: number | null; // part of what is known
+  wall: number; // ns for which sessions held GPUs
+  busy: number | null; // the busy part, for sessions that know it
 }
 
 /** Every day of the range, also those on which nothing ran. */
@@ -49,16 +49,16 @@ export function barsOf(rows: readonly RowUsageSum[], { from, to }: Range): DayBa
 }
 
 export interface Sum {
-  wall: number; // ns of GPU held
-  busy: number | null; // parts of what is known
+  wall: number; // ns for which sessions held GPUs
+  busy: number | null; // the busy part, for sessions that know it
   utilization: number | null;
   energy: number | null; // mJ
   sessions: number;
-  counted: number; // of them: that know their kernels
-  kernels: number | null; // of these
+  counted: number; // sessions that know their kernels
+  kernels: number | null; // kernels of the sessions that are counted
 }
 
-/** Days all together; a session counts on each day that it ran. */
+/** All days together; a session counts on each day that it ran. */
 export function sumOf(rows: readonly RowUsageSum[]): Sum {
   const all = (key: "wall" | "known" | "busy" | "sampled" | "utilized" | "energy" | "sessions" | "kernels" | "counted"): number => rows.reduce((sum, row) => sum + (row[key] ?? 0), 0);
   const ratio = (part: number, whole: number): number | null => (whole > 0 ? part / whole : null);

@@ -1,4 +1,5 @@
-// fresh.ts - when pages of the fleet ask again, what events say of hosts and GPUs before that, and what time it is for them.
+// fresh.ts - when pages of the fleet ask again, what events say of hosts and GPUs before the next
+// answer, and the time that the pages use.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { subscribe, type LiveEvent } from "../../api/live";
 import { onSession, type Freshness } from "../../api/use";
@@ -7,7 +8,7 @@ export const LIVE_MS = 5000;
 const onFleet = (event: LiveEvent): boolean => event.name === "fleet" || onSession()(event);
 export const FRESH: Freshness = { every: LIVE_MS, on: onFleet };
 
-/** Moves on with the answers, and by itself so that what is silent turns silent. */
+/** The time moves on with the answers, and by itself, so that a GPU without news becomes silent. */
 export function useNow(...changed: unknown[]): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -19,7 +20,7 @@ export function useNow(...changed: unknown[]): number {
   return now;
 }
 
-/** What an event says of a host or a GPU, and a row of an answer has as well. */
+/** The members that an event and a row of an answer both have. */
 export interface Told {
   state: unknown;
   seen: string | null;
@@ -28,17 +29,18 @@ export type Named<R> = (row: R) => string;
 
 const nsOf = (time: string | null): bigint => BigInt(time ?? 0);
 
-/** The rows with newer states of those that were told of. What is in no row comes with the next answer. */
+/** The rows with the newer states that events reported. A host or GPU without a row comes with
+ * the next answer. */
 export const withNewer = <R extends Told>(rows: readonly R[], told: ReadonlyMap<string, Told>, nameOf: Named<R>): R[] =>
   rows.map((row) => {
     const newer = told.get(nameOf(row));
     return newer && nsOf(newer.seen) > nsOf(row.seen) ? { ...row, state: newer.state, seen: newer.seen } : row;
   });
 
-const TAKE_MS = 500; // between two pictures because of what events say
+const TAKE_MS = 500; // between two pictures that events cause
 
-/** The rows of the last answer with the states that events of the fleet have told since, which is up to a second sooner
- * than an answer that is asked for because of them. */
+/** The rows of the last answer, with the states of later events of the fleet. The events are up
+ * to a second earlier than the answer that is asked for because of them. */
 export function useTold<R extends Told>(rows: readonly R[] | undefined, of: "hosts" | "gpus", nameOf: Named<R>): R[] | undefined {
   const told = useRef(new Map<string, Told>());
   const [round, setRound] = useState(0);

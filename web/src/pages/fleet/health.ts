@@ -1,5 +1,5 @@
-// health.ts - what of a GPU stands out, from its newest sample. The first row that fits is its state:
-// what somebody should act on comes first. Unknown values fit nothing.
+// health.ts - the state of a GPU, by its newest sample. The first row that fits decides; states
+// that somebody should act on come first. Unknown values fit no row.
 import type { RowGpuNow, RowHostNow } from "../../api/schema";
 import { epochMs } from "../../format/format";
 import { number, raw } from "../../format/raw";
@@ -24,7 +24,7 @@ const SILENT_MS = 120_000;
 const HOT_C = 85;
 const FULL = 0.97;
 const IDLE_PERCENT = 5;
-/** Reasons that cost speed and that somebody can do something about; idle is none of them. */
+/** Reasons for low clocks that cost speed and that somebody can act on; idle is not one of them. */
 const SLOW = new Set(["power_cap", "thermal_software", "sync_boost"]);
 const HARDWARE = new Set(["hardware_slowdown", "thermal_hardware", "power_brake"]);
 
@@ -75,13 +75,13 @@ export function gpuOf(row: RowGpuNow, nowMs: number): Gpu {
   return { ...row, sample, health, tone };
 }
 
-/** Those to act on first, then by host and number. */
+/** GPUs that need action first, then by host and number. */
 export const byUrgency = (a: Gpu, b: Gpu): number => rank(a) - rank(b) || a.host.localeCompare(b.host) || (a.number ?? 0) - (b.number ?? 0);
 const rank = (gpu: Gpu): number => ["bad", "warn"].indexOf(gpu.tone) + 1 || 3;
 
 export const attention = (gpus: readonly Gpu[]): number => gpus.filter((gpu) => gpu.tone === "bad" || gpu.tone === "warn").length;
 
-/** Mean of the known values of GPUs that were heard of lately; null: none is known. */
+/** Mean of the known values of the GPUs with a recent contact; null: none is known. */
 export function meanUtil(gpus: readonly Gpu[]): number | null {
   const known = gpus.filter((gpu) => gpu.health !== "silent" && gpu.sample.gpu_util !== null).map((gpu) => gpu.sample.gpu_util!);
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length / 100 : null;
@@ -100,10 +100,10 @@ export function hostSampleOf(host: RowHostNow): HostSample {
   return { cpu: cpu === null ? null : cpu / 10_000, memory: used !== null && total ? used / total : null };
 }
 
-const UUID_LETTERS = 12; // "GPU-" and eight more
+const UUID_LETTERS = 12; // "GPU-" and eight letters
 
-/** The begin of each GPU's UUID, as long as it takes to tell the GPUs apart: those of one number, of machines of one name,
- * differ by nothing else. */
+/** The beginning of each GPU's UUID, as long as needed to distinguish the GPUs: GPUs with one
+ * number on machines with one name differ in nothing else. */
 export function shortUuids(gpus: readonly Pick<Gpu, "uuid">[]): (uuid: string) => string {
   const all = [...new Set(gpus.map(({ uuid }) => uuid))].sort();
   const alike = (a: string, b: string | undefined): number => {

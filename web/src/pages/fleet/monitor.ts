@@ -1,19 +1,20 @@
-// monitor.ts - which session of a host's monitor is shown, and the events in it.
+// monitor.ts - which session of a host's monitor is shown, and the events in the session.
 import { nameOf, rowsOf } from "../../api/columns";
 import type { AnswerGpuEvents, RowSession } from "../../api/schema";
 
-/** The application that gpufl-monitor names in its sessions, unless it is told another name. */
+/** The application that gpufl-monitor names in its sessions, unless another name is configured. */
 export const MONITOR = "gpufl-monitor";
 
-/** So many sessions of a monitor can be chosen among: a new one begins each day. */
+/** How many sessions of a monitor can be chosen among; a new session begins each day. */
 export const CHOICES_MOST = 31;
 
-/** The session of that id, or else the newest one; rows are newest first. None: nothing is shown. */
+/** The session with that id, or else the newest one; rows are newest first. undefined: there is
+ * no session. */
 export const chosenOf = (rows: readonly RowSession[], id: string): RowSession | undefined => rows.find((row) => row.id === id) ?? rows[0];
 
 export interface GpuEvent {
   at: string; // ns since the epoch
-  gpu: string; // number and name; "": none, or unknown
+  gpu: string; // number and name; "": no GPU, or unknown
   kind: string;
   code: string | null;
   count: number | null;

@@ -1,4 +1,5 @@
-// usage.ts - what hosts, applications or GPUs did day by day, each or all together: all pages of the server's answer.
+// usage.ts - the usage of hosts, applications or GPUs day by day, of each or of all together: all
+// pages of the server's answer.
 import { useState } from "react";
 import { client } from "../../api/client";
 import type { RowUsageSum } from "../../api/schema";

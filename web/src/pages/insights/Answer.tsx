@@ -1,5 +1,6 @@
-// Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the GPUs' whole time.
-// A part of the bar leads to its finding, to its lines, and to its longest gap on the timeline.
+// Answer.tsx - the first panel of a session's insights: what to change first, and one bar of the
+// GPUs' whole time. A part of the bar links to its finding, to its lines, and to its longest gap on
+// the timeline.
 import { useMemo } from "react";
 import type { Answer, IdleLine, TimePart, Whole } from "../../api/report";
 import type { RowFinding } from "../../api/schema";
@@ -11,7 +12,7 @@ import { insights as text } from "../../text/insights";
 import { Panel } from "../../ui/parts";
 import { findingOf, lineKey, linesOf } from "./causes";
 
-const LINES = 3; // of a part
+const LINES = 3; // of one part
 const TONES = 12;
 
 interface Told {
@@ -20,12 +21,12 @@ interface Told {
   whole: Whole;
   lines: readonly IdleLine[];
   findings: readonly RowFinding[];
-  about: (finding: RowFinding) => readonly string[]; // the parts that a finding is about
+  about: (finding: RowFinding) => readonly string[]; // the parts of the time that a finding is about
   onLine: (line: string) => void;
   onFinding: (finding: RowFinding) => void;
 }
 
-/** Where one part of the time leads. */
+/** The links of one part of the time. */
 function Part({ part, told: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; told: Told }) {
   const finding = findingOf(part.part, lines, findings, about);
   const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
@@ -55,7 +56,7 @@ function Part({ part, told: { session, lines, findings, about, whole: { startUp 
   );
 }
 
-/** The whole time in one bar, and what its parts are. */
+/** The whole time in one bar, and a list of its parts. */
 function Time(told: Told) {
   const [chosen, choose] = useQuery("part");
   const { parts, whole } = told;
@@ -95,9 +96,9 @@ function Time(told: Told) {
   );
 }
 
-/** The one answer of the report, as gpufl report and its JSON give it. */
+/** The answer of the report, as gpufl report and its JSON give it. */
 export function First({ answer, sentences, ...told }: Told & { answer: Answer; sentences: readonly string[] }) {
-  // The answer and the analysis's other panel say some of it already.
+  // The answer and the other panel of the analysis already have some of the sentences.
   const more = useMemo(() => sentences.filter((line) => !answer.statement.includes(line)), [sentences, answer]);
   return (
     <Panel title={answer.share > 0 ? text.answer : answer.cause === "unknown" ? text.answerUnknown : text.answerNone}>

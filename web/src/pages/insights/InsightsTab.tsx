@@ -1,5 +1,6 @@
-// InsightsTab.tsx - what stands in the program's way, in the server's order: by what it could give
-// back. One sentence, the line, the next step; the chip opens the line with what surrounds it.
+// InsightsTab.tsx - what slows the program down, in the server's order: by what each finding could
+// give back. A finding has one sentence, the line and the next step; the chip opens the line with
+// the text around it.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { onSession, useApi } from "../../api/use";
 import { answerOf, casesOf, caveatsOf, idleLinesOf, sentencesOf, wholeOf, timeOf, type Case } from "../../api/report";
@@ -19,7 +20,7 @@ import { First } from "./Answer";
 import { lineKey, partsOf } from "./causes";
 import { boundOf, inOrder, onTimeline } from "./source";
 
-/** Comes when a line is first opened. */
+/** The source window is loaded when a line is first opened. */
 const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
 
 const SHOWN = 5; // findings; the others are folded
@@ -31,9 +32,9 @@ interface FindingProps {
   finding: RowFinding;
   evidence: Case["evidence"];
   next: string | undefined;
-  launches: boolean; // of kernels are recorded one by one
+  launches: boolean; // whether launches of kernels are recorded one by one
   onLine: () => void;
-  of: string; // what its share is of
+  of: string; // what its share is a part of
 }
 
 const idOf = (f: RowFinding): string => `finding-${f.number ?? 0}`;
@@ -100,7 +101,7 @@ function Finding({ finding: f, evidence, next, launches, of, onLine }: FindingPr
   );
 }
 
-/** No finding: why, as far as what was recorded tells. */
+/** No finding: the reason, as far as the recording shows it. */
 function Nothing({ session }: Pick<TabProps, "session">) {
   const runs = useGraphRuns(session, true);
   if (runs === undefined) return <Skeleton rows={3} />;
@@ -120,14 +121,15 @@ export function InsightsTab({ session }: TabProps) {
   const cases = useMemo(() => (report.data ? casesOf(report.data) : []), [report.data]);
   const partsAt = useMemo(() => partsOf(cases), [cases]);
   const caveats = useMemo(() => caveatsOf(report.data), [report.data]);
-  // The analysis came between the two questions: what is shown is older than the session's row.
+  // The analysis came between the two questions: the part that is shown is older than the session's
+  // row.
   const { again } = asked;
   const was = useRef(pending);
   useEffect(() => {
     if (was.current && !pending) again();
     was.current = pending;
   }, [pending, again]);
-  /** Of an older analysis the finding may be another one. */
+  /** In an older analysis the finding with this number may be another one. */
   const caseOf = (f: RowFinding): Case | undefined => {
     const found = cases[f.number ?? -1];
     return found?.id === f.rule ? found : undefined;
@@ -145,7 +147,7 @@ export function InsightsTab({ session }: TabProps) {
   const [, setRound] = useState(0);
   if (asked.problem && !asked.data) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
-  // One card a line and cause: what is part of another finding has none.
+  // One card a line and cause: a finding that is part of another one has no card.
   const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
   const toFinding = (f: RowFinding): void => {
     wanted.current = idOf(f);

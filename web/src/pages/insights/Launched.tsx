@@ -1,5 +1,6 @@
-// Launched.tsx - the kernels of a line of the program, in the window of the line: those that it has launched, else those whose
-// own code it is. Each leads to its own page at that line. Nothing where neither is known.
+// Launched.tsx - the kernels of a line of the program, in the window of the line: kernels that the
+// line launched, or else kernels whose own code the line is. Each kernel links to its own page at
+// that line. The list is empty if neither is known.
 import { useMemo } from "react";
 import { client } from "../../api/client";
 import { useApi } from "../../api/use";
@@ -22,7 +23,7 @@ interface OfLine extends SourcePlace {
   session: string;
 }
 
-/** Kernels that are listed, by what they are known by here. undefined: not answered yet. */
+/** The listed kernels by the names that are used here. undefined: not answered yet. */
 function useListed(session: string, wanted: boolean): Kernel[] | undefined {
   const list = useApi("kernels", wanted ? { session, limit: LISTED } : null);
   return useMemo(() => (list.data ? kernelsOf(list.data) : list.problem ? [] : undefined), [list.data, list.problem]);
@@ -31,13 +32,13 @@ function useListed(session: string, wanted: boolean): Kernel[] | undefined {
 interface KernelAtProps {
   at: OfLine;
   name: string;
-  alike: readonly Kernel[] | undefined; // listed ones that it may be
-  other: Record<string, string>; // what the list of kernels is asked for, where none or several may be it
+  alike: readonly Kernel[] | undefined; // listed kernels that may be this one
+  other: Record<string, string>; // the question for the list of kernels, if none or several may be this one
 }
 
-/** A kernel's name, which leads to its page at the line. */
+/** A kernel's name, which links to its page at the line. */
 function KernelAt({ at, name, alike, other }: KernelAtProps) {
-  if (!alike) return <>{name}</>; // where it leads is not known yet
+  if (!alike) return <>{name}</>; // the target of the link is not known yet
   const [kernel] = alike;
   const line = placeText(at);
   const to = kernel && alike.length === 1 ? href("kernel", { session: at.session, name: kernel.id }, { line }) : href("session", { session: at.session, tab: "kernels" }, { ...other, line });

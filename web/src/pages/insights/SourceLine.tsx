@@ -1,5 +1,5 @@
-// SourceLine.tsx - a line of the program in the text that is kept with the session, in a window; above it the
-// numbers of the finding, or of the waits, that name the line.
+// SourceLine.tsx - a line of the program in the text that is kept with the session, in a window.
+// Above the text are the numbers of the finding, or of the waits, that name the line.
 import type { Case } from "../../api/report";
 import { baseName } from "../../format/format";
 import { Link } from "../../router/Link";
@@ -14,7 +14,8 @@ import { Launched } from "./Launched";
 import { SourceText } from "./SourceText";
 import { useKept } from "./useKept";
 
-/** What a finding rests on, in the analysis's own terms; the longest wait leads to itself. */
+/** What a finding rests on, in the analysis's own terms; the longest wait links to itself on the
+ * timeline. */
 function Evidence({ session, evidence, vendor }: { session: string; evidence: Case["evidence"]; vendor: string }) {
   const facts = factsOf(evidence, wordsOf(vendor));
   const place = longestOf(evidence);
@@ -33,7 +34,8 @@ function Evidence({ session, evidence, vendor }: { session: string; evidence: Ca
   );
 }
 
-/** The line in its file, with what it rests on. vendor: of the session's GPUs; "": not known. */
+/** The line in its file, with the numbers of its finding. vendor: of the session's GPUs; "": not
+ * known. */
 export function SourceLine({ session, file, line, evidence, vendor = "", onClose }: { session: string; file: string; line: number; evidence: Case["evidence"]; vendor?: string; onClose: () => void }) {
   const kept = useKept(session, file);
   return (

@@ -1,4 +1,4 @@
-// SourceText.tsx - lines of a kept file around one that is marked, and that stands in the middle of what is seen.
+// SourceText.tsx - lines of a kept file around a marked line, which is scrolled to the middle.
 import { useLayoutEffect, useRef } from "react";
 import { excerpt } from "./source";
 
@@ -6,7 +6,7 @@ interface SourceTextProps {
   label: string;
   text: string;
   line: number;
-  around?: number; // lines before it, and after it
+  around?: number; // lines before the marked one, and after it
 }
 
 export function SourceText({ label, text, line, around }: SourceTextProps) {

@@ -1,4 +1,4 @@
-// causes.ts - which finding and which lines a part of the GPU's time leads to.
+// causes.ts - which finding and which lines a part of the GPU's time links to.
 import type { Case, IdleLine } from "../../api/report";
 
 interface About {
@@ -6,13 +6,14 @@ interface About {
   line: number | null;
 }
 
-/** A cause's line in the address, apart from those of findings: one line may have time of several causes. */
+/** A cause's line in the address, distinct from the lines of findings: one line may have idle
+ * time of several causes. */
 export const lineKey = ({ cause, ended, file, line }: Pick<IdleLine, "cause" | "ended" | "file" | "line">): string => `at:${cause}${ended ? ".ended" : ""}:${file}:${line}`;
 
 export const linesOf = (part: string, lines: readonly IdleLine[], most: number): IdleLine[] => lines.filter(({ cause }) => cause === part).slice(0, most);
 
-/** The parts of the time that each finding is about, most first; a finding with a card has those of the findings that are part of
- * it, too. */
+/** The parts of the time that each finding is about, largest first. A finding with a card also
+ * has the parts of the findings that belong to it. */
 export function partsOf(cases: readonly Pick<Case, "parts" | "part_of">[]): string[][] {
   const all = cases.map(({ parts }) => [...(parts ?? [])]);
   cases.forEach(({ part_of: whole }, at) => {
@@ -21,8 +22,8 @@ export function partsOf(cases: readonly Pick<Case, "parts" | "part_of">[]): stri
   return all;
 }
 
-/** The finding that is about the part of the time: at the part's first line before others, then the one that is about the part
- * most, then the first. about: the parts that a finding is about. */
+/** The finding about a part of the time: a finding at the part's first line, else the finding
+ * for which the part is largest, else the first. about: the parts that a finding is about. */
 export function findingOf<T extends About>(part: string, lines: readonly IdleLine[], findings: readonly T[], about: (finding: T) => readonly string[]): T | undefined {
   const first = lines.find(({ cause }) => cause === part);
   const elsewhere = (f: T): number => Number(!first || f.file !== first.file || f.line !== first.line);

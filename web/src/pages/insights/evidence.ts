@@ -1,7 +1,7 @@
-// evidence.ts - where the events are that a finding rests on (docs/report.md).
+// evidence.ts - where the events of a finding are (docs/report.md).
 import { around, rangeText } from "../../timeline/view";
 
-/** Where on the timeline the longest one is, as a marked range; null: not told. */
+/** The place of the longest event on the timeline, as a marked range; null: not reported. */
 export function longestOf({ longest_start_ns: start, longest_ns: length }: Readonly<Record<string, number | null>>): { at: string; range: string } | null {
   if (typeof start !== "number" || typeof length !== "number") return null;
   return { at: rangeText(around(start, length)), range: rangeText({ from: start, to: start + Math.max(1, length) }) };

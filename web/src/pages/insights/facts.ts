@@ -1,4 +1,4 @@
-// facts.ts - the numbers that a finding rests on (docs/report.md), as labels and values.
+// facts.ts - the numbers of a finding (docs/report.md), as labels and values.
 import { count, duration, exact, percent } from "../../format/format";
 import { evidence as words } from "../../text/evidence";
 import type { Words } from "../../text/kernel";
@@ -10,9 +10,9 @@ export interface Fact {
 }
 
 const text = words.facts;
-/** Where something is, not how much of it there is: links lead there. */
+/** Members that are places, not amounts; the page links to them. */
 export const PLACES: ReadonlySet<string> = new Set(["first_ns", "longest_start_ns", "longest_correlation", "longest_thread"]);
-/** Yes or no. */
+/** Members that are yes or no. */
 const FLAGS = new Set(["time_estimated"]);
 const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
   [/_ns$/, (ns) => ({ value: duration(ns), exact: exact(ns, "ns") })],
@@ -20,7 +20,8 @@ const UNITS: [RegExp, (value: number) => Omit<Fact, "label">][] = [
   [/$/, (n) => ({ value: count(n), exact: exact(n) })],
 ];
 
-/** In the words of the GPU's vendor; what is unknown is left out, what has no label goes by its own name. */
+/** Labels in the words of the GPU's vendor. An unknown value is left out; a value without a
+ * label keeps its own name. */
 export function factsOf(evidence: Readonly<Record<string, number | null>>, { evidence: own }: Pick<Words, "evidence">): Fact[] {
   return Object.entries(evidence).flatMap(([key, value]) => {
     if (value === null || PLACES.has(key)) return [];

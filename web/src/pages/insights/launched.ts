@@ -1,5 +1,5 @@
-// launched.ts - the kernels of a line of the program: those that it has launched, by the stacks of GPU time, and those that
-// have instructions at it.
+// launched.ts - the kernels of a line of the program: kernels that the line launched, by the stacks
+// of GPU time, and kernels with instructions at the line.
 import { baseName } from "../../format/format";
 import { sameFile } from "../../format/place";
 import { list, number, raw, word } from "../../format/raw";
@@ -10,7 +10,7 @@ export interface LaunchedKernel {
   ns: number; // on the GPU
 }
 
-/** Kernels of which the line is in the stack of the launch, most time first. */
+/** Kernels that were launched from a stack with the line, most time first. */
 export function kernelsAt(stacks: readonly Stack[], file: string, line: number): LaunchedKernel[] {
   const place = `(${baseName(file)}:${line})`;
   const sums = new Map<string, number>();

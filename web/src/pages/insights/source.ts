@@ -3,7 +3,8 @@ import type { Case } from "../../api/report";
 import { baseName } from "../../format/format";
 import { longestOf } from "./evidence";
 
-/** The kept file that a finding's path means: that very path, else the only one of its name. */
+/** The kept file that a finding's path names: the file with that very path, or else the only
+ * file of that name. */
 export function keptPath(kept: readonly (string | null)[], file: string): string | null {
   if (kept.includes(file)) return file;
   const alike = kept.filter((path): path is string => path !== null && baseName(path) === baseName(file));
@@ -17,7 +18,7 @@ export interface SourceRow {
   text: string;
 }
 
-/** The line and some around it; nothing where the file has no such line. */
+/** The line and some lines around it; nothing if the file has no such line. */
 export function excerpt(text: string, line: number, around = 12): SourceRow[] {
   const lines = text.split("\n");
   if (line < 1 || line > lines.length) return [];
@@ -25,13 +26,14 @@ export function excerpt(text: string, line: number, around = 12): SourceRow[] {
   return lines.slice(from - 1, line + around).map((row, at) => ({ number: from + at, text: row.replace(/\r$/, "") }));
 }
 
-/** What of a finding the timeline can show: the longest of its own events, or its kernel's launches where
- * these are recorded. null: nothing. */
+/** What the timeline can show of a finding: the longest of its own events, or its kernel's
+ * launches if these are recorded. null: nothing. */
 export function onTimeline(finding: { kernel: string }, evidence: Case["evidence"], launches: boolean): Record<string, string> | null {
   return longestOf(evidence) ?? (finding.kernel && launches ? { find: finding.kernel.slice(0, 256) } : null);
 }
 
-/** What it could give back, ns; null: unknown. Without records of kernels nobody knows how long one ran. */
+/** What a fix could give back, in ns; null: unknown. Without records of kernels nobody knows how
+ * long one ran. */
 export const boundOf = (finding: { kernel: string; gives_back: number | null }, launches: boolean): number | null => (finding.kernel && !launches && !finding.gives_back ? null : finding.gives_back);
 
 interface Ranked {

@@ -1,5 +1,5 @@
-// AtLine.tsx - the source line from which somebody came to a kernel's page: its text, marked, and what of the kernel's time was
-// launched there.
+// AtLine.tsx - the source line from which somebody came to a kernel's page: its text, marked, and
+// how much of the kernel's time was launched there.
 import { useMemo } from "react";
 import { client } from "../../api/client";
 import { baseName, duration, exact } from "../../format/format";
@@ -14,11 +14,12 @@ import { kernelsAt } from "../insights/launched";
 import { SourceText } from "../insights/SourceText";
 import { useKept } from "../insights/useKept";
 
-const AROUND = 60; // lines, to scroll through
+const AROUND = 60; // lines around the marked one, to scroll through
 
-export const LINE = "line"; // of the address
+export const LINE = "line"; // name of the parameter in the address
 
-/** What was launched at the line, of kernels with that name; null: no launch there has a stack. */
+/** The time of kernels with that name that was launched at the line; null: no launch there has a
+ * stack. */
 function useLaunchedHere(session: string, { file, line }: SourcePlace, short: string): number | null {
   const flame = useAsked(`flame ${session}`, () => client.text("flame", { session }));
   return useMemo(() => kernelsAt(stacksOf(flame.data ?? "").get("GPU") ?? [], file, line).find(({ name }) => name === short)?.ns ?? null, [flame.data, file, line, short]);

@@ -1,5 +1,5 @@
-// Deep.tsx - why a kernel is as fast as it is: what limits its occupancy, why its warps wait, and which
-// lines and instructions they wait at.
+// Deep.tsx - why a kernel is as fast as it is: what limits its occupancy, why its warps wait, and
+// the lines and instructions at which they wait.
 import { useLayoutEffect, useMemo, useRef, type CSSProperties } from "react";
 import { rowsOf } from "../../api/columns";
 import { onSession, useApi } from "../../api/use";
@@ -136,7 +136,7 @@ function LineOfCode({ line, source, all, here }: { line: Line; source: string | 
   );
 }
 
-/** The kernel's PTX, where its cubin carried it (docs/format.md, source). */
+/** The kernel's PTX, if its cubin has it (docs/format.md, source). */
 function usePtx(session: string, symbol: string): string | null {
   const kept = useApi("sources", { session });
   const path = ptxPath(symbol);
@@ -158,7 +158,7 @@ function Ptx({ ptx }: { ptx: string }) {
   );
 }
 
-/** What there is of the kernel's code, in one of the ways to show it. */
+/** The kernel's code in one of the ways to show it. */
 function Code({ session, lines, ptx, place, words }: { session: string; lines: Line[] | null; ptx: string | null; place: SourcePlace | null; words: Words }) {
   const [wanted, setWay] = useQuery("code", "hot");
   const ways = [...(lines ? ["hot", "file"] : []), ...(ptx ? ["ptx"] : [])];
@@ -174,7 +174,8 @@ function Code({ session, lines, ptx, place, words }: { session: string; lines: L
   );
 }
 
-/** place: the line that is marked, and scrolled to where the kernel has instructions at it. */
+/** place: the line that is marked; the page scrolls to the line if the kernel has instructions
+ * at it. */
 function Sass({ session, lines, inOrder, place, words }: { session: string; lines: Line[]; inOrder: boolean; place: SourcePlace | null; words: Words }) {
   const box = useRef<HTMLDivElement>(null);
   const here = useMemo(() => lineAt(lines, place), [lines, place]);
@@ -224,7 +225,7 @@ const configColumns = (words: Words): Column<Config>[] => [
   { label: head.spills, right: true, show: (c) => bytes(c.local), title: (c) => exact(c.local, "bytes") },
 ];
 
-/** How the kernel was launched: what is recorded of each configuration, and what its launches add up to. */
+/** How the kernel was launched: the record of each configuration, and the sums of its launches. */
 function useConfigs({ session, name }: OfKernel) {
   const recorded = useApi("configs", { session, name });
   const launched = useApi("kernel_configs", { session, name, limit: CONFIGS });
@@ -234,28 +235,29 @@ function useConfigs({ session, name }: OfKernel) {
   return { configs, failed };
 }
 
-/** A kernel's lines and instructions alone, as where it has no records. part: the report's part `profile`. */
+/** A kernel's lines and instructions alone, for a kernel without records. part: the report's
+ * part `profile`. */
 export function CodeAlone({ session, part, symbol, place, words }: { session: string; part: unknown; symbol: string; place: SourcePlace | null; words: Words }) {
   const ptx = usePtx(session, symbol);
   const lines = useMemo(() => codeOf(part, symbol), [part, symbol]);
   return <Panel title={text.code}>{lines || ptx ? <Code session={session} lines={lines} ptx={ptx} place={place} words={words} /> : <p className="panel-body quiet">{leftOut(part) ? text.codeCut : words.codeNone}</p>}</Panel>;
 }
 
-/** What the session's own pass counted, and what the other passes of its run did, as one. */
+/** The counts of the session's own pass and of the other passes of its run, as one. */
 function useTogether(session: string, passes: readonly RowSession[], symbol: string) {
   const profile = useApi("section_profile", { session }, { every: 0, on: onSession(session) });
   const others = useProfiles(passes, session);
   const own = profile.data;
   const parts = useMemo(() => new Map<string, unknown>([...(own === undefined ? [] : [[session, own] as const]), ...(others ?? [])]), [own, others, session]);
   const part = useMemo(() => (parts.size > 0 ? together([...parts.values()]) : undefined), [parts]);
-  // Sources lie with the session that has the code.
+  // The session with the code has the sources.
   const owner = [...parts].find(([, one]) => codeOf(one, symbol))?.[0] ?? session;
   const analysed = profile.problem?.status !== 404 || part !== undefined;
   return { part: others ? part : undefined, parts, owner, analysed };
 }
 
 
-/** Which pass each kind of number is of. */
+/** The pass that each kind of number comes from. */
 function FromPasses({ passes, parts, symbol }: { passes: readonly RowSession[]; parts: ReadonlyMap<string, unknown>; symbol: string }) {
   const of = (what: "stalls" | "counts" | "counters"): RowSession | undefined => passes.find((row) => toldOf(parts.get(row.id), symbol)[what]);
   const rows: [string, RowSession | undefined][] = [["times", timesOf(passes)], ["stalls", of("stalls")], ["counts", of("counts")], ["counters", of("counters")]];
@@ -280,7 +282,7 @@ function FromPasses({ passes, parts, symbol }: { passes: readonly RowSession[]; 
 interface DeepProps extends OfKernel {
   symbol: string;
   short: string;
-  passes: readonly RowSession[]; // of the session's run, where the command ran once each engine
+  passes: readonly RowSession[]; // of the session's run, if the command ran once for each engine
   place: SourcePlace | null; // the source line that the page is opened at
   at: string; // the session that has the line
   words: Words; // of the session's GPUs

@@ -1,5 +1,5 @@
-// Histogram.tsx - launches by duration, on a logarithmic axis as the server's bins are. Bins without
-// launches are not in the answer; their room stays empty.
+// Histogram.tsx - launches by duration, on a logarithmic axis with the server's bins. The answer
+// leaves out bins without launches; their places stay empty.
 import { count, duration } from "../../format/format";
 import { kernels as kernelTexts } from "../../text/kernels";
 
@@ -16,7 +16,7 @@ export interface Bar {
   label: string;
 }
 
-/** Bars over the whole of the bins; a single bin fills a part of the middle. */
+/** Bars over the whole range of the bins; a single bin fills a part of the middle. */
 export function barsOf(bins: readonly Bin[]): Bar[] {
   const known = bins.filter((bin): bin is { least: number; most: number; calls: number } => bin.least !== null && bin.most !== null && bin.calls !== null);
   if (known.length === 0) return [];

@@ -1,4 +1,4 @@
-// KernelPage.tsx - one kernel: how long its launches take, how it is launched, and the launches.
+// KernelPage.tsx - one kernel: how long its launches take, how it is launched, and its launches.
 import { useEffect, useMemo } from "react";
 import { client } from "../../api/client";
 import { useApi } from "../../api/use";
@@ -68,13 +68,14 @@ export function KernelPage({ session, name }: { session: string; name: number })
   const asked = useApi("kernels", Number.isInteger(name) ? { session, name, limit: 1 } : null);
   const own = useMemo(() => (asked.data ? kernelsOf(asked.data)[0] : listedKernel(client.last("kernels", { session, limit: LISTED }), name)), [asked.data, session, name]);
   const passes = usePasses(session);
-  // Of several passes the one that records nothing but times has the times. Its name ids are its own.
+  // Of several passes, the pass that records times alone has the times. Its name ids are its own.
   const other = passes.times && passes.times.id !== session ? passes.times.id : null;
   const there = useApi("kernels", other && own ? { session: other, pattern: beginOf(own.mangled), limit: LISTED } : null);
   const timed = useMemo(() => (there.data && own ? kernelsOf(there.data).find((k) => k.mangled === own.mangled) : undefined), [there.data, own]);
   const kernel = timed ?? own;
   const at = timed && other ? { session: other, name: timed.id } : { session, name };
-  // Whose times they are is known before what the kernel is called: its launches are asked for at once.
+  // The session with the times is known before the kernel's name, so that its launches are asked
+  // for at once.
   const placed = passes.settled && (!other || (asked.data && !own) || there.data !== undefined || there.problem !== undefined);
   useEffect(() => {
     document.title = `${kernel ? kernel.short : en.session.tabs.kernels} · ${en.product}`;

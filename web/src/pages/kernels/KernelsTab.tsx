@@ -1,5 +1,6 @@
-// KernelsTab.tsx - kernels by name, in one table that holds thousands; alone or in groups by their names.
-// Sorted here: the server's order decides only what comes where there are more than asked for.
+// KernelsTab.tsx - kernels by name, in one table that holds thousands, one by one or in groups by
+// their names. The page sorts; the server's order only decides which kernels come if there are more
+// than the limit.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useEffect, useMemo } from "react";
 import { unknownOf } from "../../api/report";
@@ -68,7 +69,7 @@ const share: Col = {
   ),
 };
 
-/** What the report adds, where it is there. */
+/** The columns that the report adds, if there is a report. */
 const reportedColumns = (words: Words): readonly Col[] => [
   {
     id: "occupancy",
@@ -169,13 +170,13 @@ const columnsFor = (doing: Doing, { whole, reported, stalls }: { whole: boolean;
   amount("streams", "84px"),
 ];
 
-/** What stands beside the times. Without the server's analysis there are no samples, which is no error of
- * this page. */
+/** The columns besides the times. Without the server's analysis there are no samples, which is
+ * not an error of this page. */
 function useReported(session: RowSession) {
   const configs = useApi("configs", { session: session.id, limit: 100_000 }, session.state === "live" ? LIVE_MS : 0);
   const profile = useApi("section_profile", profiled(session.engine) ? { session: session.id } : null, { every: 0, on: onSession(session.id), settled: isOver(session) });
   const reported = useMemo(() => reportedBySymbol(configs.data, profile.data), [configs.data, profile.data]);
-  // Columns that come late would move the others under somebody's eyes.
+  // Columns that arrive late would move the others while somebody reads.
   const settled = [configs, ...(profiled(session.engine) ? [profile] : [])].every((asked) => asked.data || asked.problem);
   return { reported, settled, profile: profile.data };
 }
@@ -203,7 +204,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
   const asked = useApi("kernels", { session: session.id, limit: LISTED, ...(search ? { pattern: search } : {}) }, session.state === "live" ? LIVE_MS : 0);
   const { reported, settled, profile } = useReported(session);
   const kernels = useMemo(() => (asked.data ? kernelsOf(asked.data, reported) : []), [asked.data, reported]);
-  // What engines counted is of all kernels, whatever is searched for.
+  // The counts of engines are of all kernels, whatever the search is.
   const everything = useApi("kernels", search && profile !== undefined ? { session: session.id, limit: LISTED } : null);
   const named = search ? everything.data : asked.data;
   const unknown = session.kernels === null ? unknownOf(ledger.data, "kernels") : null;
@@ -222,7 +223,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
     go(page ? href("kernel", { session: session.id, name: page.id }, { [LINE]: place }) : withQuery(location.pathname, new URLSearchParams(location.search), { symbol: "", lines: symbol }), true);
   }, [symbol, named, everything.problem, asked.problem, known, session.id, place]);
   const toggle = useCallback((group: Group) => setOpened(toggled(open, group)), [open, setOpened]);
-  // A part of the kernels says nothing of the whole.
+  // A part of the kernels says nothing about the whole.
   const whole = !search && kernels.length < LISTED;
   const has = { whole, reported: reported.size > 0, stalls: kernels.some((kernel) => kernel.reason !== "") };
   const words = wordsOf(vendorOf(session));

@@ -1,4 +1,4 @@
-// Launches.tsx - how a kernel's launches are spread, and the launches one by one.
+// Launches.tsx - the distribution of a kernel's launches, and the launches one by one.
 import type { ColumnDef } from "@tanstack/react-table";
 import { useCallback, useMemo, useState } from "react";
 import { rowsOf, type Row } from "../../api/columns";
@@ -15,7 +15,8 @@ import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 import { Table } from "../../ui/Table";
 import { Histogram } from "./Histogram";
 
-/** How many launches are asked for: first those of some screens, more as somebody scrolls to their end. */
+/** How many launches are asked for: a few screens at first, more as somebody scrolls to their
+ * end. */
 const FIRST = 300;
 const MORE = 6;
 const LAUNCHES = 10000;
@@ -41,10 +42,10 @@ const streamColumn = (streams: Streams): ColumnDef<Launch, never> => ({
   cell: ({ row: { original: l } }) => streams.get(l.stream ?? 0) ?? "–",
 });
 
-/** A launch with room around it, on the timeline. */
+/** A launch with some time around it, on the timeline. */
 const onTimeline = (session: string, l: Launch): string => href("session", { session, tab: "timeline" }, { at: rangeText({ from: (l.start ?? 0) - (l.duration ?? 0) - 1000, to: (l.start ?? 0) + 2 * (l.duration ?? 0) + 1000 }) });
 
-/** Columns of identities that no launch has are left out. */
+/** A column of identities that no launch has is left out. */
 const IDENTITIES = ["stream", "thread", "correlation", "graph"] as const;
 
 const columnsFor = (session: string, there: readonly (typeof IDENTITIES)[number][], streams: Streams): ColumnDef<Launch, never>[] => [

@@ -1,5 +1,6 @@
-// Profile.tsx - what engines beside Trace counted, below the table of kernels: hardware counters by scope
-// and kernel, counted instructions, samples by kernel and scope. Of a session without any of it there is nothing here.
+// Profile.tsx - the counts of engines other than Trace, below the table of kernels: hardware
+// counters by scope and kernel, counted instructions, samples by kernel and scope. A session
+// without any of them shows nothing here.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useMemo, type ReactNode } from "react";
 import { count, exact, percent, UNKNOWN } from "../../format/format";
@@ -18,7 +19,7 @@ import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, sam
 const FIGURES = ["mean", "least", "most"] as const;
 type Figure = (typeof FIGURES)[number];
 
-/** A metric's value with its unit, as the driver's name says it. */
+/** A metric's value with its unit, by the driver's name. */
 export const shown = (metric: string, value: number | null): string => counterMetric({ device: 0, id: 0, name: metric }).show(value);
 const labelOf = (metric: string): string => text.metrics[metric] ?? metric;
 const times = (value: number | null): string => (value === null ? UNKNOWN : value.toFixed(1));
@@ -26,7 +27,7 @@ const times = (value: number | null): string => (value === null ? UNKNOWN : valu
 /** Kernels that have a page, by their names in the program. */
 export type Known = ReadonlyMap<string, { id: number; name: string; short: string }>;
 
-/** The order of a table, in the address: a column, with "-" before it where it ascends. */
+/** The order of a table in the address: a column, with "-" before it if the column ascends. */
 function useOrder(key: string, usual: string): [SortingState, (sorting: SortingState) => void] {
   const [order, setOrder] = useQuery(key, usual);
   const ascends = order.startsWith("-");
@@ -37,7 +38,7 @@ interface KernelProps {
   session: string;
   known: Known;
   of: { symbol: string; name: string; short: string };
-  onOpen: (symbol: string) => void; // where it has no page
+  onOpen: (symbol: string) => void; // for a kernel without a page
 }
 
 function Kernel({ session, known, of: { symbol, name, short }, onOpen }: KernelProps) {
@@ -56,11 +57,11 @@ function Kernel({ session, known, of: { symbol, name, short }, onOpen }: KernelP
 }
 
 interface Opened {
-  symbol: string; // of the kernel whose lines are open; "": none
+  symbol: string; // the kernel whose lines are open; "": none
   toggle: (symbol: string) => void;
 }
 
-/** Which kernel's lines are open, in the address. */
+/** The kernel whose lines are open, in the address. */
 function useOpened(): Opened {
   const [symbol, set] = useQuery("lines");
   const toggle = useCallback((other: string) => set(other === symbol ? "" : other), [set, symbol]);
@@ -114,10 +115,10 @@ function Subject({ row, session, known }: { row: Counted; session: string; known
   );
 }
 
-const SHORT = 15; // letters of a head that a narrow column shows
+const SHORT = 15; // letters of a heading that a narrow column shows
 
 const metricColumn = (metric: string, figure: Figure): ColumnDef<Counted> => ({
-  id: metric.replaceAll(".", "+"), // a dot would lead into an object
+  id: metric.replaceAll(".", "+"), // a dot would be a path into an object
   accessorFn: (row) => row.metrics.get(metric)?.[figure] ?? undefined,
   sortUndefined: "last",
   header: () => <span title={metric}>{labelOf(metric)}</span>,
@@ -201,7 +202,7 @@ interface InstructionsProps {
   session: string;
   part: unknown;
   known: Known;
-  codeOf?: (symbol: string) => ReactNode; // undefined: another table has the lines
+  codeOf?: (symbol: string) => ReactNode; // undefined: another table shows the lines
   words: Words;
 }
 
@@ -342,7 +343,7 @@ export function Profile({ session, part, known, words, codeOf }: { session: stri
   );
 }
 
-/** What was counted of one kernel, where anything was. */
+/** The counts of one kernel, if there are any. */
 export function ProfileOfKernel({ part, symbol, words }: { part: unknown; symbol: string; words: Words }) {
   const counters = useMemo(() => countersOfKernel(part, symbol), [part, symbol]);
   const executed = useMemo(() => instructionsOfKernel(part, symbol), [part, symbol]);

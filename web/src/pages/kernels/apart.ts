@@ -1,22 +1,23 @@
-// apart.ts - short names of kernels that a table shows below each other: no two different ones read the same.
+// apart.ts - short names of kernels in a table: different kernels never have equal short names.
 import { cutMiddle } from "../../timeline/names";
 import { SEEN } from "../../ui/found";
 
 interface Short {
-  short: string; // for narrow places; cut anew where others begin like it
+  short: string; // for narrow places; cut anew if other names begin alike
 }
 
-const HEAD = 10; // letters of a name that is cut between its beginning and where it differs
-const AROUND = 6; // letters before that place, and after it where names differ again later
+const HEAD = 10; // letters of the beginning of a name that is cut before the place where it differs
+const AROUND = 6; // letters before that place, and after it if names differ again later
 
-/** Names whose ends are alike, too: the beginning, and the letters from where they first differ. whole: before they were cut.
- * head: what parts them from others. */
+/** For names whose ends are alike, too: the beginning, and the letters from the first
+ * difference. whole: the names before they were cut. head: the beginning that distinguishes
+ * them from others. */
 function partAlike<T extends Short>(kernels: readonly T[], whole: ReadonlyMap<T, string>, head: (text: string) => string): void {
   const groups = new Map<string, T[]>();
   for (const kernel of kernels) groups.set(kernel.short, [...(groups.get(kernel.short) ?? []), kernel]);
   for (const group of groups.values()) {
     const texts = group.map((kernel) => whole.get(kernel)!);
-    if (texts.every((text) => text === texts[0])) continue; // the tooltip alone tells them apart
+    if (texts.every((text) => text === texts[0])) continue; // only the tooltip distinguishes them
     let at = 0;
     while (texts.every((text) => text[at] === texts[0]![at])) at++;
     const from = Math.max(HEAD, at - AROUND);
@@ -24,13 +25,14 @@ function partAlike<T extends Short>(kernels: readonly T[], whole: ReadonlyMap<T,
       const begin = `${head(texts[n]!)}…`;
       kernel.short = begin + texts[n]!.slice(from, Math.max(at + AROUND, from + SEEN - begin.length));
     });
-    partAlike(group, whole, (text) => `${head(text)}…${text.slice(from, at + AROUND)}`); // those that differ later
+    partAlike(group, whole, (text) => `${head(text)}…${text.slice(from, at + AROUND)}`); // names that differ later
   }
 }
 
-/** Names that begin alike for as long as any table shows have their ends instead of their middles, or what parts them. */
+/** Names that begin alike for as many letters as a table shows get their ends in place of their
+ * middles, or their first difference. */
 export function apart<T extends Short>(kernels: T[]): T[] {
-  const begins = new Map<string, Set<string>>(); // the names that begin so
+  const begins = new Map<string, Set<string>>(); // the names with this beginning
   const beginning = ({ short }: T): string => short.slice(0, SEEN);
   const long = kernels.filter(({ short }) => short.length > SEEN);
   for (const kernel of long) begins.set(beginning(kernel), (begins.get(beginning(kernel)) ?? new Set()).add(kernel.short));

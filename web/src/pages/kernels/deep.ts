@@ -1,5 +1,5 @@
-// deep.ts - what concerns one kernel: how it was launched with its occupancy; of the report's parts stalls
-// by reason, and instructions by line (docs/report.md). Unknown stays null.
+// deep.ts - the data of one kernel: how it was launched, with its occupancy; from the report's
+// parts, stalls by reason, and instructions by line (docs/report.md). Unknown stays null.
 import { nameOf, rowsOf, type Row } from "../../api/columns";
 import type { AnswerConfigs, AnswerKernelConfigs } from "../../api/schema";
 import { sameFile, type SourcePlace } from "../../format/place";
@@ -10,7 +10,7 @@ const ratio = (a: number | null, b: number | null): number | null => (a !== null
 
 const RESOURCES: Record<string, string> = { wavefronts: "warps", vgprs: "registers", sgprs: "registers", lds: "shared_mem", workgroups: "blocks" };
 
-/** What a limiter is a limit of: AMD's GPUs have names of their own for it. */
+/** The resources that limit occupancy; AMD's GPUs have other names for them. */
 export const resourceOf = (limiter: string): string => RESOURCES[limiter] ?? limiter;
 
 export interface Limit {
@@ -41,7 +41,7 @@ type Launched = Row<AnswerKernelConfigs["data"]>;
 const sum = (a: number | null, b: number | null): number | null => (a === null && b === null ? null : (a ?? 0) + (b ?? 0));
 export const occupancyOf = (row: Pick<Recorded, "warps" | "max_warps">): number | null => ratio(row.warps, row.max_warps);
 
-/** How a kernel was launched, most time first. part: the report, which knows the GPUs. */
+/** How a kernel was launched, most time first. part: the report, which has the GPUs. */
 export function configsOf(recorded: AnswerConfigs, launched: readonly Launched[], part: unknown): Config[] {
   const sms = new Map(list(raw(part).devices).map((device) => [(number(device.index) ?? -1) + 1, number(device.sm_count)]));
   const rows = new Map(rowsOf(recorded).map((row) => [row.config, row]));
@@ -98,9 +98,9 @@ export interface Instruction {
   reason: string;
   reasonSamples: number;
   executed: number | null;
-  threads: number | null; // at work in a warp, mean
+  threads: number | null; // threads at work in a warp, mean
   coalescing: number | null; // part of the traffic that is needed, 0 to 1
-  conflicts: number | null; // wavefronts, times what is needed
+  conflicts: number | null; // wavefronts, as a multiple of what is needed
 }
 
 export interface Line {
@@ -128,7 +128,8 @@ function instructionOf(row: Raw): Instruction {
   };
 }
 
-/** Lines of the kernel's functions in the order of the file, with their instructions; null: none came. */
+/** Lines of the kernel's functions in the order of the file, with their instructions; null:
+ * there are none. */
 export function codeOf(part: unknown, symbol: string): Line[] | null {
   const functions = list(raw(part).code).filter((row) => row.symbol === symbol);
   if (functions.length === 0) return null;
@@ -145,22 +146,22 @@ export function codeOf(part: unknown, symbol: string): Line[] | null {
     all += item.samples;
     lines.set(key, line);
   }
-  if (lines.size === 0) return null; // the function is known by name alone
+  if (lines.size === 0) return null; // only the function's name is known
   return [...lines.values()]
     .map((line) => ({ ...line, part: all ? line.samples / all : 0 }))
     .sort((a, b) => a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0));
 }
 
-/** The kernel's own code at a line of the program; undefined: none. */
+/** The kernel's own code at a line of the program; undefined: there is none. */
 export function lineAt(lines: readonly Line[], place: SourcePlace | null): Line | undefined {
   const isFile = place && sameFile(lines.map(({ file }) => file), place.file);
   return isFile ? lines.find(({ file, line }) => line === place.line && isFile(file)) : undefined;
 }
 
-/** Where a session keeps a function's PTX: docs/format.md, source. */
+/** Where a session keeps a function's PTX (docs/format.md, source). */
 export const ptxPath = (symbol: string): string => `${symbol}.ptx`;
 
 export const leftOut = (part: unknown): number => number(raw(part).code_left_out) ?? 0;
 export const hotFirst = (lines: readonly Line[]): Line[] => [...lines].sort((a, b) => b.samples - a.samples);
-/** How strongly a part of the samples is drawn: small parts are seen, too. */
+/** How strongly a part of the samples is drawn; small parts are visible, too. */
 export const heat = (part: number): number => Math.min(1, Math.sqrt(Math.max(0, part)));

@@ -1,9 +1,9 @@
-// groups.ts - kernels put together by their names, and lines of the table in their order: groups with,
-// where they are open, their kernels below them.
+// groups.ts - groups of kernels by their names, and the rows of the table in their order: groups,
+// and below an open group its kernels.
 export type By = "" | "template" | "namespace" | "pattern";
 export const BYS: readonly By[] = ["", "template", "namespace", "pattern"];
 
-/** What a row says of a kernel, or of several together. */
+/** The numbers of a row, for one kernel or for several together. */
 export interface Figures {
   total: number | null; // ns
   share: number | null;
@@ -16,9 +16,9 @@ export interface Figures {
   configs: number | null;
   streams: number | null;
   occupancy: number | null; // 0 to 1, theoretical; the least of its launch shapes
-  registers: number | null; // a thread
-  local: number | null; // bytes a thread: spills or stack
-  stall: number | null; // part of the samples that wait for the commonest reason
+  registers: number | null; // of a thread
+  local: number | null; // bytes of a thread: spills or stack
+  stall: number | null; // part of the samples that wait for the most frequent reason
 }
 
 export interface Named extends Figures {
@@ -33,7 +33,7 @@ export interface Group {
   figures: Figures;
 }
 
-/** A demangled name as groups compare it: neither parameters nor unnamed namespaces. */
+/** A demangled name as groups compare it: without parameters and unnamed namespaces. */
 function withoutParameters(name: string): string {
   const text = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
   const open = parametersAt(text);
@@ -52,7 +52,7 @@ function parametersAt(text: string): number {
   return -1;
 }
 
-/** Template arguments, also of what is around the function, taken out. */
+/** Removes template arguments, also those of enclosing classes. */
 export function withoutTemplate(name: string): string {
   let text = "";
   let depth = 0;
@@ -63,7 +63,7 @@ export function withoutTemplate(name: string): string {
     else if (letter === ">" && depth > 0 && short[at - 1] !== "-") depth--;
     else if (depth === 0) text += letter;
   }
-  return text.replace(/^.* (?=\S+$)/, "") || short; // what a template's function returns stands before its name
+  return text.replace(/^.* (?=\S+$)/, "") || short; // the return type of a function template comes before its name
 }
 
 function namespaceOf(name: string): string {
@@ -72,7 +72,7 @@ function namespaceOf(name: string): string {
   return at > 0 ? whole.slice(0, at) : "";
 }
 
-/** "*gemm*, flash": parts of names; a star stands for anything. */
+/** "*gemm*, flash": parts of names; a star matches any text. */
 export function patternsOf(text: string): { text: string; fits: (name: string) => boolean }[] {
   return text
     .split(",")
@@ -85,7 +85,7 @@ export function patternsOf(text: string): { text: string; fits: (name: string) =
     });
 }
 
-/** How a kernel's group is called; "": none of the patterns, or no namespace. */
+/** The name of a kernel's group; "": no pattern fits, or no namespace. */
 export function groupNamer(by: By, patterns: string): (name: string) => string {
   const list = patternsOf(patterns);
   if (by === "template") return withoutTemplate;
@@ -97,7 +97,7 @@ const sum = (rows: readonly Figures[], key: keyof Figures): number | null => row
 const least = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : Math.min(all ?? row[key]!, row[key]!)), null);
 const most = (rows: readonly Figures[], key: keyof Figures): number | null => rows.reduce<number | null>((all, row) => (row[key] === null ? all : Math.max(all ?? row[key]!, row[key]!)), null);
 
-/** Several together. Percentiles of parts do not add up: they are not known. */
+/** Several kernels together. Percentiles cannot be added, so that they are unknown. */
 export function together(rows: readonly Figures[]): Figures {
   const total = sum(rows, "total");
   const calls = sum(rows, "calls");
@@ -121,10 +121,10 @@ export function together(rows: readonly Figures[]): Figures {
 
 export type Line<K extends Named> = { kernel: K; group: null; inner: boolean } | { kernel: null; group: Group; inner: false };
 
-/** Open groups as an address says them: a kernel of each, by its id, since names may be 4 kB long. */
+/** Open groups in an address: the id of one kernel of each group, since names may be 4 kB long. */
 export const openOf = (text: string): ReadonlySet<number> => new Set(text.split(",").filter(Boolean).map(Number));
 
-/** The same with this group closed, or opened. */
+/** The open groups with this group closed, or opened. */
 export function toggled(open: ReadonlySet<number>, group: Group): string {
   const others = [...open].filter((id) => !group.ids.includes(id));
   return (group.open ? others : [...others, group.ids[0]!]).join(",");
@@ -135,7 +135,7 @@ export interface Order {
   descending: boolean;
 }
 
-/** As an address says it; by time, where it says nothing that is known. */
+/** The order that the address names, or by time if the address names no known order. */
 export function orderOf(by: string | null, descending: boolean): Order {
   const known = ["name", ...Object.keys(together([]))].find((key) => key === by);
   return { by: (known ?? "total") as Order["by"], descending };
@@ -145,7 +145,7 @@ function sorted<T>(rows: readonly T[], order: Order, nameOf: (row: T) => string,
   const sign = order.descending ? -1 : 1;
   const { by } = order;
   if (by === "name") return [...rows].sort((a, b) => sign * nameOf(a).localeCompare(nameOf(b)));
-  // What is not known comes last, whichever way.
+  // Unknown values come last in both directions.
   return [...rows].sort((a, b) => {
     const [x, y] = [figuresOf(a)[by], figuresOf(b)[by]];
     return x === null || y === null ? Number(x === null) - Number(y === null) : sign * (x - y);

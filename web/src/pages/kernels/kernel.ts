@@ -1,4 +1,4 @@
-// kernel.ts - kernels as the server answers them, with what the report says of each.
+// kernel.ts - kernels as the server answers them, with the report's numbers of each.
 import { mangledOf, nameOf, rowsOf, shortOf } from "../../api/columns";
 import type { AnswerKernels } from "../../api/schema";
 import { kernels as kernelTexts } from "../../text/kernels";
@@ -10,15 +10,15 @@ export interface Kernel extends Named {
   mangled: string;
   short: string; // for narrow places
   limiter: string;
-  reason: string; // why most of its warps wait
+  reason: string; // the reason that most of its waiting warps have
 }
 
 /** How many kernels are listed at most. */
 export const LISTED = 10_000;
 
-const NAME_MOST = 256; // bytes of a name that a question can take
+const NAME_MOST = 256; // bytes of a name that a question may have
 
-/** As much of the name's beginning as a question takes. */
+/** As much of the name's beginning as a question may have. */
 export const beginOf = (name: string): string => name.slice(0, new TextEncoder().encodeInto(name, new Uint8Array(NAME_MOST)).read);
 
 const UNREPORTED: Reported = { occupancy: null, limiter: "", registers: null, local: null, stall: null, reason: "" };
@@ -40,7 +40,7 @@ export function kernelsOf(answer: AnswerKernels, reported?: ReadonlyMap<string, 
   }));
 }
 
-/** A kernel of the list that was seen before: its page need not wait for the same row. */
+/** A kernel of the list that was seen before, so that its page need not wait for the row again. */
 export function listedKernel(list: AnswerKernels | undefined, id: number): Kernel | undefined {
   const at = list?.data.name_id?.indexOf(id) ?? -1;
   if (!list || at < 0) return undefined;

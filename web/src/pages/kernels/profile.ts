@@ -1,5 +1,6 @@
-// profile.ts - what engines beside Trace counted, of the report's part (docs/report.md): hardware counters
-// by scope and kernel, counted instructions, samples by scope. Unknown stays null.
+// profile.ts - the counts of engines other than Trace, from the report's part (docs/report.md):
+// hardware counters by scope and kernel, counted instructions, samples by scope. Unknown stays
+// null.
 import { list, number, raw, word, type Raw } from "../../format/raw";
 import { apart } from "./apart";
 
@@ -16,12 +17,12 @@ export interface Value {
 
 /** What metrics were counted for: a kernel in its scope, a range, a scope, or the run. */
 export interface Counted {
-  symbol: string; // of a kernel; "": none
+  symbol: string; // the kernel's; "": no kernel
   short: string; // of the kernel
   place: string; // range or scope; "": none
-  run: boolean; // all that was sampled over time
-  device: number | null; // the driver's ordinal, where the session has several
-  values: number; // the most that a metric has
+  run: boolean; // the sum of all that was sampled over time
+  device: number | null; // the driver's ordinal, if the session has several GPUs
+  values: number; // the largest count of values of a metric
   metrics: ReadonlyMap<string, Value>; // by the driver's name
 }
 
@@ -34,15 +35,15 @@ const valueOf = (row: Raw): Value => ({ values: number(row.values) ?? 0, mean: n
 
 const either = (a: number | null, b: number | null, pick: (a: number, b: number) => number): number | null => (a === null ? b : b === null ? a : pick(a, b));
 
-/** Two sums of one metric; means weigh by their values. */
+/** Two sums of one metric; means are weighted by their counts of values. */
 function added(a: Value, b: Value): Value {
   const values = a.values + b.values;
   const mean = a.mean !== null && b.mean !== null && values > 0 ? (a.mean * a.values + b.mean * b.values) / values : (a.mean ?? b.mean);
   return { values, mean, least: either(a.least, b.least, Math.min), most: either(a.most, b.most, Math.max) };
 }
 
-/** A row for each thing that was counted, in the report's order; before the scopes of what was sampled over
- * time stands the run. */
+/** One row for each thing that was counted, in the report's order. The row of the run comes
+ * before the scopes that were sampled over time. */
 export function countersOf(part: unknown): Counters {
   const all = list(raw(part).counters);
   const several = new Set(all.map((row) => number(row.device))).size > 1;
@@ -73,7 +74,7 @@ export interface CountedMetric extends Value {
   device: number | null;
 }
 
-/** What was counted of one kernel. */
+/** The counts of one kernel. */
 export const countersOfKernel = (part: unknown, symbol: string): CountedMetric[] =>
   countersOf(part)
     .rows.filter((row) => row.symbol === symbol && symbol !== "")
@@ -84,17 +85,17 @@ export const countersOfKernel = (part: unknown, symbol: string): CountedMetric[]
 export interface Executed {
   name: string;
   short: string;
-  symbol: string; // "": of a report that does not tell
-  scope: string; // "": all of them
+  symbol: string; // "": the report does not say
+  scope: string; // "": all scopes
   executed: number | null;
-  threads: number | null; // of a warp's, at work; 0 to 1
-  needed: number | null; // of the sectors of global memory, 0 to 1
-  conflicts: number | null; // wavefronts of shared memory for each that would do
+  threads: number | null; // part of a warp's threads that work; 0 to 1
+  needed: number | null; // part of the sectors of global memory that is needed, 0 to 1
+  conflicts: number | null; // wavefronts of shared memory for each that is needed
 }
 
 const M = "smsp__sass_";
 
-/** Sectors that would do; some drivers tell loads and stores apart. */
+/** Sectors that are needed; some drivers count loads and stores separately. */
 export function idealSectors(value: (name: string) => number | null): number | null {
   const all = value("sectors_mem_global_ideal");
   if (all !== null && all > 0) return all;
@@ -130,7 +131,7 @@ export function instructionsOf(part: unknown): Executed[] {
   return apart(rows.sort((a, b) => (b.executed ?? 0) - (a.executed ?? 0)));
 }
 
-/** Of one kernel, in all code objects that have it together. */
+/** Counts of one kernel, over all code objects that contain it. */
 export function instructionsOfKernel(part: unknown, symbol: string): Executed | undefined {
   const from = raw(raw(part).instructions);
   const rows = list(from.kernels).filter((row) => symbol !== "" && word(row.symbol) === symbol && !word(row.scope));
@@ -142,18 +143,18 @@ export function instructionsOfKernel(part: unknown, symbol: string): Executed | 
 interface Sampled {
   samples: number;
   share: number; // of all samples
-  issued: number | null; // part of those whose reason is known that had their turn; null: of none
-  reasons: { reason: string; part: number }[]; // most first
+  issued: number | null; // part of the samples with a known reason in which the warp issued; null: there are none
+  reasons: { reason: string; part: number }[]; // most frequent first
 }
 
 export interface SampledKernel extends Sampled {
   name: string;
   short: string;
-  symbol: string; // of the function with most of them, where several have the name
-  margin: number | null; // of the share, at 95 %
+  symbol: string; // the function with most samples, if several have this name
+  margin: number | null; // of the share, with 95 % confidence
 }
 
-/** Samples by reason, of whatever they are of. */
+/** Samples by reason, for any set of samples. */
 function sampledOf(reasons: ReadonlyMap<string, number>, whole: number): Sampled {
   const all = [...reasons.values()].reduce((sum, n) => sum + n, 0);
   const waits = [...reasons].filter(([reason]) => reason && !PICKED.has(reason)).sort((a, b) => b[1] - a[1]);
@@ -162,7 +163,8 @@ function sampledOf(reasons: ReadonlyMap<string, number>, whole: number): Sampled
   return { samples: all, share: whole ? all / whole : 0, issued: known ? picked / known : null, reasons: waits.map(([reason, n]) => ({ reason, part: all ? n / all : 0 })) };
 }
 
-/** Kernels' shares of the time in which multiprocessors had work: all that is known of it where kernels are not recorded. */
+/** Kernels' shares of the time in which multiprocessors had work: all that is known of that time
+ * if kernels are not recorded. */
 export function sampledKernelsOf(part: unknown): SampledKernel[] {
   const samples = raw(raw(part).samples);
   const whole = number(samples.samples) ?? 0;
@@ -187,7 +189,7 @@ export interface SampledScope extends Sampled {
   scope: string;
 }
 
-/** Those of class RUNNING (stall.def): who issued an instruction waits for nothing. */
+/** Reasons of class RUNNING (stall.def): a warp that issued an instruction does not wait. */
 export const PICKED: ReadonlySet<string> = new Set(["selected", "none", "wave_issued"]);
 
 export function sampledScopesOf(part: unknown): SampledScope[] {
@@ -195,7 +197,7 @@ export function sampledScopesOf(part: unknown): SampledScope[] {
   const whole = number(samples.samples) ?? 0;
   const scopes = new Map<string, Map<string, number>>();
   for (const row of list(samples.scopes)) {
-    if (!number(row.samples)) continue; // estimated alone
+    if (!number(row.samples)) continue; // rows that are only estimated
     const name = word(row.scope);
     const reasons = scopes.get(name) ?? new Map<string, number>();
     const reason = word(row.reason);

@@ -1,5 +1,5 @@
-// report.ts - what stands in the table beside a kernel's times: occupancy and what limits it, registers,
-// spills, and why its warps wait; by the kernel's name in the program.
+// report.ts - the columns of the table besides a kernel's times: occupancy and its limit,
+// registers, spills, and why its warps wait; by the kernel's name in the program.
 import { mangledOf, nameOf, rowsOf } from "../../api/columns";
 import type { AnswerConfigs } from "../../api/schema";
 import { list, number, raw, word } from "../../format/raw";
@@ -7,10 +7,10 @@ import { occupancyOf } from "./deep";
 import { PICKED } from "./profile";
 
 export interface Reported {
-  occupancy: number | null; // 0 to 1; the least of its launch shapes
-  limiter: string; // of that shape
-  registers: number | null; // of a thread, the most of its shapes
-  local: number | null; // bytes a thread, the same
+  occupancy: number | null; // 0 to 1; the least of its launch configurations
+  limiter: string; // of that configuration
+  registers: number | null; // of a thread, the most of its launch configurations
+  local: number | null; // bytes of a thread, the most of its launch configurations
   stall: number | null; // part of the samples
   reason: string;
 }
@@ -31,7 +31,7 @@ function shapesBySymbol(configs: AnswerConfigs): Map<string, Reported> {
   return found;
 }
 
-/** profile: the report's samples, where there are any. */
+/** profile: the report's samples, if there are any. */
 export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: unknown): Map<string, Reported> {
   const found = configs ? shapesBySymbol(configs) : new Map<string, Reported>();
   const samples = new Map<string, { all: number; most: number; reason: string }>();
@@ -48,5 +48,5 @@ export function reportedBySymbol(configs: AnswerConfigs | undefined, profile: un
   return found;
 }
 
-/** Engines that take samples of warps, count instructions, or read hardware counters. */
+/** Engines that sample warps, count instructions, or read hardware counters. */
 export const profiled = (engine: string): boolean => /PcSampling|SassMetrics|Deep|RangeProfiler|PmSampling/.test(engine);

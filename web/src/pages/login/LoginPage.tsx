@@ -1,5 +1,6 @@
-// LoginPage.tsx - who may come in: log in, the first account from the link that the server printed, an
-// invitation, a new password (/setup#token=…: what is behind # never leaves the browser by itself).
+// LoginPage.tsx - everything before a login: logging in, the first account with the link that the
+// server printed, an invitation, a new password (/setup#token=…: a browser never sends the part
+// after # by itself).
 import { useState, type FormEvent, type ReactNode } from "react";
 import { client, Problem } from "../../api/client";
 import { who } from "../../api/who";
@@ -9,7 +10,7 @@ import { Field } from "../../ui/forms";
 import { Panel, ProblemView } from "../../ui/parts";
 import { hashToken, safeNext } from "./next";
 
-/** Pages that are for nothing else. */
+/** Pages that only serve visitors without a login. */
 const OUTSIDE: ReadonlySet<string> = new Set(["login", "setup", "invite", "reset"]);
 
 type Fields = Record<string, string>;
@@ -26,7 +27,7 @@ function Form({ title, submit, send, children }: { title: string; submit: string
     send(fields).then(
       () => {
         who.renewed();
-        if (OUTSIDE.has(place.page ?? "")) go(safeNext(place.query.get("next"))); // else who logs in stays where the address leads
+        if (OUTSIDE.has(place.page ?? "")) go(safeNext(place.query.get("next"))); // on any other page a user who logs in stays where the address leads
       },
       (cause: unknown) => {
         setBusy(false);

@@ -1,4 +1,4 @@
-// SharePage.tsx - a link to one session: its token goes into this tab's memory, out of the address,
+// SharePage.tsx - a link to one session: the token moves from the address into this tab's memory,
 // and the session opens.
 import { useEffect, useState } from "react";
 import { client, Problem } from "../../api/client";
@@ -8,7 +8,7 @@ import { join } from "../../text/login";
 import { ProblemView, Skeleton } from "../../ui/parts";
 import { hashToken, sharedView } from "./next";
 
-/** What the link shows: the view that was shared, or the session's first one. */
+/** The view that was shared, or the session's first view. */
 function viewOf(to: string, session: string): string {
   const [path, search] = to.split("?", 2);
   return sharedView(path ?? "", search ?? "", session) || href("session", { session, tab: "insights" });

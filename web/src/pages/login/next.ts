@@ -1,5 +1,5 @@
-// next.ts - where to go after logging in, or from a link: an address of this dashboard, never one of another
-// origin.
+// next.ts - where to go after logging in, or from a link: always an address of this dashboard,
+// never one of another origin.
 import { href, match, withQuery } from "../../router/router";
 
 export function safeNext(next: string | null): string {
@@ -7,14 +7,14 @@ export function safeNext(next: string | null): string {
   return next;
 }
 
-/** The token of a link: behind #, alone or by name. */
+/** The token of a link: the part after #, alone or by name. */
 export const hashToken = (hash: string): string | null => new URLSearchParams(hash.slice(1)).get("token");
 
-/** The longest view that a link carries: the server refuses longer addresses. */
+/** The longest view that a link may have: the server refuses longer addresses. */
 const VIEW_MOST = 4000;
 
-/** A view of that session, as the part of a link that opens the session; "": no view of it. Only pages of
- * the session itself are any, so that a link leads nowhere else. */
+/** A view of that session, as the part of a link that opens the session; "": not a view of the
+ * session. Only pages of the session itself are accepted, so that a link leads nowhere else. */
 export function sharedView(pathname: string, search: string, session: string): string {
   const place = match(pathname, search);
   const known = place.page === "session" || place.page === "kernel";

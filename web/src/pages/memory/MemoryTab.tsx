@@ -1,5 +1,5 @@
-// MemoryTab.tsx - what was moved between host and GPUs, by kind and size and how fast, by copies and of
-// managed memory, and what the program held on each GPU over time.
+// MemoryTab.tsx - data that moved between host and GPUs, by kind and size, with bandwidth: copies,
+// and managed memory; and the memory that the program held on each GPU over time.
 import { useMemo } from "react";
 import { rowsOf } from "../../api/columns";
 import { onSession, useApi, type Freshness } from "../../api/use";
@@ -54,7 +54,7 @@ function Transfers({ rows }: { rows: Copies[] }) {
   );
 }
 
-/** Where one end of a copy lies; that it is pageable costs something where the other end is a GPU. */
+/** One end of a copy. Pageable host memory costs time if the other end is a GPU. */
 function Place({ of, row }: { of: number | null; row: Copies }) {
   const slow = placeOf(of) === text.pageable && pageable(row) && row.kind !== 9;
   return slow ? (
@@ -105,7 +105,7 @@ const managedColumns: Column<Managed>[] = [
   { label: managedHead.bandwidth, right: true, show: (row) => rate(bandwidth(row)), title: (row) => exact(bandwidth(row), "bytes/s") },
 ];
 
-/** The report sums it up, so that it is there after the analysis. */
+/** The report has the sums, so that they appear after the analysis. */
 function ManagedMemory({ session }: { session: string }) {
   const asked = useApi("section_summary", { session }, { every: 0, on: onSession(session) });
   const rows = useMemo(() => (asked.data ? managedOf(asked.data) : []), [asked.data]);

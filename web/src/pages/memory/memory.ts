@@ -1,4 +1,4 @@
-// memory.ts - what rows of copies say: bandwidth and sizes; and the report of managed memory.
+// memory.ts - bandwidth and sizes from rows of copies, and the report of managed memory.
 import { number, raw } from "../../format/raw";
 
 /** Kinds of memory that go through a staging buffer; src_memory and dst_memory of record memcpy. */
@@ -15,7 +15,7 @@ export interface Copies {
 
 export const pageable = (row: Copies): boolean => row.src_memory === PAGEABLE || row.dst_memory === PAGEABLE;
 
-/** Bytes a second; null where one of them is not known or no time passed. */
+/** Bytes a second; null if one of them is not known, or if no time passed. */
 export const bandwidth = (row: { bytes: number | null; total: number | null }): number | null => (row.bytes !== null && row.total ? row.bytes / (row.total / 1e9) : null);
 
 export interface SizeRow {
@@ -25,10 +25,10 @@ export interface SizeRow {
   bytes: number | null;
   total: number | null;
   bandwidth: number | null;
-  best: number; // of the kind's rows
+  best: number; // the best of the kind's rows
 }
 
-/** By kind, those that took longest first; within a kind by size. */
+/** By kind, the kind with most time first; within a kind by size. */
 export function sizesOf(rows: readonly { kind: number | null; bin: number | null; calls: number | null; bytes: number | null; total: number | null }[]): SizeRow[] {
   const time = new Map<number, number>();
   const best = new Map<number, number>();
@@ -46,12 +46,12 @@ export const MANAGED = ["to_device", "to_host", "between_devices", "host_faults"
 export interface Managed {
   kind: (typeof MANAGED)[number];
   calls: number;
-  bytes: number | null; // null: of such there are none
+  bytes: number | null; // null: this kind has no bytes
   faults: number | null;
   total: number | null; // ns
 }
 
-/** part: the report's, with managed_memory. Kinds that there were. */
+/** part: the report's, with managed_memory. Returns the kinds that occurred. */
 export function managedOf(part: unknown): Managed[] {
   const from = raw(raw(part).managed_memory);
   return MANAGED.flatMap((kind) => {

@@ -1,5 +1,5 @@
-// Captured.tsx - the ledger: what was launched, recorded and written, what is missing and why; what was
-// asked for, what ran instead and why; and what a person should know besides.
+// Captured.tsx - the ledger: what was launched, recorded and written, and what is missing and why;
+// which engine was asked for, which ran instead and why; and messages that a person should know.
 import type { ReactNode } from "react";
 import { capabilitiesOf, enginesOf, isSet, ledgerOf, messagesOf, optionsOf, type Engine, type Message, type Option } from "../../api/report";
 import type { Asked } from "../../api/use";
@@ -10,7 +10,7 @@ import { raw as text } from "../../text/raw";
 import { Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
 
-/** A part that is folded until somebody wants it; that it is open is in the address. */
+/** A part that is folded until somebody opens it; the address says whether it is open. */
 function Folded({ id, label, children }: { id: string; label: string; children: ReactNode }) {
   const [open, setOpen] = useQuery(id);
   return (
@@ -49,7 +49,7 @@ function Messages({ messages }: { messages: Message[] }) {
   );
 }
 
-/** What ran of what was asked for, and why another one did. */
+/** Which engine ran in place of the engine that was asked for, and why. */
 function Ran({ engine }: { engine: Engine }) {
   const same = engine.ranAs === engine.name;
   return (
@@ -106,7 +106,8 @@ function Options({ options }: { options: Option[] }) {
   );
 }
 
-/** asked: the ledger; children: what stands below, and waits, so that it is not pushed away. */
+/** asked: the ledger; children: the parts below, which wait for the ledger so that it does not
+ * push them down. */
 export function Captured({ asked, children }: { asked: Asked<unknown>; children: ReactNode }) {
   if (asked.problem && !asked.data)
     return (

@@ -1,5 +1,6 @@
-// Exports.tsx - the session as files for other programs. Plain links where the browser can send what
-// is needed itself; with a link's token, which no link carries, the file is fetched first.
+// Exports.tsx - the session as files for other programs. They are plain links if the browser can
+// send what the request needs; with a share link's token, which a plain link cannot send, the page
+// fetches the file first.
 import { client, type Answer, type Parameters, type RouteId } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
@@ -47,13 +48,13 @@ function Download<R extends RouteId>({ label, route, parameters, name }: FilePro
   );
 }
 
-/** counts: of the session's records; undefined: not there yet. */
+/** counts: of the session's records; undefined: not here yet. */
 export function Exports({ session: s, counts }: { session: RowSession; counts: Answer<"counts"> | undefined }) {
   const records = (counts ? rowsOf(counts) : []).flatMap((row) => (row.record && row.rows ? [row.record] : []));
   const [chosen, setChosen] = useQuery("record");
   const record = records.includes(chosen) ? chosen : (records.find((name) => name === "kernel") ?? records[0]);
   const hasStacks = records.includes("stack");
-  const unknown = counts === undefined; // what the session has: its rows stand there from the start, so that nothing moves
+  const unknown = counts === undefined; // while it is unknown what the session has, its rows are already there, so that nothing moves
   const session = s.id;
   const file = `${(s.app || "session").replace(/[^0-9A-Za-z._-]+/g, "-")}-${s.id.slice(0, 8)}`;
   const row = (label: string, about: string, button: React.ReactNode) => (

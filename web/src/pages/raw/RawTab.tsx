@@ -1,5 +1,6 @@
-// RawTab.tsx - what was asked for and what came of it, and what was received, as it is: counts by record, the session's own row, the source files
-// that came along, and the addresses where programs get the same.
+// RawTab.tsx - what was asked for and what was captured, and the received data itself: counts by
+// record, the session's own row, the kept source files, and the addresses where programs get these
+// data.
 import { client, type Answer } from "../../api/client";
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";

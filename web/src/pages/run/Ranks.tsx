@@ -1,5 +1,5 @@
-// Ranks.tsx - the processes of a run on one clock, those of a host together: a strip each, which leads to the
-// timeline of its session at the place that was clicked.
+// Ranks.tsx - the processes of a run on one clock, those of one host together: one strip each,
+// which links to the timeline of its session at the place that was clicked.
 import { useMemo, type MouseEvent } from "react";
 import { useApi } from "../../api/use";
 import { duration, UNKNOWN } from "../../format/format";
@@ -14,10 +14,11 @@ import type { RowSession } from "../../api/schema";
 import "./ranks.css";
 
 const SPANS = 20_000;
-const AROUND = 0.05; // of the session, on either side of the place that was clicked
+const AROUND = 0.05; // part of the session on either side of the place that was clicked
 const MARKS = 4;
 
-/** What the strip shows: the outlines of kernels and of copies; undefined: on its way, null: nothing ran. */
+/** The contents of the strip: the outlines of kernels and of copies; undefined: under way, null:
+ * no GPU work. */
 function useStrips({ session: { id: session }, length }: Rank): { work: string; copies: string } | null | undefined {
   const told = useApi("lanes", { session });
   const lanes = useMemo(() => (told.data ? lanesOf(told.data) : undefined), [told.data]);
@@ -41,7 +42,7 @@ function Strip({ rank, whole }: { rank: Rank; whole: number }) {
   function open(event: MouseEvent<HTMLAnchorElement>) {
     const box = event.currentTarget.querySelector(".rank-time")!.getBoundingClientRect();
     const part = (event.clientX - box.left) / box.width;
-    // A key presses it without a place.
+    // A key press has no place.
     if (event.detail === 0 || part < 0 || part > 1 || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     go(to(rangeText({ from: Math.max(0, (part - AROUND) * length), to: Math.min(1, part + AROUND) * length })));

@@ -1,4 +1,5 @@
-// RunPage.tsx - the passes and processes of one command on one page, each with what it gives and its answer.
+// RunPage.tsx - the passes and processes of one command on one page, each with what it records and
+// with its answer.
 import { useEffect, useMemo } from "react";
 import { answerOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
@@ -18,7 +19,7 @@ import { giftsOf, inOrder, timesOf } from "./run";
 const SHOWN = 200;
 const c = text.columns;
 
-/** The answer of one session; a pass that knows no times has none. */
+/** The answer of one session; a pass without times has none. */
 function First({ session: s }: { session: RowSession }) {
   const asked = useApi("section_summary", s.analyzed ? { session: s.id } : null, { every: 0, on: onSession(s.id) });
   if (!s.analyzed) return <span className="quiet">{text.pending}</span>;

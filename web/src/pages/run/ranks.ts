@@ -14,7 +14,8 @@ export interface Rank {
   length: number;
 }
 
-/** The processes in their order, and the length of the time in which any of them ran; those that tell no time are left out. */
+/** The processes in their order, and the length of the time in which any of them ran; processes
+ * without times are left out. */
 export function onOneClock(rows: readonly RowSession[]): { ranks: Rank[]; length: number } {
   const known = rows.filter((row) => row.started && (row.ended ?? row.received));
   const first = known.reduce<bigint | null>((least, row) => (least === null || BigInt(row.started!) < least ? BigInt(row.started!) : least), null);
@@ -31,7 +32,7 @@ export interface Group {
   ranks: Rank[];
 }
 
-/** Processes of a host stand together, in the order given. */
+/** Groups processes by host, in the order given. */
 export function groupsOf(ranks: readonly Rank[]): Group[] {
   const groups = new Map<string, Rank[]>();
   for (const rank of ranks) groups.set(rank.session.host, [...(groups.get(rank.session.host) ?? []), rank]);
@@ -45,13 +46,13 @@ export function lanesOf(answer: AnswerLanes): { work: string[]; copies: string[]
   return { work: of(KIND.kernel), copies: of(KIND.copy) };
 }
 
-/** What is asked of the server for a strip of so many ns. */
+/** The question to the server for a strip of so many ns. */
 export function askOf(length: number): { level: number; step: number; column: number; from: number; to: number } {
   const { level, step, column } = levelOf(columnsFor(length / PX));
   return { level, step, column, from: -column, to: Math.ceil(length) + column }; // a step may begin before the session
 }
 
-/** The busy part of each column of the strip, 0 to 1: of several lanes the sum, as far as it goes. */
+/** The busy part of each column of the strip, 0 to 1: the sum over the lanes, at most 1. */
 export function busyOf(tiles: AnswerTiles, spans: AnswerSpans, lanes: readonly string[], column: number, length: number, px: number): Float32Array {
   const to = Math.ceil(length) + column;
   const piece = { from: -column, to, column, sums: sumsOf(tiles.data, lanes, -column, to, () => 0), events: eventsOf(spans.data, lanes, () => 0), points: null, halved: false };

@@ -1,4 +1,4 @@
-// run.ts - the sessions of a run in their order, and what of a kernel each of its passes knows.
+// run.ts - the sessions of a run in their order, and what each of its passes knows of a kernel.
 import type { RowSession } from "../../api/schema";
 import { list, number, raw, word, type Raw } from "../../format/raw";
 import { passOf } from "../session/facts";
@@ -9,7 +9,7 @@ export const inOrder = (rows: readonly RowSession[]): RowSession[] =>
 
 export type Gift = "times" | "samples" | "instructions" | "counters";
 
-/** What a session's engine tells (docs/report.md, passes). */
+/** What a session's engine records (docs/report.md, passes). */
 export function giftsOf(engine: string): Gift[] {
   if (/Deep/.test(engine)) return ["samples", "instructions"];
   if (/PcSampling/.test(engine)) return ["samples"];
@@ -18,7 +18,8 @@ export function giftsOf(engine: string): Gift[] {
   return /Trace/.test(engine) ? ["times"] : [];
 }
 
-/** The same process in each pass: that of the same place in its pass's order. One session a pass. */
+/** The same process in each pass: the process with this position in the order of the pass. One
+ * session a pass. */
 export function passesOf(rows: readonly RowSession[], session: string): RowSession[] {
   const ordered = inOrder(rows);
   const mine = ordered.find((row) => row.id === session);
@@ -29,12 +30,13 @@ export function passesOf(rows: readonly RowSession[], session: string): RowSessi
   return Array.from({ length: pass.passes }, (_, at) => of(at + 1)[place]).filter((row) => row !== undefined);
 }
 
-/** Where the times are: the Trace pass, else the session itself. */
+/** The session with the times: the Trace pass, else the session itself. */
 export const timesOf = (passes: readonly RowSession[]): RowSession | undefined => passes.find((row) => giftsOf(row.engine).includes("times"));
 
 const SAMPLED = ["samples", "top_reason", "top_samples"];
 
-/** Instructions of one function as two passes know them: each keeps what it alone knows. null: they are of two builds. */
+/** The instructions of one function from two passes: each number comes from the pass that has
+ * it. null: the passes ran two builds. */
 function joined(a: Raw, b: Raw): Raw | null {
   const rows = new Map<number | null, Raw>(list(a.instructions).map((row) => [number(row.offset), row]));
   for (const row of list(b.instructions)) {
@@ -52,7 +54,8 @@ function joined(a: Raw, b: Raw): Raw | null {
 
 const keyOf = (row: Raw): string => JSON.stringify([row.symbol, row.arch]);
 
-/** Functions of all passes. One that is told once by each pass, with the same instructions, is one function. */
+/** Functions of all passes. Functions of two passes are one if their names are unique and their
+ * instructions are equal. */
 function codeOf(parts: readonly unknown[]): Raw[] {
   const found = new Map<string, Raw[]>();
   for (const part of parts) {
@@ -70,13 +73,14 @@ function codeOf(parts: readonly unknown[]): Raw[] {
 
 const first = (parts: readonly unknown[], key: "samples" | "instructions"): unknown => parts.map((part) => raw(part)[key]).find((value) => list(raw(value).kernels).length > 0) ?? raw(parts[0])[key];
 
-/** The parts `profile` of several passes as one: each number is of one pass, and nothing is added up. */
+/** The parts `profile` of several passes as one: each number comes from one pass, and nothing is
+ * added up. */
 export function together(parts: readonly unknown[]): unknown {
   if (parts.length < 2) return parts[0];
   return { samples: first(parts, "samples"), instructions: first(parts, "instructions"), counters: parts.flatMap((part) => list(raw(part).counters)), code: codeOf(parts), code_left_out: Math.max(...parts.map((part) => number(raw(part).code_left_out) ?? 0)) };
 }
 
-/** Which of the parts a kernel has rows in. */
+/** The parts in which a kernel has rows. */
 export function toldOf(part: unknown, symbol: string): Record<"stalls" | "counts" | "counters", boolean> {
   const has = (rows: readonly Raw[], key = "symbol"): boolean => rows.some((row) => word(row[key]) === symbol);
   return { stalls: has(list(raw(raw(part).samples).kernels)), counts: has(list(raw(raw(part).instructions).kernels)), counters: has(list(raw(part).counters), "kernel_symbol") };

@@ -1,4 +1,4 @@
-// usePasses.ts - the passes of a session's run and what each of them counted, for a kernel's page.
+// usePasses.ts - the passes of a session's run and the counts of each, for a kernel's page.
 import { useEffect, useMemo, useState } from "react";
 import { client, Problem } from "../../api/client";
 import type { RowSession } from "../../api/schema";
@@ -8,7 +8,7 @@ import { giftsOf, passesOf, timesOf } from "./run";
 
 export interface Passes {
   own: RowSession | undefined; // the session itself, once known
-  rows: RowSession[]; // in order; none: the command ran once
+  rows: RowSession[]; // in order; empty: the command ran once
   times: RowSession | undefined; // the pass with the times
   settled: boolean;
 }
@@ -24,7 +24,8 @@ export function usePasses(session: string): Passes {
   return { own: own.data, rows, times: timesOf(rows), settled };
 }
 
-/** The parts `profile` of all passes but the session's own, by session; those that failed are left out. */
+/** The parts `profile` of all passes except the session's own, by session; parts that failed are
+ * left out. */
 export function useProfiles(rows: readonly RowSession[], own: string): Map<string, unknown> | undefined {
   const wanted = rows.filter((row) => row.id !== own && row.analyzed && giftsOf(row.engine).some((gift) => gift !== "times")).map((row) => row.id);
   const key = wanted.join();
@@ -36,7 +37,7 @@ export function useProfiles(rows: readonly RowSession[], own: string): Map<strin
       try {
         return [session, await client.get("section_profile", { session }, stop.signal)];
       } catch (cause) {
-        if (cause instanceof Problem) return null; // the page says that the pass does not tell
+        if (cause instanceof Problem) return null; // the page says that the pass does not report it
         throw cause;
       }
     };

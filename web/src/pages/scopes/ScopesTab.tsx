@@ -1,5 +1,5 @@
-// ScopesTab.tsx - the tree of scopes as an icicle and as a table beside it: what each took on the host's
-// clock and on the GPU, and per iteration where a scope is a loop that was measured.
+// ScopesTab.tsx - the tree of scopes as an icicle and as a table next to it: the time of each scope
+// on the host's clock and on the GPU, and per iteration if a scope is a measured loop.
 import { useMemo } from "react";
 import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
@@ -42,7 +42,7 @@ function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole
   );
 }
 
-/** loops: whether any of them is a loop that was measured. */
+/** loops: whether any of the scopes is a measured loop. */
 const columnsFor = (whole: number, loops: boolean, choice: Choice): Column<Scope>[] => [
   { label: head.name, className: "wrap", show: (scope) => <Name scope={scope} whole={whole} {...choice} /> },
   timeColumn(head.wall, (scope) => scope.wall_ns),
@@ -84,7 +84,7 @@ function Scopes({ scopes }: { scopes: Scope[] }) {
   const whole = Math.max(...scopes.map((scope) => scope.wall_ns));
   const loops = scopes.some((scope) => scope.iterations);
   const choose = (scope: Scope): void => {
-    const { path } = tree[scopes.indexOf(scope) + 1]!; // nodes stand in the order of the scopes, behind the root
+    const { path } = tree[scopes.indexOf(scope) + 1]!; // nodes follow the root, in the order of the scopes
     setMark(String(path));
     setZoom(String(path));
   };

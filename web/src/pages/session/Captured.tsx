@@ -1,5 +1,5 @@
-// Captured.tsx - the ledger in a few words, for the header: whether anything is lost, and how much of
-// what was launched is here. The whole of it stands in the raw records.
+// Captured.tsx - the ledger in a few words, for the header: whether anything is lost, and which
+// part of what was launched is recorded. The tab Export has the whole ledger.
 import { launchedOf, ledgerOf, messagesOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { exact, percent, UNKNOWN } from "../../format/format";
@@ -8,7 +8,7 @@ import { href } from "../../router/router";
 import { captured as told } from "../../text/captured";
 import { en } from "../../text/en";
 
-/** ledger: the report's part; undefined: not there yet. */
+/** ledger: the report's part; undefined: not here yet. */
 export function Captured({ session: s, ledger }: { session: RowSession; ledger: unknown }) {
   if (ledger === undefined)
     return (

@@ -1,5 +1,5 @@
-// SessionPage.tsx - a session: what ran and how it went in the header, and a view of it below. A live
-// one is asked for again every few seconds.
+// SessionPage.tsx - a session: a header that says what ran and how it went, and a view of the
+// session below. A live session is asked for again every few seconds.
 import { useEffect, useState } from "react";
 import { unknownOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
@@ -21,12 +21,13 @@ import { TABS } from "./tabs";
 import { Windows } from "./Windows";
 
 const LIVE_MS = 3000;
-// Dialogs come when they are first opened, and what only live sessions have with the first of them.
+// Dialogs are loaded when they are first opened, and the parts of live sessions with the first live
+// session.
 const Delete = part(() => import("../sessions/Delete"), (m) => m.Delete);
 const SessionCaptures = part(() => import("../control/Captures"), (m) => m.SessionCaptures);
 const Share = part(() => import("../sessions/Share"), (m) => m.Share);
 
-/** What can be done with the session, by those who may. */
+/** The actions on the session, for users who may do them. */
 function Actions({ session: s }: { session: RowSession }) {
   const me = useMe();
   const [open, setOpen] = useState<"share" | "delete" | null>(null);
@@ -48,14 +49,14 @@ function Actions({ session: s }: { session: RowSession }) {
   );
 }
 
-/** To the passes and processes of the session's run, where there are others. */
+/** The link to the passes and processes of the session's run, if there are others. */
 function RunLink({ run }: { run: string }) {
   const asked = useApi("session_count", { label: "run", label_value: run });
   const sessions = asked.data?.count ?? 0;
   return sessions > 1 ? <Link href={href("run", { run })}>{en.session.run(count(sessions))}</Link> : null;
 }
 
-/** Views that need the screen: the header is one line there. */
+/** Views that need the screen; the header has one line there. */
 const WIDE: ReadonlySet<string> = new Set(["timeline", "kernels", "flame"]);
 
 function Header({ session: s, tab, ledger }: { session: RowSession; tab: string; ledger: unknown }) {

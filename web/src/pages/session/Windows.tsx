@@ -1,5 +1,5 @@
-// Windows.tsx - where a session was recorded in windows alone, what its numbers are of: said before any of
-// them, in the words of the report.
+// Windows.tsx - which part of a session the numbers cover, if only windows were recorded. It comes
+// before any of the numbers, in the words of the report.
 import { windowsOf } from "../../api/report";
 import type { RowSession } from "../../api/schema";
 import { between, count, duration, percent } from "../../format/format";

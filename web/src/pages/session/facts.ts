@@ -1,7 +1,8 @@
-// facts.ts - what a session's row says, read with care: its JSON columns hold what a sender wrote.
+// facts.ts - the facts of a session's row. Its JSON columns contain what a sender wrote, so that
+// they are read with care.
 import type { RowSession } from "../../api/schema";
 
-/** Everything came, and was analysed: nothing of it changes by itself any more. */
+/** Everything arrived and was analysed: the session does not change any more by itself. */
 export const isOver = (session: RowSession): boolean => session.state !== "live" && session.analyzed;
 
 /** Product names, in the order of the devices. */
@@ -22,13 +23,13 @@ function pairsOf(session: RowSession): [string, unknown][] {
   return typeof labels !== "object" || labels === null || Array.isArray(labels) ? [] : Object.entries(labels);
 }
 
-/** The run that the session is of: its passes and its processes; "": it has none. */
+/** The run of the session, with its passes and processes; "": none. */
 export function runOf(session: RowSession): string {
   const run = new Map(pairsOf(session)).get("run");
   return typeof run === "string" ? run : "";
 }
 
-/** "2 of 4": which pass of its command (`gpufl trace --passes`); null: the command ran once. */
+/** "2 of 4": the pass of its command (`gpufl trace --passes`); null: the command ran once. */
 export function passOf(session: RowSession): { pass: number; passes: number } | null {
   const found = /^(\d+) of (\d+)$/.exec(String(new Map(pairsOf(session)).get("pass") ?? ""));
   return found ? { pass: Number(found[1]), passes: Number(found[2]) } : null;
@@ -36,7 +37,7 @@ export function passOf(session: RowSession): { pass: number; passes: number } | 
 
 export function labelsOf(session: RowSession): string {
   return pairsOf(session)
-    .filter(([key]) => key !== "run") // its sessions have a page, which the header leads to
+    .filter(([key]) => key !== "run") // the run's sessions have a page, to which the header links
     .map(([key, value]) => (value === "" ? key : `${key}=${String(value)}`))
     .join(", ");
 }

@@ -1,10 +1,9 @@
-// graphs.ts - runs of graphs that were recorded as a whole, where a session has no kernels that would tell of
-// what the GPU did.
+// graphs.ts - runs of graphs that were recorded as a whole, if a session has no kernels.
 import { rowsOf } from "../../api/columns";
 import type { RowSession } from "../../api/schema";
 import { useApi } from "../../api/use";
 
-/** How many; null where the session has kernels, or nobody asks. undefined: not known yet. */
+/** The count of runs; null: the session has kernels, or nobody asks. undefined: not known yet. */
 export function useGraphRuns(session: RowSession, asks: boolean): number | null | undefined {
   const wanted = asks && !session.kernels;
   const counts = useApi("counts", wanted ? { session: session.id } : null);

@@ -1,8 +1,8 @@
-// left.ts - how the views of sessions were left: coming back to one is coming back to that, by its tab, by
-// its key or by name.
+// left.ts - the last state of the views of sessions. Whoever comes back to a view by its tab, by
+// its key or by name finds it as it was.
 import { href, withQuery, type Place } from "../../router/router";
 
-/** Views over time: the part that one shows is what the next one shows. */
+/** Views over time: they share the part of the time that is shown. */
 const TIMED = new Set(["timeline", "memory", "system"]);
 const left = new Map<string, string>(); // queries by session and view
 
@@ -12,7 +12,8 @@ const queryOf = (session: string, view: string): URLSearchParams => new URLSearc
 
 export const asLeft = (session: string, view: string): string => withQuery(href("session", { session, tab: view }), queryOf(session, view), {});
 
-/** From a place to a view of its session; the view that is shown leads to its beginning. */
+/** The address of a view, as it was left, from a place of its session. The view that is already
+ * shown gets its beginning. */
 export function viewFrom({ path, query }: Place, view: string): string {
   const session = path.session!;
   const from = path.tab ?? "";

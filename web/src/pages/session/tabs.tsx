@@ -1,5 +1,6 @@
-// tabs.tsx - the views of a session, in order. A row is all that it takes to add one; a view gets the
-// session's row, and what the header asks for, and asks for the rest itself. A view comes when it is first opened.
+// tabs.tsx - the views of a session, in order. A new view needs one row here. A view gets the
+// session's row and the answers that the header asks for; it asks for the rest itself. A view is
+// loaded when it is first opened.
 import type { ComponentType } from "react";
 import type { RowSession } from "../../api/schema";
 import type { Asked } from "../../api/use";

@@ -1,6 +1,6 @@
-// SessionsPage.tsx - all sessions of the workspace. Search, filters and order stand in the address
-// and are the server's work, and so do columns and the chosen ones, which are compared or deleted; pages
-// are fetched as asked for.
+// SessionsPage.tsx - all sessions of the workspace. Search, filters, order, columns and chosen
+// sessions are in the address; the server searches, filters and sorts. Chosen sessions can be
+// compared or deleted. Further pages are fetched when somebody asks for them.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { client, Problem } from "../../api/client";
@@ -31,7 +31,7 @@ function Filter({ by, value }: { by: (typeof FILTERS)[number]; value: string }) 
   return <Select label={text.filter[by]} value={value} all={text.all[by]} choices={choices} onChange={set} />;
 }
 
-/** The pages behind the first; forgotten when the question changes. */
+/** The pages after the first one; they are forgotten when the question changes. */
 function useMore(asked: Asked, key: string) {
   const [more, setMore] = useState<{ key: string; rows: RowSession[]; next: string | null; busy: boolean; problem?: Problem }>();
   const mine = more?.key === key ? more : undefined;
@@ -78,10 +78,11 @@ function ColumnMenu({ ids, onChange }: { ids: string[]; onChange: (ids: string[]
   );
 }
 
-/** The session that was gone to last: who comes back from it is not sent there again. */
+/** The session that was followed last; a user who comes back from it is not sent there again. */
 let followed = "";
 
-/** Goes to the newest live session among those asked for, whatever the list's order, as soon as it starts. */
+/** Goes to the newest live session among those of the filters, whatever the list's order, as
+ * soon as it starts. */
 function useFollow(on: boolean, asked: Asked): void {
   const newest = useApi("sessions", on ? { ...countedFor(asked), state: "live", sort: "started", limit: 1 } : null, { every: LIVE_MS, on: onSession() });
   const id = newest.data?.rows[0]?.id;
@@ -163,7 +164,7 @@ function Chosen({ chosen, writes, onClear, onDelete }: ChosenProps) {
   );
 }
 
-/** The time to count back from: moves on by the minute. */
+/** The present minute, from which times are counted back. */
 function useMinute(): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

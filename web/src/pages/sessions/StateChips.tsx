@@ -1,4 +1,5 @@
-// StateChips.tsx - whether a session runs, has ended, or stopped without an end; and whether it is real.
+// StateChips.tsx - whether a session runs, has ended, or stopped without an end; and whether its
+// GPU is simulated.
 import type { RowSession } from "../../api/schema";
 import { en } from "../../text/en";
 

@@ -1,5 +1,6 @@
-// columns.tsx - the columns that the list of sessions can have, and which of them a person wants. The
-// browser keeps the choice; the address carries it, so that a link shows others the same.
+// columns.tsx - the columns that the list of sessions can have, and the choice of a user. The
+// browser keeps the choice; the address contains it, so that a link shows the same columns to
+// others.
 import type { ColumnDef } from "@tanstack/react-table";
 import { useEffect, useState } from "react";
 import type { RowSession } from "../../api/schema";
@@ -24,13 +25,14 @@ const plain = (id: "account" | "client" | "format", width: string): Column => ({
   cell: ({ row: { original: s } }) => <span title={s[id]}>{s[id]}</span>,
 });
 
-/** A text of the session, with what the list is searched for: others are searched, too, and are no name of its own. */
+/** A text of the session, with the matches of the list's search marked. The search covers other
+ * texts, too. */
 function Sought({ text: shown, others = "" }: { text: string; others?: string }) {
   const [find] = useQuery("text");
   return <Name short={shown} full={shown} symbol={others} find={find} />;
 }
 
-/** The server sorts; the table takes only columns that have something to sort by. */
+/** The server sorts; the table offers sorting only for columns that the server can sort by. */
 const by = (id: (typeof SORTS)[number]) => ({ id, accessorFn: (): null => null });
 
 export const COLUMNS: readonly Column[] = [
@@ -82,7 +84,7 @@ const KEY = "gpufl.columns";
 const STANDARD = ["app", "state", "started", "duration", "busy", "kernels", "host", "gpu", "engine", "labels"];
 const IDS = COLUMNS.map((column) => column.id!);
 
-/** Known ids in the table's order; the name of the session always stands first. */
+/** Known ids in the table's order; the name of the session always comes first. */
 export function wantedOf(stored: string | null): string[] {
   const said = stored === null ? STANDARD : stored.split(",");
   return IDS.filter((id) => id === "app" || said.includes(id));
@@ -96,7 +98,8 @@ function stored(): string | null {
   }
 }
 
-/** The address says which; one that says nothing gets what this browser keeps, where that is not the standard. */
+/** The columns by the address; without one, the columns that this browser keeps, if they differ
+ * from the standard. */
 export function useColumns(): [string[], (ids: string[]) => void] {
   const [said, say] = useQuery("columns");
   const [kept, keep] = useState(() => wantedOf(stored()).join());
@@ -113,7 +116,7 @@ export function useColumns(): [string[], (ids: string[]) => void] {
       try {
         localStorage.setItem(KEY, wanted);
       } catch {
-        /* It lasts until the page is reloaded, then. */
+        /* The choice lasts until the page is reloaded. */
       }
     },
   ];

@@ -1,4 +1,4 @@
-// filters.ts - what the address says is asked of the server's list of sessions.
+// filters.ts - the question to the server's list of sessions that the address contains.
 import type { Parameters } from "../../api/client";
 
 export const FILTERS = ["app", "host", "gpu", "engine"] as const;
@@ -6,11 +6,11 @@ export const STATES = ["live", "ended", "aborted"] as const;
 export const SORTS = ["started", "duration", "kernels", "bytes", "busy", "app", "host"] as const;
 export const NARROWING = ["app", "host", "gpu", "engine", "state", "text", "label", "account", "since"] as const;
 export const PAGE = 200;
-const STEP_S = 60; // so that the question, and what is kept of its answer, stays the same for a while
+const STEP_S = 60; // so that a question, and its kept answer, stay the same for a minute
 
 export type Asked = Parameters<"sessions">;
 
-/** "key=value" or "key"; "" asks for neither. */
+/** "key=value" or "key"; "" asks for no label. */
 export function labelOf(text: string): { label?: string; label_value?: string } {
   const at = text.indexOf("=");
   const key = (at < 0 ? text : text.slice(0, at)).trim();
@@ -26,7 +26,8 @@ export function sinceOf(text: string, nowMs: number): string | undefined {
   return String(BigInt(Math.max(1, at)) * 1_000_000_000n);
 }
 
-/** What of the address is a question to the server; the rest is how its answer is shown. */
+/** The parameters of the address that are a question to the server; the others say how the
+ * answer is shown. */
 export const askingOf = (query: URLSearchParams): string =>
   new URLSearchParams([...NARROWING, "sort", "ascending"].flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []))).toString();
 
@@ -39,5 +40,5 @@ export function askedFor(query: URLSearchParams, nowMs: number): Asked {
   return { ...named, ...labelOf(value("label")), ...(from ? { from } : {}), sort, ascending: value("ascending") === "true", limit: PAGE };
 }
 
-/** The same without order and pages, for counting. */
+/** The question without order and pages, for counting. */
 export const countedFor = (asked: Asked): Parameters<"session_count"> => Object.fromEntries(Object.entries(asked).filter(([name]) => !["sort", "ascending", "limit"].includes(name)));

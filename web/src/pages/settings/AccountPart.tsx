@@ -1,4 +1,4 @@
-// AccountPart.tsx - one's own password.
+// AccountPart.tsx - the user's own password.
 import { useState } from "react";
 import { client } from "../../api/client";
 import { useAct } from "../../api/use";

@@ -1,4 +1,4 @@
-// AuditPart.tsx - what was done in the workspace, newest first, page by page.
+// AuditPart.tsx - actions in the workspace, newest first, page by page.
 import { useState } from "react";
 import { client, Problem } from "../../api/client";
 import type { RowAudited } from "../../api/schema";

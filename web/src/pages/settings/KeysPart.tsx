@@ -1,4 +1,4 @@
-// KeysPart.tsx - API keys. A new one is shown once, with lines to paste that name this server.
+// KeysPart.tsx - API keys. A new key is shown once, with command lines for this server to paste.
 import { useState, type FormEvent } from "react";
 import { client } from "../../api/client";
 import type { RowKey } from "../../api/schema";

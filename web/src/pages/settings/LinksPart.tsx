@@ -1,4 +1,4 @@
-// LinksPart.tsx - links to sessions that were handed out, and how to take them back.
+// LinksPart.tsx - share links to sessions, and how to revoke them.
 import { useState } from "react";
 import { client } from "../../api/client";
 import type { RowShare } from "../../api/schema";

@@ -1,4 +1,5 @@
-// RetentionPart.tsx - how long the workspace keeps what. Keeping less deletes, so that is asked about.
+// RetentionPart.tsx - how long the workspace keeps its data. A lower limit deletes data, so that
+// the page asks first.
 import { useState } from "react";
 import { client } from "../../api/client";
 import { may } from "../../api/may";

@@ -1,5 +1,5 @@
-// SettingsPage.tsx - the parts of the settings. A part that a role may not use is shown and says so:
-// one sees that it is there, and whom to ask.
+// SettingsPage.tsx - the parts of the settings. A part that a role may not use is shown and says
+// so, so that a user knows that it exists and whom to ask.
 import { useEffect, type ComponentType } from "react";
 import { may, useMe, type Right } from "../../api/may";
 import type { Me } from "../../api/schema";
@@ -45,7 +45,7 @@ const PARTS: readonly Part[] = [
   { id: "server", right: "ADMIN", view: ServerPart },
 ];
 
-/** A part about workspaces and users of the whole server is for its administrators' eyes alone. */
+/** Parts about workspaces and users of the whole server are visible to its administrators alone. */
 const shown = (me: Me) => PARTS.filter((part) => part.right !== "ADMIN" || may(me, "ADMIN"));
 
 export function SettingsPage({ part: wanted }: { part: string }) {

@@ -1,4 +1,4 @@
-// WorkspacePart.tsx - the workspace itself: who one is in it, and how sessions get here.
+// WorkspacePart.tsx - the workspace itself: the user's role in it, and how to send sessions to it.
 import { RIGHTS } from "../../api/rights";
 import { en } from "../../text/en";
 import { settings } from "../../text/settings";

@@ -1,4 +1,4 @@
-// commands.ts - the lines that a new key is pasted with, for a server at `origin`. A key goes into a
+// commands.ts - the command lines that use a new key, for a server at `origin`. The key goes into a
 // file of its user's: on a command line every user of the host could read it.
 export const keyFile = "~/.gpufl-key";
 
@@ -9,5 +9,5 @@ export const sendWith = (origin: string, key: string): string =>
 
 export const readWith = (origin: string, key: string): string => [storeKey(key), `curl -H "Authorization: Bearer $(cat ${keyFile})" ${origin}/api/v1/sessions`].join("\n");
 
-/** A link of this dashboard that carries a token behind #, where it never leaves the browser by itself. */
+/** A link of this dashboard with a token after #, which a browser never sends by itself. */
 export const tokenLink = (origin: string, page: "invite" | "reset" | "share", token: string, to = ""): string => `${origin}/${page}${to && `?to=${encodeURIComponent(to)}`}#token=${encodeURIComponent(token)}`;

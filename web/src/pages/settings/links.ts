@@ -1,4 +1,4 @@
-// links.ts - when keys and links end, and which are open.
+// links.ts - when keys and links end, and which of them are open.
 import type { RowShare } from "../../api/schema";
 import { epochMs } from "../../format/format";
 

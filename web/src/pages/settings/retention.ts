@@ -1,4 +1,5 @@
-// retention.ts - limits as people say them, days and GiB, and as the server keeps them, ns and bytes.
+// retention.ts - limits as people write them, days and GiB, and as the server stores them, ns and
+// bytes.
 const DAY_NS = 86_400_000_000_000;
 const GIB = 2 ** 30;
 
@@ -16,7 +17,7 @@ export function textsOf(row: Record<keyof Limits, number | null>): LimitTexts {
   return Object.fromEntries(KEYS.map((key) => [key, String(Number(((row[key] ?? 0) / UNITS[key]).toFixed(3)))])) as LimitTexts;
 }
 
-/** null: something there is no number of 0 or more. */
+/** null: a text that is not a number of 0 or more. */
 export function limitsOf(texts: LimitTexts): Limits | null {
   const limits = {} as Limits;
   for (const key of KEYS) {
@@ -27,5 +28,5 @@ export function limitsOf(texts: LimitTexts): Limits | null {
   return limits;
 }
 
-/** Whether something that is kept now would go. 0 is no limit. */
+/** Whether new limits would delete something that is kept now. 0 is no limit. */
 export const keepsLess = (before: Limits, after: Limits): boolean => KEYS.some((key) => after[key] !== 0 && (before[key] === 0 || after[key] < before[key]));

@@ -1,9 +1,9 @@
-// Editor.tsx - the field for a statement: CodeMirror, which completes names of the tables and columns
-// that the server knows.
-//
-// It lives in a shadow tree: there its styles are constructed sheets, which the server's policy lets in,
-// while style elements of a document are refused. Keys that are pressed in it stay in it, except those
-// with Ctrl that it does not know.
+// Editor.tsx - the field for a statement: CodeMirror, which completes names of the tables and
+// columns that the server lists.
+// 
+// The field is in a shadow tree: there its styles are constructed sheets, which the server's policy
+// allows; the policy refuses style elements of a document. Keys that are pressed in the field stay
+// there, except keys with Ctrl that the field does not use.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, startCompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { PostgreSQL, sql } from "@codemirror/lang-sql";
@@ -23,8 +23,8 @@ interface Props {
   label: string;
   value: string;
   tables: readonly TableShape[];
-  error: number | null; // letters from the beginning
-  goTo: number; // rises when the cursor shall go to the error
+  error: number | null; // position in letters from the beginning
+  goTo: number; // rises when the cursor is to go to the error
   onChange: (text: string) => void;
   onRun: (text: string) => void;
 }
@@ -56,7 +56,7 @@ const colours = HighlightStyle.define([
 const mark = StateEffect.define<number | null>();
 const wrong = Decoration.mark({ class: "cm-wrong" });
 
-/** The word at the place of the error, until the statement is changed. */
+/** Marks the word at the place of the error, until the statement changes. */
 const marked = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(before, change) {
@@ -73,8 +73,8 @@ const marked = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** Typing over a selection: left to the browser, it styles the new text inline, which the server's policy
- * refuses. */
+/** Typing over a selection. The browser would style the new text inline, which the server's
+ * policy refuses. */
 const overSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
     if (event.inputType !== "insertText" || !event.data || view.composing || view.state.selection.main.empty) return false;
@@ -145,7 +145,7 @@ export default function Editor({ label, value, tables, error, goTo, onChange, on
     };
   }, []);
 
-  // Changed from elsewhere, such as a ready question or "back".
+  // The statement changed from outside, for example by a ready question or "back".
   useEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
@@ -157,7 +157,7 @@ export default function Editor({ label, value, tables, error, goTo, onChange, on
     if (!editor || goTo === 0 || error === null) return;
     editor.dispatch({ selection: { anchor: Math.min(error, editor.state.doc.length) }, scrollIntoView: true });
     editor.focus();
-    // Once for each wish: later errors do not take the focus.
+    // Moves the focus once for each wish, so that later errors do not take it.
   }, [goTo]);
   return <div className="sql-editor" ref={host} />;
 }

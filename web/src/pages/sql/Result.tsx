@@ -1,4 +1,4 @@
-// Result.tsx - the answer to a statement as a table and as a plot, and as files to take along.
+// Result.tsx - the answer to a statement as a table and as a plot, and as files to download.
 import { useMemo, useState } from "react";
 import { useAct } from "../../api/use";
 import { count, duration, grouped } from "../../format/format";
@@ -98,7 +98,7 @@ function Curve({ answer, x, y, points }: { answer: Answer; x: string; y: string;
 interface PlotProps {
   answer: Answer;
   names: Names;
-  wanted: { plot: string; x: string; y: string }; // of the ready question
+  wanted: { plot: string; x: string; y: string }; // the plot of the ready question
 }
 
 function PlotView({ answer, names, wanted }: PlotProps) {

@@ -1,5 +1,6 @@
-// SqlPage.tsx - asks in SQL: which sessions, ready questions, the statement, and its answer. Statement,
-// sessions and how the answer is shown are in the address; whoever opens it sees the answer.
+// SqlPage.tsx - asks in SQL: sessions, ready questions, the statement, and its answer. Statement,
+// sessions and the form of the answer are in the address, so that whoever opens the address sees
+// the answer.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { useMe } from "../../api/may";
@@ -23,7 +24,7 @@ import "./sql.css";
 const Editor = part(() => import("./Editor"), (m) => m.default, <div className="sql-editor skeleton" role="status" aria-label={en.states.loading} />);
 
 const ADDRESS_MOST = 6000; // letters of a statement that an address carries
-const SESSIONS_MOST = 32; // as the server says
+const SESSIONS_MOST = 32; // equal to the server's limit
 const ROWS_MOST = 10_000;
 const MS_MOST = 30_000;
 const LISTED = 100; // sessions to choose from
@@ -114,7 +115,7 @@ interface Asking {
   busy: boolean;
 }
 
-/** Asks what the address says, and anew whenever somebody runs it again. */
+/** Asks the question of the address, and asks anew when somebody runs it again. */
 function useAnswer(sql: string, sessions: string, round: number): Asking {
   const [state, setState] = useState<Asking>({ busy: false });
   useEffect(() => {
@@ -161,7 +162,8 @@ function Wrong({ problem, sql, onGo }: { problem: Problem; sql: string; onGo: ()
   );
 }
 
-/** The statement and the sessions that the address names; long ones are kept here alone. */
+/** The statement and the sessions of the address; a statement that is too long for an address is
+ * kept in this page alone. */
 function useAsked() {
   const [inAddress] = useQuery("sql");
   const [sessions, setSessions] = useQuery("sessions");
@@ -173,14 +175,14 @@ function useAsked() {
   const run = useCallback((sql: string, question?: Question) => {
     const fits = sql.length <= ADDRESS_MOST;
     setLong(fits ? "" : sql);
-    if (newest.current === sql) setRound((n) => n + 1); // anew; another statement is asked because it is another one
+    if (newest.current === sql) setRound((n) => n + 1); // the same statement runs anew; another statement runs because it differs
     const shape = question ? { q: question.id, x: "", y: "", plot: "" } : {};
     go(withQuery(location.pathname, new URLSearchParams(location.search), { sql: fits ? toAddress(sql) : "", ...shape }));
   }, []);
   return { asked, sessions, setSessions, long, round, run };
 }
 
-/** Who comes without any session is shown the newest one. */
+/** A visitor without any session in the address gets the newest one. */
 function useNewest(sessions: string, set: (ids: string) => void): void {
   const done = useRef(sessions !== "" || new URLSearchParams(location.search).has("sql"));
   const newest = useApi("sessions", done.current ? null : { limit: 1 });
@@ -234,7 +236,7 @@ export function SqlPage() {
           {!problem && !ran && (busy ? <Skeleton /> : <Empty title={text.nothing} text={text.nothingText} />)}
         </div>
         <div className="stack">
-          {/* Both know what they hold from one answer: neither pushes the other down. */}
+          {/* One answer gives both their contents, so that neither pushes the other down. */}
           {(schema.data || schema.problem) && (
             <>
               <Questions questions={questions} onChoose={(chosen) => run(chosen.sql, chosen)} />

@@ -1,4 +1,4 @@
-// answer.ts - what the server answered to a statement, with its cells as the page needs them: numbers,
+// answer.ts - the server's answer to a statement, with its cells as the page needs them: numbers,
 // texts of numbers that JSON's numbers cannot hold, and the place that an error names.
 export type Cell = string | number | boolean | null;
 export interface Column {
@@ -14,7 +14,7 @@ export interface Answer {
 const isColumn = (value: unknown): value is Column => typeof value === "object" && value !== null && "name" in value && "type" in value && typeof value.name === "string" && typeof value.type === "string";
 const isCell = (value: unknown): value is Cell => value === null || ["string", "number", "boolean"].includes(typeof value);
 
-/** Columns of the same name get a number, so that each can be chosen. */
+/** Columns with equal names get a number, so that each can be chosen. */
 export function answerOf(said: { columns: unknown; rows: unknown; truncated: unknown }): Answer {
   const columns = (Array.isArray(said.columns) ? said.columns : []).filter(isColumn);
   const seen = new Map<string, number>();
@@ -33,7 +33,8 @@ const NUMBERS = /^(Nullable\()?(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBL
 
 export const isNumeric = (column: Column): boolean => NUMBERS.test(column.type);
 
-/** A number of a cell; null: none. Numbers beyond 2^53 are rounded here, and only here. */
+/** The number of a cell; null: not a number. Numbers beyond 2^53 are rounded here, and only
+ * here. */
 export function numberOf(cell: Cell | undefined): number | null {
   if (typeof cell === "number") return cell;
   if (typeof cell !== "string" || cell.trim() === "") return null;
@@ -46,8 +47,8 @@ export interface ErrorPlace {
   column: number; // from 1
 }
 
-/** The place that a message of DuckDB's draws: "LINE 2: text", and a ^ below it. A long line is shown
- * from its middle on, between dots: it is looked for in the statement. */
+/** The place that a message of DuckDB marks: "LINE 2: text", with a ^ below it. DuckDB cuts a
+ * long line to its middle, between dots, so that the text is searched for in the statement. */
 export function placeOf(message: string, statement: string): ErrorPlace | null {
   const found = /^LINE (\d+): ?(.*)\n( *)\^/m.exec(message);
   if (!found) return null;
@@ -61,10 +62,10 @@ export function placeOf(message: string, statement: string): ErrorPlace | null {
   return at < 0 ? null : { line, column: Math.min(at + column - 3, text.length) + 1 };
 }
 
-/** The message without the drawing, which the editor shows. */
+/** The message without the marked line, which the editor shows. */
 export const messageOf = (message: string): string => message.replace(/\n*^LINE \d+:[^]*$/m, "").trim() || message;
 
-/** Where a place is in the statement, in letters from its beginning. */
+/** A place as a position in the statement, in letters from its beginning. */
 export function offsetOf(statement: string, { line, column }: ErrorPlace): number {
   const lines = statement.split("\n");
   return Math.min(statement.length, lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0) + column - 1);

@@ -1,8 +1,9 @@
-// files.ts - an answer as a file: CSV as RFC 4180 writes it, Parquet, and the same question as a cell
-// of a notebook.
+// files.ts - an answer as a file: CSV (RFC 4180), Parquet, and the question as a cell of a
+// notebook.
 import { numberOf, type Answer, type Cell, type Column } from "./answer";
 
-/** Spreadsheets take text that begins so for a formula: an apostrophe keeps it text. */
+/** Spreadsheets read text that begins with these letters as a formula; an apostrophe keeps it
+ * text. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function csvCell(cell: Cell): string {

@@ -1,5 +1,5 @@
-// names.ts - short names for the mangled ones that an answer holds: those that the server gives to the
-// kernels of the sessions that were asked. Names that it does not know stay as they are.
+// names.ts - short names for mangled names in an answer. The server gives short names to the
+// kernels of the sessions that were asked; other names stay as they are.
 import { client } from "../../api/client";
 import { mangledOf, nameOf, shortOf } from "../../api/columns";
 import type { Answer } from "./answer";
@@ -11,7 +11,7 @@ export interface Called {
 export type Names = ReadonlyMap<string, Called>;
 
 const MANGLED = /^_Z/;
-const SESSIONS_MOST = 8; // whose names are asked for
+const SESSIONS_MOST = 8; // sessions whose names are asked for
 
 const hasMangled = ({ rows }: Answer): boolean => rows.some((row) => row.some((cell) => typeof cell === "string" && MANGLED.test(cell)));
 

@@ -1,5 +1,5 @@
-// plot.ts - which rows of an answer are drawn, and how: bars take any column across, lines and points
-// take numbers. Values in, values out.
+// plot.ts - which rows of an answer are drawn, and how: bars take any column across, lines and
+// points take numbers. Plain functions of values.
 import { isNumeric, numberOf, type Answer } from "./answer";
 
 export type PlotKind = "bars" | "line" | "points";
@@ -13,16 +13,16 @@ export interface Bar {
 }
 
 export interface Plotted {
-  x: number[]; // rising
+  x: number[]; // ascending
   y: (number | null)[];
 }
 
 const columnOf = (answer: Answer, name: string): number => answer.columns.findIndex((column) => column.name === name);
 
-/** Columns that may go up. */
+/** Columns that may be plotted upwards. */
 export const numberColumns = (answer: Answer): string[] => answer.columns.filter(isNumeric).map((column) => column.name);
 
-/** What is drawn while nobody has chosen: the first column against the first number beside it. */
+/** The plot before somebody chooses: the first column against the first other column of numbers. */
 export function standard(answer: Answer, wanted: { x: string; y: string }): { x: string; y: string } {
   const names = answer.columns.map((column) => column.name);
   const x = names.includes(wanted.x) ? wanted.x : (names[0] ?? "");
@@ -30,7 +30,7 @@ export function standard(answer: Answer, wanted: { x: string; y: string }): { x:
   return { x, y: numbers.includes(wanted.y) ? wanted.y : (numbers.find((name) => name !== x) ?? numbers[0] ?? "") };
 }
 
-/** Lines where numbers go across in order, else bars. */
+/** Lines if the numbers across ascend, else bars. */
 export function kindFor(answer: Answer, x: string, wanted: string): PlotKind {
   if (wanted === "bars" || wanted === "line" || wanted === "points") return wanted;
   const at = columnOf(answer, x);

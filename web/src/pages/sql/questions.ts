@@ -1,5 +1,6 @@
-// questions.ts - the ready questions. They stand in a JSON file, so that tests of the server run each: `sql` where
-// sessions are in files, `clickhouse` where they are in ClickHouse. One has none: it needs a recursive statement.
+// questions.ts - the ready questions. They are in a JSON file, so that tests of the server run
+// each: `sql` for sessions in files, `clickhouse` for sessions in ClickHouse. One question has no
+// `clickhouse`, because it needs a recursive statement.
 import all from "./questions.json";
 import type { PlotKind } from "./plot";
 

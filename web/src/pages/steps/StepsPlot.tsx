@@ -1,12 +1,12 @@
-// StepsPlot.tsx - the length of each step over its number: the part in which the GPU was busy as an area,
-// slow steps as dots.
+// StepsPlot.tsx - the length of each step over its number: the time for which the GPU was busy as
+// an area, slow steps as dots.
 import { useMemo } from "react";
 import { count, duration } from "../../format/format";
 import { steps as text } from "../../text/steps";
 import { PartPlot } from "../../ui/PartPlot";
 import { thinned, type Step } from "./steps";
 
-const DRAWN = 2000; // steps: more than a screen has columns
+const DRAWN = 2000; // steps; more than the columns of a screen
 
 export function StepsPlot({ items, devices }: { items: readonly Step[]; devices: number }) {
   const values = useMemo(() => {

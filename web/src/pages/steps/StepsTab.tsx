@@ -1,5 +1,5 @@
-// StepsTab.tsx - the steps that a run repeats: how long they last, where each lies on the timeline, and
-// what the slow ones have more of than the step of median length.
+// StepsTab.tsx - the steps that a run repeats: how long they last, where each is on the timeline,
+// and what slow steps have more of than the step of median length.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { onSession, useApi } from "../../api/use";
@@ -76,7 +76,7 @@ const columnsFor = (session: string, reference: Reference): Col[] => [
 
 const COLUMNS = ["number", "start", "duration", "ratio", "busy", "idle", "kernels"];
 
-/** The order that the address says; at first the longest step comes first. */
+/** The order in the address; without one the longest step comes first. */
 function useOrder(): [SortingState, (sorting: SortingState) => void] {
   const { query } = usePlace();
   const by = query.get("sort") ?? "";

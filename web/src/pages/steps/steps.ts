@@ -11,27 +11,27 @@ export interface Step {
   kernels: number | null;
   alike: boolean;
   steady: boolean;
-  ratio: number | null; // to the median length
+  ratio: number | null; // as a multiple of the median length
   slow: boolean;
 }
 
 export interface Steps {
-  by: "scope" | "sequence" | null; // null: none were found
-  why: string; // key of why there are none, or no steady part
-  older: boolean; // the report does not tell of steps
+  by: "scope" | "sequence" | null; // null: no steps were found
+  why: string; // key of the reason for no steps, or for no steady part
+  older: boolean; // the report is older than the search for steps
   scope: string;
   kernel: string;
   count: number;
   leftOut: number;
   devices: number;
   startUp: number | null; // null: no steady part
-  inStartUp: number; // steps
+  inStartUp: number; // steps in the start-up
   median: number | null;
   p95: number | null;
   items: Step[];
 }
 
-/** A step is slow from so many times the median on. */
+/** A step is slow if it lasts at least so many times the median. */
 export const SLOW = 1.25;
 
 function stepOf(row: Raw, at: number, median: number | null, settled: boolean): Step {
@@ -76,7 +76,7 @@ export function stepsOf(part: unknown): Steps {
   };
 }
 
-/** The step whose length is nearest to the median, of the steady part where there is one. */
+/** The step whose length is nearest to the median, in the steady part if there is one. */
 export function typicalOf({ items, median, startUp }: Steps): Step | null {
   let best: Step | null = null;
   for (const step of items) {
@@ -88,12 +88,12 @@ export function typicalOf({ items, median, startUp }: Steps): Step | null {
 
 export interface Difference {
   what: "idle" | "busy" | "kernels";
-  by: number; // ns, or how many
+  by: number; // ns, or a count
 }
 
-const LEAST_PART = 0.1; // of the difference in length; less does not explain a slow step
+const LEAST_PART = 0.1; // of the difference in length; a smaller part does not explain a slow step
 
-/** What a step has more or less of than the typical one, the longer time first. */
+/** The differences of a step to the typical one, the largest first. */
 export function differencesOf(step: Step, typical: Step, devices: number): Difference[] {
   const least = Math.abs(step.duration - typical.duration) * devices * LEAST_PART;
   const times: Difference[] = [
@@ -105,7 +105,7 @@ export function differencesOf(step: Step, typical: Step, devices: number): Diffe
   return kernels ? [...told, { what: "kernels", by: kernels }] : told;
 }
 
-/** At most about `most` steps to draw: of each stretch the shortest and the longest, in their order. */
+/** About `most` steps to draw: the shortest and the longest of each stretch, in their order. */
 export function thinned(items: readonly Step[], most: number): readonly Step[] {
   if (items.length <= most) return items;
   const width = items.length / Math.max(1, Math.floor(most / 2));

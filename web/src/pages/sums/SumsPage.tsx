@@ -1,5 +1,5 @@
-// SumsPage.tsx - what took most time over days, whatever became of the sessions, and one of it day by day.
-// What is summed, of which days, and which row is open stands in the address.
+// SumsPage.tsx - what took most time over days, including deleted sessions, and one row of it day
+// by day. The address says what is summed, over which days, and which row is open.
 import { useEffect, useMemo } from "react";
 import type { RowRollupSum } from "../../api/schema";
 import { useApi } from "../../api/use";
@@ -18,7 +18,7 @@ import { daysOf, KINDS, meanOf, partsOf, SPLITS, totalOf, type DaySum, type Kind
 
 const SHOWN = 100;
 const NAMES = 200; // applications and hosts to choose from
-const ROWS = 1000; // of one kernel, scope or line
+const ROWS = 1000; // rows of one kernel, scope or line
 const YEAR = 365;
 
 interface Asked {
@@ -65,7 +65,7 @@ function useColumns({ kind }: Asked, total: number, open: (name: string) => stri
   ];
 }
 
-/** A bar a day; the table of parts, or the bars' titles, have the numbers. */
+/** One bar a day; the table of parts, or the bars' titles, have the numbers. */
 function Bars({ days, label }: { days: DaySum[]; label: string }) {
   const top = Math.max(...days.map((day) => day.total), 1);
   const wide = 1000 / Math.max(1, days.length);
@@ -107,7 +107,7 @@ function Parts({ parts, split, kind }: { parts: Part[]; split: Split; kind: Kind
   return <Listing label={text.splits[split]!} columns={columns} rows={parts} keyOf={(part) => part.name} />;
 }
 
-/** One kernel, scope or line day by day, as one, or by application or host. */
+/** One kernel, scope or line day by day, in one row or by application or host. */
 function Days({ asked, name, title, onClose }: { asked: Asked; name: string; title: string; onClose: string }) {
   const { kind, range, app, host } = asked;
   const [wanted, setSplit] = useQuery("by", "day");

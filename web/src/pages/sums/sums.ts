@@ -35,7 +35,7 @@ export interface Part {
   sessions: number;
 }
 
-/** Applications or hosts, those with most time first. */
+/** Applications or hosts, most time first. */
 export function partsOf(rows: readonly RowRollupDay[]): Part[] {
   const parts = new Map<string, Part>();
   for (const row of rows) {
@@ -51,5 +51,5 @@ export function partsOf(rows: readonly RowRollupDay[]): Part[] {
 
 export const totalOf = (rows: readonly RowRollupSum[]): number => rows.reduce((sum, row) => sum + (row.total ?? 0), 0);
 
-/** Mean time of a call; null: there was none. */
+/** Mean time of a call; null: no calls. */
 export const meanOf = (row: { total: number | null; calls: number | null }): number | null => (row.total !== null && row.calls ? row.total / row.calls : null);

@@ -1,4 +1,4 @@
-// SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop does.
+// SyncsTab.tsx - where the host waited for the GPU, line by line, and whether a loop waits there.
 import { syncLines, type SyncLine } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { duration, exact, percent } from "../../format/format";
@@ -13,12 +13,12 @@ import { longestOf } from "../insights/evidence";
 import { isOver } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
-/** Comes when a line is first opened. */
+/** The source window is loaded when a line is first opened. */
 const SourceLine = part(() => import("../insights/SourceLine"), (m) => m.SourceLine);
 
 const head = text.columns;
 
-/** The longest one, and where it is. */
+/** The longest wait, and its place on the timeline. */
 const longest = (session: string): Column<SyncLine> => ({
   label: head.longest,
   right: true,

@@ -1,5 +1,6 @@
-// SystemTab.tsx - samples of the GPUs, their hardware counters, and samples of the host over the session's time; plots share a cursor and
-// the part of time that is shown. Device ids of a session count from 1, in the order of its GPUs.
+// SystemTab.tsx - samples of the GPUs, their hardware counters, and samples of the host over the
+// session's time. The plots share a cursor and the part of the time that is shown. Device ids of a
+// session count from 1, in the order of its GPUs.
 import { useCallback, useMemo, useState } from "react";
 import { countersOf, samplersOf } from "../../api/columns";
 import { useApi } from "../../api/use";
@@ -16,7 +17,7 @@ import type { TabProps } from "../session/tabs";
 import { CounterPlot, DevicePlot, HostPlot, Utilisation, WindowBar } from "./plots";
 import { useWindow } from "./window";
 
-/** What is drawn of a GPU; labels: in place of those of text/system.ts. */
+/** The plots of a GPU; labels: in place of those of text/system.ts. */
 const ofDevices = (labels: Record<string, string>): Metric[] => [...DEVICE, ...DEVICE_MORE].map((metric) => ({ ...metric, ...(labels[metric.text] ? { label: labels[metric.text]! } : {}) }));
 
 export function SystemTab({ session }: TabProps) {

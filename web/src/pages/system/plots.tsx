@@ -44,7 +44,8 @@ function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { a
   );
 }
 
-/** What the driver's number is: above the plots, not in one of them, so that all are of one height. */
+/** What the driver's number means. The note is above the plots, not inside one, so that all
+ * plots have one height. */
 export const Utilisation = ({ notes }: { notes: Words["notes"] }) => (
   <p className="quiet small">
     {system.metrics.gpu_util}: {notes.gpu_util}
@@ -68,7 +69,8 @@ export function CounterPlot({ device, counter, ...plot }: PlotProps & { device: 
   return <Plot {...plot} asked={asked} />;
 }
 
-/** Which part is shown, the way back to the whole, and to the same part of the timeline. */
+/** Which part of the time is shown, with links to the whole session and to this part of the
+ * timeline. */
 export function WindowBar({ session, window, onWhole }: { session: string; window: Window; onWhole: () => void }) {
   if (!window.part) return <p className="quiet small">{system.drag}</p>;
   return (

@@ -1,5 +1,5 @@
-// window.ts - which part of a session plots show: the address says it, as the timeline's does, so that
-// both show the same part when one goes from one to the other.
+// window.ts - the part of a session that plots show. The address has it in the timeline's form, so
+// that both views show the same part.
 import { useCallback, useMemo } from "react";
 import { stepFor } from "../../format/metrics";
 import { useQuery } from "../../router/router";
@@ -20,7 +20,8 @@ export function windowOf(text: string, length: number): Window {
   return { from, to, step: stepFor(to - from), part: true };
 }
 
-/** The window, and how to choose another one: s since the session's start; without: the whole. */
+/** The window, and a function that chooses another one: in s since the session's start; without
+ * arguments: the whole session. */
 export function useWindow(length: number): [Window, (from?: number, to?: number) => void] {
   const [text, setText] = useQuery("at");
   const window = useMemo(() => windowOf(text, length), [text, length]);

@@ -1,5 +1,5 @@
-// TimelinePage.tsx - the timeline with what other pages make: the source window, the flame graph, and the other ranks
-// of the session's run.
+// TimelinePage.tsx - the timeline with parts of other pages: the source window, the flame graph,
+// and the other ranks of the session's run.
 import { useMemo, useState } from "react";
 import type { RowSession } from "../../api/schema";
 import { onSession, useApi } from "../../api/use";
@@ -21,7 +21,7 @@ import { inOrder } from "../run/run";
 import { passOf, runOf } from "../session/facts";
 import type { TabProps } from "../session/tabs";
 
-const LISTED = 200; // as a list of sessions has at most
+const LISTED = 200; // the server's limit for a list of sessions
 export const RANKS_MOST = 64;
 
 function Flame({ stacks, name }: { stacks: readonly FlameStack[]; name: string }) {
@@ -33,7 +33,8 @@ function Flame({ stacks, name }: { stacks: readonly FlameStack[]; name: string }
 
 const OUTSIDE: Outside = { Source: SourceLine, Flame };
 
-/** The processes of the session's run and pass, on its clock; the session itself is always among those shown. */
+/** The processes of the session's run and pass, on its clock; the session itself is always
+ * shown. */
 export function ranksBeside(rows: readonly RowSession[], session: RowSession): { ranks: Rank[]; cut: number } {
   const pass = passOf(session)?.pass;
   const { ranks } = onOneClock(inOrder(rows).filter((row) => passOf(row)?.pass === pass));

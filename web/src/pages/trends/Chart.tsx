@@ -1,5 +1,5 @@
-// Chart.tsx - means over sessions or days: a dot each, outlying ones as squares, the level as a line, steps
-// as upright lines with what they changed. Thousands of dots are one path.
+// Chart.tsx - means over sessions or days: one dot each, outlying ones as squares, the level as a
+// line, steps as upright lines with their change. Thousands of dots are one path.
 import { useRef, useState, type MouseEvent } from "react";
 import { change, duration } from "../../format/format";
 import { trends as text } from "../../text/trends";
@@ -10,8 +10,8 @@ interface Props {
   label: string;
   picture: Picture;
   of: string; // what a dot is
-  ends: [string, string]; // under the axis
-  tip: (dot: Dot) => string[]; // lines
+  ends: [string, string]; // the texts under the axis
+  tip: (dot: Dot) => string[]; // lines of text
   onOpen: (dot: Dot) => void;
 }
 

@@ -1,5 +1,5 @@
-// Choose.tsx - what can be followed: kernels, scopes and applications of the sessions that have ended,
-// those that took most time first.
+// Choose.tsx - what can be followed: kernels, scopes and applications of sessions that have ended,
+// most time first.
 import type { ColumnDef } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { useApi } from "../../api/use";
@@ -37,8 +37,8 @@ const columnsFor = (kind: Kind, search: string, paths: ReadonlyMap<string, strin
   { id: "total", header: head.total, accessorKey: "total", enableSorting: false, meta: { width: "110px", right: true }, cell: ({ row: { original: one } }) => <span title={exact(one.total, "ns")}>{duration(one.total)}</span> },
 ];
 
-/** Everything is searched here, by the names that people read. The server, which knows the names of the program
- * alone, is asked as well where there is more than its answer holds. */
+/** The page searches the rows that it has, by the names that people read. If the server has more
+ * rows than its answer, the server searches as well; it knows the names in the program alone. */
 function useCandidates(kind: Kind, search: string) {
   const all = useApi("kernel_history", { kind, limit: ROWS });
   const cut = all.data?.rows === ROWS;

@@ -1,5 +1,6 @@
-// TrendsPage.tsx - a kernel, scope or application over sessions and days: where its level changed, and
-// which sessions, hosts and GPUs stand out. What is followed and how it is shown stands in the address.
+// TrendsPage.tsx - a kernel, scope or application over sessions and days: where its level changed,
+// and which sessions, hosts and GPUs are outliers. The address says what is followed and how it is
+// shown.
 import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import type { History } from "../../api/schema";
@@ -23,7 +24,7 @@ const c = text.columns;
 const NAMES = 200; // applications and hosts to choose from
 const NS_OF_DAY = BigInt(DAY_MS) * 1_000_000n;
 
-/** Chances as people read them. */
+/** Probabilities as people read them. */
 const chance = (p: number | null): string => (p === null ? UNKNOWN : p < 0.001 ? "< 0.001" : p.toFixed(3));
 
 const time = (id: "mean" | "p50" | "p99" | "total"): ColumnDef<Session> => ({
@@ -194,7 +195,7 @@ function Answer({ kind, answer, name }: { kind: Kind; answer: History; name: str
   );
 }
 
-/** A day of the address as ns since the Unix epoch; behind the day's end for `behind`. */
+/** A day of the address as ns since the Unix epoch; with `behind` the end of the day. */
 const nsOf = (day: string | null, behind = false): { ns?: string } => {
   const at = dayFrom(day ?? "");
   return at === null ? {} : { ns: String(BigInt(at + (behind ? 1 : 0)) * NS_OF_DAY) };

@@ -1,5 +1,5 @@
-// trends.ts - a history as the server answers it (docs/history.md), and where its sessions stand in the
-// picture.
+// trends.ts - a history as the server answers it (docs/history.md), and the positions of its
+// sessions in the picture.
 import type { AnswerKernelHistory, History } from "../../api/schema";
 import { nameOf, mangledOf, rowsOf, shortOf } from "../../api/columns";
 import { list, number, word, type Raw } from "../../format/raw";
@@ -43,7 +43,7 @@ export const sessionsOf = (answer: History): Session[] =>
   }));
 
 export interface Step {
-  session: string; // the first one behind it
+  session: string; // the first session after it
   started: string;
   p: number | null;
   before: number | null;
@@ -66,7 +66,7 @@ export const stepsOf = (answer: History): Step[] =>
 export interface Machine {
   name: string;
   sessions: number | null;
-  ratio: number | null; // null: too few to tell
+  ratio: number | null; // null: too few sessions
   q: number | null;
   outlying: boolean;
 }
@@ -99,7 +99,8 @@ const MS = 1_000_000n;
 const msOf = (ns: string): number => (/^-?\d+$/.test(ns) ? Number(BigInt(ns) / MS) : 0);
 const part = (at: number, from: number, to: number): number => (to > from ? (at - from) / (to - from) : 0.5);
 
-/** Sessions as dots from left to right, their levels as lines, steps between the sessions they part. */
+/** Sessions as dots from left to right, their levels as lines, steps between the sessions that
+ * they separate. */
 export function pictureOf(sessions: readonly Session[], steps: readonly Step[], spacing: Spacing): Picture {
   const times = sessions.map((session) => msOf(session.started));
   const first = times[0] ?? 0;
@@ -147,7 +148,7 @@ export function scaleOf(picture: Picture): { y: (value: number) => number; ticks
   return { y: (value) => 1 - (Math.log(value) - low) / (high - low), ticks: [0.08, 0.36, 0.64, 0.92].map((at) => Math.exp(low + at * (high - low))) };
 }
 
-/** The dot nearest to a place, both in px; null: none is within reach. */
+/** The dot nearest to a place, both in px; null: none is near enough. */
 export function nearest(dots: readonly Dot[], y: (value: number) => number, at: { x: number; y: number }, size: { width: number; height: number }, reach = 40): Dot | null {
   let best: Dot | null = null;
   let far = reach;
@@ -158,9 +159,9 @@ export function nearest(dots: readonly Dot[], y: (value: number) => number, at: 
   return best;
 }
 
-const SIDE = 8; // sessions of a side that are compared at most
+const SIDE = 8; // sessions of one side that are compared at most
 
-/** Sessions on both sides of a step, those nearest to it, for comparing. */
+/** The sessions on both sides of a step that are nearest to it, for comparing. */
 export function aroundStep(sessions: readonly Session[], step: Step): { a: string[]; b: string[] } {
   const at = sessions.findIndex((session) => session.session === step.session);
   const ids = sessions.map((session) => session.session);
@@ -169,15 +170,14 @@ export function aroundStep(sessions: readonly Session[], step: Step): { a: strin
 
 export interface Candidate {
   name: string; // demangled
-  short: string; // for people
-  symbol: string; // as it is asked for
+  short: string; // short name
+  symbol: string; // the name with which the server is asked
   sessions: number;
   calls: number;
   total: number; // ns
 }
 
-/** What can be followed, of rows of the history: those that took most time first. */
-/** Each word is in one of the names, whatever the letters' case. */
+/** Whether each word is in one of the names, without regard to case. */
 export function hasWords({ name, short, symbol }: Pick<Candidate, "name" | "short" | "symbol">, search: string): boolean {
   const all = `${name}\n${short}\n${symbol}`.toLowerCase();
   return search.toLowerCase().split(/\s+/).every((one) => all.includes(one));

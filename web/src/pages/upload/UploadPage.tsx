@@ -1,5 +1,5 @@
-// UploadPage.tsx - sends sessions from this browser: drop a folder, see what is in it, send, go on
-// after an interruption.
+// UploadPage.tsx - sends sessions from this browser: drop a folder, see what is in it, send it, and
+// go on after an interruption.
 import { useEffect, useRef, useState, type DragEvent, type InputHTMLAttributes } from "react";
 import { may, useMe } from "../../api/may";
 import { bytes, count, exact, percent } from "../../format/format";
@@ -25,7 +25,7 @@ function DropZone({ busy, onFiles }: { busy: boolean; onFiles: (files: Promise<F
   }
   const chosen = (input: HTMLInputElement) => {
     onFiles(filesOfInput(input.files));
-    input.value = ""; // the same folder may be chosen again
+    input.value = ""; // so that the same folder can be chosen again
   };
   const folders = { webkitdirectory: "" } as InputHTMLAttributes<HTMLInputElement>;
   return (

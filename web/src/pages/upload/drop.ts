@@ -1,13 +1,13 @@
-// drop.ts - the files of what was dropped or chosen, folders opened.
+// drop.ts - the files that were dropped or chosen, with those in folders.
 import type { Found } from "./parts";
 
-const MOST = 100_000; // files; a home directory was dropped by mistake
+const MOST = 100_000; // files; more means that a home directory was dropped by mistake
 
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
   for (;;) {
-    // Gives some at a time, and none at the end.
+    // The API returns some entries at a time, and none at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return all;
     all.push(...some);

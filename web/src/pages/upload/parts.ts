@@ -1,14 +1,15 @@
-// parts.ts - which files of a folder are parts of which session. A name tells channel and number; the
-// first line tells the session and where the part begins. The rules are those of gpufl upload.
+// parts.ts - which files of a folder are parts of which session. A file's name has channel and
+// number; the first line has the session and the position at which the part begins. The rules are
+// those of gpufl upload.
 export interface Found {
   file: File;
-  path: string; // in what was dropped
+  path: string; // path within what was dropped
 }
 
 export interface Part extends Found {
   channel: string;
-  number: number; // 0: the one that is being written
-  offset: number | null; // plain bytes of the channel before it; null: a window of the public client's
+  number: number; // 0: the part that is still being written
+  offset: number | null; // plain bytes of the channel before the part; null: a part of the public client's
   packed: boolean;
 }
 
@@ -17,7 +18,7 @@ export interface Session {
   app: string;
   host: string;
   ours: boolean;
-  parts: Part[]; // in the order in which they are sent
+  parts: Part[]; // in the order of sending
   bytes: number;
 }
 
@@ -34,7 +35,8 @@ export function nameOfPart(name: string): { channel: string; number: number; pac
 
 const PLAIN = /\.zst$/;
 
-/** Parts packed with zstd, which no browser unpacks, of which there is no other file: they are left out. */
+/** Parts packed with zstd whose contents are in no other file. A browser cannot unpack zstd, so
+ * that they are left out. */
 export function leftOutOf(files: readonly Found[]): string[] {
   const paths = new Set(files.map(({ path }) => path));
   return [...paths].filter((path) => {
@@ -51,7 +53,7 @@ export interface Head {
   host: string;
 }
 
-/** The first lines of a part; null: they say no session. */
+/** The first lines of a part; null: they name no session. */
 export function headOf(text: string): Head | null {
   for (const [at, line] of text.split("\n").slice(0, 64).entries()) {
     let row: unknown;
@@ -74,7 +76,7 @@ const HEAD_BYTES = 64 << 10;
 
 const unpacked = (file: Blob): ReadableStream<Uint8Array> => (file.stream() as ReadableStream<Uint8Array>).pipeThrough(new DecompressionStream("gzip") as unknown as ReadableWritablePair<Uint8Array, Uint8Array>);
 
-/** The beginning of a part as text; of a damaged one as far as it goes. */
+/** The beginning of a part as text, of a damaged part as far as it can be read. */
 export async function beginning(file: Blob, packed: boolean): Promise<string> {
   if (!packed) return file.slice(0, HEAD_BYTES).text();
   const reader = unpacked(file).getReader();
@@ -87,17 +89,18 @@ export async function beginning(file: Blob, packed: boolean): Promise<string> {
       text += decoder.decode(piece.value, { stream: true });
     }
   } catch {
-    /* What came before it breaks off is there. */
+    /* The text before the damage is there. */
   }
   await reader.cancel().catch(() => undefined);
   return text;
 }
 
 const folder = (path: string): string => path.split("/").at(-2) ?? "";
-/** The one that is being written comes last; a finished one wins over the plain file it was made of. */
+/** The part that is still being written comes last; a finished part replaces the plain file that
+ * it was made of. */
 const order = (a: Part, b: Part): number => (a.offset ?? 0) - (b.offset ?? 0) || (a.number || Infinity) - (b.number || Infinity) || Number(b.packed) - Number(a.packed);
 
-/** Sessions of what was dropped; the rest are files of no session. */
+/** The sessions of what was dropped; the other files belong to no session. */
 export async function sessionsIn(files: readonly Found[]): Promise<Session[]> {
   const heads: { part: Part; head: Head | null }[] = [];
   for (const found of files) {
@@ -106,7 +109,7 @@ export async function sessionsIn(files: readonly Found[]): Promise<Session[]> {
     const head = headOf(await beginning(found.file, name.packed));
     heads.push({ part: { ...found, channel: head?.channel ?? name.channel, number: name.number, packed: name.packed, offset: head?.offset ?? null }, head });
   }
-  // A window without a header is of the session of its folder.
+  // A part without a header belongs to the session of its folder.
   const byFolder = new Map(heads.flatMap(({ part, head }) => (head ? [[folder(part.path), head] as const] : [])));
   const sessions = new Map<string, Session>();
   for (const { part, head } of heads) {
@@ -133,8 +136,8 @@ export interface Piece {
 
 const PIECE = 4 << 20;
 
-/** The part's plain lines behind `skip`, in pieces. Throws where it cannot be read; the pieces before
- * that are good. */
+/** The part's plain lines after `skip`, in pieces. Throws if the part cannot be read; the pieces
+ * before that are good. */
 export async function* piecesOf(file: Blob, packed: boolean, skip: number, size = PIECE): AsyncGenerator<Piece> {
   let read = 0;
   const counted = (file.stream() as ReadableStream<Uint8Array<ArrayBuffer>>).pipeThrough(
@@ -196,5 +199,5 @@ export async function* piecesOf(file: Blob, packed: boolean, skip: number, size 
   if (failed) throw new BrokenOff();
 }
 
-/** A part that cannot be read to its end. */
+/** The error of a part that cannot be read to its end. */
 export class BrokenOff extends Error {}

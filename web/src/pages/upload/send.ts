@@ -1,5 +1,6 @@
-// send.ts - sends one session: asks how far the server has each channel, and sends what follows. It may
-// be stopped and begun again at any point; the server's word is what counts (docs/server-sending.md).
+// send.ts - sends one session: asks how much of each channel the server has, and sends the rest.
+// Sending may be stopped and begun again at any point; the server's answer decides
+// (docs/server-sending.md).
 import { upload as text } from "../../text/upload";
 import { BrokenOff, piecesOf, type Part, type Session } from "./parts";
 
@@ -8,7 +9,7 @@ export interface Answer {
   answer: Record<string, unknown>;
 }
 
-/** What the sender asks of the server. */
+/** What the sender asks the server. */
 export interface Remote {
   positions: (session: string) => Promise<Map<string, number>>;
   stream: (fields: Record<string, string>, body: Blob, signal: AbortSignal) => Promise<Answer>;
@@ -22,8 +23,8 @@ export interface Refusal {
 }
 
 export interface Progress {
-  sent: number; // bytes of the files that are dealt with
-  before: number; // of them, those that were there already
+  sent: number; // bytes of the files that are done
+  before: number; // the part of `sent` that the server already had
   rejected: number;
   refusals: Refusal[]; // the first ones
   notes: string[];
@@ -31,7 +32,7 @@ export interface Progress {
 
 export const noProgress = (): Progress => ({ sent: 0, before: 0, rejected: 0, refusals: [], notes: [] });
 
-/** Why it cannot go on, in words for people. */
+/** Why sending cannot go on, in words for people. */
 export class Failure extends Error {
   constructor(
     message: string,
@@ -41,7 +42,7 @@ export class Failure extends Error {
   }
 }
 
-const AS_IT_IS = 8 << 20; // a packed part up to this goes as it stands
+const AS_IT_IS = 8 << 20; // bytes; a packed part up to this size is sent as it is
 const REFUSALS = 5;
 
 const packed = async (bytes: Uint8Array<ArrayBuffer>): Promise<Blob> =>
@@ -119,7 +120,8 @@ export async function sendSession(session: Session, remote: Remote, complete: bo
       await sendPart(part, same);
     } catch (cause) {
       if (!(cause instanceof Gap)) throw cause;
-      // The server stands elsewhere than it said: another sender is at work, or it was restored.
+      // The server has another position than it said: another sender is at work, or the server was
+      // restored.
       const known = part.offset !== null && cause.expected >= part.offset && cause.expected !== (at.get(part.channel) ?? 0);
       if (!known) throw new Failure(text.failures.gap(part.channel, `${cause.expected} bytes`));
       at.set(part.channel, cause.expected);

@@ -1,5 +1,5 @@
-// useUpload.ts - the list of sessions to send and what became of each: one after the other, stopped and
-// gone on with at will.
+// useUpload.ts - the list of sessions to send and the state of each. Sessions are sent one after
+// the other; sending can be stopped and continued.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { client, Problem } from "../../api/client";
 import { upload as text } from "../../text/upload";
@@ -18,7 +18,7 @@ export interface Item {
 const remote: Remote = {
   async positions(session) {
     const { status, answer } = await client.body("session_positions", { session }, {}, null);
-    if (status === 404) return new Map(); // nothing of it is there yet
+    if (status === 404) return new Map(); // the server has nothing of the session yet
     if (status === 401 || status === 403) throw new Failure(text.failures.denied, true);
     if (status !== 200) throw new Failure(text.failures.refused(status, String(answer.detail ?? "")));
     const rows = Array.isArray(answer.channels) ? (answer.channels as Record<string, unknown>[]) : [];
@@ -90,7 +90,7 @@ export function useUpload(complete: boolean) {
     setRunning(false);
   }, [change]);
 
-  // A tab that closes cuts the sending off; the browser asks first.
+  // Closing the tab would cut the sending off; the browser asks first.
   useEffect(() => {
     if (!running) return;
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();
