@@ -51,7 +51,7 @@ describe("keys and links", () => {
     expect(endAfter(0, 5)).toBe("0");
     expect(endAfter(1, 1_700_000_000_000)).toBe("1700086400000000000");
   });
-  it("a link is open until it ends or is taken back", () => {
+  it("a link is open until it ends or is revoked", () => {
     const row = { id: "i", session: "s", created: "1", creator: "u", expires: "2000000000", revoked: null };
     expect([stateOf(row, 1), stateOf(row, 3000), stateOf({ ...row, revoked: "1" }, 1)]).toEqual(["open", "ended", "revoked"]);
     expect(openLinks([row, { ...row, revoked: "1" }], 1)).toBe(1);

@@ -4,10 +4,10 @@ const many = (n: string, one: string, more: string): string => `${n} ${n === "1"
 export const captured = {
   windows: "Windows of capture",
   windowsText: (n: string, time: string, part: string, open: boolean) =>
-    `${n} opened${open ? ", one still open at the end" : ""}, ${time} in all, ${part} of the run. Outside of them nothing was recorded: shares of time are of the windows, and the GPU counts as idle where a gap lies inside one.`,
+    `${n} opened${open ? ", one still open at the end" : ""}, ${time} in all, ${part} of the run. Outside of them nothing was recorded: percentages of time are shares of the windows, and a gap counts as idle time of the GPU if it is inside a window.`,
   kernelWindows: "Windows of kernel records",
   kernelWindowsText: (n: string, time: string, part: string) =>
-    `${n}, ${time} in all, ${part} of the run; program counters were sampled in between (pc_kernel_collect=windows). Counts and times of kernels, copies and fills are those of the windows; idle time of the GPU in them stands for the rest of the run.`,
+    `${n}, ${time} in all, ${part} of the run; program counters were sampled between them (pc_kernel_collect=windows). Counts and times of kernels, copies and fills are those of the windows; the GPU's idle time in the windows is an estimate for the rest of the run.`,
   messages: "Messages",
   severities: { error: "ERROR", warning: "WARNING", note: "note" } as Record<string, string>,
   times: (n: string) => `(${n} times)`,

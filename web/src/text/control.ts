@@ -1,4 +1,4 @@
-// control.ts - texts of what hosts do at a member's wish: configurations, and captures on demand.
+// control.ts - texts of configurations of hosts, and of captures on demand.
 export const configs = {
   intro: "Options of the capture library that programs take when they start. A host uses the configuration that is assigned to it; a program can also name one. Each change is a new version.",
   none: "No configurations yet",
@@ -87,7 +87,7 @@ export const capture = {
     Deep: "Samples and counts. The program must have been started with this engine and with windows.",
     PmSampling: "Hardware counters over time. The program must have been started with this engine and with windows.",
   },
-  samplingOfHost: "Where warps or wavefronts stall.",
+  samplingOfHost: "Samples that show where warps or wavefronts stall.",
   trace: "A session of engine Monitor or Sync can record Trace only, and must have been started with the option remote_control.",
   duration: "Seconds",
   durationHint: "From 0.1 to 600.",

@@ -1,17 +1,17 @@
-// exports.ts - texts of the files that a session becomes for other programs.
+// exports.ts - texts of the exports of a session for other programs.
 export const exports = {
   exports: "Export",
-  exportsText: "The session as other programs read it.",
+  exportsText: "The session in formats of other programs.",
   ndjson: "NDJSON",
-  ndjsonText: "The log again: gpufl report reads it, and any JSON reader.",
+  ndjsonText: "The log itself, for gpufl report and any JSON reader.",
   parquet: "Parquet",
-  parquetText: "One record's rows, for pandas, DuckDB and the like.",
+  parquetText: "The rows of one record, for pandas, DuckDB and similar programs.",
   parquetRecord: "Record",
   trace: "Perfetto and Chrome",
   traceText: "Kernels, copies, waits and scopes as Chrome trace events, which ui.perfetto.dev and chrome://tracing open.",
   report: "Report",
   reportText: "The whole report as JSON, as gpufl report --json writes it.",
-  stacks: "The stacks where the host waited, and those that launched work.",
+  stacks: "The stacks in which the host waited, and the stacks that launched work.",
   noStacks: "The session has no stacks",
   pprof: "pprof",
   pprofText: "Values host_blocked and gpu_time, for go tool pprof.",

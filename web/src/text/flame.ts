@@ -1,22 +1,22 @@
-// flame.ts - every text of the flame graph and of the icicle of scopes. Loaded with them.
+// flame.ts - every text of the flame graph and of the icicle of scopes. Loaded with both.
 export const flameText = {
   none: "No stacks",
-  noneText: "The session has no stacks of waits or of launches. gpufl trace records the stacks of waits. With --stacks=launch it records those of launches as well, and the GPU's time is shown by stack.",
+  noneText: "The session has no stacks of waits or of launches. gpufl trace records the stacks of waits. With --stacks=launch it also records the stacks of launches, and this page shows the GPU's time by stack.",
   pending: "Not analysed yet",
   pendingText: "Stacks appear here when the server has analysed the session.",
   heading: "Time by stack",
   tree: "Which time",
-  /** What share of the GPU's kernel time the stacks of GPU time stand for. */
-  without: (kernels: string, shown: string) => `No kernel of this session has a stack, so that its ${kernels} of kernel time are not shown. Shown are copies and graphs, ${shown}. gpufl trace --stacks=launch records the stacks of launches.`,
-  partly: (part: string, kernels: string) => `Shown are the stacks of ${part} of the ${kernels} of kernel time; the other launches have no stack.`,
+  /** Which part of the GPU's kernel time the stacks of GPU time cover. */
+  without: (kernels: string, shown: string) => `No kernel of this session has a stack, so that its ${kernels} of kernel time are not shown. Copies and graphs are shown, ${shown}. gpufl trace --stacks=launch records the stacks of launches.`,
+  partly: (part: string, kernels: string) => `The stacks of ${part} of the ${kernels} of kernel time are shown; the other launches have no stack.`,
   trees: { "host blocked": "Host blocked", GPU: "GPU time" } as Record<string, string>,
   search: "Search frames",
   searchHint: "Part of a frame",
   invert: "Invert",
   invertText: "Innermost frames first: who calls what takes the time",
   whole: "Show all",
-  matched: (time: string, part: string) => `${time} in matching frames, ${part}`,
-  noMatch: "No frame has that.",
+  matched: (time: string, part: string) => `${time} in matching frames, ${part} of all`,
+  noMatch: "No frame has this text.",
   picture: (name: string) => `Flame graph: ${name}. Arrow keys go from frame to frame, Enter zooms in, Escape out.`,
   scopes: "Icicle of scopes. Arrow keys go from scope to scope, Enter zooms in, Escape out.",
   hint: "Click a frame to zoom in; Escape goes back out.",
@@ -26,8 +26,7 @@ export const flameText = {
   self: "Self",
   total: "In all",
   share: "Share",
-  top: "Frames that take most themselves",
-  deeper: (count: string) => `Deeper than ${count} frames; zoom in for the rest.`,
+  top: "Frames that take most time themselves",
   measure: "Measure",
   measures: { wall: "Wall time", gpu: "GPU time" } as Record<string, string>,
 };

@@ -1,9 +1,9 @@
-// login.ts - texts of those who log in, or come with a link.
-export const login = { title: "Log in", submit: "Log in", email: "E-mail address", password: "Password", failed: "That did not work", setup: "First account", setupText: "Makes the first administrator of this server and its first workspace. The link works once.", name: "Name", workspace: "Workspace", make: "Make the account", noToken: "This page needs the link that the server printed when it started for the first time." } as const;
+// login.ts - texts of the pages for logging in and for links.
+export const login = { title: "Log in", submit: "Log in", email: "E-mail address", password: "Password", failed: "Logging in failed", setup: "First account", setupText: "Makes the first administrator of this server and its first workspace. The link works once.", name: "Name", workspace: "Workspace", make: "Make the account", noToken: "This page needs the link that the server printed when it started for the first time." } as const;
 
 export const join = {
   inviteTitle: "Join the workspace",
-  inviteText: "With an account on this server, give its address and password. Without one, this makes it.",
+  inviteText: "If you have an account on this server, enter its address and password. Otherwise this makes an account.",
   join: "Join",
   resetTitle: "New password",
   resetText: "The link works once and for a day.",
@@ -12,5 +12,5 @@ export const join = {
   newName: "Name (for a new account)",
   passwordHint: "10 characters or more.",
   shareTitle: "Shared session",
-  shareGone: "This link has ended or was taken back. Ask whoever sent it for a new one.",
+  shareGone: "This link has ended or was revoked. Ask whoever sent it for a new one.",
 } as const;

@@ -1,11 +1,11 @@
-// profile.ts - texts of what engines beside Trace counted: hardware counters, instructions, samples by kernel and scope.
+// profile.ts - texts of the counts of engines other than Trace: hardware counters, instructions, samples by kernel and scope.
 export const profile = {
   counters: "Hardware counters",
-  countersText: "By scope or kernel, as the engine was asked; the vendor's names of the columns are below.",
-  ofKernel: "Of this kernel's launches, one by one.",
+  countersText: "The rows are scopes or kernels, as the engine was configured; the vendor's names of the columns are below.",
+  ofKernel: "The values are of this kernel's launches, one by one.",
   figure: "Which figure of each metric",
   figures: { mean: "Mean", least: "Least", most: "Most" } as Record<string, string>,
-  of: "Counted of",
+  of: "Counted for",
   run: "The run",
   runOf: (device: number) => `The run, GPU ${device}`,
   onDevice: (what: string, device: number) => `${what}, GPU ${device}`,
@@ -14,7 +14,7 @@ export const profile = {
   values: "Values",
   cell: (mean: string, least: string, most: string, values: string) => `mean ${mean}, least ${least}, most ${most}, ${values} ${values === "1" ? "value" : "values"}`,
   columns: "What the columns are",
-  /** Metrics of the engines' own sets (src/backend/nvidia/engine/metric_sets.def); others go by the driver's name. */
+  /** Metrics of the engines' own sets (src/backend/nvidia/engine/metric_sets.def); other metrics keep the driver's name. */
   metrics: {
     "gr__cycles_active.avg.pct_of_peak_sustained_elapsed": "GPU active",
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "SMs active",

@@ -1,4 +1,4 @@
-// raw.ts - words of the tab with exports and with what was captured.
+// raw.ts - texts of the tab with exports and with what was captured.
 export const raw = {
   counts: "Records",
   record: "Record",
@@ -7,12 +7,12 @@ export const raw = {
   ledger: "What was captured",
   verdicts: { complete: "Launched, recorded and written agree.", uncounted: "Nothing is known to be missing, but not all launches were counted.", incomplete: "Something is missing:", absent: "The session has no ledger." } as Record<string, string>,
   feature: "Asked for",
-  status: "What became of it",
+  status: "Result",
   sources: "Source files kept",
   noSources: "No source files are kept with this session.",
   size: "Size",
   kept: "Kept",
-  answers: "As the server answers",
-  answersText: "The same data for programs; /api/v1/openapi.json describes every address.",
+  answers: "Answers of the server",
+  answersText: "Programs get these data at the addresses below; /api/v1/openapi.json describes every address.",
   facts: { id: "Session", app: "Application", host: "Host", account: "User", pid: "Process", engine: "Engine", format: "Format", client: "Written by", started: "Started", ended: "Ended", received: "Newest data", bytes: "Size in the store" } as Record<string, string>,
 };

@@ -1,4 +1,4 @@
-// sessions.ts - texts of the list of sessions and of what is done with them.
+// sessions.ts - texts of the list of sessions and of the actions on sessions.
 export const sessions = {
   title: "Sessions",
   search: "Search sessions",
@@ -26,18 +26,17 @@ export const sessions = {
   compareHint: "Choose two sessions or more; the first one is compared with the others.",
   remove: "Delete",
   removeTitle: (n: number, name: string) => (n === 1 ? `Delete the session of ${name}?` : `Delete ${n} sessions?`),
-  removeText: "All their data is deleted, for everybody. Usage by day stays. This cannot be undone.",
+  removeText: "All data of the chosen sessions is deleted, for everybody. Usage by day stays. This cannot be undone.",
   removeDo: "Delete for good",
   clear: "Choose none",
   follow: "Follow the newest",
-  following: "The newest live session is shown as it starts.",
   share: "Share",
   shareTitle: "Share this session",
   shareView: "The link opens this view, with the place and the range that are shown now.",
-  shareText: "Makes a link that shows this session, and nothing else, to whoever has it, without a login. That includes the text of source files that were kept with the session.",
+  shareText: "Makes a link that shows this session, and nothing else, to whoever has the link, without a login. The session includes the text of source files that were kept with it.",
   shareEnds: "It ends",
   shareDays: (days: number) => (days === 1 ? "after a day" : `after ${days} days`),
   shareMake: "Make the link",
-  shareOnce: "Shown once. Links can be taken back in the settings.",
+  shareOnce: "The link is shown once. Links can be revoked in the settings.",
   shareOpen: (n: number) => (n === 1 ? "One link to this session is open." : `${n} links to this session are open.`),
 } as const;

@@ -1,4 +1,4 @@
-// sums.ts - texts of the page with sums over days, which stay when sessions are deleted.
+// sums.ts - texts of the page with sums over days. Sums stay when sessions are deleted.
 export const sums = {
   title: "Sums over days",
   intro: "Kernels, scopes and lines of all sessions by day, application and host. Sessions that were deleted count as well.",
@@ -7,12 +7,12 @@ export const sums = {
   kinds: { kernel: "Kernels", scope: "Scopes", line: "Lines" } as Record<string, string>,
   filters: { app: "Application", host: "Host" },
   all: { app: "All applications", host: "All hosts" },
-  columns: { name: "Name", total: "Time", share: "Of this table", calls: "Calls", sessions: "Sessions", mean: "Mean per call" },
+  columns: { name: "Name", total: "Time", share: "Share of this table", calls: "Calls", sessions: "Sessions", mean: "Mean per call" },
   totals: { kernel: "Time on GPUs", scope: "Wall time", line: "Time for which GPUs waited" } as Record<string, string>,
   calls: { kernel: "Launches", scope: "Times it was open", line: "Samples" } as Record<string, string>,
-  others: "All others of their sessions",
-  othersText: "Of each session the 32 with most time have a name here.",
-  more: (rows: string) => `The first ${rows} are shown, those with most time.`,
+  others: "All others of these sessions",
+  othersText: "The 32 with most time of each session have a row of their own.",
+  more: (rows: string) => `The ${rows} rows with most time are shown.`,
   none: "Nothing was summed on these days",
   noneText: "Sums are made when a session has ended.",
   days: (name: string) => `${name} by day`,
@@ -22,7 +22,7 @@ export const sums = {
   split: "Show",
   splits: { day: "All together", app: "By application", host: "By host" } as Record<string, string>,
   splitColumns: { name: { app: "Application", host: "Host" } as Record<string, string>, days: "Days" },
-  cut: (rows: string) => `Of the first ${rows} days of rows that the server has.`,
+  cut: (rows: string) => `Only the first ${rows} days of rows of the server are counted.`,
   close: "Close",
   trend: "Follow it over sessions",
   gpus: "GPUs by day are on the fleet's page.",

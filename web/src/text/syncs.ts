@@ -1,4 +1,4 @@
-// syncs.ts - words of the tab of waits.
+// syncs.ts - texts of the tab of waits.
 export const syncs = {
   none: "No waits for the GPU",
   noneText: "The session has no calls that wait for the GPU, or none with a stack.",
@@ -8,5 +8,5 @@ export const syncs = {
   onTimeline: (time: string) => `${time}, on the timeline`,
   loop: (launches: string) => `in a loop: ${launches} launches between`,
   once: "no loop seen",
-  stream: "streams wait, not the host",
+  stream: "a stream waits, not the host",
 };

@@ -1,12 +1,12 @@
-// system.ts - words of what the monitor saw, and of plots.
+// system.ts - texts of samples and of plots.
 export const system = {
   device: "GPU",
   host: "Host",
   none: "No samples",
   noneText: "The session has no samples of GPUs or of the host.",
-  noneOfDevice: "No samples of this GPU in the time that is shown.",
-  shared: "Another session on this host took a part of these samples, for both:",
-  band: "Band: least to greatest; line: mean.",
+  noneOfDevice: "There are no samples of this GPU in the time that is shown.",
+  shared: "Another session on this host took some of these samples for both sessions:",
+  band: "The band reaches from the least to the greatest value; the line is the mean.",
   drag: "Drag over a plot to see a part of the time.",
   window: "Part of the time that is shown",
   shown: (from: string, to: string) => `Shown: ${from} to ${to}`,
@@ -17,5 +17,5 @@ export const system = {
   mean: "mean",
   least: "least",
   most: "most",
-  metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", temperature_junction: "Hot spot", temperature_memory: "Memory temperature", energy: "Energy since the driver was loaded", ecc_corrected: "Memory errors, corrected", ecc_uncorrected: "Memory errors, not corrected", fan: "Fan", voltage: "Core voltage", pcie_total: "PCIe both ways", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU", host_memory_used: "Host memory in use", process_rss: "This process's memory", cpu_throttled: "Periods in which the CPU limit stopped it", faults_major: "Its pages read from a disk", swap_in: "Host: read from swap", memory_waits: "Host: time waiting for memory" } as Record<string, string>,
+  metrics: { gpu_util: "GPU utilisation", mem_util: "Memory traffic", memory_used: "GPU memory in use", allocated: "Held by the program", temperature: "Temperature", temperature_junction: "Hot spot", temperature_memory: "Memory temperature", energy: "Energy since the driver was loaded", ecc_corrected: "Memory errors, corrected", ecc_uncorrected: "Memory errors, not corrected", fan: "Fan", voltage: "Core voltage", pcie_total: "PCIe both ways", power: "Power", clock_sm: "SM clock", clock_mem: "Memory clock", pcie_rx: "PCIe into the GPU", pcie_tx: "PCIe out of the GPU", cpu: "Host CPU", process_cpu: "This process's CPU", host_memory_used: "Host memory in use", process_rss: "This process's memory", cpu_throttled: "Periods in which the CPU limit stopped this process", faults_major: "This process's pages read from a disk", swap_in: "Host: read from swap", memory_waits: "Host: time waiting for memory" } as Record<string, string>,
 };

@@ -130,7 +130,7 @@ async function counters(page, { "amd-counters": made }) {
   const events = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/export.trace.json`)).json()).traceEvents.map(({ name }) => name), made.id);
   check(events.includes("device synchronization") && !events.some((name) => /context/.test(name)), `counters: names in the export: ${[...new Set(events)].join(", ")}`);
   await open(page, `/sessions/${made.id}/system`);
-  await page.getByText("By AMD's driver: the part of each sample's time").first().waitFor();
+  await page.getByText("AMD's driver reports the part of each sample's time").first().waitFor();
   await pages(page, made);
 }
 

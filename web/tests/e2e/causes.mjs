@@ -83,7 +83,7 @@ async function ofWhole(page, session, wanted) {
   const { time } = await ask(page, `sessions/${session}/insights`);
   check(time.share_of === wanted, `what shares are of: ${time.share_of}`);
   const [told, shares] = [await page.locator(".time-of").allInnerTexts(), (await page.locator(".finding .gain .number").allTextContents()).map((one) => one.trim())];
-  const plain = wanted === "run" ? [] : [/^The bar is the steady part, \d[^,]*s\. Not in it: start-up, \d[^,]*s, and \d[^,]*s after the last work\.$/];
+  const plain = wanted === "run" ? [] : [/^The bar is the steady part, \d[^,]*s\. The bar leaves out the start-up, \d[^,]*s, and \d[^,]*s after the last work\.$/];
   check(told.length === plain.length && plain.every((of, at) => of.test(told[at])), `what the bar is of: ${told}`);
   check(shares.length > 0 && shares.every((share) => share.endsWith(wanted === "run" ? "of the run" : "of the steady part")), `shares of findings: ${shares}`);
 }

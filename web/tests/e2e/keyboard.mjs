@@ -375,13 +375,13 @@ async function settings() {
   await press("Space");
   await page.locator("[data-secret]").waitFor({ state: "detached" });
   await kept("a key put away");
-  await tabTo("button", "Take back from the keyboard");
+  await tabTo("button", "Revoke from the keyboard");
   await press("Enter");
   await dialog("taking a key back", false);
-  await tabTo("dialog button", "Take back");
+  await tabTo("dialog button", "Revoke");
   await press("Enter");
-  await see("taken back");
-  await kept("a key taken back");
+  await see("revoked");
+  await kept("a revoked key");
   await page.goto(`${origin}/alerts`);
   await see("No rules yet");
   await tabTo("button", "Make a rule");

@@ -92,7 +92,7 @@ try {
   await picture(page, "insights-line");
   check(new URL(page.url()).searchParams.has("line"), "insights: the opened line is in the address");
   await page.getByRole("dialog").getByText("Host blocked").waitFor();
-  await page.getByRole("link", { name: "The longest one on the timeline" }).click();
+  await page.getByRole("link", { name: "The longest event on the timeline" }).click();
   await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
   const [from, to] = new URL(page.url()).searchParams.get("at").split("-").map(Number);
   const inside = await page.evaluate(

@@ -107,7 +107,7 @@ async function ranks(page) {
   check((await page.getByRole("columnheader", { name: "Pass" }).count()) === 0, "ranks: without passes there is no column of them");
   await t.shots(page, "run-ranks");
   await open(page, "/runs/no-such-run");
-  await page.getByText("This run is not here").waitFor();
+  await page.getByText("There is no such run").waitFor();
 }
 
 try {

@@ -116,7 +116,7 @@ try {
   // Whether a loop waits there, as the report has it, and in the line's window the numbers of its waits.
   const waited = (await answer("sync")).synchronization_lines.lines.find(({ place }) => place === lineOf(wait.stack));
   const between = waited.launches_between.synchronizations.median;
-  const verdict = !waited.blocks_host ? "streams wait, not the host" : waited.calls >= 3 && between >= 3 ? `in a loop: ${between} launches between` : "no loop seen";
+  const verdict = !waited.blocks_host ? "a stream waits, not the host" : waited.calls >= 3 && between >= 3 ? `in a loop: ${between} launches between` : "no loop seen";
   const fact = details.locator(".tl-fact", { hasText: "Verdict" });
   await fact.waitFor();
   check((await fact.locator("dd").innerText()) === verdict, `wait: its verdict is ${await fact.innerText()}, not ${verdict}`);

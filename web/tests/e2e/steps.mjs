@@ -125,7 +125,7 @@ try {
   for (const { id } of rows) await finished(page, id);
   const kinds = await Promise.all(rows.map(async ({ id }) => [(await ask(`sessions/${id}/steps`)).steps.by, id]));
   const { scope: byScope, sequence: bySequence } = Object.fromEntries(kinds);
-  const training = await view(bySequence, "steps-sequence", "by the sequence of kernels, each ends with the optimizer");
+  const training = await view(bySequence, "steps-sequence", "by the sequence of kernels, where each step ends with the optimizer");
   await onTimeline(training, "sequence");
   const loop = await view(byScope, "steps-scope", 'by the scope "train_step"');
   await onTimeline(loop, "scope");

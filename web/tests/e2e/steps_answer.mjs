@@ -42,7 +42,7 @@ export async function bar({ page, t, origin, hf }) {
   await where.getByRole("button", { name: line.place, exact: true }).first().click();
   await page.getByRole("dialog").getByText(`${line.file.split("/").at(-1)}:${line.line}`).waitFor();
   await page.keyboard.press("Escape");
-  await where.getByRole("button", { name: "Its finding" }).click();
+  await where.getByRole("button", { name: "Finding of this part" }).click();
   const finding = await page.evaluate(() => document.activeElement.innerText);
   t.check(finding.includes(line.place), `answer: the part's finding: ${finding.slice(0, 200)}`);
   await where.getByRole("link", { name: "Longest gap on the timeline" }).click();
@@ -66,7 +66,7 @@ export async function opened({ page, t, origin, hf, shared }) {
       const cards = new Set(insights.flatMap(({ parts }, at) => (parts.includes(part) ? [insights[cardOf(at)].title] : [])));
       await page.goto(`${origin}/sessions/${session}/insights?part=${part}`);
       await page.locator(".time-part").waitFor();
-      const button = page.locator(".time-part").getByRole("button", { name: "Its finding" });
+      const button = page.locator(".time-part").getByRole("button", { name: "Finding of this part" });
       t.check((await button.count()) === (cards.size > 0 ? 1 : 0), `parts: ${part} has ${await button.count()} buttons, and the findings ${[...cards]}`);
       if (cards.size === 0) continue;
       await button.click();
@@ -202,7 +202,7 @@ export async function lines({ page, t, origin, hf }) {
   await t.shots(page, "lines-found");
   await page.getByRole("searchbox", { name: "Search events" }).fill("no_such_file.py:1");
   await page.keyboard.press("Enter");
-  await page.getByText("No event's name or line has that.").waitFor();
+  await page.getByText("No event has this text in its name or line.").waitFor();
 }
 
 /** Small things of many pages. */

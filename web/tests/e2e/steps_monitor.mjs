@@ -84,7 +84,7 @@ async function foundOnFleet({ page, t, origin, host, wanted }) {
 export async function watched({ page, t, origin, bin, server, key, folder, logs, host, api }) {
   const ofHost = `host=${encodeURIComponent(host)}&app=gpufl-monitor`;
   const query = `?from=${DAY}&to=${DAY}`;
-  const panel = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "What the monitor saw" }) });
+  const panel = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "Samples of the monitor" }) });
   await page.goto(`${origin}/hosts/${host}${query}`);
   await page.getByText("Sessions in these days").first().waitFor();
   await rest(page);

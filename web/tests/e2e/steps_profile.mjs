@@ -37,7 +37,7 @@ async function ranged({ page, server, see, check, picture }, key) {
   await see(page, BUSY);
   await picture(page, "counters");
   await table.getByRole("link", { name: /gemm/ }).click();
-  await see(page, "Of this kernel's launches");
+  await see(page, "The values are of this kernel's launches");
   const kernel = await page.getByRole("region", { name: "Hardware counters" }).innerText();
   check(plain(kernel).includes("epoch 1 90.5 % 90.5 % 90.5 %"), `counters: on the kernel's page: ${plain(kernel)}`);
   await picture(page, "counters-kernel", { wide: false });

@@ -11,7 +11,7 @@ async function send(page, server, see, folder, ended) {
   await page.getByRole("button", { name: "Send", exact: true }).waitFor();
   await page.getByRole("checkbox", { name: /The programs have ended/ }).setChecked(ended);
   await page.getByRole("button", { name: "Send", exact: true }).click();
-  await see(page, "all of it is there");
+  await see(page, "completely sent");
 }
 
 function sim(bin, folder, name, ...options) {
@@ -138,13 +138,13 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
       check((await file.failure()) === null, `raw: ${name} is downloaded`);
     }
 
-    // The link is taken back.
+    // The link is revoked.
     await page.goto(`${server.origin}/settings/links`);
     await see(page, "open");
     await picture(page, "settings-links");
-    await page.getByRole("button", { name: /^Take back/ }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Take back" }).click();
-    await see(page, "taken back");
+    await page.getByRole("button", { name: /^Revoke/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await see(page, "revoked");
     await guest.goto(link);
     await see(guest, "This link has ended");
     await guest.context().close();
@@ -231,7 +231,7 @@ export async function alerts({ page, server, see, check, picture, MARKUP }) {
   await see(page, "Host CPU > 99.5 %");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "alerts: a rule's name stays text");
   await page.getByRole("button", { name: /^Deliver a test/ }).click();
-  await see(page, "A test is on its way");
+  await see(page, "A test is under way");
   await page.getByRole("region", { name: "Deliveries" }).getByText("hook").waitFor();
   await picture(page, "alerts");
   await page.getByRole("button", { name: /^Change/ }).click();

@@ -5,7 +5,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   check((await page.locator(".command pre").first().innerText()).includes(server.origin), "settings: the command names this server");
   await picture(page, "settings-workspace");
 
-  // A key is shown once, with lines to paste, and can be taken back.
+  // A key is shown once, with lines to paste, and can be revoked.
   await page.getByRole("link", { name: "API keys" }).click();
   await see(page, "No keys yet");
   await page.getByLabel("What it is for").fill(`ci ${MARKUP}`);
@@ -26,12 +26,12 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await see(page, "ci <img");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "settings: a key's name stays text");
   check(!(await page.content()).includes(key), "settings: a key is shown once");
-  await page.getByRole("button", { name: /^Take back ci/ }).click();
+  await page.getByRole("button", { name: /^Revoke ci/ }).click();
   await picture(page, "settings-revoke", { wide: false });
-  await page.getByRole("dialog").getByRole("button", { name: "Take back" }).click();
-  await see(page, "taken back");
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await see(page, "revoked");
   const refused = await fetch(`${server.origin}/api/v1/sessions`, { headers: { Authorization: `Bearer ${key}` } });
-  check(refused.status === 401, `settings: a key that was taken back is refused: ${refused.status}`);
+  check(refused.status === 401, `settings: a revoked key is refused: ${refused.status}`);
 
   // An invitation makes a viewer, who sees what a viewer may.
   await page.getByRole("link", { name: "Members" }).click();
@@ -110,7 +110,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("button", { name: "Reset link viewer@example.org" }).click();
   const reset = await page.locator(".secret-value").innerText();
   await page.getByRole("button", { name: "Make a backup" }).click();
-  await see(page, "Made: ");
+  await see(page, "The backup ");
   await picture(page, "settings-server");
   await other.goto(reset);
   await other.locator("input[name=password]").fill("a third long phrase");

@@ -19,7 +19,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     spawnSync("mkdir", [nothing]);
     writeFileSync(path.join(nothing, "notes.txt"), "hello");
     await page.locator("[data-folder]").setInputFiles(nothing);
-    await see(page, "No session in there");
+    await see(page, "There is no session in this folder");
     await picture(page, "upload-nothing", { wide: false });
 
     // Parts that no browser unpacks are named, and how they are sent.
@@ -42,18 +42,18 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await picture(page, "upload-failed");
     await page.unroute("**/api/v1/events/stream*");
     await page.getByRole("button", { name: "Go on" }).click();
-    await see(page, "all of it is there");
+    await see(page, "completely sent");
     await picture(page, "upload-done");
 
     // A folder of sessions, dropped as from a file manager.
-    await page.getByRole("button", { name: "Take all off the list" }).click();
+    await page.getByRole("button", { name: "Clear the list" }).click();
     const box = await page.locator(".drop").boundingBox();
     const browser = await page.context().newCDPSession(page);
     const at = { x: box.x + 20, y: box.y + 20, data: { items: [], files: [path.resolve(data)], dragOperationsMask: 1 } };
     for (const type of ["dragEnter", "dragOver", "drop"]) await browser.send("Input.dispatchDragEvent", { type, ...at });
     await see(page, "train_loop");
     await page.getByRole("button", { name: "Send", exact: true }).click();
-    await see(page, "all of it is there");
+    await see(page, "completely sent");
     await page.getByRole("link", { name: "Open" }).click();
     await see(page, "Findings, by what");
     const functions = await page.evaluate(async (at) => (await (await fetch(`/api/v1/sessions/${at}/findings`)).json()).rows.map((row) => row.function), page.url().split("/")[4]);

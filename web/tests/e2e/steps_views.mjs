@@ -156,7 +156,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   check(new URL(page.url()).searchParams.get("name") === "epoch|step", "trends: a scope goes by its path");
   await page.goto(`${server.origin}/sessions/views-night-20/raw`);
   await page.getByRole("link", { name: "Trends of this" }).click();
-  await see(page, "Runs for now");
+  await see(page, "A run now takes");
   await page.goto(`${server.origin}/trends?kind=app&name=${encodeURIComponent(MARKUP)}`);
   await see(page, "No session has this");
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "trends: a name in the address stays text");
@@ -165,7 +165,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
 export async function host({ page, server, see, check, picture }) {
   await page.goto(server.origin);
   await page.getByRole("link", { name: "night-a" }).first().click();
-  await see(page, "What it did");
+  await see(page, "Usage over days");
   await page.locator(".gpu-card").first().waitFor();
   await page.locator(".days-wall").first().waitFor({ state: "attached" });
   const rows = await page.getByRole("region", { name: "Sessions in these days" }).locator("tbody tr").count();

@@ -42,7 +42,7 @@ async function same(page, days, label, what) {
   const shown = await table(page, label);
   check(rows.length > 2 && shown.length === rows.length, `${what}: ${shown.length} rows, the server has ${rows.length}`);
   rows.forEach((row, at) => {
-    check(shown[at]?.[0] === (row.short_name || "All others of their sessions") && numbers(shown[at][5]) === row.sessions, `${what}: row ${at}: ${shown[at]}, not ${JSON.stringify(row)}`);
+    check(shown[at]?.[0] === (row.short_name || "All others of these sessions") && numbers(shown[at][5]) === row.sessions, `${what}: row ${at}: ${shown[at]}, not ${JSON.stringify(row)}`);
   });
   check(new Set(shown.map((cells) => cells[0])).size === shown.length, `${what}: two rows read alike`);
   return rows;
