@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""run.py GPUFL PROGRAM FOLDER SESSIONS SCOPES - runs a program of the guide and looks at
-what it left. It has to end with 0, and its log to hold that many sessions that ended
+"""run.py GPUFL PROGRAM FOLDER SESSIONS SCOPES - runs a program of the guide and checks
+its sessions. It has to end with 0, and its log to hold that many sessions that ended
 cleanly and that many scopes. Ends with a line that says what ran."""
 import json
 import os

@@ -3,13 +3,14 @@
 // A two-layer perceptron learns a random function: batches are uploaded on a
 // copy stream while the previous one is computed, the optimizer's kernels are
 // replayed as a CUDA graph, and gpufl scopes name the phases. The mistake is the
-// cudaStreamSynchronize in train_step(), there only to print a loss that nobody
-// reads: it empties the launch queue in every step. `gpufl trace` finds it;
+// cudaStreamSynchronize in train_step(), whose only purpose is to print a loss that
+// nobody reads: it empties the launch queue in every step. `gpufl trace` finds it;
 // `train_loop --fixed` runs without it.
 //
 //   gpufl trace -- train_loop [--steps N] [--fixed]
 //
-// Runs alike with and without the profiler: scopes cost one branch when it is off.
+// The program does the same work with and without the profiler: a scope costs one branch when the
+// profiler is off.
 
 #include <gpufl/gpufl.hpp>
 
@@ -254,7 +255,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    // Set the device up before the clock starts; a missing GPU is said here.
+    // Set the device up before the clock starts. A missing GPU is reported here.
     CHECK(cudaFree(nullptr));
     Trainer trainer(!fixed);
     auto begin = std::chrono::steady_clock::now();

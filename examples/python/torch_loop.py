@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A PyTorch training loop that says what it does, and reads its own session.
+"""A PyTorch training loop that marks its phases, and reads its own session.
 
     python3 torch_loop.py [--steps N] [--logs FOLDER]
 
-Runs on a GPU where PyTorch has one, else on the processor with the simulated GPU of gpufl, whose numbers are invented.
+Runs on a GPU if PyTorch has one, else on the processor with the simulated GPU of gpufl, whose numbers are invented.
 """
 import argparse
 
@@ -24,7 +24,7 @@ def train(device, steps):
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-            loss.item()  # waits for the GPU in every step: the report points at it
+            loss.item()  # waits for the GPU in every step: the report names this line
 
 
 def main():

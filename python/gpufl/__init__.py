@@ -1,4 +1,4 @@
-"""GPUFlight for Python: say what the program does, and read what the GPU did.
+"""GPUFlight for Python: marks what the program does, and reads what the GPU did.
 
     import gpufl
 
@@ -8,8 +8,8 @@
     gpufl.shutdown()
 
 Sessions are read by gpufl.analyzer and gpufl.report and drawn by gpufl.viz; gpufl.torch, gpufl.lightning,
-gpufl.transformers, gpufl.jax, gpufl.cupy, gpufl.numba and gpufl.triton mark what those frameworks do. They are imported
-when they are used first: this module imports neither them nor anything that is not part of Python. docs/python.md describes the package.
+gpufl.transformers, gpufl.jax, gpufl.cupy, gpufl.numba and gpufl.triton mark what those frameworks do. Each module is
+imported when it is first used: this module imports only what is part of Python. docs/python.md describes the package.
 """
 from gpufl._api import (
     BackendKind,

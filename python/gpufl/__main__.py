@@ -1,4 +1,4 @@
-"""python -m gpufl trace|report|…: runs the native gpufl in the place of this process."""
+"""python -m gpufl trace|report|…: replaces this process with the native gpufl."""
 from __future__ import annotations
 
 import os

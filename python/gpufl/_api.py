@@ -1,7 +1,7 @@
 """The functions of the package, over the C functions of gpufl._capture.
 
-What a program asks of a profiler must not end the program: a session that cannot begin, a window that does not open and
-an upload that fails are results and warnings. Only mistakes in the call itself (a wrong type, an unknown keyword) raise.
+A failure of the profiler must not end the program: a session that cannot begin, a window that does not open and an
+upload that fails are results and warnings. Only mistakes in the call itself (a wrong type, an unknown keyword) raise.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from enum import IntEnum
 from gpufl import _capture
 from gpufl._capture import Scope, active, session_dir, session_id, shutdown
 
-TYPE_CHECKING = False  # typing itself takes several ms to import; type checkers know the name
+TYPE_CHECKING = False  # typing takes several ms to import; type checkers know the name
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
@@ -29,17 +29,17 @@ __all__ = ["Scope", "active", "session_dir", "session_id", "shutdown"]
 
 
 class BackendKind(IntEnum):
-    """Which vendor's libraries are asked. Sim is a simulated GPU: its sessions say so."""
+    """The vendor whose libraries are used. Sim is a simulated GPU: its sessions say so."""
 
     Auto = _capture.BACKEND_AUTO
     Nvidia = _capture.BACKEND_NVIDIA
     Amd = _capture.BACKEND_AMD
-    None_ = _capture.BACKEND_NONE  # None is a word of Python's
+    None_ = _capture.BACKEND_NONE  # None is a keyword of Python
     Sim = _capture.BACKEND_SIM
 
 
 class ProfilingEngine(IntEnum):
-    """How deep a session looks; each adds to the one before it (docs/options.md)."""
+    """What a session records (docs/options.md)."""
 
     Monitor = _capture.ENGINE_Monitor
     Trace = _capture.ENGINE_Trace
@@ -51,7 +51,7 @@ class ProfilingEngine(IntEnum):
     Sync = _capture.ENGINE_Sync
 
 
-# Keywords of the versions before 1.0, and what takes their place.
+# Keywords of the versions before 1.0, and their replacements.
 REMOVED = {
     "enable_profiling": "profiling_engine=gpufl.ProfilingEngine.PcSampling (for False: "
     "profiling_engine=gpufl.ProfilingEngine.Monitor)",
@@ -77,7 +77,7 @@ def _check_keywords(options: dict[str, Any]) -> None:
 
 
 def _rename(options: dict[str, Any], stacklevel: int) -> None:
-    """Takes the old name of continuous_system_sampling."""
+    """Accepts the old name of continuous_system_sampling."""
     if "sampling_auto_start" not in options:
         return
     if "continuous_system_sampling" in options:
@@ -131,11 +131,11 @@ def _at_exit(pid: int, target: dict[str, Any]) -> None:
 
 
 def init(**options: Unpack[Options]) -> bool:
-    """Starts the session of this process; True where capture runs.
+    """Starts the session of this process; True if capture runs.
 
-    Every option of docs/options.md is a keyword. What is given beats GPUFL_* of the environment and the config file, also
-    where it is the default; None counts as not given. False: capture is disabled (enabled=False, or GPUFL_DISABLED=1 in
-    the environment, which comes first), or the session could not begin, which the library says on stderr; every later
+    Every option of docs/options.md is a keyword. A keyword takes precedence over GPUFL_* of the environment and the config file,
+    even with the default as its value; None counts as not given. False: capture is disabled (enabled=False, or GPUFL_DISABLED=1 in
+    the environment, which takes precedence), or the session could not begin, which the library says on stderr; every later
     call does nothing then. While a session runs, init changes nothing and returns True.
 
     TypeError for an unknown keyword or a wrong type, ValueError for a number out of range.
@@ -157,7 +157,7 @@ def _init(given: dict[str, Any], stacklevel: int) -> bool:
 
 
 class UploadResult:
-    """What upload_logs did. True in a condition where everything is with the server."""
+    """The result of upload_logs. It is true in a condition if the server has everything."""
 
     __slots__ = ("success", "events_uploaded", "message", "code")
 
@@ -183,11 +183,11 @@ def upload_logs(
     timeout_ms: int = 0,
     unreachable_ms: int = 0,
 ) -> UploadResult:
-    """Sends all sessions below log_path (None: the last session's) to a server; waits for it, without Python's lock.
-
-    What is not given is taken as gpufl.init takes it. timeout_ms bounds all of it (0: 5 minutes), unreachable_ms how
-    long a server that never answers is tried (0: 15 s). Call it after shutdown. It raises for wrong types only:
-    what goes wrong is in the result. Where capture is disabled nothing is sent, and success is True.
+    """Sends all sessions below log_path (None: the last session's) to a server, and waits, without
+Python's
+lock. Defaults are those of gpufl.init. timeout_ms limits the whole call (0: 5 minutes), unreachable_ms
+    the attempts at a server that never answers (0: 15 s). Call it after shutdown. Only wrong types
+    raise: failures are in the result. If capture is disabled nothing is sent, and success is True.
     """
     return UploadResult(*_capture.upload_logs(log_path, backend_url, api_key, api_path, timeout_ms, unreachable_ms))
 
@@ -200,13 +200,13 @@ def generate_report(output_path: str | os.PathLike[str] = "") -> bool:
 
 
 def _warn(what: str, code: int, stacklevel: int, reasons: dict[int, str] | None = None) -> None:
-    """Says why a call did nothing: what its code means for this call, else what it means for all."""
+    """Warns why a call did nothing: with the meaning of the code for this call, else its meaning for all calls."""
     why = (reasons or {}).get(code) or _capture.error_text(code)
     warnings.warn(f"{what}: {why}", RuntimeWarning, stacklevel + 1)
 
 
 def system_start(name: str = "system") -> bool:
-    """Begins to sample devices and host, where they are not sampled all the time. False where no session runs."""
+    """Begins to sample devices and host, if they are not sampled all the time. False if no session runs."""
     code = _capture.system_start(name)
     if code and active():
         _warn(f"system_start({name!r})", code, 2)
@@ -214,7 +214,7 @@ def system_start(name: str = "system") -> bool:
 
 
 def system_stop(name: str = "system") -> bool:
-    """Ends what the system_start of that name began. False where no session runs, or none was begun (a warning)."""
+    """Ends the sampling that the system_start of that name began. False if no session runs, or if there was no such system_start (a warning)."""
     code = _capture.system_stop(name)
     if code and active():
         _warn(f"system_stop({name!r})", code, 2, {_capture.E_INVAL: "there was no system_start() of that name"})
@@ -223,9 +223,9 @@ def system_stop(name: str = "system") -> bool:
 
 class window:  # noqa: N801 - used as a function
     """A window of capture: `with gpufl.window("name"):`, in a session with windows=True.
-
-    Enters with True where the window is open. Nothing where no session runs; a RuntimeWarning where the engine does not
-    start or the session has no windows.
+Enters
+with True if the window is open. Does nothing if no session runs; gives a RuntimeWarning if the engine does
+not start or the session has no windows.
     """
 
     def __init__(self, name: str = "window") -> None:
@@ -293,5 +293,5 @@ class session:  # noqa: N801 - used as a function
     def _say(text: str, error: BaseException | None) -> None:
         if error is None:
             warnings.warn(text, RuntimeWarning, 3)
-        else:  # a warning may be turned into an exception, and the program's own is the one to be seen
+        else:  # a warning may be turned into an exception, which must not hide the program's own
             print(f"gpufl: {text}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Scope as a decorator: functions, coroutine functions and generator functions.
 
-A function is one scope a call. Each turn of a coroutine or a generator is a scope, from where it is resumed to where it
-waits or yields: other tasks of the thread run in between, and what they launch is not this function's.
+A function is one scope a call. Each turn of a coroutine or a generator is a scope, from its resumption to the next await
+or yield: other tasks of the thread run in between, and their launches do not belong to this function.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _turns(scope: Scope, inner: Any) -> Generator[Any, Any, Any]:
             return end.value
         try:
             step, value = inner.send, (yield out)
-        except GeneratorExit:  # left before its end: what it does then is a turn, too
+        except GeneratorExit:  # left before its end: its last code is a turn, too
             with scope:
                 inner.close()
             raise

@@ -1,7 +1,7 @@
-"""Lines of Python: where a function begins, and which line called.
-
-A walk over the stack costs a lookup a frame: whether code belongs to a library is known by its code object after the
-first time, and so is the text of a line that was seen before.
+"""Lines of Python: where a function begins, and which
+line
+called. A walk over the stack costs a lookup for each frame: the module remembers by code object whether
+code belongs to a library, and the texts of lines.
 """
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_MOST = 4096  # lines and code objects that are remembered; a program that makes code without end begins anew
+_MOST = 4096  # lines and code objects that are remembered; when there are more, they are forgotten
 
 
 class Lines:
-    """The callers of a library: frames of its folders, of this package, of Python's wrappers and of generated code are
-    passed over."""
+    """The callers of a library: frames of its folders, of this package, of Python's wrappers and of generated code
+    are skipped."""
 
     def __init__(self, *modules: Any) -> None:
         folders = [os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in modules]
         self._folders = (_OWN, contextlib.__file__, functools.__file__, "<", *folders)
-        # By id: equal code of two files is two. The code is kept, so that no other takes its id.
+        # By id: equal code objects of two files are different. The code is kept, so that no other object gets its id.
         self._known: dict[int, tuple[bool, CodeType]] = {}
         self._texts: dict[tuple[int, int], str] = {}
 
@@ -38,7 +38,7 @@ class Lines:
         return known
 
     def caller(self) -> str:
-        """The line that called the library, "train.py:12"; "" where there is none."""
+        """The line that called the library, "train.py:12"; "" if there is none."""
         frame, known = sys._getframe(1), self._known
         while frame is not None:
             code = frame.f_code
@@ -56,7 +56,7 @@ class Lines:
 
 
 def beginning(function: Any) -> str:
-    """The line on which a Python function begins, "train.py:12"; "" where it is none of Python's."""
+    """The line on which a Python function begins, "train.py:12"; "" if the function is not one of Python's."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)

@@ -1,11 +1,11 @@
-"""Display in notebooks: what a session, its scopes and its findings look like there, and the cell magic %%gpufl.
+"""Display in notebooks: the HTML of a session, its scopes and its findings, and the cell magic %%gpufl.
 
     %load_ext gpufl
 
     %%gpufl
     model(x).sum().backward()
 
-profiles the cell and shows the answer below it; the session is gpufl_session then. Keywords of gpufl.init may follow: %%gpufl profiling_engine=PcSampling.
+profiles the cell and shows the answer below it; gpufl_session is then the session. Keywords of gpufl.init may follow: %%gpufl profiling_engine=PcSampling.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def session_html(session: GpuFlightSession) -> str:
 
 
 def _findings(rows: list[dict[str, Any]]) -> str:
-    """Findings as a list: what costs and how much, and below it what to change."""
+    """Findings as a list: each with its cost, and below it the next step."""
     items = ""
     for row in rows:
         known = isinstance(row["gives_back_ns"], int) and row["gives_back_ns"]  # not None, not pandas.NA
@@ -72,7 +72,7 @@ def _findings(rows: list[dict[str, Any]]) -> str:
 
 @functools.lru_cache(None)
 def _frame_class(page: Callable[[Any], str]) -> Any:
-    """DataFrames with that page; what is made from it (copies, parts, sums) is a plain DataFrame again."""
+    """DataFrames with that page; frames that are made from it (copies, parts, sums) are plain DataFrames."""
     import pandas
 
     class Shown(pandas.DataFrame):
@@ -95,7 +95,7 @@ def shown(frame: Any, page: Callable[[Any], str]) -> Any:
 
 
 def insights_html(frame: Any) -> str:
-    """All findings, the costliest first."""
+    """All findings, the largest cost first."""
     return f"<div>{_findings(frame.to_dict('records'))}</div>"
 
 
@@ -122,7 +122,7 @@ def scope_events_html(frame: Any) -> str:
 
 
 def scopes_html(frame: Any) -> str:
-    """Profile samples by function; counts of instructions by metric where there are no samples."""
+    """Profile samples by function; counts of instructions by metric if there are no samples."""
     if not len(frame):
         return "<p>No profile samples: the engines PcSampling, SassMetrics and Deep take them.</p>"
     samples = frame[frame.sample_kind == "pc_sampling"]
@@ -140,7 +140,7 @@ def scopes_html(frame: Any) -> str:
 
 
 def _value(name: str, text: str) -> Any:
-    """The value of a keyword as the kind of its option has it."""
+    """Converts the text of a keyword to the kind of its option."""
     import gpufl
     from gpufl import _capture
 
@@ -199,7 +199,7 @@ def load_ipython_extension(shell: Any) -> None:
     """Called by %load_ext gpufl: gives IPython the cell magic."""
 
     def profile(line: str, cell: str) -> Any:
-        """Runs the cell in a session of its own, and shows what it says."""
+        """Runs the cell in a session of its own, and shows the session's answer."""
         import gpufl
         from gpufl.analyzer import GpuFlightSession
 

@@ -76,6 +76,6 @@ class Options(TypedDict, total=False):
     idle_stacks: bool | None
     bench_floor: bool | None
     run_id: str | None
-    # pass is a word of Python: write **{"pass": ...}
+    # pass is a keyword of Python: write **{"pass": ...}
     passes: int | None
     sampling_auto_start: bool | None  # old name of continuous_system_sampling

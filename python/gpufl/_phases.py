@@ -1,4 +1,4 @@
-"""Scopes that callbacks open in one call and close in another, and those of a loop over batches."""
+"""Scopes that callbacks open in one call and close in another, and the scopes of a loop over batches."""
 from __future__ import annotations
 
 from gpufl._capture import Scope
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Phases:
     """One level of scopes of which at most one is open: a training loop's steps, or the phases of a step.
 
-    A scope is closed by giving it up, which works on every thread. A level that is left closes those inside it first.
+    Leaving a scope closes it, which works on every thread. Leaving a level first closes the levels inside it.
     """
 
     def __init__(self, inside: Phases | None = None) -> None:
@@ -23,7 +23,7 @@ class Phases:
         self.name = ""  # of what is open
 
     def switch(self, name: str, tag: str | None = None) -> None:
-        """Closes what is open, and opens another."""
+        """Closes the open scope, and opens another."""
         if self._open is not None:
             self.close()
         scope = Scope(name, tag)
@@ -31,7 +31,7 @@ class Phases:
         self._open, self.name = scope, name
 
     def close(self, name: str = "") -> None:
-        """Closes what is open; with a name, only that."""
+        """Closes the open scope; with a name, only a scope of that name."""
         if name and name != self.name:
             return
         if self._inside is not None:
@@ -42,7 +42,7 @@ class Phases:
 def steps(batches: Iterable[_T], name: str = "train_step") -> Iterator[_T]:
     """The batches: waiting for one is the scope `data`, the loop's body is a scope of the name given.
 
-    With it the report and the dashboard speak of steps (docs/report.md). A loop that is left early closes its scopes.
+    With it the report and the dashboard list steps (docs/report.md). A loop that is left early closes its scopes.
     """
     source, wait, number = iter(batches), Scope("data"), 0
     while True:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Scoped:
-    """What stands for the callable: a call is in a scope with its name, and all else is the callable's own.
-
-    The tag is what tag() says at the call. Launch configurations (kernel[blocks, threads]) and what `ways` names
-    (kernel.forall) give callables that are in the scope, too. Without a session a call costs a question for one.
+    """A wrapper of the callable: each call is in a scope of the callable's name, and all attributes are
+the
+callable's own. tag() gives the tag of a call. Launch configurations (kernel[blocks, threads]) and the methods in `ways`
+(kernel.forall) return callables that are wrapped, too. Without a session a call only checks whether there is one.
     """
 
     def __init__(self, inner: Any, name: str, tag: Callable[[], str], ways: tuple[str, ...] = ()) -> None:
@@ -40,7 +40,7 @@ class Scoped:
         return lambda *arguments, **keywords: Scoped(value(*arguments, **keywords), *self._gpufl)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance is the first argument, as with a function."""
+        """Access as a method: the instance is the first argument, as for a function."""
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class Scoped:
 
 
 def name_of(inner: Any) -> str:
-    """The name of a kernel or function, as its framework has it."""
+    """The name of a kernel or function in its framework."""
     for name in ("__name__", "name"):
         value = getattr(inner, name, None)
         if isinstance(value, str) and value:

@@ -50,7 +50,7 @@ def _plain(column: Any) -> Any:
 
 
 def table(session: GpuFlightSession, name: str) -> Any:
-    """The frame that a query means by a name; None where there is none."""
+    """The frame of that name for a query; None if there is none."""
     name = name.lower()
     if name in ATTRIBUTES:
         frame = getattr(session, name)

@@ -5,10 +5,10 @@
     session = GpuFlightSession("logs")
     session.kernels.groupby("name").duration_ns.sum()
 
-Reads our sessions and those of the public GPUFlight client, all their parts. Columns are the memory of the C library: times
-are int64, ns since the Unix epoch, other ints int64 or int32, texts categories. Where cells are unknown an int column is
-pandas' Int64 or Int32 (with <NA>) and a float has NaN; what is unknown is never 0. A DataFrame is made when it is asked
-for first; frame() makes one of some columns alone. pandas and numpy are imported then, and not before.
+Reads sessions of gpufl and of the public GPUFlight client, with all their parts. Columns are the memory of the C library: times
+are int64, ns since the Unix epoch, other ints int64 or int32, texts categories. If cells are unknown an int column is
+pandas' Int64 or Int32 (with <NA>) and a float column has NaN; an unknown value is never 0. A DataFrame is made when
+it is first used; frame() makes one of some columns. pandas and numpy are imported at that moment.
 """
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ class GpuFlightSession:
     """One session below log_dir.
 
     session_id names it (the name of its folder), or log_prefix does in the flat layout of the public client; without a
-    name it is the session that was written last. Raises FileNotFoundError where there is none, ValueError where nothing in
-    it can be read. Lines that are damaged are left out, with a RuntimeWarning that counts them, and so are lines that a newer
-    version wrote and this one does not know; a session that is still being written is read as far as it goes.
+    name it is the session that was written last. Raises FileNotFoundError if there is no session, ValueError if nothing
+    in it can be read. Lines that are damaged are left out, with a RuntimeWarning that counts them, and so are lines that a newer
+    version wrote and this one does not know; a session that is still being written is read up to its present end.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class GpuFlightSession:
 
     @staticmethod
     def _newest(log_dir: str | os.PathLike[str], prefix: str | None) -> _analysis.Session:
-        """Our sessions have no prefix: one that names nothing is the name of the program, or a warning says what is read."""
+        """Sessions of gpufl have no prefix: a prefix without files must be the program's name, or a warning says which session is read."""
         if prefix:
             try:
                 return _analysis.open(log_dir, prefix)
@@ -139,7 +139,7 @@ class GpuFlightSession:
 
     @property
     def session_end_ns(self) -> int | None:
-        """None where the log has no end: the session still runs, or its program was killed."""
+        """None if the log has no end: the session still runs, or its program was killed."""
         return self.info["end_ns"] if self.info["ended"] else None
 
     # ---- tables ---------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class GpuFlightSession:
         return self._session.table(table)
 
     def _own(self, frame: Any) -> Any:
-        """The frame with the session's id before all else, so that frames of several sessions can be put together."""
+        """The frame with the session's id as its first column, so that frames of several sessions can be put together."""
         pandas = _pandas()  # first, since its error says what to install
         import numpy
 
@@ -224,7 +224,7 @@ class GpuFlightSession:
 
     @property
     def scope_events(self) -> pandas.DataFrame:
-        """Scopes that ended: calls are rows; mean_ns is the mean of one iteration where there are repeats."""
+        """Scopes that ended: calls are rows; mean_ns is the mean of one iteration if there are repeats."""
         return self._cached("scope_events", self._scope_events)
 
     def _scope_events(self) -> pandas.DataFrame:
@@ -235,7 +235,7 @@ class GpuFlightSession:
 
     @property
     def perf(self) -> pandas.DataFrame:
-        """Values of hardware counters; `source` says what each is of: 1 a moment, 2 a range, 3 a kernel."""
+        """Values of hardware counters; `source` says what each value covers: 1 a moment, 2 a range, 3 a kernel."""
         return self._cached("perf", self._perf)
 
     def _perf(self) -> pandas.DataFrame:
@@ -244,7 +244,7 @@ class GpuFlightSession:
         return self._own(frame.assign(value=value))
 
     def sql(self, query: str, parameters: Any = None) -> pandas.DataFrame:
-        """What a query says, as a new DataFrame: `session.sql("select name, count(*) from kernels group by name")`.
+        """The result of a query, as a new DataFrame: `session.sql("select name, count(*) from kernels group by name")`.
 
         The tables are the attributes (kernels, memcpy, scopes, scope_events, perf, idle, insights, …) and what tables()
         names, with the columns of the frames; parameters are values for ? or $name in the query. DuckDB computes it, over the
@@ -265,14 +265,14 @@ class GpuFlightSession:
         return self._answer
 
     def _report(self, **options: Any) -> str:
-        """The report of this session, and of no other that lies below the same folder."""
+        """The report of only this session, even if the folder has others."""
         if os.path.isfile(self.path):  # a part that was named
             return _analysis.report(self.path, **options)
         return _analysis.report(self.info["dir"], session=self.info["name"], **options)
 
     @property
     def insights(self) -> pandas.DataFrame:
-        """What costs, and what to do: a row a finding."""
+        """The findings with their next steps, one in each row."""
         return self._cached("insights", self._insights)
 
     def _insights(self) -> pandas.DataFrame:
@@ -295,7 +295,7 @@ class GpuFlightSession:
         print(self._report(), end="")
 
     def _section(self, name: str, top: int, engines: str = "Trace", tables: tuple[str, ...] = ()) -> None:
-        """Prints a section, or where the session has none of it (no row in the tables), which engine takes it."""
+        """Prints a section, or, if the session has no rows for it, the engine that records them."""
         if isinstance(top, bool) or not isinstance(top, int):
             raise TypeError(f"top_n must be an int, not {top!r}")
         if top < 0:
@@ -316,7 +316,7 @@ class GpuFlightSession:
         self._section("kernels", top_n)
 
     def inspect_stalls(self, top_n: int = 10) -> None:
-        """Prints what kernels waited for, from samples of the program counter; counts of instructions, where there are some."""
+        """Prints what kernels waited for, from samples of the program counter, and counts of instructions, if there are any."""
         self._section("samples", top_n, "PcSampling or Deep", ("pc_samples", "sass_metrics"))
 
     def inspect_profile_samples(self, top_n: int = 10) -> None:
@@ -336,5 +336,5 @@ class GpuFlightSession:
         self._section("idle", top_n)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of a session that ends a cell."""
+        """The HTML that a notebook shows for a session at the end of a cell."""
         return _notebook.session_html(self)

@@ -1,4 +1,4 @@
-"""Scopes for CuPy: calls of its kernels, and memory that its pool takes from the driver.
+"""Scopes for CuPy: calls of its kernels, and allocations of its pool from the driver.
 
     import cupy, gpufl, gpufl.cupy
 
@@ -34,8 +34,8 @@ _lines = Lines(cupy)
 def scoped(kernel: _K) -> _K:
     """The kernel with each call in a scope of its name, tagged with the line that called.
 
-    kernel is a RawKernel, ElementwiseKernel, ReductionKernel, universal function or what cupy.fuse made, or any function
-    that uses CuPy. All its attributes are those of the result.
+    kernel is a RawKernel, ElementwiseKernel, ReductionKernel, universal function, a result of cupy.fuse, or any
+    function that uses CuPy. The result has all its attributes.
     """
     check("gpufl.cupy.scoped()", kernel)
     made: Any = Scoped(kernel, name_of(kernel), _lines.caller)
@@ -45,7 +45,7 @@ def scoped(kernel: _K) -> _K:
 class instrument(cupy.cuda.MemoryHook):  # type: ignore[misc] # noqa: N801 - used as a function
     """A block in which `cupy_alloc` is a scope: the pool has no free block and asks the driver for one, which is slow.
 
-    The tag is the line that needed the memory. It is a hook of CuPy's memory, so it counts for the thread that entered it.
+    The tag is the line that needed the memory. The block uses a hook of CuPy's memory, which works for the thread that entered it.
     """
 
     name = "gpufl"

@@ -1,4 +1,4 @@
-"""Scopes for JAX: calls of compiled functions, and when a function is traced anew.
+"""Scopes for JAX: calls of compiled functions, and traces of functions.
 
     import gpufl, gpufl.jax
 
@@ -10,8 +10,8 @@
         state = update(state, batch)
     gpufl.shutdown()
 
-JAX gives work to the GPU and goes on: a scope is the time in which Python made the call, and the kernels that it launched
-are counted in it. Waiting, as by block_until_ready(), is outside, unless a scope of the program's own is around both.
+JAX launches work on the GPU and returns: a scope is the time in which Python made the call, and the kernels that it launched are
+counted in the scope. Waiting, for example with block_until_ready(), is outside, unless a scope of the program is around both.
 """
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _lines = Lines(jax)
 def scoped(function: _F) -> _F:
     """The function with each call in a scope of its name, tagged with the line that called.
 
-    function is what jax.jit, jax.pmap or .compile() gave, or any function that uses JAX. All its attributes (lower,
-    trace, clear_cache) are those of the result.
+    function is a result of jax.jit, jax.pmap or .compile(), or any function that uses JAX. The result has all
+    its attributes (lower, trace, clear_cache).
     """
     check("gpufl.jax.scoped()", function)
     made: Any = Scoped(function, name_of(function), _lines.caller)
@@ -46,11 +46,11 @@ def scoped(function: _F) -> _F:
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """jax.jit, which takes its options, with scopes: each call as scoped() has it, and in it `trace NAME`.
+    """jax.jit with its options and with scopes: a scope for each call, like scoped(), and in it `trace NAME`.
 
-    JAX runs the function's own Python code only where it traces it, for arguments of a new shape or type; that is the
-    scope `trace NAME`, tagged with the line on which the function begins. Many of them say that it is compiled again
-    and again.
+    JAX runs the function's own Python code only when it traces the function, for arguments of a new shape or type; this is the
+    scope `trace NAME`, tagged with the line on which the function begins. Many such scopes mean that the function is compiled
+    again and again.
     """
     if function is None:
         return lambda function: jit(function, **options)

@@ -4,7 +4,7 @@
     trainer = Trainer(callbacks=[GpuFlightCallback()])
 
 It opens scopes in the session that runs (gpufl.init or `gpufl trace`), and does nothing without one. Works with the
-packages `lightning` and `pytorch_lightning`: with the one that the program imported, else with the one that is there.
+packages `lightning` and `pytorch_lightning`: with the one that the program imported, else with the one that is installed.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _callback() -> Any:
 class GpuFlightCallback(_callback()):  # type: ignore[misc]
     """Scopes `epoch`, `data`, `train_step` and in a step `forward`, `backward` and `optimizer`; `validation`.
 
-    A step is an iteration of the training loop, from on_train_batch_start on; what lies between two steps is `data`.
+    A step is an iteration of the training loop, from on_train_batch_start on; the time between two steps is `data`.
     """
 
     def __init__(self) -> None:

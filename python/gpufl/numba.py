@@ -43,8 +43,8 @@ _KINDS = ("numba:compiler_lock", "numba-cuda:compiler_lock")
 def scoped(kernel: _K) -> _K:
     """The kernel of cuda.jit with each launch in a scope of its name, tagged with the line on which the function begins.
 
-    A launch that has to compile does so in the scope. kernel[blocks, threads], kernel.forall(count) and all other
-    attributes are as the kernel has them. Functions of numba.jit and others can be given, too.
+    If a launch has to compile, it does so in the scope. kernel[blocks, threads], kernel.forall(count) and all
+    other attributes are those of the kernel. Functions of numba.jit and others can be passed, too.
     """
     check("gpufl.numba.scoped()", kernel)
     function = getattr(kernel, "py_func", kernel)
@@ -101,7 +101,7 @@ class instrument:  # noqa: N801 - used as a function
         return self
 
     def remove(self) -> None:
-        """Stops to listen. Twice is once."""
+        """Stops listening. A second call does nothing."""
         while self._registered:
             event, kind, listener = self._registered.pop()
             event.unregister(kind, listener)

@@ -27,15 +27,15 @@ class TextReport:
         self._top = top_n
 
     def generate(self) -> str:
-        """The text. FileNotFoundError where there is no session, ValueError where nothing in it can be read."""
+        """The text. Raises FileNotFoundError if there is no session, ValueError if nothing in it can be read."""
         return self._report(top=self._top, full=True)
 
     def print(self) -> None:
-        """Writes it to sys.stdout."""
+        """Writes the text to sys.stdout."""
         sys.stdout.write(self.generate())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file, as UTF-8."""
+        """Writes the text to a file, as UTF-8."""
         text = self.generate()
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)

@@ -35,11 +35,11 @@ _lines = Lines(torch)
 
 
 def _compiling() -> bool:
-    """True while torch.compile reads the program: hooks leave no trace in what it makes."""
+    """True while torch.compile reads the program: hooks must leave nothing in the compiled code."""
     return False
 
 
-# Numbers of backward passes, so that one that raised is not taken for the next one; PyTorch 1.13 has none.
+# Numbers of backward passes, so that a pass that raised is not taken for the next one; PyTorch 1.13 has none.
 _pass_number = getattr(torch._C, "_current_graph_task_id", None)
 if hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling"):
     _compiling = torch.compiler.is_compiling
@@ -60,9 +60,9 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 class _Backward:
     """The backward pass of a thread of autograd: the scope "backward", and in it the module whose turn it is.
 
-    A module's turn begins when the gradient of its output is known and ends with the next one's: modules have no moment of
-    their own at which they are over. Autograd calls the end of the pass on a thread of its choice, so scopes are closed
-    there by giving them up.
+    A module's turn begins when the gradient of its output is known and ends with the next one's: PyTorch reports
+    no end of a module. Autograd calls the end of the pass on a thread of its choice, so scopes are
+    left there, not ended.
     """
 
     def __init__(self) -> None:
@@ -92,13 +92,13 @@ class _Backward:
 
 
 class Instrumented:
-    """What instrument() put on a model; remove() takes it off. As a context manager it does so at the end."""
+    """The hooks of instrument() on a model; remove() removes them. As a context manager it does so at the end."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
     def remove(self) -> None:
-        """Takes all hooks off. Twice is once."""
+        """Removes all hooks. A second call does nothing."""
         while self._undo:
             self._undo.pop()()
 
@@ -183,8 +183,8 @@ def instrument(
     `forward` is a call of the model, and in it each module of at most `depth` levels has a scope of its name; the tag is
     its class. `backward` is a backward pass, on the thread of autograd that runs it, and in it the module of the innermost
     level whose gradients are being computed; the tag is the line that called the module. `optimizer` is a step. Code that
-    torch.compile made has no scopes inside; the call of a compiled model has one. Without a session hooks do nothing but
-    ask for one. The result takes the hooks off.
+    torch.compile made has no scopes inside; the call of a compiled model has one. Without a session hooks only check whether
+    there is one. The result removes the hooks.
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"instrument(): model must be a torch.nn.Module, not {model!r}")

@@ -36,7 +36,7 @@ class GpuFlightCallback(TrainerCallback):
         self._phase = Phases()
         self._step = Phases(self._phase)
         self._epoch = Phases(self._step)
-        self._left: list[str] = []  # what the trainer does before the next step
+        self._left: list[str] = []  # the trainer's work before the next step
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         if self._depth is not None and model is not None and self._hooks is None:
@@ -77,7 +77,7 @@ class GpuFlightCallback(TrainerCallback):
         self._next("")
 
     def _next(self, done: str) -> None:
-        """Opens the scope of what follows: the rest of the plan, then the wait for data."""
+        """Opens the next scope: the rest of the plan, then the wait for data."""
         if done in self._left:
             del self._left[: self._left.index(done) + 1]
         elif done and not self._epoch.name:

@@ -7,8 +7,8 @@
         add[(blocks,)](x, y, out, n, BLOCK=1024)
     gpufl.shutdown()
 
-Needs Triton 3.4 or later, whose knobs have the hooks. Kernels that torch.compile makes are Triton's, too; those that it
-launches by itself call no hook.
+Needs Triton 3.4 or later, whose knobs have the hooks. Kernels that torch.compile makes are Triton kernels, too; those that
+torch.compile launches itself call no hook.
 """
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class instrument:  # noqa: N801 - used as a function
         chain = getattr(self._runtime, name)
         if hasattr(chain, "remove"):
             chain.remove(hook)
-        elif chain == hook:  # another profiler may have put its own since
+        elif chain == hook:  # another profiler may have set its own hooks since
             setattr(self._runtime, name, self._before.pop(name))
 
     def __enter__(self) -> instrument:
@@ -93,7 +93,7 @@ class instrument:  # noqa: N801 - used as a function
         return self
 
     def remove(self) -> None:
-        """Takes the hooks off. Twice is once."""
+        """Removes the hooks. A second call does nothing."""
         if "jit_post_compile_hook" not in self._before:
             return
         if self._runtime.jit_post_compile_hook == self._compiled:

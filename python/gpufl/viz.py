@@ -6,8 +6,8 @@
     viz.init("logs")
     viz.show()                                                        # all that the session has data for
 
-Each function takes a GpuFlightSession and returns a matplotlib.figure.Figure. A picture for which the session has no data
-is a ValueError that says which engine takes it; show() leaves those out.
+Each function takes a GpuFlightSession and returns a matplotlib.figure.Figure. A picture for which the session has no data raises a
+ValueError that names the engine that records the data; show() leaves such pictures out.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["idle_lines", "init", "kernel_time", "occupancy", "roofline", "roofli
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6", "#9d755d", "#9ecae9")
 OTHER = "#bab0ac"
-BARS = 20_000  # the longest ones of a timeline
+BARS = 20_000  # the longest bars of a timeline
 COPIES = {1: "host to device", 2: "device to host", 3: "host to array", 4: "array to host", 5: "array to array",
           6: "array to device", 7: "device to array", 8: "device to device", 9: "host to host", 10: "peer to peer"}
 
@@ -51,7 +51,7 @@ def _figure_class() -> type[Figure]:
 
 
 def _picture(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """A function that draws: matplotlib is looked for before anything of the session, so that its error comes first."""
+    """A function that draws: matplotlib is imported before the session is read, so that its error comes first."""
 
     @functools.wraps(draw)
     def made(*args: Any, **kwargs: Any) -> Figure:
@@ -88,7 +88,7 @@ def _short(text: Any, most: int = 48) -> str:
 
 
 def _bars(axes: Any, parts: Any, unit: str) -> None:
-    """Horizontal bars, the largest above: parts is a table of a row a bar and a column a colour."""
+    """Horizontal bars, the largest at the top: parts is a table with a row for each bar and a column for each colour."""
     left = 0
     names = [_short(name) for name in parts.index]
     for number, column in enumerate(parts.columns):
@@ -104,7 +104,7 @@ def _bars(axes: Any, parts: Any, unit: str) -> None:
 
 
 def _short_names(session: GpuFlightSession, names: Any) -> Any:
-    """Kernels under the short names of the report (docs/report.md); two that share one count together."""
+    """Kernels under the short names of the report (docs/report.md); kernels with one short name are counted together."""
     short = {row["name"]: row["short_name"] for row in session.answer["kernels"]["by_name"]}
     return names.astype(object).map(lambda name: short.get(name, name))
 
@@ -241,7 +241,7 @@ def roofline_points(session: GpuFlightSession) -> Any:
     """A row for each kernel or range whose arithmetic and memory traffic were counted, longest first.
 
     Columns: name, flops (FP32 and FP64 operations a second, without those of tensor cores), bytes (of DRAM, a second),
-    intensity (operations a byte), weight (its time, or how often it was counted where no time was), peak_bytes (the most
+    intensity (operations a byte), weight (its time, or how often it was counted if no time was recorded), peak_bytes (the most
     that DRAM can move, as dram__throughput says; NaN without it). Rates are means over the time.
     """
     perf = session.perf
@@ -253,7 +253,7 @@ def roofline_points(session: GpuFlightSession) -> Any:
     if not counted or any(metric not in wide for metric in TRAFFIC):
         raise ValueError("the session has no counts of arithmetic and memory traffic; the engine RangeProfiler takes them with "
                          "counter_metrics=roofline")
-    wide = wide.dropna(subset=[*counted, *TRAFFIC])  # what is unknown is not 0
+    wide = wide.dropna(subset=[*counted, *TRAFFIC])  # unknown is not 0
     wide["weight"] = wide["gpu__time_duration.sum"].fillna(1) if "gpu__time_duration.sum" in wide else 1.0
     wide["flops"] = sum(OPERATIONS[metric] * wide[metric] for metric in counted) * wide["weight"]
     wide["bytes"] = sum(wide[metric] for metric in TRAFFIC)
@@ -266,7 +266,7 @@ def roofline_points(session: GpuFlightSession) -> Any:
 
 
 def _fp32_peak(session: GpuFlightSession) -> float | None:
-    """FP32 operations a second at the highest clock; None where the device is not known, or devices differ."""
+    """FP32 operations a second at the highest clock; None if the device is not known, or devices differ."""
     peaks = set()
     for device in session.answer["devices"]:
         lanes = FP32_LANES.get((device.get("compute_major"), device.get("compute_minor")))
@@ -277,7 +277,7 @@ def _fp32_peak(session: GpuFlightSession) -> float | None:
 
 @_picture
 def roofline(session: GpuFlightSession, top: int = 10, peak_gbps: float | None = None) -> Figure:
-    """Arithmetic beside memory traffic of kernels or ranges, below what the device can do.
+    """Arithmetic over memory traffic of kernels or ranges, below the limits of the device.
 
     The flat roof is FP32 at the highest clock. The slanted one is peak_gbps (GB/s of DRAM), or what the counter
     dram__throughput says; without either there is none. Operations of tensor cores are not counted.
@@ -369,7 +369,7 @@ FIGURES: tuple[Callable[[GpuFlightSession], Figure], ...] = (timeline, kernel_ti
 
 def init(log_path: str | os.PathLike[str], session_id: str | None = None) -> GpuFlightSession:
     """Reads the session that show() draws: below a folder, or where files lie that a pattern names ("logs/*.log"), which
-    may also be the folder that sessions have their own folders in.
+    may also name the folder that contains the folders of sessions.
     """
     path = os.fspath(log_path)
     if glob.has_magic(path):
@@ -383,7 +383,7 @@ def init(log_path: str | os.PathLike[str], session_id: str | None = None) -> Gpu
 
 
 def show() -> list[Figure]:
-    """Draws all pictures that the session of init() has data for, shows them where there is a display, and returns them."""
+    """Draws all pictures that the session of init() has data for, shows them if there is a display, and returns them."""
     if not _session:
         raise RuntimeError("gpufl.viz.show(): call gpufl.viz.init(log_path) first")
     figures = []

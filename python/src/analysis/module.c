@@ -2,8 +2,9 @@
  *
  * Data leaves without a copy: a Column shows its memory through __array_interface__, a Table
  * through __arrow_c_stream__, and both keep their session alive. One thread at a time uses a
- * session, which the interpreter's lock sees to: only the reading of files gives it up, before
- * anyone else has the session. Free-threaded interpreters do not load extensions of this ABI. */
+ * session, which the interpreter's lock ensures: only the reading of files releases the lock,
+ * before another thread has the session. Free-threaded interpreters do not load extensions of this
+ * ABI. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -15,7 +16,7 @@
 
 enum { ERROR_ROOM = 1024 };
 
-struct ArrowArrayStream { /* as Arrow's C stream interface has it */
+struct ArrowArrayStream { /* as in Arrow's C stream interface */
     int (*get_schema)(struct ArrowArrayStream *, void *);
     int (*get_next)(struct ArrowArrayStream *, void *);
     const char *(*get_last_error)(struct ArrowArrayStream *);
@@ -250,7 +251,7 @@ static void table_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* A capsule that nobody took out releases its stream. */
+/* A capsule that nobody consumed releases its stream. */
 static void capsule_free(PyObject *capsule)
 {
     struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
@@ -263,7 +264,7 @@ static PyObject *table_stream(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"requested_schema", NULL};
     struct table *t = (struct table *)self;
-    PyObject *schema = NULL; /* a wish, which a producer may leave aside */
+    PyObject *schema = NULL; /* a wish, which a producer may ignore */
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:__arrow_c_stream__", names, &schema))
         return NULL;
     struct ArrowArrayStream *stream = PyMem_Calloc(1, sizeof *stream);
@@ -410,7 +411,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Sessions make columns and tables: they find the types at their own. */
+/* Sessions make columns and tables: they find the types through their own type. */
 static int fill(PyObject *module)
 {
     PyObject *session = PyType_FromSpec(&session_spec);

@@ -3,7 +3,7 @@
  * The module is written against CPython's limited API of 3.9, so that one file serves all later
  * versions. All state is in the module or in objects: interpreters of one process share the session
  * of libgpufl.so and nothing else. Every function runs with the interpreter's lock, and calls that
- * can take long (init, shutdown, windows, upload) give it up meanwhile. */
+ * can take long (init, shutdown, windows, upload) release the lock meanwhile. */
 #ifndef GPUFL_PYTHON_CAPTURE_INSIDE_H
 #define GPUFL_PYTHON_CAPTURE_INSIDE_H
 
@@ -12,15 +12,15 @@
 
 #include <gpufl/gpufl.h>
 
-/* A text argument as UTF-8: a new bytes object; NULL with an exception. None gives "" where none
- * is allowed. A text with a NUL in it is a ValueError. */
+/* A text argument as UTF-8: a new bytes object; NULL with an exception. None gives "" if None is
+ * allowed. A text with a NUL in it raises a ValueError. */
 PyObject *text_argument(PyObject *value, const char *name, int none);
 
-/* The value as an int of Python's, also where it is one of numpy's: a new reference. NULL without
- * an exception for all else, True and False among it. */
+/* The value as a Python int, also for numpy's integers: a new reference. NULL without an exception
+ * for all other values, including True and False. */
 PyObject *whole_number(PyObject *value);
 
-/* gpufl.init(**options): True where capture runs, False where it is disabled. */
+/* gpufl.init(**options): True if capture runs, False if it is disabled. */
 PyObject *capture_init(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* A list of (name, kind, default, unit, least, most, doc) of every option. */

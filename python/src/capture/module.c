@@ -1,6 +1,6 @@
 /* module.c - gpufl._capture: the C functions of gpufl.h for the Python package.
  *
- * The package's own modules wrap what is easier said in Python: old keywords, warnings, windows
+ * The package's Python modules implement what is easier in Python: old keywords, warnings, windows
  * and sessions as context managers, the decorator. */
 #include "inside.h"
 

@@ -1,8 +1,8 @@
 /* options.c - keywords of gpufl.init, from schema/options.def, to struct gpufl_options.
  *
- * A keyword that is given counts as set in code, also where it is the default; None is as if it
- * had not been given. Names, kinds and ranges come from the library's own table, so that a new
- * option is a keyword at once. The package's Python code has taken old and unknown keywords out
+ * A keyword counts as set in code, even with the default as its value; None
+ * counts as not given. Names, kinds and ranges come from the library's own table, so that a new
+ * option is a keyword at once. The package's Python code has removed old and unknown keywords
  * before. */
 #include "inside.h"
 
@@ -20,9 +20,9 @@ struct option {
     enum kind kind;
     const char *fallback; /* the default as text */
     const char *unit;
-    long long least, most; /* of a KIND_INT */
-    bool field;            /* of struct gpufl_options */
-    size_t offset;         /* in it, where field */
+    long long least, most; /* of an option of KIND_INT */
+    bool field;            /* whether struct gpufl_options has the option */
+    size_t offset;         /* of the member, if field is true */
     const char *doc;
 };
 

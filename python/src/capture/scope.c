@@ -5,7 +5,7 @@
  * thread opened. Scopes are left (gpufl_scope_leave) rather than ended, since tasks of an event
  * loop do not nest.
  * While no session runs __enter__ costs one call of the library, and nothing is encoded. Nothing
- * here raises from __exit__ or __del__: the program's own exception is the one that is seen. */
+ * here raises from __exit__ or __del__, so that the program's own exception is not hidden. */
 #include "inside.h"
 
 #include <structmember.h>
@@ -145,7 +145,7 @@ static struct entry *entry_at(struct scope *s, size_t at)
     return at < INLINE ? &s->few[at] : &s->more[at - INLINE];
 }
 
-/* Room for one more open entry; false without memory: the entry is not recorded then. */
+/* Room for one more open entry; false without memory: the entry is then not recorded. */
 static bool room(struct scope *s)
 {
     if (s->open < INLINE + s->cap)
@@ -173,8 +173,8 @@ static PyObject *scope_enter(PyObject *self, PyObject *none)
 }
 
 /* Leaves the last entry of this thread. An entry that was made while no session ran has no handle:
- * its __exit__ finds none, or, where a session began inside it, does nothing more than an exit too
- * many would. */
+ * its __exit__ finds none, or, if a session began inside it, does the same as a
+ * surplus exit. */
 static PyObject *scope_exit(PyObject *self, PyObject *args)
 {
     struct scope *s = (struct scope *)self;

@@ -9,7 +9,7 @@ PyObject *text_argument(PyObject *value, const char *name, int none)
         return PyBytes_FromString("");
     PyObject *bytes = NULL;
     if (PyUnicode_Check(value)) {
-        /* Names of files may hold bytes that are no UTF-8, which Python keeps as surrogates. */
+        /* Names of files may contain bytes that are not UTF-8, which Python keeps as surrogates. */
         bytes = PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape");
     } else if (!PyBytes_Check(value) && PyObject_HasAttrString(value, "__fspath__")) {
         PyObject *path = PyOS_FSPath(value);

@@ -29,7 +29,7 @@ def options_text():
              "class Options(TypedDict, total=False):"]
     for name, kind, *_ in _capture.options():
         if keyword.iskeyword(name):
-            lines.append(f"    # {name} is a word of Python: write **{{\"{name}\": ...}}")
+            lines.append(f"    # {name} is a keyword of Python: write **{{\"{name}\": ...}}")
             continue
         lines.append(f"    {name}: {types[kind]}{' | PathLike[str]' if name in paths else ''} | None")
     lines += ["    sampling_auto_start: bool | None  # old name of continuous_system_sampling", ""]
