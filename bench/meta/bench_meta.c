@@ -4,8 +4,8 @@
  *   bench_meta [SESSIONS]      10 000
  *
  * Prints a line a measurement: median, 99th percentile and greatest of 200 calls, and the processor
- * time of one. Everything is durable, as it is in a server, but that this PostgreSQL leaves syncing
- * to the system; the sessions have two GPUs and three labels each. */
+ * time of one. Everything is durable, as it is in a server, except that this PostgreSQL leaves
+ * syncing to the system; the sessions have two GPUs and three labels each. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench/meta/both.h"

@@ -3,15 +3,15 @@
  *
  *   bench_year [SESSIONS [FILE]]      10 000
  *
- * With FILE, SQLite alone, in that file, without syncing. The file is made and kept; one that is
- * there is asked as it is, so that two builds can be asked about one year (a copy for each, since
- * the newer build changes the schema).
+ * With FILE only SQLite, in that file, without syncing. The file is made and kept; an existing
+ * file is used as it is, so that two builds can be compared with one year (with a copy for each,
+ * since the newer build changes the schema).
  *
  * Sessions start evenly over 365 days, with 37 applications, 200 hosts, two GPUs, three findings,
  * and 20 kernels, 10 scopes and 10 lines each. Half of them are dropped afterwards, as retention
- * does: their sums stay. Prints a line a question: median and greatest of 20 calls, and the
- * processor time of one; of PostgreSQL that is the client's alone, which leaves syncing to the
- * system here. */
+ * does: their sums stay. Prints a line for each question: median and greatest of 20 calls, and
+ * the processor time of one call; for PostgreSQL that is only the client's. This PostgreSQL leaves
+ * syncing to the system. */
 #include "base/clock.h"
 #include "bench/meta/both.h"
 #include "meta/meta.h"

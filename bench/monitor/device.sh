@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpufl-monitor on a real GPU, beside `nvidia-smi dmon`, a loop over NVML in Python, and bench_nvml_loop (if it is in bin/).
+# gpufl-monitor on a real GPU, compared with `nvidia-smi dmon`, a loop over NVML in Python, and bench_nvml_loop (if it is in bin/).
 # Usage: device.sh FOLDER      FOLDER has bin/ and lib/ of the build. Root, one GPU, python3 with torch. About 75 s.
 # Lines begin with PASS, FAIL, or INFO; the last line counts them. Files: $OUT or a temporary folder.
 set -u

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a session with as many kernels of different names as wanted, for `gpufl report`.
+"""Writes a session with that many kernels of different names, for `gpufl report`.
 
   bench/names/session.py FOLDER [KERNELS]      default 100000
   /usr/bin/time -v build/bin/gpufl report --json FOLDER > /dev/null

@@ -4,11 +4,11 @@
 //   bench_counting bare|cupti|gpufl [--ms T] [--log DIR]
 //
 // The kernel is the tiled matrix product of examples/cuda/train_loop.cu on 512 x 512 matrices.
-// Either side counts the same ten metrics, instruments kernels where they are first launched, and
+// Both sides count ten metrics, instruments kernels where they are first launched, and
 // takes the counts once a second. A process runs one side only: a device is configured once.
 // Prints one JSON object: the first launch's ms, and ms per launch of every chunk of about
-// 100 ms thereafter; what beginning and ending took; and how many warp instructions were counted
-// (cupti) or had been (gpufl: the session says so).
+// 100 ms thereafter; what beginning and ending took; and how many warp instructions
+// were counted (for gpufl, by the session).
 
 #include <gpufl/gpufl.h>
 

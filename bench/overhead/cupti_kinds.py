@@ -1,5 +1,5 @@
 """What each kind of CUPTI's activity records costs the training step of pytorch_step.py, by CUPTI alone:
-no library of ours, a consumer that hands buffers out and takes them back.
+without gpufl's library, with a consumer that gives buffers out and takes them back.
 
     python3 cupti_kinds.py --rounds 12 --states bare,kernels,kernels+synchronizations
 

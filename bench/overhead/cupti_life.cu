@@ -1,5 +1,5 @@
-// cupti_life.cu - what CUPTI survives if it is attached and finalized in a running program: CUPTI
-// alone, without a library of ours. ADR 13 has the conclusions.
+// cupti_life.cu - what CUPTI survives if it is attached and finalized in a running program:
+// CUPTI alone, without gpufl's library. ADR 13 has the conclusions.
 //
 //   bench_cupti_life [--runs N] [--jobs J] [CASE...]      24 runs, 4 at a time, all cases
 //

@@ -1,5 +1,5 @@
-// cupti_turns.cu - what it costs to hand CUPTI from one user to another in a running process, and
-// whether records are lost or mixed up: CUPTI alone, without a library of ours. ADR 18 has the
+// cupti_turns.cu - the cost of passing CUPTI from one user to another in a running process, and
+// whether records are lost or mixed up: CUPTI alone, without gpufl's library. ADR 18 has the
 // conclusions.
 //
 //   bench_cupti_turns [--turns N]      5 turns, alone and while two threads launch
@@ -13,7 +13,7 @@
 //   foreign           buffers that one user got back and the other one gave
 //   launched, found   launches of the main thread, and their records in its user's buffers
 //   off_us            how far a record of the second user begins outside CLOCK_REALTIME's span
-// Exit 1 where a buffer is kept or foreign, or a record is missing.
+// Exit 1 if a buffer is kept or foreign, or a record is missing.
 
 #include "backend/nvidia/abi/cupti.h"
 #include "bench/overhead/cuda_check.hpp" // now()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What looking at the program's threads costs: CPU time of the thread gpufl-stacks.
+"""What sampling the program's threads costs: CPU time of the thread gpufl-stacks.
 
 Usage: bench/overhead/host_samples.py [BUILD] [--threads 1,4,16] [--seconds 5] [--rounds 3] [--hz 200]
 
 Runs `gpufl trace` over the fake libraries of the tests (no GPU), in turn: a C program with THREADS threads that block
-in read(2), and a Python program with THREADS threads that sleep 20 calls deep. Beside them the process's first thread
-is looked at. CPU time and samples are those of the ledger; "of a core" is CPU time by the session's length. Medians
+in read(2), and a Python program with THREADS threads that sleep 20 calls deep. The process's first thread is
+sampled, too. CPU time and samples are those of the ledger; "of a core" is CPU time by the session's length. Medians
 over the rounds, least and greatest in brackets."""
 import argparse
 import json

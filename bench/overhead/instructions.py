@@ -5,9 +5,9 @@
 
 The program's launches go through the fake driver and profiling library of tests/fake; valgrind's callgrind
 counts what runs in the library's callback, in two runs of N and 2 N launches, whose difference is
-exact whatever else the machine does. A launch calls back twice. Not in it: what the real CUPTI does
-before and after. --against: another build of the library, counted under the same programs, those of --build; a state
-whose option that build does not know has no number there.
+exact whatever else the machine does. A launch calls back twice. The work of the real CUPTI before
+and after is not included. --against: another build of the library, counted with the programs of --build; a
+state whose option that build does not know has no number.
 """
 import argparse
 import json

@@ -9,14 +9,14 @@ that is deliberately not fused.
     python3 pytorch_step.py switched --library libgpufl.so --half-width 0.3 --seconds 300
 
 `beside` takes turns, inside one process, between a Trace session, torch.profiler with
-CUDA activity, and neither; `before` are rounds before either was ever there. `floor` alternates,
+CUDA activity, and neither; `before` are rounds before either was loaded. `floor` alternates,
 inside one process, rounds under the traced state with rounds in which libgpufl does
 the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
 begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
 (stacks at launches), Trace-idle (without stacks of launches and samples of threads for the line behind idle
 time), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
-there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as
-`gpufl trace` does; `switched` has one Trace session and switches in it what names the line behind idle time, in the order
+there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as `gpufl
+trace` does; `switched` has one Trace session and switches the stacks and samples that name the line of idle time, in the order
 on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. Other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
 Prints one JSON object: ms per step of every round.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the samplers of several processes take from one host, with and without one for all.
+"""The CPU time of the samplers of several processes on one host, with and without one sampler for all.
 
 Usage: bench/overhead/samplers.py [BUILD] [--ranks 8] [--devices 8] [--interval-ms 100] [--seconds 10]
        [--rounds 3] [--query-us 20]
@@ -7,8 +7,8 @@ Usage: bench/overhead/samplers.py [BUILD] [--ranks 8] [--devices 8] [--interval-
 Runs `gpufl trace` over the fake libraries of the tests (no GPU): RANKS processes that have initialized CUDA and
 then wait, DEVICES GPUs, in three ways in turn: without a sampler, each process for itself
 (share_system_samples=none), and one for all (folder). CPU time is that of the whole tree of processes,
-launcher included; what it is without a sampler is subtracted. A query of the fake management library keeps a core
-busy for --query-us, as a query of NVIDIA's does in the driver; with 0 what is left is our own share.
+launcher included, minus the time without a sampler. A query of the fake management library keeps a core busy
+for --query-us, as a query of NVIDIA's does in the driver; with 0 only gpufl's own share remains.
 Rows are those of the logs. Medians over the rounds, least and greatest in brackets."""
 import argparse
 import json

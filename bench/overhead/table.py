@@ -1,4 +1,4 @@
-"""What run.py --json wrote, as the Markdown tables of docs/benchmarks.md: one table a topic, one line a row."""
+"""Converts the JSON of run.py --json to the Markdown tables of docs/benchmarks.md: one table for each topic, one line for each row."""
 import re
 
 # Topic, and the measurements of run.py that belong to it.

@@ -4,7 +4,7 @@
     gpufl sim --kernels 1000000 --scopes -o OURS && gpufl export -f gpuflight -o PUBLIC OURS
     PYTHONPATH=build/python bench/python/public.py OURS PUBLIC [--rounds N]
 
-The public analyzer's way is written here after what its columns are: each line through json, the rows of each batch into
+The public analyzer's way is rebuilt here from its columns: each line through json, the rows of each batch into
 pandas, batches put together, names looked up in the dictionary lines, details joined by correlation id. Ours reads the same
 files, and our own log of the same session. Each round is an interpreter of its own, ways in turn; figures are processor
 time, medians.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a Scope of the Python package costs, off and on, beside an empty context manager in C; and what `import gpufl` costs.
+"""The cost of a Scope of the Python package, off and on, compared with an empty context manager in C; and the cost of `import gpufl`.
 
     PYTHONPATH=build/python bench/python/scope.py [--rounds N]
 

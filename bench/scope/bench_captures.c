@@ -1,11 +1,11 @@
-/* bench_captures.c - what it costs a launch that the library looks at it for a capture
+/* bench_captures.c - what a launch costs that the library considers for a capture
  * (idle_stacks), without a GPU: the call that a backend makes for a plain kernel, with captures off
  * and on in turns, in one session; and one capture with its stack.
  *
  * Prints one JSON object, ns per launch: the median and the least of the rounds, and the median of
  * the differences within a round. So many launches of a few ns are hardly ever captured: "captured"
- * says how many were. tick: what the reading of the counter takes alone. capture: of launches that
- * each are, from a stack of few frames; "lost" says that there was room for all.
+ * says how many were. tick: the time of reading the counter alone. capture: the time of launches
+ * that are all captured, from a stack of few frames; "lost" says that there was room for all.
  *
  *   bench_captures [--rounds N] */
 #include <gpufl/gpufl.h>

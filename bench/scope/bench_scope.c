@@ -1,10 +1,10 @@
 /* bench_scope.c - what a scope costs the program's thread: off and on, and an NVTX range, with
  * a text that stays and with one as PyTorch makes it for each of its operations; and an NVTX mark
- * beside the push of a range alone.
+ * compared with the push of a range.
  *
  * Prints one JSON object, ns per scope (begin and end together), mark or push: the median and
  * the least of the rounds. Rounds are short, with a pause in between, so that
- * rings do not run full: a refused scope costs less than a recorded one; lost
+ * rings do not become full: a refused scope costs less than a recorded one; lost
  * says that none was. With --log DIR sessions go there, else below /tmp.
  *
  *   bench_scope [--rounds N] [--log DIR] */

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Many small sessions at once, on a machine that is busy with other things: how long until each is loaded.
+"""Many small sessions at once, on a machine that is busy with other work: the time until each is loaded.
 
 --sessions sessions of one workspace are sent by --senders threads as fast as the server takes them, their ends
 included, while --busy loops keep the processors busy; --others sessions of another workspace follow at once.
-A 429 or 503 is waited out as Retry-After says. Then the server is looked at until all that it acknowledged
-is loaded, or --patience is over. Several --server are measured in turn, so that two builds stand beside
-each other. Prints JSON: waits of bodies, answers by status, seconds until the last session of each
+After a 429 or 503 a sender waits as Retry-After says. Then the script watches the server until everything that it
+acknowledged is loaded, or --patience is over. Several --server are measured in turn, so that two builds can
+be compared. Prints JSON: waits of bodies, answers by status, seconds until the last session of each
 workspace was loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
 
 --live N keeps N sessions open meanwhile, without an end. --readers N people look at lists and sessions from the first

@@ -1,7 +1,7 @@
 /* bench_stack.c - ns per captured stack, at a repeated site and at many in turn.
  *
- * Beside glibc's backtrace (libgcc's unwinder) and libunwind's unw_backtrace, which only
- * collect addresses: no modules, no id. All of them inside the same stack, one after the
+ * Compared with glibc's backtrace (libgcc's unwinder) and libunwind's unw_backtrace, which
+ * only collect addresses: no modules, no id. All of them inside the same stack, one after the
  * other in every round. Prints one JSON object: for each depth (frames that backtrace
  * sees) median, least and quartiles of the rounds.
  *

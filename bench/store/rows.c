@@ -1,5 +1,5 @@
 /* rows.c - see rows.h. A step of the loop is a scope of some hundred launches over
- * four streams; durations lie around the mean of their configuration, some far off. */
+ * four streams; durations are near the mean of their configuration, some are far from it. */
 #include "rows.h"
 
 #include <stdio.h>

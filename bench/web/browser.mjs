@@ -1,4 +1,4 @@
-// browser.mjs - what the measurements in a browser share: sessions, a server over them (gpufl view), frames
+// browser.mjs - the parts that the measurements in a browser share: sessions, a server over them (gpufl view), frames
 // as the browser shows them, the main thread's CPU time as the browser traces it.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

@@ -1,9 +1,9 @@
-// kernel.mjs - the page of a kernel with very many launches: what the server takes for each of the page's questions, what comes
-// over the wire, and how long the page takes from the click in the list, and by its address, until its launches are shown.
+// kernel.mjs - the page of a kernel with very many launches: the server's time for each of the page's questions, the bytes
+// over the wire, and the time from the click in the list, and from the address, until the page shows the launches.
 //   node bench/web/kernel.mjs BIN [--launches N] [--rounds N] [--keep FOLDER] [--json FILE] [--hold]
 // The session is simulated (a million launches unless --launches says else); each launch of it is made one of the same kernel.
-// --hold: exits with 1 where a page asks for more than is seen, or takes more processor time than CPU_MS, the least of the rounds:
-// other work on the machine changes the clock, and hardly changes these. The target of the clock is printed, and not held then.
+// --hold: exits with 1 if a page asks for more than it shows, or takes more processor time than CPU_MS in its best round: other work
+// on the machine changes the clock, and hardly changes these. The target of the clock is printed, and not enforced in this mode.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

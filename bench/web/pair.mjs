@@ -1,10 +1,10 @@
-// pair.mjs - the dashboard of two builds, measured in turns, so that what else the machine does meets both alike.
+// pair.mjs - the dashboard of two builds, measured in turns, so that other work of the machine affects both equally.
 //   node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--frames] [--keep FOLDER] [--json FILE]
 // NEW and OLD are the folders bin of two builds, each with its own `gpufl view`, which has the server and the page of its commit.
-// Both read one session, which OLD writes. Two builds with the same page are refused: they say nothing about it. Each round measures what run.mjs measures, of both builds, the second first in
+// Both read one session, which OLD writes. Two builds with equal pages are refused, because comparing them says nothing. Each round measures what run.mjs measures, of both builds, the second first in
 // every other round: pages until they are useful, the click on a kernel, frames while the timeline moves and while a long table
-// scrolls, the JS heap. Told are the least of each, the medians, and the ratio of the medians, new to old, with its 95 % interval
-// (bootstrap over rounds). A round before the first one warms up and is not counted. --frames: the moving timeline alone.
+// scrolls, the JS heap. It prints the least of each, the medians, and the ratio of the medians, new to old, with its 95 % interval
+// (bootstrap over rounds). A round before the first one warms up and is not counted. --frames: only the moving timeline.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// run.mjs - the dashboard in a headless Chromium against what the project promises of it: one command, a
+// run.mjs - the dashboard in a headless Chromium, compared with the targets of the project: one command, a
 // table and JSON.
 //   node bench/web/run.mjs BIN [--kernels N,N,…] [--rounds N] [--seconds N] [--keep FOLDER] [--json FILE]
 // For each size of simulated session (10 million kernels; 100 million where that is asked for): the time to

@@ -1,7 +1,7 @@
 // samples.mjs - the timeline of a session with very many samples of very many host threads: bytes and requests until
-// it stands, and what its frames cost while it is scrolled, moved and zoomed.
+// it is shown, and the cost of its frames while it is scrolled, moved and zoomed.
 //   node bench/web/samples.mjs BIN [--samples N] [--threads N] [--seconds N] [--keep FOLDER] [--json FILE]
-// A session is written as its log (docs/format.md): each thread is looked at in turn, and has stacks of its own lines.
+// A session is written as its log (docs/format.md): the threads are sampled in turn, and each has stacks of its own lines.
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// timeline.mjs - how smoothly the timeline moves, keys held as a person holds them. A movement is made twice:
+// timeline.mjs - how smoothly the timeline moves while keys are held. A movement is made twice:
 // "cold", while its pieces are on their way, and "warm", when the server has nothing to do.
 import { record, recorded, trace } from "./browser.mjs";
 

@@ -5,9 +5,9 @@
  * Writes kernel rows of a training-like stream (40 launch configurations, 4
  * streams, kernels of 2 to 60 us, a flush every 200 000 rows) into a directory
  * under TMPDIR and prints nanoseconds and bytes of a row. Time is the wall and
- * the CPU time of this thread from the first row to the last flush; making the
- * rows is measured alone and taken off. With ROTATE_BYTES the compressor runs
- * beside it. Then one part is packed at levels 1, 4 and 6, for bytes of a row. */
+ * the CPU time of this thread from the first row to the last flush; the time of
+ * making the rows is measured separately and subtracted. With ROTATE_BYTES the compressor runs
+ * concurrently. Then one part is packed at levels 1, 4 and 6, for bytes of a row. */
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/intern.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Analyses the recorded programs of tests/data/answers again and scores what the report says of them.
+"""Analyses the recorded programs of tests/data/answers again and scores the reports.
 
     tests/answers/replay.py --gpufl FILE [--data DIR] [--json FILE] [--docs FILE | --current FILE] [--any-score]
 
@@ -23,7 +23,7 @@ For all programs:
 
   known  at most 2 % of the idle time between the first and the last work has no line
 
-and the idle lines sum up to the idle time. Exit 1 where that does not hold, a score is below the one reached, or the
+and the idle lines sum up to the idle time. Exit 1 if that does not hold, a score is below the recorded one, or the
 page of --current has another table.
 """
 import argparse

@@ -1,6 +1,6 @@
-"""What a host sampler alone says of a recorded program: the line of it that most samples of any thread show.
-
-The samples are those of the session itself; nothing of the GPU is looked at. Frames of libraries are passed over, as the
+"""The answer of a host sampler alone for a recorded program: the program's line that most samples of any
+thread
+show. The samples are those of the session itself; data of the GPU is not used. Frames of libraries are skipped, as the
 report does."""
 import collections
 import gzip

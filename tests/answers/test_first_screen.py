@@ -4,8 +4,8 @@
     tests/answers/test_first_screen.py --gpufl FILE [--data DIR]
 
 For each program: the shares of the bar add up to 100 %; at most five findings, of two lines each at 100 columns, no two of
-them with the same words; a line that is cut says its place; a range has two different ends; and what a finding gives back is
-no more than the idle time that its sentence names, where that is the host's at its line.
+them with the same words; a line that is cut keeps its place; a range has two different ends; and a finding gives back no
+more than the idle time in its sentence, if that is idle time of the host at its line.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""scripts/suite: what fails beside others and passes alone is named; what fails twice, crashes or is reported counts.
+"""scripts/suite: a test that fails while others run and passes alone is named; one that fails twice, crashes or has a sanitizer's report counts as failed.
 
 Usage: test_suite.py SCRIPTS"""
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""systemd takes the units of deploy/systemd as they are, and rates each of them as hardened.
-
-    test_units.py REPOSITORY PROGRAM...
-
-The programs are those that were built; their options in a unit are options that they have. Exits with 77 where
+"""systemd accepts the units of deploy/systemd, and rates each of them as hardened.
+test_units.py
+REPOSITORY PROGRAM...
+The
+programs are the built ones; every option in a unit is an option of its program. Exits with 77 if
 systemd-analyze is missing.
 """
 import pathlib

@@ -4,8 +4,8 @@
     tests/device/beside_ncu.py [--build DIR] [KERNEL ...]               stall reasons, as ncu samples them
     tests/device/beside_ncu.py --counters [--rounds R] [KERNEL ...]     hardware counters, ours and ncu's
 
-One launch of each, in a process of its own (ncu and we exclude each other), at whatever clock and with
-whatever is in the caches, since we change neither. Our stall reasons come from
+One launch of each, in a process of its own (ncu and gpufl exclude each other),
+with unchanged clocks and caches. Our stall reasons come from
 run.py --only samples_name_what_holds_a_kernel_up; of the counters both sides are taken by turns, R times,
 by engine RangeProfiler with --ranges kernels: the first launch of the kernel, repeated for each pass.
 """

@@ -1,4 +1,4 @@
-"""Programs that nobody of us wrote and that use CUPTI themselves, or use it the most: CUPTI's own samples and
+"""Programs of others that use CUPTI themselves, or use it the most: CUPTI's own samples and
 numba's suite give the same results traced as alone."""
 import concurrent.futures
 import os

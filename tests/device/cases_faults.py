@@ -1,4 +1,4 @@
-"""Faults that nobody wishes for: code that is damaged, huge or of very many kernels, nvdisasm that is not there or
+"""Unwanted situations: code that is damaged, huge or of very many kernels, an nvdisasm that is missing or
 fails, sessions that begin late, kernels that fault where the engine changes."""
 import glob
 import json

@@ -1,4 +1,4 @@
-"""Situations that other profilers were reported to lose kernels or times in: each kernel is recorded once, none
+"""Situations in which other profilers were reported to lose kernels or times: each kernel is recorded once, none
 before the program launched it, and no device is busy for longer than it ran."""
 import gzip
 import json

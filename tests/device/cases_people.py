@@ -1,4 +1,4 @@
-"""Planted faults are found; unprivileged users; what Monitor leaves alone."""
+"""Planted faults are found; unprivileged users; programs that Monitor must not change."""
 import json
 import os
 import shutil

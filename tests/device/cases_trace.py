@@ -1,4 +1,4 @@
-"""What is traced is what ran, and unkind endings lose nothing of it."""
+"""The session has exactly the work that ran, also after crashes and kills."""
 import json
 import os
 import pathlib

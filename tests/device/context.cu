@@ -1,6 +1,6 @@
-// context.cu - CUDA programs that say more of their work than their kernels do, or open
-// windows of capture themselves. run.py traces each and compares the session with what the
-// program says it did: one JSON object on stdout.
+// context.cu - CUDA programs that describe their work with ranges and ids, or open
+// windows of capture themselves. run.py traces each and compares the session with the
+// program's own account: one JSON object on stdout.
 //
 //   device_context ranges           NVTX ranges through NVIDIA's own client
 //   device_context pushed           operation ids pushed to CUPTI, as frameworks do

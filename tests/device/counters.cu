@@ -1,15 +1,15 @@
-// counters.cu - phases that each use one part of the device, in a scope of their own: what
-// sampled hardware counters must tell apart (run.py).
+// counters.cu - phases that each use one part of the device, in a scope of their own: sampled
+// hardware counters must distinguish them (run.py).
 //
 //   device_counters [--ms T] [--threads N] [--mixed 1] [--bench 1]
 //
-// Each phase takes about T ms (300). N threads (0) launch empty kernels beside, from before the
-// session's begin to after its end. Prints one JSON object: of each phase its begin and end in ns
-// of the monotonic clock.
+// Each phase takes about T ms (300). N threads (0) launch empty kernels concurrently, from before
+// the session's begin to after its end. Prints one JSON object: of each phase its begin and end in
+// ns of the monotonic clock.
 //
 // mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one
-// launches graphs that do, and one copies a number to the device and back. Prints how often each,
-// and what has become of it: kernels that are repeated must change nothing.
+// launches graphs that do, and one copies a number to the device and back. Prints how often each
+// did so, and the resulting number: kernels that are repeated must change nothing.
 //
 // bench: instead of phases, two scopes that copy once and two that repeat the copy.
 

@@ -1,5 +1,5 @@
-"""What engine PmSampling must find in device_counters: each phase, told by its scope, uses its part of the
-device and no other. A table of the findings, and Wrong where one is not as it must be.
+"""What engine PmSampling must find in device_counters: each phase, identified by its scope, uses its part of the
+device and no other. Prints a table of the findings, with Wrong for each that is not as expected.
 
     tests/device/counters.py REPORT.json     of `gpufl report --json`
 """

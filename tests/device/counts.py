@@ -1,6 +1,6 @@
 """What engine SassMetrics must find in device_stalls: which kernels diverge, waste sectors, meet bank
 conflicts or spill, and which do not; that every count is there; and the lines that the findings
-name. A table of what was found, and Wrong where it is not as it must be.
+name. Prints a table of the findings, with Wrong for each that is not as expected.
 
     tests/device/counts.py PROGRAM.json REPORT.json     what the program printed, `gpufl report --json`
 """

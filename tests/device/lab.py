@@ -1,4 +1,4 @@
-"""What the cases of run.py share: how a program is traced, and what a report must say."""
+"""Code that the cases of run.py share: tracing a program, and checks of its report."""
 import contextlib
 import json
 import os

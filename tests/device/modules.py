@@ -1,4 +1,4 @@
-"""Modules for device_modules: PTX, and what becomes of the cubins that the driver compiles from it. Comments
+"""Modules for device_modules: PTX, and damaged forms of the cubins that the driver compiles from it. Comments
 describe the kernels to the fake driver (tests/fake), on which the cases' own mechanics run, too."""
 import struct
 

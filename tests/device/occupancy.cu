@@ -1,4 +1,4 @@
-// occupancy.cu - our theoretical occupancy against the runtime's own answer:
+// occupancy.cu - gpufl's theoretical occupancy against the runtime's own answer:
 // 1000 random launch configurations over kernels of different register counts
 // and static shared memory. Exit 0 when all agree.
 

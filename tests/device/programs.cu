@@ -1,5 +1,5 @@
-// programs.cu - CUDA programs that do known work, or end in unkind ways. run.py
-// traces each and compares the session with what the program says it did: one
+// programs.cu - CUDA programs that do known work, or end abnormally. run.py
+// traces each and compares the session with the program's own account: one
 // JSON object on stdout.
 //
 //   device_programs threads T N      T threads x N launches, a stream each

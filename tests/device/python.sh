@@ -1,5 +1,5 @@
 #!/bin/bash
-# device.sh BUILD [WHEEL-FOLDER]: the Python package on a real GPU. BUILD has bin/ and lib/. PASS, FAIL, SKIP and FIGURE lines; rc 1 if any FAIL.
+# python.sh BUILD [WHEEL-FOLDER]: the Python package on a real GPU. BUILD has bin/ and lib/. PASS, FAIL, SKIP and FIGURE lines; rc 1 if any FAIL.
 build=$(realpath "$1"); here=$(cd "$(dirname "$0")" && pwd)
 wheel=
 for folder in "$2" "$here" "$here/.gpu-python" ./.gpu-python "$build" "$build/.." "$build/../.gpu-python"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests on a machine with a GPU: real programs under `gpufl trace`, the session
-compared with what the program says it did.
+"""Tests on a machine with a GPU: real programs under `gpufl trace`, with the session
+compared with the program's own account.
 
     tests/device/run.py [--build DIR] [--only NAME,...] [--keep DIR]
 

@@ -1,11 +1,11 @@
-// stalls.cu - kernels of which each is held up by one thing, known beforehand: what the
-// engines must recognise (run.py). All of them fill the device, so that a kernel's share of
+// stalls.cu - kernels that each wait for one known thing, which the engines
+// must recognise (run.py). All of them fill the device, so that a kernel's share of
 // the samples is its share of the multiprocessors' cycles.
 //
 //   device_stalls [--ms T] [--rounds R] [--devices D] [KIND...]
 //
 // Runs each kind for about T ms (300), all of them R times (1), on D devices (1) concurrently, with
-// a thread for each device. The sum of the devices is printed; exit 7 where there are fewer.
+// a thread for each device. The sum of the devices is printed; exit 7 if there are fewer.
 //
 // Prints one JSON object with, for each kind, its kernel, launches, warps of a launch, steps of a
 // warp, GPU time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its

@@ -1,5 +1,5 @@
 """What engine PcSampling must find in device_stalls: which reasons hold each kernel up, and that
-shares of samples are shares of cycles. A table of the findings, and Wrong where one is not as it must be.
+shares of samples are shares of cycles. Prints a table of the findings, with Wrong for each that is not as expected.
 
     tests/device/stalls.py PROGRAM.json REPORT.json     what the program printed, `gpufl report --json`
 """

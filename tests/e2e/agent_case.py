@@ -1,4 +1,4 @@
-"""A case of gpufl-agent's tests: a folder of logs, a state, a server that keeps what came. Their arguments are
+"""A case of gpufl-agent's tests: a folder of logs, a state, a server that keeps what it receives. The arguments of these tests are
 
     GPUFL GPUFL_AGENT SOURCE
 """

@@ -1,4 +1,4 @@
-"""Stands between a server and what it asks, and does something just before a word goes through."""
+"""A proxy between a server and the service that it asks. It does something just before a given word passes."""
 import socket
 import threading
 

@@ -1,7 +1,7 @@
 /* child.h - processes under test: started, watched and ended with deadlines.
  *
- * Every wait has one: a test that hangs fails with what the child had said so
- * far. One thread. */
+ * Every wait has one: a test that hangs fails with the output of the child
+ * so far. One thread. */
 #ifndef TESTS_E2E_CHILD_H
 #define TESTS_E2E_CHILD_H
 

@@ -1,10 +1,10 @@
-/* clock_shift.c - the clock that people set, as far away as a file says. For LD_PRELOAD.
+/* clock_shift.c - shifts the real-time clock by the amount in a file. For LD_PRELOAD.
  *
  *   CLOCK_SHIFT=FILE    eight bytes, native order: ns that are added to the real time; and where
  *                       there are eight more, ns that the machine has slept. The file may be
  *                       written while the process runs, so that its clock jumps
  *
- * The monotonic clock stays as it is, as where an administrator or NTP sets the time. A sleep moves
+ * The monotonic clock stays as it is, as when an administrator or NTP sets the time. A sleep moves
  * the real time and CLOCK_BOOTTIME. */
 #include <fcntl.h>
 #include <stdatomic.h>

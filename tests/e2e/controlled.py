@@ -1,4 +1,4 @@
-"""A gpufl-server, a gpufl-agent with --allow-remote-control, and programs over the fake driver whose sessions it may wake."""
+"""A gpufl-server, a gpufl-agent with --allow-remote-control, and programs over the fake driver whose sessions the agent may have record."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A server that is killed, again and again: everything it acknowledged is there, once.
+"""A server that is killed again and again: it has everything that it acknowledged, once.
 
     crash.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [ROUNDS [SEED [FIRST]]]
 

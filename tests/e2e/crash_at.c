@@ -3,11 +3,11 @@
  *   CRASH_AT=N       at the Nth such call; 0 or nothing: never
  *   CRASH_HOW        before: instead of the call; after: right after it; torn: after half of what
  *                    is to be written (a call that writes nothing: before)
- *   CRASH_FROM=FILE  calls count from when that file is there
+ *   CRASH_FROM=FILE  calls count from the moment at which that file exists
  *   CRASH_COUNT=FILE at a regular end, how many calls there were
  *
  * A test reaches every moment at which files are half changed, as often as it wants; killing at
- * random times meets the long moments only. Writes to pipes and terminals do not count. */
+ * random times reaches only the long moments. Writes to pipes and terminals do not count. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A server that is killed in one step that changes many files: a session that grows out of the shared file into one of
-its own, the choice between both at the start after that, and a backup. What was there before is there after it, once.
+its own, the choice between both at the start after that, and a backup. The data from before the step exists after it, once.
 
     crash_steps.py GPUFL GPUFL_SERVER CRASH_AT_LIBRARY SOURCE [POINTS [SEED]]
 

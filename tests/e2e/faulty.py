@@ -1,8 +1,8 @@
-"""A proxy for tests that stands between an agent and a server, and fails in every way a network or a server does.
-
-Each body (events/stream) may meet a fault of FAULTS, drawn by the dice: before the server sees it, or after the
-server took it and before the sender hears so. A body with a line that has the word POISON is always refused with 400,
-whoever sends it. The counts say how often each fault happened.
+"""A proxy for tests between an agent and a server, which fails in every way that a network or a server does. For
+each
+body (events/stream) there may be a fault of FAULTS, chosen at random: before the server gets the body, or
+after the server took it and before the sender gets the answer. A body with a line that has the word POISON is always
+refused with 400. The counts say how often each fault happened.
 """
 import collections
 import http.client

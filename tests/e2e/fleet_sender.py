@@ -1,4 +1,4 @@
-"""Both ends of the fleet: a program that runs on a host with GPUs, as far as a server hears of it, and the
+"""Both ends of the fleet: the data of a program on a host with GPUs, as a server receives it, and the
 receiver of alerts."""
 import http.server
 import json

@@ -1,7 +1,7 @@
-"""idle_gaps.py - which gaps of a GPU each cause and each line has a part of, read from a session's log alone.
+"""idle_gaps.py - the parts of each gap of a GPU by cause and line, computed only from a session's log.
 
-docs/report.md and src/analyze/model/idle/idle.h have the rules. This is a second reading of them for tests: simple lists
-and searches, one GPU at a time, no ceilings. `Gaps(log, begins)` needs a Log (longest.py); begins: ns, where the steady
+docs/report.md and src/analyze/model/idle/idle.h have the rules. This is a second implementation of these rules for tests: simple
+lists and searches, one GPU at a time, no limits. `Gaps(log, begins)` needs a Log (longest.py); begins: ns, where the steady
 part begins, or None."""
 import bisect
 import collections

@@ -1,6 +1,6 @@
-"""A small server that takes sessions as gpufl-server does, in memory, and answers oddly on demand.
-
-Requests for events/stream take their behaviour from Server.script, one entry each, while it lasts:
+"""A small server that accepts sessions like gpufl-server, in memory, and gives unusual answers
+on
+demand. Each request for events/stream takes the next entry of Server.script, while there are entries:
     {"status": 429, "headers": {...}, "json": {...}}   answers that at once
     {"cut": N}        hangs up after N bytes of the body; whole lines before that count
     {"hang": EVENT}   does not read on until the event is set

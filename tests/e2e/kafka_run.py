@@ -1,4 +1,4 @@
-"""Kafka for tests: librdkafka's mock cluster as a process, and what a gpufl-server set aside of what it read there."""
+"""Kafka for tests: librdkafka's mock cluster as a process, and the messages that a gpufl-server set aside."""
 import pathlib
 import subprocess
 

@@ -1,6 +1,6 @@
-"""lines_without_nvdisasm.py GPUFL EXAMPLES - a session whose instructions nvdisasm took apart on the machine with the
-GPU, and the same without them: its lines come from the code's own table then, and are those that nvdisasm told,
-instruction by instruction. Both lead the report to the same lines."""
+"""lines_without_nvdisasm.py GPUFL EXAMPLES - a session whose instructions nvdisasm disassembled on the machine with the
+GPU, and this session without the instructions: then its lines come from the code's own table, and equal those of
+nvdisasm, instruction by instruction. The report has equal lines for both."""
 import glob
 import gzip
 import json

@@ -1,6 +1,6 @@
 """A gpufl-monitor under test, over the fake management library: started, asked, its logs read back.
 
-Standard library only. A test waits for what the monitor says or writes, never for time."""
+Standard library only. A test waits for the monitor's output, never for time."""
 import glob
 import gzip
 import json

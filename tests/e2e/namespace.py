@@ -1,4 +1,4 @@
-"""A network of this process's own, which a test takes away and gives back: the loopback of a network namespace."""
+"""A network of this process's own, which a test switches off and on: the loopback of a network namespace."""
 import contextlib
 import ctypes
 import fcntl

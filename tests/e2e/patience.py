@@ -1,6 +1,6 @@
-"""How long a test waits for what must come to pass; a wait ends before ctest's limit, so that the test says what never came.
-
-A test that stands still elsewhere prints where each of its threads stands. Standard library only."""
+"""How long a test waits for an event; a wait ends before ctest's limit, so that the test says what never
+came.
+A test that hangs elsewhere prints the stacks of its threads. Standard library only."""
 import faulthandler
 import os
 import time

@@ -3,7 +3,7 @@
     postgres.py TEST ARG…    runs a test whose servers keep their small tables there
 
 Such a test finds the server by its environment; each gpufl-server that it starts gets a
-database of its own. 77, and a sentence, where PostgreSQL is not installed."""
+database of its own. Exits with 77, and a sentence, if PostgreSQL is not installed."""
 import contextlib
 import ctypes
 import glob

@@ -1,11 +1,11 @@
-/* program.c - the program that the tests trace: it uses the GPU as a CUDA program
- * does, as far as a tracer can tell, and then behaves in the way its first
- * argument names.
+/* program.c - the program that the tests trace: for a tracer it uses the
+ * GPU like a CUDA program, and then behaves as its first
+ * argument says.
  *
  * What the CUDA driver does inside cuInit is done here by hand: the library named
  * by CUDA_INJECTION64_PATH is loaded and InitializeInjection called. With
  * GPUFL_BACKEND=Sim the capture library then finds a GPU with work on it, so that
- * everything runs without a device. Nothing here knows anything of GPUFlight but
+ * everything runs without a device. The program knows nothing of GPUFlight except
  * the place of its log, which shows when work has been captured. */
 #include <dirent.h>
 #include <dlfcn.h>

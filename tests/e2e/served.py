@@ -1,6 +1,6 @@
 """A gpufl-server under test: started on a free port, spoken to, ended.
 
-Standard library only. A test waits for what the server says, never for time."""
+Standard library only. A test waits for the server's output, never for time."""
 import contextlib
 import gzip
 import http.client

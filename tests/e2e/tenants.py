@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every route of gpufl-server, asked by everybody: nobody gets what is another workspace's.
+"""Every route of gpufl-server, asked with every kind of login: nobody gets data of another workspace.
 
     tenants.py GPUFL GPUFL_SERVER
 
 Two workspaces with users of every role, keys of every scope, links, and sessions, one of
-them under the same id in both. The routes are what `gpufl-server openapi` lists: a new
-one is asked as well, and fails the test until somebody says below what its parameters
-are. Who may do what is written here once more, beside src/server/auth/rights.def: a right
+them under the same id in both. The routes are those that `gpufl-server openapi` lists: a
+new route is asked as well, and fails the test until its parameters are described below.
+The rights are written here a second time, in addition to src/server/auth/rights.def: a right
 that is changed there by mistake is a difference here.
 """
 import collections

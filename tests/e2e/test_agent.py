@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl-agent` reads: what is written is on the server soon and once, and what is no log is left alone.
+"""`gpufl-agent` reads: written lines are on the server soon and once, and files that are not logs are ignored.
 
     test_agent.py GPUFL GPUFL_AGENT SOURCE
 """

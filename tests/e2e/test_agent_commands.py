@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl-agent`'s commands and `--check`: they promise what holds, and touch nothing that is not the agent's.
+"""`gpufl-agent`'s commands and `--check`: their answers are true, and they change nothing that is not the agent's.
 
     test_agent_commands.py GPUFL_AGENT GPUFL_SERVER
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What comes back to hosts: configurations from the server, and captures that somebody asks for.
+"""Control of hosts: configurations from the server, and captures on demand.
 
     test_agent_control.py BUILD
 """

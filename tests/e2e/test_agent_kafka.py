@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kafka between agent and server: what is written is on the server once; what each does when something is wrong.
+"""Kafka between agent and server: written lines are on the server once; the behaviour of both when something is wrong.
 
     test_agent_kafka.py GPUFL_AGENT GPUFL_SERVER KAFKA_MOCK SOURCE
 """

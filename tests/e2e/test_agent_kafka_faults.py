@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""By Kafka nothing is lost and nothing doubled: sessions of known content, everything fails, both ends are killed.
+"""Through Kafka nothing is lost and nothing doubled: sessions of known content, everything fails, both ends are killed.
 
     test_agent_kafka_faults.py GPUFL_AGENT GPUFL_SERVER KAFKA_MOCK [SECONDS [SEED]]
 

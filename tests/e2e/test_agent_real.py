@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl-agent` and `gpufl-server`: what is written is in the server's store, and pages are told.
+"""`gpufl-agent` and `gpufl-server`: written lines are in the server's store, and pages get events.
 
     test_agent_real.py GPUFL_AGENT GPUFL_SERVER SOURCE
 """

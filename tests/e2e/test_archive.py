@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl-agent` after the acknowledgement: sessions go to S3-compatible storage, are removed here, and come back.
+"""`gpufl-agent` after the acknowledgement: sessions are copied to S3-compatible storage, removed from the host, and restored.
 
     test_archive.py GPUFL GPUFL_AGENT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every fault of docs/command-line.md: what is said is what stands there, with that exit code.
+"""Every fault of docs/command-line.md gives the sentence and the exit code of that page.
 
     test_command_line.py BUILD SOURCE
 """

@@ -1,8 +1,9 @@
-/* test_gpuflight.c - sessions in the public GPUFlight client's format say what ours say.
+/* test_gpuflight.c - sessions in the public GPUFlight client's format have the content of our own
+ * format.
  *
  * A simulated session is exported, and another one written in that format at
- * once; both are read back and reported as JSON. All that the format can say has
- * to be the same number. What it says differently stands in the comparisons. */
+ * once; both are read back and reported as JSON. Every number that the format can
+ * express has to be equal. The comparisons list the differences of the format. */
 #include "child.h"
 #include "tests/test.h"
 

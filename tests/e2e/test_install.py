@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `cmake --install` leaves runs from wherever it lies, and programs can be built with it.
+"""The result of `cmake --install` runs from any folder, and programs can be built with it.
 
     test_install.py CMAKE BUILD SOURCE
-It is installed to one prefix and moved to another; nothing of the build but the fake GPU is used then.
+It is installed to one prefix and moved to another; after that only the fake GPU of the build is used.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""gpufl-monitor over the fake management library: what it samples, what it survives, whom it serves.
+"""gpufl-monitor over the fake management library: what it samples, what it survives, and who may use it.
 
 Usage: test_monitor.py gpufl-monitor gpufl FAKES SOURCE_DIR"""
 import glob

@@ -1,4 +1,4 @@
-"""gpufl-monitor on a machine with GPUs of AMD's, alone and beside NVIDIA's, over the fake management libraries; and the GPUs of a trace.
+"""gpufl-monitor on a machine with GPUs of AMD's, alone and together with NVIDIA's, over the fake management libraries; and the GPUs of a trace.
 
 Usage: test_monitor_amd.py gpufl-monitor gpufl FAKES"""
 import glob

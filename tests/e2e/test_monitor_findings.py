@@ -1,4 +1,4 @@
-"""What a day of a monitor over faulty GPUs says in `gpufl report`: planted in the fake management library, found again.
+"""The findings of `gpufl report` about a day of a monitor over faulty GPUs: the faults are planted in the fake management library.
 
 Usage: test_monitor_findings.py bench_monitor_day gpufl FAKES
 

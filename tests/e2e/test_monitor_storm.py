@@ -1,7 +1,7 @@
-"""gpufl-monitor while all that can go wrong does so by turns; nothing may be lost without being counted.
+"""gpufl-monitor while all kinds of failures occur in turns; nothing may be lost without being counted.
 
 Usage: test_monitor_storm.py gpufl-monitor FAKES [CLOCK_SHIFT]
-GPUFL_MONITOR_LONG=seconds makes it that long, and fills the disk, too, where this user may mount one.
+GPUFL_MONITOR_LONG=seconds makes the test that long, and also fills the disk if this user may mount one.
 
 GPUs that are lost, back and renumbered, a driver that is unloaded and loaded, calls that take 2 s or fail at the n-th, XID
 events, hundreds of new processes a second, a clock that is set and a machine that sleeps (CLOCK_SHIFT, none under a

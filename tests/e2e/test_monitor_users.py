@@ -2,7 +2,7 @@
 
 Usage: test_monitor_users.py gpufl-monitor gpufl FAKES IN_SCOPE
 
-Runs as root in a mount namespace of its own, where /run is empty; skipped where that is not allowed."""
+Runs as root in a mount namespace of its own, where /run is empty; skipped if that is not allowed."""
 import json
 import os
 import subprocess

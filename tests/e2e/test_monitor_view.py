@@ -1,4 +1,4 @@
-"""gpufl monitor: the live view in a real terminal (tmux), its lines, and whose samples it takes.
+"""gpufl monitor: the live view in a real terminal (tmux), its lines, and the monitor whose samples it shows.
 
 Usage: test_monitor_view.py gpufl-monitor gpufl FAKES SOURCE_DIR"""
 import glob

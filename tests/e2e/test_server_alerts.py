@@ -1,4 +1,4 @@
-"""Alerts from the sample to the webhook: rules, states, posts with their retries, what may be reached.
+"""Alerts from the sample to the webhook: rules, states, posts with their retries, and the addresses that posts may reach.
 
 Usage: test_server_alerts.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib

@@ -1,4 +1,4 @@
-"""gpufl-server over HTTP: what is sent comes back, nobody sees what is not theirs, and bad input
+"""gpufl-server over HTTP: sent data can be read, nobody sees data of others, and bad input
 gets a sentence.
 
 Usage: test_server_api.py gpufl-server gpufl SOURCE_DIR"""

@@ -1,5 +1,5 @@
-"""What was acknowledged and cannot be loaded, since the session's file is damaged: set aside after a minute, and loaded by
-the command when the file is back.
+"""Acknowledged data that cannot be loaded, since the session's file is damaged, is set aside after a minute, and loaded by the
+command when the file is restored.
 
 Usage: test_server_aside.py gpufl-server gpufl SOURCE_DIR"""
 import json

@@ -1,5 +1,5 @@
-"""Data folders that older builds of the server made (tests/data/stores): they are migrated, answer what their own build
-answered, go on where they stood, and pass `check`.
+"""Data folders that older builds of the server made (tests/data/stores): they are migrated, give the answers of their own
+build, continue at their position, and pass `check`.
 
 Usage: test_server_before.py gpufl-server gpufl SOURCE_DIR
        test_server_before.py gpufl-server gpufl SOURCE_DIR --make NAME     makes tests/data/stores/NAME with that build"""

@@ -1,4 +1,4 @@
-"""gpufl-server when more comes than it can load at once: all of it is loaded, in turns, or refused in time.
+"""gpufl-server when it receives more than it can load at once: everything is loaded, in turns, or refused in time.
 
 Usage: test_server_burst.py gpufl-server gpufl SOURCE_DIR"""
 import json

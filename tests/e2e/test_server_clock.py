@@ -1,5 +1,5 @@
-"""The server's clock jumps, forward and back, while it works: nothing that was acknowledged is lost, nobody is kept
-out, and what comes afterwards is loaded and summed up as before.
+"""The server's clock jumps, forward and back, while it works: no acknowledged data is lost, nobody is locked
+out, and later data is loaded and summed up as before.
 
 Usage: test_server_clock.py gpufl-server gpufl SOURCE_DIR CLOCK_SHIFT_LIBRARY"""
 import contextlib

@@ -1,4 +1,4 @@
-"""What hosts and GPUs do now, and did over days, as it comes out of what is sent.
+"""The state and the usage of hosts and GPUs that result from sent sessions.
 
 Usage: test_server_fleet.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib

@@ -1,4 +1,4 @@
-"""gpufl-server as a process: first run, local mode, the end, what stays, and clients that misbehave.
+"""gpufl-server as a process: first run, local mode, the end, the data that remains, and clients that misbehave.
 
 Usage: test_server_life.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib

@@ -1,4 +1,4 @@
-"""Two servers side by side on one PostgreSQL: what both know, what only one does, and what is done once.
+"""Two servers on one PostgreSQL: data that both have, data that only one has, and work that is done once.
 
 Usage: postgres.py test_server_pair.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib

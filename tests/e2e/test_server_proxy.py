@@ -1,5 +1,5 @@
-"""gpufl-server behind nginx, with the configuration of docs/sizing.md: logins, bodies and live events go through it,
-and the server knows who asks. Skipped, with a message, where nginx or openssl is not installed.
+"""gpufl-server behind nginx, with the configuration of docs/sizing.md: logins, bodies and live events pass the proxy, and
+the server knows the client's address. Skipped, with a message, if nginx or openssl is not installed.
 
 Usage: test_server_proxy.py gpufl-server gpufl SOURCE_DIR"""
 import contextlib

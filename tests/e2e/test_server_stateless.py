@@ -1,5 +1,5 @@
-"""Two servers without a state of their own, on one PostgreSQL and one ClickHouse: either takes anything in, answers
-everything and goes on for the other. Skipped, with a message, where one of the two is not installed.
+"""Two servers without a state of their own, on one PostgreSQL and one ClickHouse: each accepts and answers everything,
+and continues for the other. Skipped, with a message, if one of the two databases is not installed.
 
 Usage: postgres.py test_server_stateless.py gpufl-server gpufl SOURCE_DIR [TEST…]"""
 import contextlib

@@ -1,5 +1,5 @@
-/* test_trace_duration.c - --duration ends the capture, and the program only where
- * --kill says so. */
+/* test_trace_duration.c - --duration ends the capture, and the program
+ * only with --kill. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"

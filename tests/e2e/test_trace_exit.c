@@ -1,5 +1,5 @@
-/* test_trace_exit.c - whatever way the traced program ends, its exit code and its
- * stdout are its own, and what it did is on disk. */
+/* test_trace_exit.c - however the traced program ends, its exit code and
+ * stdout do not change, and its work is on disk. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"

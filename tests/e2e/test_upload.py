@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl upload` against a server that answers oddly: what arrives is what is on disk, once.
+"""`gpufl upload` against a server with unusual answers: the data on disk arrives, once.
 
     test_upload.py GPUFL TEST_DATA PROGRAM
 PROGRAM is the guide's that ends with gpufl::uploadLogs (examples/cpp/seed_000.cpp).

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`gpufl upload` and `gpufl view` with the real gpufl-server: what was recorded can be asked for.
+"""`gpufl upload` and `gpufl view` with the real gpufl-server: the recorded data can be queried.
 
     test_view.py GPUFL TEST_DATA
 """

@@ -1,6 +1,6 @@
-"""Runs the cases of a test file side by side: for cases that wait for another program nearly all of their time.
+"""Runs the cases of a test file concurrently: for cases that wait for another program nearly all of their time.
 
-Each case has to have its own folders, ports and processes. Those of a class that has a setUpClass share what that makes, so
+Each case has to have its own folders, ports and processes. Cases of a class with a setUpClass share its objects, so
 they run one after another. Standard library only."""
 import concurrent.futures
 import os

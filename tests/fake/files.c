@@ -1,4 +1,5 @@
-/* files.c - a "CUDA program" whose files do not outlive it, have odd names, or are gone already.
+/* files.c - a "CUDA program" whose files are removed before it ends, have odd names, or are gone
+ * already.
  *
  * files wait                    waits in a function of its own
  * files library LIBRARY         waits in the library

@@ -1,5 +1,5 @@
-/* hooks.h - how the fake driver reports to the fake profiling library what happens,
- * as the real pair do by private means. The driver exports fake_cuda_hooks, a
+/* hooks.h - how the fake driver reports events to the fake profiling library; the
+ * real libraries do so in a private way. The driver exports fake_cuda_hooks, a
  * pointer that is NULL until the profiling library sets it, when somebody
  * subscribes or enables an activity. Threads of the program read it at any time. */
 #ifndef GPUFL_TESTS_FAKE_HOOKS_H

@@ -3,7 +3,7 @@
  * The driver has what the capture library and test programs need: one device, streams that run
  * their work one after the other in real time, and waits that last until it is done. cuInit is in
  * initialize.c, memory in memory.c, kernels of modules in modules.c, graphs in graphs.c. Every call
- * is reported to the fake profiling library. Threads: any, by one lock a file. */
+ * is reported to the fake profiling library. Threads: any; each file has one lock. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"

@@ -1,5 +1,5 @@
-/* life.h - how often the fake profiling library of this process was finalized and asked for what it
- * recorded, and when it is attached. */
+/* life.h - how often the fake profiling library of this process was finalized and flushed,
+ * and whether it is attached. */
 #ifndef GPUFL_TESTS_FAKE_LIFE_H
 #define GPUFL_TESTS_FAKE_LIFE_H
 

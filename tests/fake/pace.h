@@ -1,7 +1,8 @@
-/* pace.h - launches at a rate that real programs have. Without a limit a fake kernel costs a
+/* pace.h - launches at the rate of real programs. Without a limit a fake kernel costs a
  * microsecond: their number would depend on the machine, and whether all can be kept would depend
  * on the scheduler. A thread may launch PACE_BURST kernels at once, a quarter of its ring
- * (capture/threads/threads.h), and keeps to the rate after that. Each thread has its own pace. */
+ * (capture/threads/threads.h), and launches at that rate afterwards. Each thread has its own pace.
+ * */
 #ifndef GPUFL_TESTS_FAKE_PACE_H
 #define GPUFL_TESTS_FAKE_PACE_H
 

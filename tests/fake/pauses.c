@@ -1,7 +1,7 @@
-/* pauses.c - a "CUDA program" that keeps the GPU waiting in ways that it knows: it prints one line
+/* pauses.c - a "CUDA program" that keeps the GPU waiting in known ways: it prints one line
  * of JSON with every call that it made, [function, begin, end], CLOCK_MONOTONIC ns, in the
- * order of the calls. "wait" is a call that waits; every other function launches, and is on the
- * stack then.
+ * order of the calls. "wait" is a call that waits; every other function launches, and is then
+ * on the stack.
  *
  *   fake_pauses PAUSES BURST
  *     PAUSES long pauses before each kind of launch, and before a wait with a launch after it;

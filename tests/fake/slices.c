@@ -1,8 +1,8 @@
-/* slices.c - another process on the fake GPU, which has it by turns with this one.
+/* slices.c - another process on the fake GPU, which takes turns with this one.
  *
  * FAKE_CUDA_SLICE_US=2000: of 4 ms the program has the first two, and the other process the rest.
- * Work that would begin in a slice of the other's waits for the next one of the program's; what has
- * begun runs to its end. Not set: the program has the GPU alone. Any thread. */
+ * Work that would begin in a slice of the other process waits for the program's next slice; work
+ * that has begun runs to its end. Not set: the program has the GPU alone. Any thread. */
 #include "driver.h"
 
 #include <stdlib.h>

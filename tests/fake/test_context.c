@@ -1,5 +1,5 @@
-/* test_context.c - what programs and frameworks say of their work in addition to scopes: NVTX
- * ranges and ids of operations; and records that options turn on: graphs as a whole, managed
+/* test_context.c - the marks of programs and frameworks besides scopes: NVTX ranges
+ * and ids of operations; and records that options turn on: graphs as a whole, managed
  * memory, allocations. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"

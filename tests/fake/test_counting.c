@@ -1,7 +1,7 @@
-/* test_counting.c - engine SassMetrics over the fake library: everything that it counted is in
- * the session, once; what it says it lost is in the ledger; contexts, modules and sessions come
- * and go; and where instructions cannot be counted, the session says why, and kernels are
- * recorded instead. */
+/* test_counting.c - engine SassMetrics over the fake library: every count of the library is in
+ * the session, once; counts that it reports as lost are in the ledger; contexts, modules and
+ * sessions come and go; and if instructions cannot be counted, the session says why, and kernels
+ * are recorded instead. */
 #include "backend/nvidia/abi/sass.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
 /* test_faults.c - every call of CUPTI fails once, twice, always; libraries are
- * missing, taken or forbidden. Whatever it is: the program runs to its own end, the
- * session can be read, and where something is missing one sentence says why. */
+ * missing, used by others or forbidden. In each case the program runs to its end,
+ * the session can be read, and one sentence says why something is missing. */
 #include "backend/nvidia/abi/cupti.h"
 #include "tests/fake/runner.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* test_files.c - stacks of programs whose files are gone when the session is read, or have odd
- * names: functions and lines are there all the same. */
+ * names: the report still has functions and lines. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_launches.c - launches captured for the line behind idle time: rows against the clock of the
- * program that launched. Whatever the machine does to the program, the bounds hold. */
+/* test_launches.c - launches captured for the line behind idle time: rows against the clock of
+ * the program that launched. The bounds hold whatever else the machine does. */
 #include "capture/threads/launch_rule.h"
 #include "tests/fake/launch_log.h"
 #include "tests/fake/runner.h"

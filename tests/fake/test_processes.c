@@ -1,5 +1,5 @@
-/* test_processes.c - what a program does with its own life: it links libgpufl too,
- * forks, is killed, outlives its capture. */
+/* test_processes.c - programs that link libgpufl themselves, fork, are killed,
+ * or run longer than their capture. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_rights.c - programs that give something up: the log has all that they could no longer open
- * themselves, and where nothing can be captured `gpufl trace` says what is known, never more. */
+/* test_rights.c - programs that give something up: the log is complete although they could not
+ * open its files any more, and if nothing can be captured `gpufl trace` says only what is known. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

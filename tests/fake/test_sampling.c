@@ -1,7 +1,7 @@
-/* test_sampling.c - engine PcSampling over the fake library: every sample that it gave is in
- * the session, once, whatever the way in which it counts; what it says it lost is in the
- * ledger; contexts and modules come and go; and where sampling is not available, the session
- * says why, what ran instead, and lacks nothing else. */
+/* test_sampling.c - engine PcSampling over the fake library: every sample of the library is
+ * in the session, once, in each of its ways of counting; samples that it reports as lost are
+ * in the ledger; contexts and modules come and go; and if sampling is not available, the session
+ * says why and what ran instead, and has everything else. */
 #include "backend/nvidia/abi/pc.h"
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"

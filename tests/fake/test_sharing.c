@@ -1,5 +1,6 @@
-/* test_sharing.c - one sampler a GPU and host: processes of one run share their samples, whoever
- * ends, is killed or stands still; a report of one of them shows what the others sampled for it. */
+/* test_sharing.c - one sampler for each GPU and for the host: processes of one run share their
+ * samples, even if one ends, is killed or is stopped; a report of one process shows the samples
+ * that others took for it. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

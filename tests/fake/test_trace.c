@@ -1,6 +1,6 @@
-/* test_trace.c - runs in which nothing breaks: what the driver did is in the report,
- * to the last kernel, whatever the order and the time in which records arrive; and
- * what was lost is counted by cause. */
+/* test_trace.c - runs without faults: the driver's work is in the report, to
+ * the last kernel, whatever the order and the time in which records arrive; and
+ * lost records are counted by cause. */
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* test_turns.c - engine PcSampling in turns with kernel records, and Deep where it cannot count,
- * over the fake library: nothing is counted that could not be recorded, and what is refused is said
- * and costs no more than that. */
+/* test_turns.c - engine PcSampling in turns with kernel records, and Deep if it cannot
+ * count, over the fake library: launches without a record are not counted, and a refusal is
+ * reported and has no other effect. */
 #include "tests/fake/pc_run.h"
 #include "tests/test.h"
 

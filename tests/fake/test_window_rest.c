@@ -1,7 +1,7 @@
-/* test_window_rest.c - windows after which an engine beyond Trace frees what it holds and the
- * profiling library is detached (window_let_go): what each window brings is kept, to the last
- * sample and count; where a window begins late in some context, or the library stays, the session
- * says so. */
+/* test_window_rest.c - windows after which an engine beyond Trace frees its resources and the
+ * profiling library is detached (window_let_go): the data of each window is kept, to the last
+ * sample and count; if a window begins late in some context, or the library stays attached, the
+ * session says so. */
 #include "tests/fake/pm_run.h"
 #include "tests/fake/window_run.h"
 #include "tests/test.h"

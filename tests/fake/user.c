@@ -8,7 +8,7 @@
  *           never   libcupti is there, and never called
  *           twice   later, ended, and begun once more
  * Each use records LAUNCHES kernels. Prints, as one line of JSON, how many kernels it launched
- * and, for each use, how many it recorded, how many of their times lie within the use by
+ * and, for each use, how many it recorded, how many of their times are within the use by
  * CUPTI's own clock, and how many buffers came that it never gave. */
 #include "user.h"
 

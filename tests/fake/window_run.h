@@ -1,5 +1,6 @@
-/* window_run.h - runs with windows of capture under engines beyond Trace, and what their reports
- * have of "relu", which windows.c launches in windows, and of "gemm", which it launches outside. */
+/* window_run.h - runs with windows of capture under engines beyond Trace, and the parts of their
+ * reports about "relu", which windows.c launches in windows, and "gemm", which it launches outside.
+ * */
 #ifndef GPUFL_TESTS_FAKE_WINDOW_RUN_H
 #define GPUFL_TESTS_FAKE_WINDOW_RUN_H
 

@@ -1,6 +1,6 @@
 /* fuzz_decode.c - any bytes as the lines of a session: whatever they are, the
- * decoder stays within its input, delivers batches that keep its promises, and
- * what it delivers can be encoded and decoded again with the same result. */
+ * decoder stays within its input, delivers valid batches, and these
+ * can be encoded and decoded again with an equal result. */
 #include "base/err.h"
 #include "tests/fuzz/check.h"
 #include "wire/decode.h"

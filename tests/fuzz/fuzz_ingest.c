@@ -1,8 +1,8 @@
-/* fuzz_ingest.c - any bytes as request bodies: whatever they are, they are answered, in bounded
- * memory, and what goes to the journal can be read back and decoded.
+/* fuzz_ingest.c - any bytes as request bodies: all of them are answered, in bounded memory,
+ * and the frames in the journal can be read back and decoded.
  *
- * The first bytes of an input choose the encoding, how the body is cut, and what its sender says
- * of it; the rest is the body. */
+ * The first bytes of an input choose the encoding, how the body is cut, and its sender's
+ * headers; the rest is the body. */
 #include "base/file/file.h"
 #include "server/intake/ingest.h"
 #include "tests/fuzz/check.h"

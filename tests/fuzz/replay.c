@@ -1,7 +1,7 @@
-/* replay.c - a fuzz target over files, without libFuzzer: what fuzzing has found stays tested in
- * every build, whatever compiles it.
+/* replay.c - a fuzz target over files, without libFuzzer: the inputs that fuzzing found are tested
+ * in every build, with every compiler.
  *
- *   replay FOLDER...    every file below, in order of names; the end is the proof */
+ *   replay FOLDER...    every file below, in order of names; reaching the end is success */
 #include "tests/fuzz/check.h"
 
 #include <dirent.h>

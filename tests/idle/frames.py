@@ -1,6 +1,6 @@
-"""A Python program over the fake driver: its first thread is in two functions by turns and never calls CUDA, another
-one launches, then blocks. A thread that a library made launches before it is a thread of Python's (late.c), and never
-again. Prints where each was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
+"""A Python program over the fake driver: its first thread is in two functions in turns and never calls CUDA, another one
+launches, then blocks. A thread that a library made launches before it is a thread of Python's (late.c), and never again.
+Prints where each thread was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
 import ctypes
 import json
 import os

@@ -1,5 +1,5 @@
-"""Traces frames.py over the fake libraries with this interpreter, and holds the stacks of its samples against what the
-program says: which function the first thread was in, that the other one blocked in block(), and that the library's
+"""Traces frames.py over the fake libraries with this interpreter, and compares the stacks of its samples with the
+program's account: which function the first thread was in, that the other one blocked in block(), and that the library's
 thread lingered.
 
 Usage: frames_run.py BUILD [SECONDS]"""

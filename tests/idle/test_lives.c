@@ -1,5 +1,5 @@
 /* test_lives.c - samples of host threads while threads come and go, processes fork and end, windows
- * open and close, descriptors are closed; and none where none are asked for. */
+ * open and close, descriptors are closed; and no samples if none are asked for. */
 #include "tests/fake/runner.h"
 #include "tests/idle/rows.h"
 #include "tests/test.h"

@@ -1,7 +1,7 @@
-/* test_states.c - what threads are doing, by samples and by what the threads know themselves: at
- * least 95 of 100 samples are right, 85 on a machine that is too full for punctual ones. A thread
- * that computes notes the times in which it had no core, which on a full machine come often; that
- * is the truth for it. */
+/* test_states.c - the states of threads by samples, compared with the threads' own account: at
+ * least 95 of 100 samples are right, or 85 on a machine that is too busy for punctual samples. A
+ * thread that computes notes the times in which it had no core, which are frequent on a busy
+ * machine; these times are the truth for that thread. */
 #include "tests/fake/runner.h"
 #include "tests/idle/rows.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
 /* cpu_limit.c - the host prepares each step while the GPU works, and is ahead of it. Fault: the
  * table runs the program in a control group that may use a fifth of a core, and each time the limit
- * stops it the GPU runs dry; clean: the same in a group without a limit. */
+ * stops it the GPU becomes idle; clean: the group has no limit. */
 #include "gpu.h"
 
 enum { STEPS = 80 };

@@ -1,4 +1,4 @@
-/* gpu.c - see gpu.h: what does not differ between the vendors. */
+/* gpu.c - see gpu.h: the parts that are equal for both vendors. */
 #include "gpu.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* gpu.h - what the planted programs need of the driver, C and C++.
+/* gpu.h - the functions of the driver that the planted programs need, C and C++.
  *
  * They are linked to libcuda.so.1 and run alike on the fake driver of tests/fake
  * and on a real one; with PLANTED_HIP they are programs of AMD's HIP (gpu_hip.h).
- * Calls that can wait stand in the programs themselves, as macros at most: a wait has
- * to be found at its own line. Kernels are those of kernels.ptx and run for as long as
- * they are told. */
+ * Calls that can wait are in the programs themselves, at most as macros: a wait has
+ * to be found at its own line. Kernels are those of kernels.ptx, and an argument says
+ * how long they run. */
 #ifndef GPUFL_TESTS_PLANTED_GPU_H
 #define GPUFL_TESTS_PLANTED_GPU_H
 

@@ -1,6 +1,6 @@
-"""A control group with a CPU limit, for a program that is to be held up by it. It goes before other groups, so that
-the limit is what stops it on a busy machine as well. Needs root, and a hierarchy of groups in which the limit can be
-set: elsewhere there is none."""
+"""A control group with a CPU limit, for a program that the limit is to stop. The group has priority over other groups, so
+that only the limit stops the program, on a busy machine, too. Needs root, and a hierarchy of groups in which the limit can be
+set; otherwise there is no group."""
 import contextlib
 import os
 import pathlib

@@ -1,5 +1,5 @@
-/* idle_input.c - the next input is read only when the last one has been handed over, which takes
- * far longer than the GPU works on it; clean: it is read while the GPU works. */
+/* idle_input.c - the next input is read only after the last one was launched, and reading
+ * takes far longer than the GPU works; clean: it is read while the GPU works. */
 #include "gpu.h"
 
 enum { INPUTS = 5, KERNELS = 20 };

@@ -1,5 +1,5 @@
 /* launch_late.c - the host prepares each step for longer than the GPU works on it, so that the GPU
- * runs dry between launches although nobody waits for it; clean: the host is ahead. */
+ * is idle between launches although nobody waits for it; clean: the host is ahead. */
 #include "gpu.h"
 
 enum { STEPS = 100 };

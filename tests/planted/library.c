@@ -1,5 +1,5 @@
-/* library.c - a training step with kernels that are called as libraries call theirs, in forms that
- * the program could choose otherwise; clean: a step in the other forms. */
+/* library.c - a training step whose kernels have the names of libraries' kernels, in forms
+ * that the program could avoid; clean: a step in better forms. */
 #include "gpu.h"
 
 enum { STEPS = 40, FULL = 2 * GPU_SMS };

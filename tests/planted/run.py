@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Traces every program of table.py and holds the findings of its report against the table.
+"""Traces every program of table.py and compares the findings of its report with the table.
 
     tests/planted/run.py --build DIR [--fake DIR | --rocm DIR] [--only NAME,...] [--no-python] [--results FILE]
                          [--keep DIR]
 
 --fake: the folder of the fake vendor libraries; without it the machine's own driver is used, and a case
-that needs what is not there is skipped. --rocm: the folder of the fake ROCm, for the programs that are made for HIP as well.
+with a missing requirement is skipped. --rocm: the folder of the fake ROCm, for the programs that are also built for HIP.
 Closes with
-"N programs x N rules: N right, N false positives, N misses, N skipped". Exit 1 where one is wrong.
+"N programs x N rules: N right, N false positives, N misses, N skipped". Exit 1 if one is wrong.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 // scopes.cpp - the training loop of the scope guide: backward() launches on a thread of its own, as
 // autograd does, which has no scope open and takes backward_pass from the only thread that has.
-// fault: a loader thread has a scope open all along, so that no one can tell whose it is.
+// fault: a loader thread has a scope open all the time, so that the scope of these launches is unknown.
 #include "gpu.h"
 
 #include <gpufl/gpufl.hpp>

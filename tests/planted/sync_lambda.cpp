@@ -1,4 +1,4 @@
-// sync_lambda.cpp - the wait is in a lambda that is handed on; clean: it is called after the loop.
+// sync_lambda.cpp - the wait is in a lambda that is passed as an argument; clean: the lambda is called after the loop.
 #include "gpu.h"
 
 #include <functional>

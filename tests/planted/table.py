@@ -1,13 +1,13 @@
-"""Programs with planted faults, and what the report must say of each: programs x rules.
-
-A program is a file of this folder that runs "fault" or "clean". What stands here for a run is
-all that may be found in it: `must` names the findings that have to be there, with the line and the
+"""Programs with planted faults, and the findings that the report must have for each:
+programs
+x rules. A program is a file of this folder that runs "fault" or "clean". A run may have
+only the findings in this table: `must` names the findings that are required, with the line and the
 function they have to name; every other rule that fires is a false positive, and so is a finding of a right
-rule at another line. Lines are marked in the sources by a comment `PLANTED: name`: no line number stands
-anywhere. sync_line names every line that waits, whatever it costs, so lines that wait and are no
-fault are marked as well and stand under `also`. `scopes` says how many kernels belong to a scope itself.
-
-The rules are those of src/analyze/insight/insight.def: one that is new there has a column here at once.
+rule at another line. Lines are marked in the sources by a comment `PLANTED: name`: the table has no line
+numbers. sync_line names every line that waits, whatever its cost, so lines that wait without a
+fault are marked as well and listed under `also`. `scopes` says how many kernels belong to a scope
+itself.
+The rules are those of src/analyze/insight/insight.def: a new rule there has a column here at once.
 """
 import pathlib
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The words of run.py's table, without running a program."""
+"""The texts of run.py's table, without running a program."""
 import pathlib
 import re
 import tempfile

@@ -1,8 +1,8 @@
 /* embed.c - the reader in a program that embeds an interpreter.
  *
  * Usage: embed libpython3.x.so harness.so
- * The library is opened out of sight of the global scope, as plugins do; the interpreter is
- * started, used from a subinterpreter and from none, finalized and started again. */
+ * The library is opened outside of the global scope, as plugins do; the interpreter is
+ * started, used with and without a subinterpreter, finalized and started again. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

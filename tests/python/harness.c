@@ -1,8 +1,8 @@
 /* harness.c - the Python reader as a library that a real interpreter loads.
  *
  * ctypes releases the GIL around functions of a CDLL, as CUDA's waits do, and keeps it
- * around those of a PyDLL: both are tested. What the reader finds goes back as text, so that
- * Python compares it with its own frames. */
+ * around those of a PyDLL: both are tested. The frames that the reader finds are returned as text,
+ * so that Python compares them with its own frames. */
 #include "stack/common/safe.h"
 #include "stack/python/python.h"
 

@@ -2,7 +2,7 @@
 
 Usage: run.py harness.so embed
 Found: python3 and python3.x on PATH, pyenv's versions, what GPUFL_PYTHONS names
-(separated by colons). A version that is not there is said, and not tested."""
+(separated by colons). A missing version is reported, and not tested."""
 import glob
 import json
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a notebook from top to bottom, and says in which forms a notebook could show the values that its cells end with.
+"""Runs a notebook from top to bottom, and prints the forms in which a notebook could show the last values of its cells.
 
     run_notebook.py FILE.ipynb
 
-A line `SHOWN text/html …` for each such value. The first cell that fails ends it. Exit 77: what it needs is not here.
+A line `SHOWN text/html …` for each such value. The first cell that fails ends the run. Exit 77: a requirement is missing.
 """
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""The reader's frames inside a PyTorch program, with a GPU where there is one.
+"""The reader's frames inside a PyTorch program, with a GPU if there is one.
 
 python test_torch.py harness.so: modules, hooks, backward passes (on the thread that
 PyTorch makes for a device, too), frames that TorchDynamo runs in the interpreter's place."""

@@ -1,5 +1,5 @@
-/* collector.h - a sink and a collector thread for tests of the simulated GPU alone:
- * what capture does with a backend, reduced to counting. */
+/* collector.h - a sink and a collector thread for tests of the simulated GPU without
+ * capture: they only count what capture would record. */
 #ifndef GPUFL_TESTS_SIM_COLLECTOR_H
 #define GPUFL_TESTS_SIM_COLLECTOR_H
 

@@ -1,5 +1,5 @@
-/* readback.h - for tests: a session on disk, added up in the plainest way there is,
- * to be compared with what `gpufl sim` says it generated. One thread. */
+/* readback.h - for tests: a session on disk, added up in the simplest way, to
+ * be compared with the numbers that `gpufl sim` prints. One thread. */
 #ifndef GPUFL_TESTS_SIM_READBACK_H
 #define GPUFL_TESTS_SIM_READBACK_H
 

@@ -1,5 +1,5 @@
-/* test_model.c - the simulated GPU without capture: what it hands over is what it
- * says it generated, in a shape that a GPU could have produced. */
+/* test_model.c - the simulated GPU without capture: its records have the numbers
+ * that it says it generated, in a form that a GPU could have produced. */
 #include "backend/sim/devices.h"
 #include "backend/sim/tally.h"
 #include "backend/sim/workload.h"

@@ -1,6 +1,6 @@
-/* test_profile.c - sessions of the simulated engines above Trace, from end to end: what was sampled
- * is in the report, planted faults are found in their kernels and nowhere else, and the public
- * client's format carries all of it there and back. */
+/* test_profile.c - sessions of the simulated engines beyond Trace, from end to end: all samples are
+ * in the report, planted faults are found in their kernels and nowhere else, and a conversion to
+ * the public client's format and back keeps everything. */
 #include "tests/test.h"
 
 #include <jansson.h>

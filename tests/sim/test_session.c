@@ -1,4 +1,4 @@
-/* test_session.c - `gpufl sim` from end to end: what the session on disk says is
+/* test_session.c - `gpufl sim` from end to end: the session on disk has exactly
  * what was generated, to the nanosecond, and the ledger closes. */
 #include "base/file/file.h"
 #include "readback.h"

@@ -1,4 +1,4 @@
-"""Another thread's frames where everything dies meanwhile: threads, code objects, chunks of frames, processes.
+"""Another thread's frames while everything else ends: threads, code objects, chunks of frames, processes.
 
 Usage: other_hostile.py library.so SAMPLES. Prints one JSON object."""
 import ctypes

@@ -1,4 +1,4 @@
-"""us a walk of another thread that stands still below 24 functions, all different, for bench/README.md.
+"""us for a walk of another thread that waits below 24 functions, all different, for bench/README.md.
 
 Usage: other_time.py library.so [REFUSED]; REFUSED: letters of system calls that fail (other_forbid)."""
 import ctypes

@@ -1,4 +1,4 @@
-// shapes.cpp - C++ frames: templates, lambdas, a functor through std::function, what was inlined.
+// shapes.cpp - C++ frames: templates, lambdas, a functor through std::function, inlined functions.
 #include "tests/stack/shapes.h"
 
 #include <algorithm>

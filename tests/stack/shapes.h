@@ -1,4 +1,4 @@
-/* shapes.h - functions that look unlike each other on the stack, and call back from inside.
+/* shapes.h - functions with different kinds of frames, which call a callback from inside.
  *
  * Compiled with -O2 -fomit-frame-pointer whatever the build is, as programs are. */
 #ifndef TESTS_STACK_SHAPES_H

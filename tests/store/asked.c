@@ -1,4 +1,5 @@
-/* asked.c - see asked.h. What every answer must be like is checked for each chunk. */
+/* asked.c - see asked.h. Each chunk of an answer is checked for the rules that hold for every
+ * answer. */
 #include "asked.h"
 
 #include "wire/event_name.h"

@@ -1,4 +1,4 @@
-/* asked.h - a question put to the engine at hand, and its answer as a table. */
+/* asked.h - a question to the engine under test, and its answer as a table. */
 #ifndef GPUFL_TESTS_STORE_ASKED_H
 #define GPUFL_TESTS_STORE_ASKED_H
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Today's ClickHouse behind the part of clickhouse-server's HTTP interface that src/store speaks.
-
-Debian's clickhouse-server is of 2018. chDB is the engine of today's ClickHouse as a library; this program loads it
-and answers as clickhouse-server does, so that the same tests run on both: it takes --config-file, reads the port, the
+"""A current ClickHouse with the part of clickhouse-server's HTTP interface that src/store uses.
+Debian's
+clickhouse-server is from 2018. chDB is the engine of the current ClickHouse as a library; this program loads
+it and answers like clickhouse-server, so that all tests run with both: it accepts --config-file, reads the port, the
 folder, the user and the password out of it, and takes statements, settings and blocks of the format Native by POST.
-What the engine says, answers and errors, goes out as it is; names and passwords are checked here. It knows no
-cluster and no further users. Started in the place of clickhouse-server by tests that are given the library:
+Answers and errors of the engine are passed on unchanged; names and passwords are checked here. It has no
+cluster and no other users. Tests that get the library start this program in place of clickhouse-server:
 
   GPUFL_CHDB=/…/libchdb.so ctest --test-dir build -R 'clickhouse.*_today'
 

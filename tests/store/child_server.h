@@ -1,5 +1,5 @@
-/* child_server.h - a database server as a child of the test: under an unprivileged user where
- * the test is root's, and killed by the kernel with the thread that started it, so that no test
+/* child_server.h - a database server as a child of the test: under an unprivileged user if
+ * the test runs as root, and killed by the kernel with the thread that started it, so that no test
  * leaves one. */
 #ifndef GPUFL_TESTS_STORE_CHILD_SERVER_H
 #define GPUFL_TESTS_STORE_CHILD_SERVER_H

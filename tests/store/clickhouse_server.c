@@ -1,9 +1,9 @@
-/* clickhouse_server.c - clickhouse-server as an unprivileged user where the test is root's, with
+/* clickhouse_server.c - clickhouse-server as an unprivileged user if the test runs as root, with
  * separate configuration and folders, on loopback.
  *
  * A server is a child that the kernel kills with the thread that started it, so that no test
- * leaves one behind. Ports are those that were free a moment ago: where another process took one
- * since, the server does not start, and others are tried. */
+ * leaves one behind. The ports were free a moment ago: if another process has taken one since,
+ * the server does not start, and other ports are tried. */
 #include "clickhouse_server.h"
 #include "child_server.h"
 

@@ -1,5 +1,5 @@
-/* clickhouse_server.h - ClickHouse servers of the test's own: data folders below the build,
- * ports that were free, a password made for this run, and gone with the test. */
+/* clickhouse_server.h - ClickHouse servers of the test's own: data folders below the
+ * build, free ports, a password made for this run; they end with the test. */
 #ifndef GPUFL_TESTS_STORE_CLICKHOUSE_SERVER_H
 #define GPUFL_TESTS_STORE_CLICKHOUSE_SERVER_H
 

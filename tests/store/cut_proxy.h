@@ -1,6 +1,6 @@
-/* cut_proxy.h - a way to a server on loopback on which answers can be lost: the request gets
- * there, and the connection breaks before anything comes back. One request a time on a
- * connection. */
+/* cut_proxy.h - a proxy to a server on loopback that can lose answers: the request reaches
+ * the server, and the connection breaks before the answer. One request at a time on
+ * a connection. */
 #ifndef GPUFL_TESTS_STORE_CUT_PROXY_H
 #define GPUFL_TESTS_STORE_CUT_PROXY_H
 

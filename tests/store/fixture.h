@@ -1,5 +1,5 @@
-/* fixture.h - sessions as plain arrays, to be put into a store and compared with what
- * it says of them.
+/* fixture.h - sessions as plain arrays, to be put into a store and compared
+ * with its answers.
  *
  * Rows come from logs (the session in examples/data, and sessions of the simulated
  * GPU), through the decoder, in batches as they came. */

@@ -1,4 +1,4 @@
-# The small tables: one suite for both engines, and what is an engine's own.
+# The small tables: one suite for both engines, and the tests of each engine.
 add_library(meta-cases STATIC meta_place.c meta_cases.c meta_people.c meta_sessions.c meta_lists.c meta_fleet.c meta_fleet_sums.c meta_rollups.c meta_alerts.c meta_tenants.c
                meta_migrations.c meta_hard.c meta_states.c)
 target_link_libraries(meta-cases PUBLIC gpufl-meta PkgConfig::CMOCKA)

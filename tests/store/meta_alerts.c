@@ -1,4 +1,4 @@
-/* meta_alerts.c - cases of alerts: when one fires, what is delivered, which findings it is of. */
+/* meta_alerts.c - cases of alerts: when an alert fires, what is delivered, and its findings. */
 #include "meta_place.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* meta_hard.c - cases of bad input, little memory, many at once and sudden death. */
+/* meta_hard.c - cases of bad input, little memory, many concurrent calls and killed processes. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

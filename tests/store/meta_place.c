@@ -1,4 +1,4 @@
-/* meta_place.c - what the cases share: an open store, and the rows they begin with. */
+/* meta_place.c - the parts that the cases share: an open store, and their first rows. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* meta_states.c - states of hosts and GPUs, written beside those that are stored. */
+/* meta_states.c - states of hosts and GPUs that are merged with the stored ones. */
 #include "meta_place.h"
 
 #include <stdio.h>

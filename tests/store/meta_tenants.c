@@ -1,6 +1,6 @@
-/* meta_tenants.c - one workspace has something of everything, another one knows all of its ids
- * and gets nothing, changes nothing. test_meta_statements.c sees to it that every function of
- * the contract that takes a workspace is called here. */
+/* meta_tenants.c - one workspace has objects of every kind; another one knows all of their
+ * ids, and can neither read nor change them. test_meta_statements.c checks that every function
+ * of the contract with a workspace is called here. */
 #include "meta_place.h"
 
 #include "meta/control.h"

@@ -1,5 +1,5 @@
 /* postgres_server.h - a PostgreSQL of the test's own: a data folder below the build, a socket in a
- * private folder, a password made for this run, and gone with the test. */
+ * private folder, a password made for this run; it ends with the test. */
 #ifndef GPUFL_TESTS_STORE_POSTGRES_SERVER_H
 #define GPUFL_TESTS_STORE_POSTGRES_SERVER_H
 

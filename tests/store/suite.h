@@ -1,4 +1,5 @@
-/* suite.h - the conformance suite: what every engine must do, asked of the one at hand. */
+/* suite.h - the conformance suite: the cases that every engine must pass, run with the engine under
+ * test. */
 #ifndef GPUFL_TESTS_STORE_SUITE_H
 #define GPUFL_TESTS_STORE_SUITE_H
 

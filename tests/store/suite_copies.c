@@ -1,5 +1,5 @@
-/* suite_copies.c - sessions copied to a store of files, and from there back: all of it is there,
- * the same, whatever the engine. */
+/* suite_copies.c - sessions copied to a store of files, and from there back: the copies are
+ * complete and equal, with every engine. */
 #include "asked.h"
 
 #include "base/file/file.h"

@@ -1,5 +1,5 @@
-/* suite_dictionaries.c - rows of dictionaries that come again: devices and threads with more, in
- * the same transaction or a later one, others as they were. */
+/* suite_dictionaries.c - repeated rows of dictionaries: devices and threads with more values, in
+ * one transaction or a later one; other dictionaries unchanged. */
 #include "asked.h"
 
 #define OPS suite.ops

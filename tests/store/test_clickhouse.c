@@ -1,6 +1,6 @@
-/* test_clickhouse.c - the conformance suite on ClickHouse: a real server, which this starts. With
- * small sessions in one table or, with argument "large", none; with argument "alone" as a server
- * that no other one writes beside. Skipped, with a message, where it is not installed. */
+/* test_clickhouse.c - the conformance suite on ClickHouse: with a real server, which the test
+ * starts. Small sessions are in one table, or with the argument "large" none are; with the argument
+ * "alone" no other server writes. Skipped, with a message, if ClickHouse is not installed. */
 #include "suite.h"
 
 #include "clickhouse_server.h"

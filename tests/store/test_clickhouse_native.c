@@ -1,5 +1,5 @@
 /* test_clickhouse_native.c - blocks of the format Native in pieces of any size, cut off and
- * damaged; literals, whatever they hold. Needs no server. */
+ * damaged; literals with any content. Needs no server. */
 #include "store/clickhouse/literal.h"
 #include "store/clickhouse/native.h"
 #include "tests/test.h"

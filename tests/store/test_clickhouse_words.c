@@ -1,4 +1,4 @@
-/* test_clickhouse_words.c - which SELECTs of clients are let through, and what becomes of them. */
+/* test_clickhouse_words.c - which SELECTs of clients are allowed, and how they are rewritten. */
 #include "store/clickhouse/select.h"
 #include "tests/test.h"
 

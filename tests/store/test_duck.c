@@ -1,5 +1,5 @@
-/* test_duck.c - our declarations of DuckDB's C interface against the library itself: what goes
- * in by vectors and values comes out of chunks as it was. Skipped, with a message, where the
+/* test_duck.c - our declarations of DuckDB's C interface against the library itself: data written
+ * by vectors and values is read back unchanged from chunks. Skipped, with a message, where the
  * library is not available. */
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"

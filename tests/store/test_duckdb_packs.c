@@ -1,4 +1,4 @@
-/* test_duckdb_packs.c - the files that small sessions share: what a crash at any byte leaves, a
+/* test_duckdb_packs.c - the files that small sessions share: a crash at any byte, a
  * process that is killed, a full disk, no memory, deletion, damage. */
 #include "damage.h"
 #include "pack_folder.h"

@@ -1,5 +1,5 @@
-/* test_meta_postgres.c - the small tables in a real PostgreSQL: the suite of both engines, and what
- * is its own: connections that break, a server that goes and comes back. */
+/* test_meta_postgres.c - the small tables in a real PostgreSQL: the suite of both engines, and
+ * cases of PostgreSQL: connections that break, a server that stops and starts again. */
 #include "meta_place.h"
 
 #include "postgres_server.h"

@@ -1,5 +1,5 @@
-/* test_meta_sqlite.c - the small tables in SQLite: the suite of both engines, and what is its
- * own. */
+/* test_meta_sqlite.c - the small tables in SQLite: the suite of both engines, and cases of
+ * SQLite. */
 #include "meta_place.h"
 
 #include "base/alloc.h"

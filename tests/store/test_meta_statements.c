@@ -1,5 +1,5 @@
-/* test_meta_statements.c - walks the table of statements: none of a tenant's is without its
- * workspace, whatever was forgotten; and the tenants' cases call all that takes a workspace. */
+/* test_meta_statements.c - checks the table of statements: every statement about a workspace's
+ * rows names the workspace; and the cases of tenants call every function with a workspace. */
 #include "meta/inside.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* observe.h - for the programs that symbols are tested with: says where it was called.
+/* observe.h - for the programs with which symbols are tested: prints where it was called.
  *
  * observe("mark") prints the mark and the address of the call in the file's own numbering;
  * the test looks the address up and compares with the line that has the comment @mark. */

@@ -1,6 +1,6 @@
-# Unit tests in which our code runs on several threads, by module: those that ThreadSanitizer can learn from. It reports
-# races, and a race takes two threads. All others are left out of its build, and held to having one thread where there
-# is no sanitizer: one of them that starts another thread is ended (support/one_thread.c), and belongs here.
+# Unit tests in which the library's code runs on several threads, by module. ThreadSanitizer reports races,
+# and a race needs two threads, so its build has only these tests. In the other builds a unit test that is not
+# listed here may have only one thread: support/one_thread.c aborts it when it starts another one.
 set(GPUFL_THREADED
   agent/http_client
   analyze/model/load analyze/read/feed

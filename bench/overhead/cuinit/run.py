@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What may be called while cuInit runs, and from which thread: the driver alone, without a library of ours.
+"""What may be called while cuInit runs, and from which thread: the driver alone, without gpufl's library.
 
     bench/overhead/cuinit/run.py [--runs N] [--jobs J] [--program FILE] [CASE...]      24 runs of each case, one at a time
 
 The driver loads inject.c inside cuInit and calls its InitializeInjection. program.c needs libcupti, as a program does
-that is built with it; --program takes another one, which ends by itself (CUPTI's sample callback_profiling). A run that has not ended after 15 s stands still. Prints a line a case: how many runs ended,
-stood still or failed, and the time of cuInit. docs/robustness.md has the conclusions. Needs a GPU, cc and CUDA's toolkit.
+that is built with it; --program takes another one, which ends by itself (CUPTI's sample callback_profiling). A run that has not ended after 15 s counts as stuck. Prints a line for each case: how many runs
+ended, were stuck or failed, and the time of cuInit. docs/robustness.md has the conclusions. Needs a GPU, cc and CUDA's toolkit.
 """
 import argparse
 import collections

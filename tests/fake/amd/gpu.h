@@ -1,5 +1,5 @@
-/* gpu.h - the GPUs of the fakes of ROCm SMI and AMD SMI: what they answer, in one place, so
- * that a test can hold both libraries against the same numbers.
+/* gpu.h - the GPUs of the fakes of ROCm SMI and AMD SMI: their answers, in one place, so
+ * that a test can compare both libraries with one set of numbers.
  *
  * There are two devices; the second one answers "not supported" to everything that is optional, so
  * that unknown differs from zero.

@@ -1,4 +1,4 @@
-/* hooks.h - what the fake HIP, roctx and rocprofiler-sdk say to each other, in the place of the
+/* hooks.h - the interface between the fake HIP, roctx and rocprofiler-sdk, in place of the
  * runtimes' dispatch tables. Times are CLOCK_BOOTTIME ns, as the real library's. */
 #ifndef GPUFL_TESTS_FAKE_ROCM_HOOKS_H
 #define GPUFL_TESTS_FAKE_ROCM_HOOKS_H

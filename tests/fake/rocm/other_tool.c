@@ -1,4 +1,4 @@
-/* other_tool.c - a tool of somebody else's for rocprofiler-sdk, which wants nothing. */
+/* other_tool.c - another tool for rocprofiler-sdk, which asks for nothing. */
 #include <stdint.h>
 #include <stdio.h>
 

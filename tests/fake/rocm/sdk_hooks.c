@@ -1,4 +1,5 @@
-/* sdk_hooks.c - the fake librocprofiler-sdk.so: what the runtimes' tables lead to. */
+/* sdk_hooks.c - the fake librocprofiler-sdk.so: the functions that the runtimes' tables point to.
+ * */
 #include "sdk.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* test_counters.c - hardware counters of single kernels over the fake rocprofiler-sdk: the engines
- * that stand on them, what is counted and what is left out, and a library that does not count. */
+ * that use them, the counters that are counted or left out, and a library that does not count. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_refusals.c - what rocprofiler-sdk refuses, or has not: what the session says is missing; and
- * children and later sessions of a process that the tool is in. */
+/* test_refusals.c - services that rocprofiler-sdk refuses or lacks: the session says what is
+ * missing; and children and later sessions of a process with the tool. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

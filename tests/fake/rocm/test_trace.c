@@ -1,5 +1,5 @@
 /* test_trace.c - `gpufl trace` over a HIP program and the fake rocprofiler-sdk, in both forms of
- * its structs: what the program did is in the report, and what was lost is counted. */
+ * its structs: the program's work is in the report, and lost records are counted. */
 #include "tests/fake/rocm/run_rocm.h"
 #include "tests/test.h"
 

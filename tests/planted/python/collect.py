@@ -1,5 +1,5 @@
-"""A training loop that has the garbage collector look through a large table in every step, while the GPU has nothing to
-do; clean: gc.freeze() takes the table out."""
+"""A training loop in which the garbage collector visits a large table in every step, while the GPU has nothing to
+do; clean: gc.freeze() excludes the table."""
 import gc
 
 from gpu import MS, check, cuda, kernel, launch, open_gpu, stream

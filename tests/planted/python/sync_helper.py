@@ -1,4 +1,4 @@
-"""The wait is in a method of another module; clean: that is called once, after the loop."""
+"""The wait is in a method of another module; clean: the method is called once, after the loop."""
 from gpu import US, kernel, launch, open_gpu, stream
 from helpers import Meter
 

@@ -1,4 +1,4 @@
-"""PyTorch: a timer synchronizes the device at both its ends; clean: it is asked once around all steps."""
+"""PyTorch: a timer synchronizes the device at its begin and end in each step; clean: it is used once around all steps."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
 """PyTorch: the training loop of the scope guide. loss.backward() launches on autograd's own thread, which
-has no scope open and takes backward_pass. gpufl's C functions are called where they are in the process."""
+has no scope open and takes backward_pass. gpufl's C functions are called if the library is in the process."""
 import contextlib
 import ctypes
 import sys

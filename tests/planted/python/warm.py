@@ -1,4 +1,4 @@
-"""What PyTorch imports, for seconds, when an optimizer is first used: before the GPU is."""
+"""Imports the modules that PyTorch imports, for seconds, at the first use of an optimizer, before the GPU is used."""
 import torch
 
 

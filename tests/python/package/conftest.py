@@ -1,6 +1,6 @@
-"""What the tests of the Python package share: sessions of the simulated GPU, and a reader of their logs.
-
-The reader knows the format from docs/format.md and nothing of the package, so that the two cannot be wrong together. Code
+"""Code that the tests of the Python package share: sessions of the simulated GPU, and a reader of their
+logs.
+The reader implements docs/format.md without code of the package, so that the two cannot have the same error. Code
 that changes the process (forks, ends, disables) runs in an interpreter of its own.
 """
 import gzip

@@ -1,7 +1,7 @@
 """The callbacks of Lightning and of Hugging Face's Trainer.
 
-Where a framework is not installed a module with the base class that its documentation names stands in for it, and the test
-calls the callback in the order in which the framework does; with the framework the same test runs on the real base class.
+If a framework is not installed, a module with the base class of its documentation replaces it, and the
+test calls the callback in the framework's order; with the framework the test uses the real base class.
 """
 import importlib.util
 import sys

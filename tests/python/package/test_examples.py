@@ -1,4 +1,4 @@
-"""The programs and notebooks of examples/python, from top to bottom; those of frameworks that are not here are skipped."""
+"""The programs and notebooks of examples/python, from top to bottom; those of frameworks that are not installed are skipped."""
 import importlib.util
 import json
 import os

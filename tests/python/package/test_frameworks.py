@@ -1,6 +1,6 @@
-"""gpufl.numba with Debian's Numba and its simulator of CUDA; gpufl.jax, gpufl.cupy and gpufl.triton where they are installed.
-
-What they have in common, a callable in a scope and the line that called, is tested without them.
+"""gpufl.numba with Debian's Numba and its simulator of CUDA; gpufl.jax, gpufl.cupy and gpufl.triton if their frameworks are
+installed.
+Their common parts, a callable in a scope and the calling line, are tested without the frameworks.
 """
 import copy
 import importlib

@@ -1,4 +1,4 @@
-"""gpufl.init: every option is a keyword; mistakes are said; disabled means nothing at all."""
+"""gpufl.init: every option is a keyword; mistakes are reported; with capture disabled nothing happens."""
 import pathlib
 import re
 import warnings

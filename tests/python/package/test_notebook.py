@@ -1,4 +1,4 @@
-"""What a notebook shows: HTML of a session, and %%gpufl in a real IPython."""
+"""Display in notebooks: HTML of a session, and %%gpufl in a real IPython."""
 import gc
 import html.parser
 import pathlib

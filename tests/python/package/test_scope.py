@@ -1,4 +1,4 @@
-"""gpufl.Scope in a session: what is written is what the program did."""
+"""gpufl.Scope in a session: the log has exactly the program's scopes."""
 import asyncio
 import threading
 

@@ -1,4 +1,4 @@
-"""gpufl.torch with the PyTorch that is there (Debian has 1.13 for the processor): scopes in a session without a GPU."""
+"""gpufl.torch with the installed PyTorch (Debian has 1.13 for the processor): scopes in a session without a GPU."""
 import os
 import pathlib
 import subprocess

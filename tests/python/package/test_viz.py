@@ -1,4 +1,4 @@
-"""gpufl.viz: what the pictures show is what the frames have."""
+"""gpufl.viz: the pictures show the data of the frames."""
 import gzip
 import pathlib
 

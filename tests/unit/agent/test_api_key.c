@@ -1,4 +1,4 @@
-/* Where the key that a server is asked with comes from: agent/api_key.h. */
+/* The sources of the key for requests to a server: agent/api_key.h. */
 #include "tests/test.h"
 
 #include "agent/api_key.h"

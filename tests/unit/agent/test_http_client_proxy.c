@@ -1,5 +1,5 @@
-/* The proxy that a request takes, what can be read on the way, and what a message says of a
- * proxy. */
+/* The proxy that a request uses, what the proxy can read, and messages that name
+ * a proxy. */
 #include "net/client/http_client.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Dead letters: kept byte by byte, over restarts and crashes, and gone when they were delivered. */
+/* Dead letters: kept byte by byte, over restarts and crashes, and removed when they were delivered.
+ * */
 #include "agent/send/letters.h"
 #include "base/alloc.h"
 #include "base/file/file.h"

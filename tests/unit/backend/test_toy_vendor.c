@@ -1,5 +1,5 @@
-/* A new vendor is a folder and its rows in two files: the toy one (toy/toy.h), registered where
- * AMD's will be, is chosen, described, sampled by a session, and its code is distinguished from the
+/* A new vendor is a folder and its rows in two files: the toy vendor (toy/toy.h), registered
+ * like AMD's, is chosen, described, sampled by a session, and its code is distinguished from the
  * user's. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"

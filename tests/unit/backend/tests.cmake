@@ -1,4 +1,4 @@
-# The vendors: a folder each, declarations against the vendors' own headers, and what they share.
+# The vendors: a folder for each, declarations against the vendors' own headers, and the code that they share.
 foreach(room abi common nvidia amd)
   include(${CMAKE_CURRENT_LIST_DIR}/${room}/tests.cmake)
 endforeach()

@@ -1,4 +1,5 @@
-/* test_dl.c - a library of our own, found, opened and read. Runs beside it. */
+/* test_dl.c - a library of our own, found, opened and read. The test runs in the library's folder.
+ * */
 #include "base/process/dl.h"
 #include "tests/test.h"
 

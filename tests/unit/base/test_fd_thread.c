@@ -1,5 +1,5 @@
-/* test_fd_thread.c - files that the program cannot reach by their descriptors, and what of the
- * program's such a thread does not hold. */
+/* test_fd_thread.c - files that the program cannot reach by their descriptors, and the program's
+ * descriptors that such a thread does not keep open. */
 #include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "tests/test.h"

@@ -1,4 +1,4 @@
-/* test_plt.c - calls between two libraries, led through a function of the test. */
+/* test_plt.c - calls between two libraries, redirected through a function of the test. */
 #include "base/process/plt.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_printable.c - nothing that a terminal obeys is left, the rest is. */
+/* test_printable.c - control characters for a terminal are removed, all others are kept. */
 #include "base/printable.h"
 #include "tests/test.h"
 

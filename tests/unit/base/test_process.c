@@ -1,4 +1,4 @@
-/* test_process.c - processes that run, are gone, or are others of the same number. */
+/* test_process.c - processes that run, are gone, or reuse a number. */
 #include "base/process/alive.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_sandbox.c - a process that has given up what it does not need: each thing is tried, in a
- * child, and fails as it should; what it may go on doing works. */
+/* test_sandbox.c - a process that has given up what it does not need: each forbidden call is
+ * tried, in a child, and fails; allowed calls still work. */
 #include "base/process/sandbox.h"
 #include "tests/test.h"
 

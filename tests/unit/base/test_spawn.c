@@ -1,4 +1,4 @@
-/* test_spawn.c - what a started program sees of us, and how it is waited for. */
+/* test_spawn.c - what a started program inherits, and waiting for it. */
 #include "base/process/spawn.h"
 #include "tests/test.h"
 

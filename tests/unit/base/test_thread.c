@@ -1,4 +1,4 @@
-/* test_thread.c - what a started thread looks like, and wake-ups. */
+/* test_thread.c - the properties of a started thread, and wake-ups. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/process/thread.h"

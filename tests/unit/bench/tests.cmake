@@ -1,4 +1,4 @@
-# The runner of the overhead benchmarks, over programs that print what the real ones do.
+# The runner of the overhead benchmarks, over programs with the output of the real ones.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND)
   add_test(NAME unit.bench.bench_overhead COMMAND Python3::Interpreter

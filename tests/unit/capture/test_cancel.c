@@ -1,6 +1,6 @@
-/* A program cancels a thread that is in a call of ours: the call does its work to the end, no lock
- * stays held, and the thread ends where the program asks next. The test hangs where a lock stays
- * held; an alarm ends it then. */
+/* A program cancels a thread that is in a call of gpufl: the call finishes its work, no lock
+ * stays held, and the thread ends at its next cancellation point. If a lock stays held, the test
+ * hangs until an alarm ends it. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

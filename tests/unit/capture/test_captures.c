@@ -1,5 +1,5 @@
-/* test_captures.c - launches that are captured, from a backend's calls to rows: on a clock of this
- * file, so that every time is exact. The backend is this file's own, too. */
+/* test_captures.c - launches that are captured, from a backend's calls to rows: with a clock in
+ * this file, so that every time is exact. The backend is in this file, too. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 #include "tests/unit/support/still_trace.h"

@@ -1,4 +1,4 @@
-/* The compressor: what it packs is whole, what it does not get to stays plain. */
+/* The compressor: packed files are complete, and files that it does not reach stay plain. */
 #include "capture/log/compressor.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Dictionaries: what a batch needs is found once per part, whatever refers to it. */
+/* Dictionaries: the rows that a batch needs are found once in each part, whatever refers to them.
+ * */
 #include "capture/log/dict.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* How a process can end, and what is on disk then: exit, _exit, SIGKILL, fork with
- * a child that stays silent, works on, or starts a session of its own. Each case
- * runs in a child of this process, which itself never has a session. */
+/* The ways in which a process can end, and the data on disk after each: exit, _exit, SIGKILL, fork
+ * with a child that stays silent, works on, or starts a session of its own. Each case runs in a
+ * child of this process, which itself never has a session. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

@@ -1,5 +1,5 @@
-/* test_inherit.c - which scope a launch outside scopes takes: the only other
- * thread's, as it was at that moment. */
+/* test_inherit.c - the scope of a launch outside scopes: that of the
+ * only other thread, at that moment. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* test_keep.c - what is kept of a program's files: from a file, from memory, in little room, of
+/* test_keep.c - the kept parts of a program's files: from a file, from memory, in little room, of
  * damaged files, and never of another file than the one that is mapped. */
 #include "capture/stacks/keep.h"
 #include "capture/stacks/keep_elf.h"

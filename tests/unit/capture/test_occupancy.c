@@ -1,4 +1,4 @@
-/* Theoretical occupancy: known answers, unknown input, and, where the toolkit's
+/* Theoretical occupancy: known answers, unknown input, and, if the toolkit's
  * own calculator is on this machine, agreement with it on random launches. */
 #include "capture/records/occupancy.h"
 #include "tests/test.h"

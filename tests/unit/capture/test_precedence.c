@@ -1,5 +1,5 @@
-/* test_precedence.c - which source an option takes its value from: all of them one over the other,
- * with and without `gpufl trace`; what of the code counts as set; which engine is the default. */
+/* test_precedence.c - which source an option takes its value from: the order of all sources, with
+ * and without `gpufl trace`; which values of the code count as set; the default engine. */
 #include "capture/options/options.h"
 #include "tests/test.h"
 

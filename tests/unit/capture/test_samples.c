@@ -1,5 +1,5 @@
-/* test_samples.c - when threads are looked at, and what the kernel's words about them mean: exact
- * values. The thread itself is under test in tests/idle. */
+/* test_samples.c - when threads are sampled, and the meaning of the kernel's data about them:
+ * exact values. tests/idle tests the sampling thread itself. */
 #include "tests/test.h"
 
 #include "capture/samples/rate.h"

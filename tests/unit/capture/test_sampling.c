@@ -1,4 +1,4 @@
-/* What a session says about metrics that it does not have. */
+/* The messages of a session about missing metrics. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

@@ -1,4 +1,4 @@
-/* Scopes from many threads: what was opened is what is written, or counted. */
+/* Scopes from many threads: every opened scope is written or counted. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

@@ -1,6 +1,6 @@
-/* What a backend may do to capture: its records joined to scopes, named, counted;
- * calls that come late, from inside open, or never return. The backend is this
- * file's own: it takes the place of the registry. */
+/* The calls of a backend to capture: its records are joined to scopes,
+ * named and counted; calls come late, from inside open, or never return. The
+ * backend in this file replaces the registry. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

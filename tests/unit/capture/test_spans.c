@@ -1,5 +1,5 @@
 /* test_spans.c - which scope covers a stretch of time: the innermost one that covers all of it, of
- * one thread; none; or not known, where threads disagree or too many scopes have ended since. */
+ * one thread; none; or unknown, if threads disagree or too many scopes have ended since. */
 #include <stdio.h>
 
 #include "capture/records/spans.h"

@@ -1,5 +1,5 @@
-/* For how long a collector has stood still: steps, waits for a core of either thread, a wedged
- * driver or disk. */
+/* How long a collector has made no progress: steps, waits of either thread for a core, a driver
+ * or disk that hangs. */
 #include "capture/session/standing.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_turns.c - what part of a second threads that capture have. */
+/* test_turns.c - the part of a second in which a thread may capture. */
 #include "capture/threads/gate.h"
 #include "capture/threads/threads.h"
 #include "capture/threads/turns.h"

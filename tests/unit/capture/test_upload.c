@@ -1,5 +1,5 @@
-/* gpufl_upload_logs: what the command gets, what is made of what it says, and that nothing of
- * the program reaches it nor holds the program up. */
+/* gpufl_upload_logs: the command's arguments, the result made from its output, and that nothing
+ * of the program affects the command or is blocked by it. */
 #include "capture/upload.h"
 #include "tests/test.h"
 

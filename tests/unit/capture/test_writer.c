@@ -1,5 +1,5 @@
-/* The log writer: what is counted as written can be read, every part alone. Limits and
- * failures are test_writer_limits.c's, the public client's format test_writer_peer.c's. */
+/* The log writer: all rows that are counted as written can be read, from every part alone. Limits
+ * and failures are test_writer_limits.c's, the public client's format test_writer_peer.c's. */
 #include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 

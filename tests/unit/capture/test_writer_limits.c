@@ -1,5 +1,5 @@
-/* The log writer where something ends it: limits, a full disk, files and descriptors taken
- * away, memory. Always rows = written + lost, and what was written can be read. */
+/* The log writer when something stops it: limits, a full disk, removed files and
+ * descriptors, memory. Always rows = written + lost, and written rows can be read. */
 #include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 

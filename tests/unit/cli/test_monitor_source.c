@@ -1,4 +1,4 @@
-/* test_monitor_source.c - the live view finds the monitor that is there now. */
+/* test_monitor_source.c - the live view finds the running monitor. */
 #include "cli/monitor/source.h"
 #include "monitor/places.h"
 #include "monitord/live.h"

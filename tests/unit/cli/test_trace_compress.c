@@ -1,4 +1,4 @@
-/* test_trace_compress.c - a session's parts become small without a byte being lost. */
+/* test_trace_compress.c - a session's parts are compressed without losing a byte. */
 #include "cli/trace/outcome/compress.h"
 #include "tests/test.h"
 

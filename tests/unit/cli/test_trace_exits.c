@@ -1,5 +1,5 @@
-/* test_trace_exits.c - the launcher learns how processes ended whose parent it is not, from the
- * marks that they sent; an older kernel says nothing, and then nothing is known. */
+/* test_trace_exits.c - the launcher learns how processes ended that are not its children, from the
+ * marks that they sent; an older kernel reports nothing, and then the end is unknown. */
 #include "cli/trace/program/marks.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_trace_why.c - what a program's file says about it, with files made for the test: no compiler
+/* test_trace_why.c - facts about a program from its file, with files made for the test: no compiler
  * and no other libc is needed. */
 #include "cli/trace/outcome/here.h"
 #include "cli/trace/outcome/why.h"

@@ -1,5 +1,5 @@
-/* Who samples: processes of this test share a folder. Each is a forked child that does one step
- * when it is told to, at the time that it is told, and says what it is then; so nothing here waits
+/* Who samples: processes of this test share a folder. Each is a forked child that makes one
+ * step on command, with a given time, and then reports its role; so nothing here waits
  * for a clock. Locks belong to processes, so threads would not do. */
 #include "monitor/roles.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* The sampler: continuous, in windows, in scopes; failing devices; its end. The
- * devices are made by the test; it waits for what they have been asked. */
+ * test provides the devices, and waits for questions to them. */
 #include "monitor/sampler.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_traced.c - which session a process writes, from the links of its open files. */
+/* test_traced.c - the session that a process writes, from the links of its open files. */
 #include "monitor/traced.h"
 #include "tests/test.h"
 

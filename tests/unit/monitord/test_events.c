@@ -1,5 +1,5 @@
-/* test_events.c - an event is of the GPU that had its index when it came, though the driver numbers
- * its GPUs anew before the event is taken; what is ready at the end is queued. */
+/* test_events.c - an event belongs to the GPU that had its index when it came, even if the driver
+ * renumbers its GPUs before the event is taken; events that are ready at the end are queued. */
 #include "monitord/events.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_journal_sleep.c - a machine that falls asleep between any two looks of the monitor at its
+/* test_journal_sleep.c - a machine that falls asleep between any two readings of the monitor's
  * clocks: the sleep is counted once, as a sleep, and never as a clock that was set. */
 #include "monitord/journal.h"
 #include "tests/test.h"

@@ -1,4 +1,5 @@
-/* test_owner.c - whose a process is, from control groups of both versions and its environment. */
+/* test_owner.c - the owner of a process, from control groups of both versions and its environment.
+ * */
 #include "monitord/owner.h"
 #include "tests/test.h"
 

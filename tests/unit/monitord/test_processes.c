@@ -1,4 +1,4 @@
-/* test_processes.c - processes that come, stay, change, go, and take each other's numbers. */
+/* test_processes.c - processes that begin, stay, change, end, and reuse numbers. */
 #include "monitord/processes.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_http.c - answers of the HTTP server, whole or not changed, and its end. */
+/* test_http.c - answers of the HTTP server, complete or "not changed", and its end. */
 #include "tests/test.h"
 #include "tests/unit/support/http_fixture.h"
 

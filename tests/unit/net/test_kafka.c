@@ -1,5 +1,5 @@
-/* Messages to and from librdkafka's mock cluster: what arrives, what each error becomes, what a
- * group has after a member that ended. */
+/* Messages to and from librdkafka's mock cluster: messages that arrive, the result of each error,
+ * and a group after one of its members ended. */
 #include "base/file/file.h"
 #include "net/kafka/kafka.h"
 #include "tests/test.h"

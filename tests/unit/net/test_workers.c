@@ -1,4 +1,5 @@
-/* test_workers.c - a bounded pool: everything taken is run, what does not fit is refused. */
+/* test_workers.c - a bounded pool: every accepted task runs, and tasks beyond the limit are
+ * refused. */
 #include "net/server/workers.h"
 #include "tests/test.h"
 

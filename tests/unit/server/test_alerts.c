@@ -1,5 +1,5 @@
 /* test_alerts.c - rules over a fleet, with a clock of the test's own: pending, firing, resolved,
- * what is posted of it, filters, and what is unknown. */
+ * the posts, filters, and unknown values. */
 #include "server/watch/alerts.h"
 #include "tests/test.h"
 

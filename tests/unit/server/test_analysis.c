@@ -1,5 +1,5 @@
-/* test_analysis.c - sessions are summed up when they end, and while they run; what is stored is
- * what their report says. */
+/* test_analysis.c - sessions are summed up when they end, and while they run; the stored results
+ * equal their report. */
 #include "analyze/report/kernels/view.h"
 #include "base/clock.h"
 #include "base/file/file.h"

@@ -1,4 +1,5 @@
-/* test_auth_limit.c - tries run out and come back; filling the table clears nobody's debt. */
+/* test_auth_limit.c - attempts are used up and return with time; filling the table resets nobody's
+ * attempts. */
 #include "server/auth/limit.h"
 #include "server/auth/secret.h"
 #include "tests/test.h"

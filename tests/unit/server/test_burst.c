@@ -1,5 +1,5 @@
-/* test_burst.c - the analysis rests while a burst of sessions is loaded, for a time that has an
- * end. */
+/* test_burst.c - the analysis rests while a burst of sessions is loaded, for a limited
+ * time. */
 #include "server/analysis/analysis.h"
 #include "server/analysis/burst.h"
 #include "tests/test.h"

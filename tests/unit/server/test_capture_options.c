@@ -1,5 +1,5 @@
-/* test_capture_options.c - the server's check of a configuration says of every option what the
- * library says of it, so that what the server takes no program refuses. */
+/* test_capture_options.c - the server's check of a configuration agrees with the library for
+ * every option, so that no program refuses what the server accepted. */
 #include "capture/options/options.h"
 #include "server/common/capture_options.h"
 #include "tests/test.h"

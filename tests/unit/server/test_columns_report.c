@@ -1,6 +1,6 @@
-/* test_columns_report.c - a session that was sent in gives the report that its files give: every
- * session of the examples and of the tests' data, of both formats, and simulated ones; what could
- * not be loaded of it is said. */
+/* test_columns_report.c - a sent session gives the report of its files: every session of
+ * the examples and of the tests' data, of both formats, and simulated ones; the report says
+ * what could not be loaded. */
 #include "analyze/read/discover.h"
 #include "analyze/report/report.h"
 #include "base/file/file.h"

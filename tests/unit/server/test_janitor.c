@@ -1,5 +1,5 @@
 /* test_janitor.c - retention by age and by size frees the disk, with a clock of the test's own;
- * what is written down of it; and whose columns are whose. */
+ * the entries in the audit log; and the columns of other workspaces stay. */
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"
 #include "tests/unit/support/tmpdir.h"

@@ -1,5 +1,6 @@
-/* test_journal.c - what was acknowledged comes back; the ceiling and the full disk refuse without
- * harm; segments go when they are done; many write at once. Damage: test_journal_damage.c. */
+/* test_journal.c - acknowledged frames are read back; at the limit and with a full disk frames are
+ * refused without harm; finished segments are removed; many threads write at once. Damage:
+ * test_journal_damage.c. */
 #include "base/err.h"
 #include "base/process/thread.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_journal_damage.c - acknowledged frames come back also after a torn tail, damage in the
- * middle, a segment without its head, a disk that does not read, memory that is short, and a
+/* test_journal_damage.c - acknowledged frames are read back also after an incomplete end,
+ * damage in the middle, a segment without its head, read errors, little memory, and a
  * kill at any moment. */
 #include "base/alloc.h"
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Headers of Kafka's messages, and the folder of what is refused or waits. */
+/* Headers of Kafka's messages, and the folder of refused and waiting messages. */
 #include "base/alloc.h"
 #include "base/file/file.h"
 #include "server/kafka/spool.h"

@@ -1,4 +1,4 @@
-/* test_loader.c - what was acknowledged is in the columns exactly once: over kills at any moment,
+/* test_loader.c - acknowledged rows are in the columns exactly once, after kills at any moment
  * and ends of every kind. test_loader_failures.c has failures of a session's store,
  * test_loader_together.c sessions that end at one time. */
 #include "base/clock.h"

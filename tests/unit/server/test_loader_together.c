@@ -1,5 +1,5 @@
-/* test_loader_together.c - sessions that end at one time are written together, and one of them that
- * was deleted keeps no other one out. */
+/* test_loader_together.c - sessions that end at one time are written together, and a deleted
+ * session among them does not prevent the others. */
 #include "meta/together.h"
 #include "tests/test.h"
 #include "tests/unit/support/intake_fixture.h"

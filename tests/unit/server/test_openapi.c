@@ -1,5 +1,5 @@
-/* test_openapi.c - docs/openapi.json is what the tables say, and every reference in it leads
- * somewhere. */
+/* test_openapi.c - docs/openapi.json agrees with the tables, and every reference in it
+ * has a target. */
 #include "server/request/openapi.h"
 #include "tests/test.h"
 

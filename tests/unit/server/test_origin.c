@@ -1,4 +1,4 @@
-/* test_origin.c - which Host and Origin may ask. */
+/* test_origin.c - which Host and Origin are accepted. */
 #include "server/common/origin.h"
 #include "tests/test.h"
 

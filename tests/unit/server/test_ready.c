@@ -1,4 +1,5 @@
-/* test_ready.c - /readyz says what is wrong: a failed sync, a full disk, what waits too long. */
+/* test_ready.c - /readyz says what is wrong: a failed sync, a full disk, data that waits too long.
+ * */
 #include "server/api/ready.h"
 #include "tests/test.h"
 

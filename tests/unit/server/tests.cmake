@@ -1,4 +1,4 @@
-# The server's tables and what reads them.
+# The server's tables and the code that reads them.
 foreach(name alerts capture_options columns openapi origin param proxies quota ready route)
   gpufl_test(${name} DEPS server-parts)
 endforeach()

@@ -1,5 +1,5 @@
-/* captured.h - for tests: captures by functions of known places, and questions about what was
- * captured. */
+/* captured.h - for tests: captures by functions at known places, and checks of the captured
+ * stacks. */
 #ifndef GPUFL_TESTS_CAPTURED_H
 #define GPUFL_TESTS_CAPTURED_H
 

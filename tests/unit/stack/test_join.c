@@ -1,4 +1,4 @@
-/* test_join.c - where Python's frames go among native ones, as tables. */
+/* test_join.c - the places of Python's frames among native ones, as tables. */
 #include "stack/join.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_modules.c - files of code by address: what is known of them, and when they change. */
+/* test_modules.c - files of code by address: their facts, and changes. */
 #include "stack/native/modules.h"
 #include "tests/test.h"
 

@@ -1,9 +1,9 @@
 /* The Python reader against an interpreter made here: this program exports its symbols.
  *
  * Objects are laid out by the rows of layout.def, so that each version's way of
- * hanging frames together is walked, also where the memory is not what it says: other
- * versions and builds, wrong types, cycles, pointers to nowhere. What was found is kept for the
- * life of a process, so each test is a child of its own. */
+ * hanging frames together is walked, also if the memory is invalid: other
+ * versions and builds, wrong types, cycles, pointers to nowhere. The reader keeps its results for
+ * the life of a process, so each test is a child of its own. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 #include "tests/test.h"

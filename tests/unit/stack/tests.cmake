@@ -1,5 +1,5 @@
-# The native side of src/stack. The programs of tests/stack are compiled as programs are,
-# whatever the build is.
+# The native side of src/stack. The programs of tests/stack are compiled with a program's
+# usual flags in every build.
 set(stack_programs ${PROJECT_SOURCE_DIR}/tests/stack)
 set(shapes ${stack_programs}/shapes.c ${stack_programs}/shapes.cpp)
 set_source_files_properties(${shapes} ${stack_programs}/library.c PROPERTIES COMPILE_OPTIONS

@@ -1,5 +1,5 @@
-/* document.h - a file of docs/, for tests that hold it beside a table: the include of cmocka.h
- * stands before this one's. */
+/* document.h - a file of docs/, for tests that compare it with a table: include
+ * cmocka.h before this file. */
 #ifndef GPUFL_TESTS_DOCUMENT_H
 #define GPUFL_TESTS_DOCUMENT_H
 

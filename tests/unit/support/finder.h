@@ -1,4 +1,4 @@
-/* finder.h - for tests of insight rules: a program whose log is known, and what is found in it.
+/* finder.h - for tests of insight rules: a program whose log is known, and the findings in it.
  *
  * finder_begin, calls of program.h on finder.p, finder_look, questions, finder_end. One at a time:
  * the tests of a file share it. */

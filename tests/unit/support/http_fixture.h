@@ -4,8 +4,8 @@
  * What it answers: /echo the body, /quick and /slow "ok" (on the server's thread, on a worker's),
  * /gate "ok" once the gate is open, /big a long text, /packed one that says it is packed, /none
  * nothing, /file the first 5000 bytes of this program, /stream the topic "topic", /pipe PIPE_BYTES
- * of the alphabet, /sum the length and CRC of a body of any size. "?single" is worked on by the
- * workers that are one thread with one place in their queue. */
+ * of the alphabet, /sum the length and CRC of a body of any size. "?single" is handled by
+ * workers that have one thread and one place in their queue. */
 #ifndef GPUFL_TESTS_HTTP_FIXTURE_H
 #define GPUFL_TESTS_HTTP_FIXTURE_H
 

@@ -1,5 +1,5 @@
-/* intake_fixture.h - for tests: a store, the small tables and all that takes sessions in, in the
- * test's directory; bodies sent to it, and what its columns say then. */
+/* intake_fixture.h - for tests: a store, the small tables and the intake of sessions, in the test's
+ * directory; bodies sent to it, and the contents of its columns afterwards. */
 #ifndef GPUFL_TESTS_INTAKE_FIXTURE_H
 #define GPUFL_TESTS_INTAKE_FIXTURE_H
 

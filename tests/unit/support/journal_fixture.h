@@ -1,4 +1,4 @@
-/* journal_fixture.h - frames of a journal that say which they are, and what it handed out. */
+/* journal_fixture.h - numbered frames of a journal, and the frames that it returned. */
 #ifndef GPUFL_TESTS_JOURNAL_FIXTURE_H
 #define GPUFL_TESTS_JOURNAL_FIXTURE_H
 

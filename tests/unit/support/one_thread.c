@@ -1,4 +1,4 @@
-/* one_thread.c - holds a test to one thread: takes the place of pthread_create in its program and
+/* one_thread.c - limits a test to one thread: replaces pthread_create in its program and
  * in the libraries that the program loads. ThreadSanitizer's build leaves these tests out
  * (threaded.cmake). */
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* parts.h - for tests: reads the session logs of a directory, every part with a
- * decoder of its own, and checks what holds for each of them: the header comes
+ * decoder of its own, and checks the rules for each of them: the header comes
  * first and says the right part and offset, every id is defined before it is
- * used, no line is damaged. Where a part is there plain and packed, the packed
- * one is read, or the plain one when asked. */
+ * used, no line is damaged. If a part exists plain and packed, the packed
+ * one is read, or the plain one on request. */
 #ifndef GPUFL_TESTS_PARTS_H
 #define GPUFL_TESTS_PARTS_H
 

@@ -1,5 +1,5 @@
-/* peer_put.h - rows of ours into an encoder to the public client's lines, for tests: the include of
- * cmocka.h stands behind this one's. */
+/* peer_put.h - rows of ours into an encoder to the public client's lines, for tests: include
+ * cmocka.h after this file. */
 #ifndef TESTS_UNIT_PEER_PUT_H
 #define TESTS_UNIT_PEER_PUT_H
 

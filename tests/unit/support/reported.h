@@ -1,4 +1,4 @@
-/* reported.h - for tests: reports as text and JSON, of kept sessions and of made ones. */
+/* reported.h - for tests: reports as text and JSON, of recorded sessions and of synthetic ones. */
 #ifndef GPUFL_TESTS_REPORTED_H
 #define GPUFL_TESTS_REPORTED_H
 

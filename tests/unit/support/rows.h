@@ -1,4 +1,4 @@
-/* rows.h - for tests of sums: a table of names for their models, and rows put in by hand. */
+/* rows.h - for tests of sums: a table of names for their models, and rows added by hand. */
 #ifndef GPUFL_TESTS_ROWS_H
 #define GPUFL_TESTS_ROWS_H
 

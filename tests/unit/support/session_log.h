@@ -1,5 +1,5 @@
-/* session_log.h - for tests: runs sessions of backend None in a directory of the
- * test, and what their logs say. */
+/* session_log.h - for tests: runs sessions of backend None in a directory of
+ * the test, and reads their logs. */
 #ifndef GPUFL_TESTS_SESSION_LOG_H
 #define GPUFL_TESTS_SESSION_LOG_H
 

@@ -1,5 +1,5 @@
-/* symbolize_fixture.h - a session of a program whose frames can be looked up, in a directory of the
- * test's, and what was written into it, read back. */
+/* symbolize_fixture.h - a session of a program whose frames can be looked up, in a directory
+ * of the test, and the rows written into it. */
 #ifndef GPUFL_TESTS_SYMBOLIZE_FIXTURE_H
 #define GPUFL_TESTS_SYMBOLIZE_FIXTURE_H
 

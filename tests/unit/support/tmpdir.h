@@ -1,4 +1,4 @@
-/* tmpdir.h - a directory for the files of one test, removed with all in it. */
+/* tmpdir.h - a directory for the files of one test, removed with its contents. */
 #ifndef GPUFL_TESTS_TMPDIR_H
 #define GPUFL_TESTS_TMPDIR_H
 

@@ -1,4 +1,4 @@
-/* wire_client.h - an HTTP client that does as it is told, also what no client should. */
+/* wire_client.h - an HTTP client that sends any bytes, also those that no client should. */
 #ifndef GPUFL_TESTS_WIRE_CLIENT_H
 #define GPUFL_TESTS_WIRE_CLIENT_H
 

@@ -1,5 +1,5 @@
 /* writer_fixture.h - for the tests of the log writer: rows of every type, a function of
- * their number, and whether what was written can be read back. */
+ * their number, and a check that written rows can be read back. */
 #ifndef GPUFL_TESTS_WRITER_FIXTURE_H
 #define GPUFL_TESTS_WRITER_FIXTURE_H
 

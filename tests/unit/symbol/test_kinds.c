@@ -1,5 +1,5 @@
-/* test_kinds.c - whose kernels are, and what they do: names as their libraries launch them, with
- * those of tests/data/names/kernels.txt, and names of programs that look alike. */
+/* test_kinds.c - the libraries of kernels and their operations: names from libraries, with
+ * those of tests/data/names/kernels.txt, and similar names of programs. */
 #include "symbol/names/demangle.h"
 #include "symbol/names/kinds.h"
 #include "tests/test.h"

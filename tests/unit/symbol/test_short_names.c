@@ -1,6 +1,6 @@
-/* test_short_names.c - kernels of libraries by the names that people give them: each line of
+/* test_short_names.c - short names of libraries' kernels: each line of
  * tests/data/names/kernels.txt is a short name and the kernel that it is of, as profilers and
- * programs of these libraries print it. In a table, whatever its width, no two are alike. */
+ * programs of these libraries print it. In a table of any width, no two short names are equal. */
 #include "symbol/names/demangle.h"
 #include "symbol/names/rules.h"
 #include "symbol/names/shorten.h"

@@ -1,4 +1,5 @@
-/* test_symbolize_progress.c - how far looking up names is: on a terminal, and not at once. */
+/* test_symbolize_progress.c - the progress of looking up names: only on a terminal, and not at
+ * once. */
 #include "analyze/symbolize/inside.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_symbolize_ptx.c - PTX that a kept cubin carries becomes a source of its function's name. */
+/* test_symbolize_ptx.c - PTX in a kept cubin becomes a source with its function's name. */
 #include "tests/test.h"
 #include "tests/unit/support/symbolize_fixture.h"
 #include "tests/unit/support/tmpdir.h"

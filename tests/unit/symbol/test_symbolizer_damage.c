@@ -1,5 +1,5 @@
 /* test_symbolizer_damage.c - damaged programs get an answer, soon and in little memory; 10 000
- * addresses of a sound one get theirs in a second. */
+ * addresses of an undamaged program take less than a second. */
 #include "symbol/symbolizer.h"
 #include "tests/test.h"
 

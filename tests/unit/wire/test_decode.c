@@ -1,4 +1,4 @@
-/* test_decode.c - what is written is read back, and what is damaged costs its line alone. */
+/* test_decode.c - written rows are read back, and damage only affects its own line. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* test_peer_details.c - detail lines that repeat, of the public client's format: what is kept of
- * one gives the same rows as reading each line does. */
+/* test_peer_details.c - detail lines that repeat, of the public client's format: the cache of one
+ * line gives the rows that reading each line gives. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 

@@ -1,5 +1,5 @@
 /* test_peer_stacks.c - call stacks of the public client's format become frames and
- * stacks, whatever their texts hold, and memory does not grow beyond what is distinct. */
+ * stacks, whatever their texts contain, and memory grows only with distinct stacks. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 

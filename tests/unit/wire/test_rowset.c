@@ -1,4 +1,4 @@
-/* test_rowset.c - against an array that is searched. */
+/* test_rowset.c - row sets, compared with an array that is searched. */
 #include "tests/test.h"
 #include "wire/rowset.h"
 

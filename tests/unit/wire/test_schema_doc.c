@@ -1,4 +1,4 @@
-/* test_schema_doc.c - docs/format.md says what the tables say, and the JSON is JSON. */
+/* test_schema_doc.c - docs/format.md agrees with the tables, and the JSON is valid. */
 #include "tests/test.h"
 #include "wire/schema_doc.h"
 

@@ -1,5 +1,5 @@
-/* test_words.c - a vendor's words are its own: none of the other's stands in what is said of its
- * GPUs, and what is said of both names both. */
+/* test_words.c - a vendor's words are used only for its GPUs, and texts
+ * about both vendors name both. */
 #include "analyze/common/words.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_trees.c - trees of two sides: times add up along the stacks, what finds no room stays with
- * the caller, and text that is no tree is passed over or refused. */
+/* test_trees.c - trees of two sides: times add up along the stacks, time beyond the limits is
+ * counted at the caller, and text that is not a tree is skipped or refused. */
 #include "analyze/compare/trees.h"
 #include "base/alloc.h"
 #include "base/err.h"

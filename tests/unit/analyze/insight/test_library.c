@@ -1,5 +1,5 @@
-/* test_library.c - what a program can change about libraries' kernels: each rule with a
- * program that has its fault, and with programs that look alike and have it not. */
+/* test_library.c - what a program can change about libraries' kernels: each rule with
+ * a program that has its fault, and with similar programs without the fault. */
 #include "analyze/common/words.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,5 +1,5 @@
-/* test_peer_rules.c - the public client's own rules: a session in its rows for each, in which ours
- * finds what that rule finds, and sessions in which that client finds what is not there.
+/* test_peer_rules.c - the public client's own rules: for each rule a session in its rows in which
+ * our rules have the same finding, and sessions in which that client has a false finding.
  *
  * Every session is one kernel k() of 80 ms in a run of 100 ms, whose rows a case completes. */
 #include "analyze/insight/insight.h"

@@ -1,5 +1,5 @@
-/* test_ranks.c - processes that wait for each other in collectives: for whom, and where that one
- * was.
+/* test_ranks.c - processes that wait for each other in collectives: the late process, and its
+ * line.
  *
  * Ranks take steps together: the host of each prepares a batch, its GPU computes, and a collective
  * begins on a GPU when that is done and ends on all of them when the last one has come. */

@@ -1,4 +1,5 @@
-/* test_sync.c - waits: which line is reported, how severe, and what is no wait. */
+/* test_sync.c - waits: which line is reported, its severity, and calls that do not count as waits.
+ * */
 #include "analyze/insight/findings.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

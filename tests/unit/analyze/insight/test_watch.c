@@ -1,4 +1,5 @@
-/* test_watch.c - what a monitor's session says of GPUs that are held, held down, and failing. */
+/* test_watch.c - findings in a monitor's session about GPUs that are held without work, slowed
+ * down, or failing. */
 #include "analyze/insight/insight.h"
 #include "tests/test.h"
 

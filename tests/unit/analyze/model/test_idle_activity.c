@@ -1,5 +1,5 @@
-/* test_idle_activity.c - what the host was busy with, by frames: files and functions as installed
- * versions have them, those that look alike, and the findings that follow. */
+/* test_idle_activity.c - activities of the host by frames: files and functions of installed
+ * versions, similar names that do not count, and the resulting findings. */
 #include "analyze/model/idle/activity.h"
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"

@@ -1,4 +1,4 @@
-/* test_idle_lead.c - what waits cost the host's lead: how much less the GPU would be idle without
+/* test_idle_lead.c - the lead that waits cost the host: how much less the GPU would be idle without
  * the waits of a line. */
 #include "analyze/model/idle/lead.h"
 #include "tests/test.h"

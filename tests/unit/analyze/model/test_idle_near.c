@@ -1,5 +1,5 @@
-/* test_idle_near.c - launches that name neither their thread nor their stack: the captured launches
- * around them tell both, and only where the session itself shows that they can. */
+/* test_idle_near.c - launches without a thread and a stack: the captured launches
+ * around them give both, if the session shows that this is valid. */
 #include "analyze/model/idle/idle.h"
 #include "tests/test.h"
 

@@ -1,9 +1,9 @@
-/* test_idle_planted.c - a program whose idle time is known line by line: what the report says of
- * it, by looks at 250 Hz and by the launches that the capture's rule picks.
+/* test_idle_planted.c - a program whose idle time is known line by line: the report's result from
+ * samples at 250 Hz and from the launches that the capture's rule selects.
  *
  * A step parses, launches tiny kernels in two functions, waits while a thread without Python
- * launches, logs, and at last queues work that the GPU does not get to. Truth is what the simulated
- * host did in each gap. */
+ * launches, logs, and at last queues work that the GPU does not get to. The truth is the simulated
+ * host's work in each gap. */
 #include "analyze/model/idle/table.h"
 #include "tests/test.h"
 

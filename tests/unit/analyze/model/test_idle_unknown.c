@@ -1,4 +1,4 @@
-/* test_idle_unknown.c - time of which nobody knows all kernels is not idle time. */
+/* test_idle_unknown.c - time with unknown kernels is not idle time. */
 #include "analyze/model/idle/idle.h"
 #include "tests/test.h"
 

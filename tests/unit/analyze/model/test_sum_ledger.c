@@ -1,4 +1,4 @@
-/* test_sum_ledger.c - what is missing is said, with its cause, and nothing else is. */
+/* test_sum_ledger.c - every loss is reported with its cause, and nothing else is. */
 #include "analyze/model/model.h"
 #include "tests/test.h"
 

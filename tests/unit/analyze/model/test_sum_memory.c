@@ -1,4 +1,4 @@
-/* test_sum_memory.c - allocations of the GPU's memory and of the host's are summed apart. */
+/* test_sum_memory.c - allocations of the GPU's memory and of the host's are summed separately. */
 #include "analyze/model/model.h"
 #include "tests/test.h"
 

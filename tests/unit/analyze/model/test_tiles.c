@@ -1,6 +1,6 @@
 /* test_tiles.c - the pyramid against sums made the slow way: every event in exactly one of
- * tiles and spans at every level, whatever its time and length, and however often it is
- * handed out. */
+ * tiles and spans at every level, whatever its time and length, and however often
+ * it is read. */
 #include "analyze/model/tiles.h"
 #include "base/alloc.h"
 #include "base/err.h"

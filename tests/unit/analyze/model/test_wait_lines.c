@@ -1,4 +1,4 @@
-/* test_wait_lines.c - waits by line: who waited where, how long, and with what between. */
+/* test_wait_lines.c - waits by line: threads, durations, and the launches between waits. */
 #include "analyze/model/waits/lines.h"
 #include "tests/test.h"
 

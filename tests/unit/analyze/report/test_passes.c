@@ -1,5 +1,5 @@
 /* test_passes.c - passes of one command in the report: each kind of data from its pass, none
- * twice; the report says what was alike, what was not, and what is not known. */
+ * twice; the report says whether the passes were alike, were not, or whether that is unknown. */
 #include "base/file/file.h"
 #include "tests/test.h"
 #include "tests/unit/support/profile_log.h"

@@ -1,5 +1,5 @@
 /* test_report.c - reports of kept sessions, word for word and number for number; of several and of
- * part of one; errors and exports. test_report_made.c has those of logs made for the test. */
+ * part of one; errors and exports. test_made.c has reports of logs made for the test. */
 #include "analyze/report/report.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* test_runs.c - runs of several processes: who counts, what is known of whom, what is summed.
+/* test_runs.c - runs of several processes: which count, what is known of each, and the sums.
  *
  * A launcher that uses no GPU, with what it sampled; two ranks on one GPU, one after the other's
  * start; and a rank whose stacks or kernels are of another kind. */

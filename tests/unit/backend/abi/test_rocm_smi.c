@@ -1,5 +1,5 @@
 /* test_rocm_smi.c - our declarations of ROCm SMI against rocm_smi.h, where this machine has it,
- * and against the library itself: its functions, and what it says without a GPU. Without them the
+ * and against the library itself: its functions, and its answers without a GPU. Without them the
  * test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"

@@ -1,5 +1,5 @@
-/* test_devices.c - metrics of AMD's GPUs over the fakes of each library: every release says the
- * same of the same GPU, in the units of the record; what a GPU does not know stays unknown.
+/* test_devices.c - metrics of AMD's GPUs over the fakes of each library: every release gives equal
+ * values for a GPU, in the units of the record; values that a GPU does not report stay unknown.
  *
  * A process opens one library once, so that each release has a process of its own: without an
  * argument this program runs itself for each: as one that leaves the library to us, and as one that

@@ -1,5 +1,5 @@
-/* test_driver.c - what is known of AMD's driver and libraries where one of them is missing, too
- * old or closed to this user: each time one sentence that says what to do. */
+/* test_driver.c - AMD's driver and libraries if one of them is missing, too old or not
+ * accessible for this user: in each case one sentence says what to do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

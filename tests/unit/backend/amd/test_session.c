@@ -1,6 +1,6 @@
-/* test_session.c - a session on a machine with GPUs of AMD's, over the fake of AMD SMI: chosen
- * by Auto where nothing else is, its GPUs described and sampled, and what has not run on hardware
- * said; and the choice on a machine with GPUs of two vendors. */
+/* test_session.c - a session on a machine with GPUs of AMD's, over the fake of AMD SMI: Auto
+ * chooses AMD if there is nothing else, the GPUs are described and sampled, and the session says
+ * that AMD is not verified on hardware; and the choice on a machine with GPUs of two vendors. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 

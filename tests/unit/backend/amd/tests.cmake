@@ -1,4 +1,4 @@
-# AMD's backend, over libraries that a test plays, and over the fakes of each release.
+# AMD's backend, over libraries that a test simulates, and over the fakes of each release.
 foreach(name counter_sets counting devices driver objects occupancy sampling)
   gpufl_test(${name} DEPS backend)
 endforeach()

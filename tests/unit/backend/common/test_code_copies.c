@@ -1,5 +1,5 @@
-/* test_code_copies.c - device code kept once, and what is not kept: too large, no room, no
- * checksum, nowhere to write. */
+/* test_code_copies.c - device code is kept once; code is not kept if it is too large, if there is
+ * no room, no checksum, or no place to write. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

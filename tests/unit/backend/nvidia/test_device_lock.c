@@ -1,5 +1,5 @@
-/* A lock on a device lasts, and is no lock on a file of the program: one that closes every
- * descriptor gets the number of ours for a file of its own. */
+/* A lock on a device lasts, and never becomes a lock on a file of the program: one that closes
+ * every descriptor gets the number of ours for a file of its own. */
 #include "tests/test.h"
 
 #include "backend/nvidia/engine/pc/device_lock.h"

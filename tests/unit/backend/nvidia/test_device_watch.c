@@ -1,6 +1,6 @@
-/* test_device_watch.c - what a monitor asks of NVML beyond samples, over a library that
- * answers as the test says: numbers that are not known stay unknown, and of structures that a
- * newer library has more of only the part that both know is read. */
+/* test_device_watch.c - the monitor's questions to NVML besides samples, over a
+ * library that answers as the test says: unknown numbers stay unknown, and of structures that
+ * are longer in a newer library only the common part is read. */
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/library/nvml.h"
 #include "base/clock.h"

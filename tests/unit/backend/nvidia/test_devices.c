@@ -1,5 +1,5 @@
 /* test_devices.c - device metrics over a management library that answers as the
- * test says: what a device does not know stays unknown, what it knows stays known. */
+ * test says: values that a device does not report stay unknown, and reported values stay known. */
 #include <string.h>
 
 #include "backend/nvidia/devices.h"

@@ -1,4 +1,4 @@
-/* test_driver_gate.c - the gate is shut while nobody is inside, and those that come wait. */
+/* test_driver_gate.c - the gate closes only while nobody is inside, and later threads wait. */
 #include "backend/nvidia/engine/driver_gate.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* test_earlier_calls.c - calls from before CUPTI reported calls: a thread that can run is
- * waited for until it has had some milliseconds of a processor, however long that takes; one that
- * sleeps, or is gone, is not. */
+/* test_earlier_calls.c - calls from before CUPTI reported calls: the gate waits for a thread
+ * that can run until the thread has had some milliseconds of a processor, however long that takes;
+ * it does not wait for a thread that sleeps or is gone. */
 #include "backend/nvidia/life/earlier_calls.h"
 #include "base/clock.h"
 #include "base/process/thread.h"

@@ -1,5 +1,5 @@
 /* test_nvml.c - users of the management library are counted, and a child of fork
- * neither waits for what its parent held nor shuts down what is the parent's. */
+ * neither waits for a lock of its parent nor shuts down the parent's library. */
 
 #include <pthread.h>
 #include <semaphore.h>

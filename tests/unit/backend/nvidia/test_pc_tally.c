@@ -1,5 +1,6 @@
 /* test_pc_tally.c - samples summed: each counts once, whichever way the library counts those
- * of cycles without an issue; what has no room is counted; and the sampling period of a device. */
+ * of cycles without an issue; samples without room are counted; and the sampling period of a
+ * device. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* test_pm_device.c - a device that is drained by a thread that is held up: its samples stay
- * at their time, within the error that is told. */
+/* test_pm_device.c - a device that is drained by a delayed thread: its samples keep
+ * their times, within the reported error. */
 
 #include "backend/nvidia/engine/pm/device.h"
 #include "base/clock.h"

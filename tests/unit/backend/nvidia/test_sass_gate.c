@@ -1,4 +1,4 @@
-/* test_sass_gate.c - who stands at the gate, who is waited for, and who is not. */
+/* test_sass_gate.c - which threads are at the gate, and for which of them it waits. */
 #include "backend/nvidia/engine/sass/gate.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* test_sass_tally.c - counts of instructions summed: metrics by their group, functions by
- * what they are, and no value for lack of a row. */
+/* test_sass_tally.c - counts of instructions summed: metrics by their group, functions
+ * by their identity, and no value without a row. */
 #include <string.h>
 
 #include "backend/nvidia/engine/sass/tally.h"

@@ -1,4 +1,4 @@
-/* test_waits.c - which calls are reported as waits, and what of them. */
+/* test_waits.c - which calls are reported as waits, and their values. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* toy.h - a vendor for tests, as small as one can be: it has no tracing, only metrics of its GPUs,
- * which it reads from a folder as a kernel driver would offer them. What a real vendor adds to the
- * build is this folder, its rows in backends.def, and its sources in a CMakeLists.txt. */
+ * which it reads from a folder as a kernel driver would offer them. Like a real vendor it adds to
+ * the build only its folder, its rows in backends.def, and its sources in a CMakeLists.txt. */
 #ifndef GPUFL_TESTS_TOY_H
 #define GPUFL_TESTS_TOY_H
 
