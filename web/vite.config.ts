@@ -10,10 +10,10 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // Small parts go together: each answer costs its header, and packs worse alone.
+    // Small parts are put together: each answer costs a header, and small files compress worse.
     rollupOptions: { output: { experimentalMinChunkSize: 1000 } },
   },
-  // `npm run dev` beside a running server.
+  // `npm run dev` with a running server.
   server: { proxy: { "/api": process.env.GPUFL_SERVER ?? "http://127.0.0.1:8080" } },
   // Files share a process and its modules: none keeps a state that another reads, and half of the time was loading.
   // What takes 1 s alone takes 7 s on a full machine.

@@ -1,5 +1,5 @@
-// grafana.mjs - holds Grafana dashboards against the types that Grafana publishes of them (@grafana/schema):
-// the dashboard, the options of each panel by its type, and its queries. What the types do not know is an error.
+// grafana.mjs - checks Grafana dashboards with the types that Grafana publishes for them (@grafana/schema):
+// the dashboard, the options of each panel by its type, and its queries. A member that the types do not have is an error.
 //   node scripts/grafana.mjs FILE...
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// imports.mjs - who may import whom, as a table; the parts of src/ and the packages they use.
+// imports.mjs - a table of the parts of src/, with the parts and packages that each may import.
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
@@ -38,9 +38,9 @@ export function broken(file, text) {
     const target = name.startsWith(".") ? partOf(path.resolve(path.dirname(file), name)) : packageOf(name);
     if (target !== part && !allowed.includes(target)) wrong.push(`${path.relative(src, file)}: ${part} may not import ${target}`);
   }
-  // The server's policy refuses markup made of strings, and so do we.
+  // The server's policy refuses markup made of strings, and so does this check.
   if (/dangerouslySetInnerHTML|\.innerHTML|\beval\(|new Function\(/.test(text)) wrong.push(`${path.relative(src, file)}: markup or code from text`);
-  // Comments ask nobody: those of schema.ts are the server's own words.
+  // Comments make no requests: those of schema.ts are texts of the server.
   if (/https?:\/\//.test(text.replace(/\/\*[^]*?\*\//g, ""))) wrong.push(`${path.relative(src, file)}: an address of another origin`);
   return wrong;
 }

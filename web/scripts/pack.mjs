@@ -1,5 +1,5 @@
-// pack.mjs - compresses the files of a built dashboard once, at build time: FILE.gz and FILE.br beside each
-// that gets smaller by it. The server hands over the one that a browser takes (src/server/common/pages.c).
+// pack.mjs - compresses the files of a built dashboard once, at build time: FILE.gz and FILE.br next to each
+// file that gets smaller. The server sends the one that a browser accepts (src/server/common/pages.c).
 //   node scripts/pack.mjs FOLDER
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

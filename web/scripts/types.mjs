@@ -1,8 +1,8 @@
-// types.mjs - what the server's tables say, as TypeScript: src/api/schema.ts from docs/openapi.json
+// types.mjs - generates TypeScript from the server's tables: src/api/schema.ts from docs/openapi.json
 // (rows, answers, and each route's address and parameters), src/api/rules.ts from
 // src/analyze/insight/insight.def (the next step of each rule), src/api/rights.ts from src/server/auth/rights.def,
-// src/api/options.ts from the capture library's options. Made by every build and kept nowhere, so that
-// they cannot drift: what does not fit them any more does not compile.
+// src/api/options.ts from the capture library's options. Every build makes these files, and they are not
+// committed, so that they cannot drift: code that no longer fits them does not compile.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";

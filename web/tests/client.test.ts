@@ -1,4 +1,4 @@
-// The way to the server: addresses, ETags, waiting when told to, problems in the server's words.
+// The client of the server: addresses, ETags, waits that the server asks for, problems in the server's words.
 import { describe, expect, it } from "vitest";
 import { address, makeClient, pause, Problem, subject } from "../src/api/client";
 import { tame, tameJson, wild } from "../src/format/tame";

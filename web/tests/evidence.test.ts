@@ -1,4 +1,4 @@
-// What a finding rests on: the analysis's numbers with units; unknown ones are none.
+// The numbers of a finding, with units; unknown numbers are left out.
 import { expect, it } from "vitest";
 import { readdirSync, readFileSync } from "node:fs";
 import { evidence } from "../src/text/evidence";

@@ -1,4 +1,4 @@
-// What events say of hosts and GPUs, between two answers.
+// States of hosts and GPUs from events, between two answers.
 import { describe, expect, it } from "vitest";
 import { reasonsOf } from "../src/pages/fleet/GpuCard";
 import { gpuName, hostName, withNewer } from "../src/pages/fleet/fresh";

@@ -1,4 +1,4 @@
-// How numbers read: three digits, units that suit, unknown is never zero.
+// The format of numbers: three digits, units that suit, unknown is never zero.
 import { describe, expect, it } from "vitest";
 import { placeOf, placeText, sameFile } from "../src/format/place";
 import { between, bytes, count, date, duration, exact, grouped, percent, sentence, UNKNOWN } from "../src/format/format";

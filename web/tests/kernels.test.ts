@@ -1,4 +1,4 @@
-// Kernels put together by their names, and what stands in the table beside their times.
+// Groups of kernels by their names, and the columns of the table besides their times.
 import { describe, expect, it } from "vitest";
 import type { AnswerConfigs, AnswerKernels } from "../src/api/schema";
 import { groupNamer, linesOf, openOf, orderOf, patternsOf, together, toggled, withoutTemplate, type Named } from "../src/pages/kernels/groups";

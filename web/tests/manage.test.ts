@@ -1,4 +1,4 @@
-// Settings, who is asked as, live events: the logic below the pages.
+// Settings, the identity for requests, live events: the logic below the pages.
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";

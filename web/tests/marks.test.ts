@@ -1,4 +1,4 @@
-// Marks of a program: what is asked for, what is drawn, and what a payload reads.
+// Marks of a program: the questions to the server, the drawing, and the text of a payload.
 import { describe, expect, it } from "vitest";
 import { blocksOf, lodOf } from "../src/timeline/blocks";
 import { Columns, type Segment } from "../src/timeline/columns";

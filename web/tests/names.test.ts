@@ -1,4 +1,4 @@
-// Names with what was searched for, where a part of the GPU's time leads, and the longest gap of a cause.
+// Names with the matches of a search, the links of a part of the GPU's time, and the longest gap of a cause.
 import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
 import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";

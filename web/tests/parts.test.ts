@@ -1,4 +1,4 @@
-// Addresses, columns, import rules, tables made of the server's, and the small logic of pages.
+// Addresses, columns, import rules, tables generated from the server's, and the small logic of pages.
 import { describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
 import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";

@@ -1,4 +1,4 @@
-// What engines beside Trace counted: hardware counters, instructions, samples by scope.
+// Counts of engines other than Trace: hardware counters, instructions, samples by scope.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { countersOf, countersOfKernel, instructionsOf, instructionsOfKernel, PICKED, sampledKernelsOf, sampledScopesOf } from "../src/pages/kernels/profile";

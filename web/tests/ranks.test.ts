@@ -1,5 +1,5 @@
-// The ranks of a run on one timeline: their lanes keep their own clocks, each is asked of its own session, and what
-// the address says of groups comes back.
+// The ranks of a run on one timeline: their lanes keep their own clocks, each is asked from its own session, and
+// the address keeps which groups are open.
 import { describe, expect, it } from "vitest";
 import type { AnswerLanes, RowSession } from "../src/api/schema";
 import { ranksBeside, RANKS_MOST } from "../src/pages/timeline/TimelinePage";

@@ -1,4 +1,4 @@
-// The parts of the report that say what was captured.
+// The parts of the report about the capture.
 import { expect, it } from "vitest";
 import { answerOf, caveatsOf, enginesOf, isSet, launchedOf, messagesOf, optionsOf, timeOf, windowsOf } from "../src/api/report";
 

@@ -1,5 +1,5 @@
-// The passes and processes of a run: their order, which process of a pass is which, and what becomes of the
-// numbers of several passes.
+// The passes and processes of a run: their order, the matching of processes between passes, and the numbers
+// of several passes together.
 import { describe, expect, it } from "vitest";
 import type { RowSession } from "../src/api/schema";
 import { codeOf, stallsOf } from "../src/pages/kernels/deep";

@@ -1,4 +1,4 @@
-// The page that asks in SQL: what is worked out of an answer, an error and a statement.
+// The page that asks in SQL: values computed from an answer, an error and a statement.
 import { describe, expect, it } from "vitest";
 import { fromAddress, toAddress } from "../src/pages/sql/address";
 import { answerOf, messageOf, numberOf, offsetOf, placeOf } from "../src/pages/sql/answer";

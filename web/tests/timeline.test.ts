@@ -1,5 +1,5 @@
-// The timeline's logic: lanes and rows, which pieces answer for a view, pieces as columns, what lies
-// under the pointer, the order of hits, the cache. Times are ns since the session's start.
+// The timeline's logic: lanes and rows, the pieces of a view, pieces as columns, the event under
+// the pointer, the order of hits, the cache. Times are ns since the session's start.
 import { describe, expect, it } from "vitest";
 import { axisOf, exactTime, niceStep } from "../src/timeline/axis";
 import { blocksOf, needed, resolve, spotsOf, type Block } from "../src/timeline/blocks";

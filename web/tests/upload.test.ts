@@ -1,5 +1,5 @@
-// The upload page's logic: which files are parts of what, pieces of whole lines, and a sender against
-// a server that keeps its rules (offsets, gaps, repeats).
+// The upload page's logic: which files are parts of what, pieces of whole lines, and a sender with a
+// server that enforces its rules (offsets, gaps, repeats).
 import { gzipSync, gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { BrokenOff, headOf, nameOfPart, piecesOf, sessionsIn, type Found } from "../src/pages/upload/parts";

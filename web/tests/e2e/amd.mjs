@@ -1,6 +1,6 @@
 // amd.mjs - sessions of AMD's GPUs, recorded by `gpufl trace` over the simulated rocprofiler-sdk: samples of program counters with
-// the hardware's reasons, samples without reasons, and counters of single kernels. Every page speaks AMD's words, the samples
-// stand beside ISA and source, and a reason that nobody knows is unknown.
+// the hardware's reasons, samples without reasons, and counters of single kernels. Every page uses AMD's words, the samples
+// are shown with ISA and source, and a missing reason is unknown.
 //   node tests/e2e/amd.mjs BIN OUT
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
-// causes.mjs - the way of somebody who looks for what makes a program slow: into an empty server with a key
-// made there, from a finding to its own event, through a range's tables to the kernel; what is unknown
-// is said to be so; what the first screen costs over the wire; and `gpufl view`.
+// causes.mjs - the way to the cause of a slow program: an empty server with a key made there, from
+// a finding to its own event, through a range's tables to the kernel; unknown values are shown
+// as unknown; the bytes of the first screen over the wire; and `gpufl view`.
 //   node tests/e2e/causes.mjs BIN DATA OUT HF_TRAIN JAX_TRAIN
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

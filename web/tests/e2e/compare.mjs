@@ -1,5 +1,5 @@
-// compare.mjs - two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes lead to
-// themselves; what is large and not sure is called not clear; and a flame graph shows where the time differs.
+// compare.mjs - two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes link to
+// their pages; a large difference that is not certain is called not clear; and a flame graph shows where the time differs.
 //   node tests/e2e/compare.mjs BIN OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";

@@ -1,5 +1,5 @@
 // control.mjs - configurations of hosts and captures on demand, with a real agent and a program over the fake driver:
-// what is written on the page is what the program takes, and the click on "Record now" is what it records. Then the
+// the program takes the options written on the page, and records after a click on "Record now". Then the
 // page of a host that gpufl-monitor watches.
 //   node tests/e2e/control.mjs BIN OUT
 import { spawn } from "node:child_process";

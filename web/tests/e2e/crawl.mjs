@@ -1,5 +1,5 @@
-// crawl.mjs - every page that links lead to: a page that is added to the dashboard is looked at by the
-// tests that walk here without being named in them.
+// crawl.mjs - every page that links lead to: tests that use this walk check a new page
+// of the dashboard without naming it.
 
 /** Nothing is on its way any more. */
 export async function rest(page) {

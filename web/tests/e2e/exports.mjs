@@ -1,7 +1,7 @@
-// exports.mjs - what the page Export gives is loaded by the programs that it names: pprof's file by
+// exports.mjs - the files of the page Export are loaded by the programs that the page names: pprof's file by
 // `go tool pprof`, speedscope's, the collapsed stacks and the trace of events by speedscope's own page (npm's package, which
 // reads Chrome's format of traces), Parquet by DuckDB. Perfetto's own reader, its trace processor, is in no package of Debian
-// (searched for: perfetto, trace-processor, catapult) or npm (perfetto, trace-processor): it is loaded where somebody has it in
+// (searched for: perfetto, trace-processor, catapult) or npm (perfetto, trace-processor): the test uses it if it is in
 // the path. And a shared link opens the view from which it was made.
 //   node tests/e2e/exports.mjs BIN DATA OUT LIBRARY
 import { spawnSync } from "node:child_process";

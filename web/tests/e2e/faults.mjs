@@ -1,4 +1,4 @@
-// faults.mjs - small things that a day with the page showed to be wrong: each has its check here.
+// faults.mjs - small faults that were found by using the pages: each has a check here.
 //   node tests/e2e/faults.mjs BIN DATA OUT TRAINED SHARED
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 // gallery.mjs - every page that links lead to, in both themes at 1280, 1600 and 3840 px, with sessions of each kind. No table is
-// clipped, nothing but text of programs scrolls sideways, no number is cut off, no two names and no two rows read alike, axe
-// finds nothing by any of its rules, and nothing stands in the console. With GPUFL_WEB_PICTURES=1 there are pictures of all of
+// clipped, nothing but text of programs scrolls sideways, no number is cut off, no two names and no two rows look alike,
+// axe has no finding by any of its rules, and the console is empty. With GPUFL_WEB_PICTURES=1 there are pictures of all of
 // it for people to look at. Each view of each recorded session, and of a simulated one, fits a desk and a phone, too.
 //   node tests/e2e/gallery.mjs BIN OUT SESSION...
 import { crawl, rest } from "./crawl.mjs";

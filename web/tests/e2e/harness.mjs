@@ -1,5 +1,5 @@
-// harness.mjs - what the browser tests share: a Chromium of this machine, what counts as wrong on any
-// page, and pictures of each view in both themes and three widths for people to look at.
+// harness.mjs - the parts that the browser tests share: a Chromium of this machine, checks that
+// hold for every page, and pictures of each view in both themes and three widths.
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";

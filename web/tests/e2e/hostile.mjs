@@ -1,5 +1,5 @@
-// hostile.mjs - a session in which every name is markup: what a program, its sender or its author could
-// have written to get into a reader's page.
+// hostile.mjs - a session in which every name is markup, as a program, its sender or its author
+// could write it to attack a reader's page.
 import { BEGIN, REAL, deltas, header, lineOf } from "./sessions.mjs";
 
 /** What must stay text: `field` tells where it came from. */

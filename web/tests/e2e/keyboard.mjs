@@ -1,6 +1,6 @@
-// keyboard.mjs - all of the dashboard by keyboard alone. On every page Tab comes to each control, there
-// and back, the focus can be seen and is covered by nothing, and no page keeps it. Then the work of a
-// day: commands, shortcuts, sessions, tabs, timeline, kernel, settings, link, deleting, logging out and in.
+// keyboard.mjs - all of the dashboard by keyboard alone. On every page Tab reaches each control, forwards
+// and backwards, the focus is visible and not covered, and no page traps the focus. Then a usual session
+// of work: commands, shortcuts, sessions, tabs, timeline, kernel, settings, link, deleting, logging out and in.
 //   node tests/e2e/keyboard.mjs BIN DATA OUT
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { simulate } from "./sessions.mjs";

@@ -1,6 +1,6 @@
-// links.mjs - every view has an address: what a person has set on a page (search, filters, order, columns,
-// what is chosen, marked, opened, zoomed, pinned) is there again for whoever opens the copied address, in
-// a browser that has never been here.
+// links.mjs - every view has an address: whoever opens a copied address in a new browser sees
+// the settings of the page (search, filters, order, columns, and what is chosen,
+// marked, opened, zoomed, pinned).
 //   node tests/e2e/links.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";

@@ -1,6 +1,6 @@
-// looks.mjs - every page that links lead to, as it is seen: in both themes without a finding of
-// axe, at the width of a phone, of a desk and of a wall with nothing beside the page, without anything that
-// moves where motion is not wished for, and without what is there being pushed away by what comes later.
+// looks.mjs - every page that links lead to, as users see it: in both themes without
+// a finding of axe, at the width of a phone, of a desk and of a wall without overflow, without
+// animation if the user wants less motion, and without parts that later parts push away.
 // And the insights on paper.
 //   node tests/e2e/looks.mjs BIN DATA OUT
 import { crawl, rest } from "./crawl.mjs";

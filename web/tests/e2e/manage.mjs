@@ -1,4 +1,4 @@
-// manage.mjs - what people do to a server with the dashboard: settings by role, keys, links,
+// manage.mjs - the management of a server with the dashboard: settings by role, keys, links,
 // invitations, uploads, deleting; and logins that end in the middle of work.
 //   node tests/e2e/manage.mjs BIN DATA OUT
 import { ACCOUNT, startServer } from "./server.mjs";

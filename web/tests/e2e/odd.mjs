@@ -1,5 +1,5 @@
-// odd.mjs - the timeline, flame graph and scopes of sessions as nobody wants them, and with a server that
-// is slow, fails or loses its mind: readable and recoverable, never a blank page.
+// odd.mjs - the timeline, flame graph and scopes of unusual sessions, and with a server that is slow,
+// fails or gives invalid answers: readable and recoverable, never a blank page.
 //   node tests/e2e/odd.mjs BIN OUT
 import { finished, makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";

@@ -2,7 +2,7 @@
 // in both themes, with a screenshot of each (below OUT) for people to look at.
 //   node tests/e2e/pages.mjs BIN DATA OUT
 // Fails on: anything that the server's policy refuses, a request to another origin, an error in the
-// console, a finding of axe by any of its rules, names that become markup, a page that is not there.
+// console, a finding of axe by any of its rules, names that become markup, a missing page.
 import path from "node:path";
 import { makeHarness, MARKUP, shoot, startBrowser } from "./harness.mjs";
 import { ACCOUNT, startServer } from "./server.mjs";

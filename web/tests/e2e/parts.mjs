@@ -1,5 +1,5 @@
-// parts.mjs - how a page comes: its parts are shown as soon as they are here, without a timer between, and a kernel's
-// page asks at once for what it shows and for nothing twice.
+// parts.mjs - how a page loads: its parts are shown as soon as they arrive, without a timer in between, and a
+// kernel's page asks at once for its data, and for nothing twice.
 //   node tests/e2e/parts.mjs BIN LOGS OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";

@@ -1,5 +1,5 @@
 // places.mjs - every finding of every recorded session of the repository, in the browser: one click leads to its own longest event,
-// which is marked. That the report names the right event is held by tests/e2e/longest.py.
+// which is marked. tests/e2e/longest.py checks that the report names the right event.
 //   node tests/e2e/places.mjs BIN OUT FOLDER... (folders of recorded sessions)
 import { readdirSync } from "node:fs";
 import path from "node:path";

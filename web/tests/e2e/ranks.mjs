@@ -1,6 +1,6 @@
 // ranks.mjs - the ranks of a run as groups on the timeline: a recorded run of two processes, and one of 64 that begin
-// one after the other. Groups open and close, zoom and pan are those of all, each rank stands where it ran, and a click
-// leads to its own timeline at that place.
+// one after the other. Groups open and close, zoom and pan affect all groups, each rank is drawn at the time at which it ran, and
+// a click leads to its own timeline at that place.
 //   node tests/e2e/ranks.mjs BIN TWO_RANKS OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, MARKUP, PATIENCE_MS, startBrowser, until } from "./harness.mjs";

@@ -1,5 +1,5 @@
 // run.mjs - the passes and processes of one command: one page lists them with the answer of each, and a
-// kernel's page has what each pass tells of the kernel, whichever of them it is opened in (the recorded
+// kernel's page has the data of each pass, whichever pass it is opened in (the recorded
 // ranges have counters of the whole, so that of a kernel they are unknown).
 //   node tests/e2e/run.mjs BIN DATA OUT
 import { rest } from "./crawl.mjs";

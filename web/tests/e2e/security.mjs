@@ -1,6 +1,6 @@
 // security.mjs - stored markup stays text: a session, an account, a workspace, a key, a rule, labels and
-// members whose names are scripts, on every page there is; the policy of the server's answers holds; what
-// belongs to another workspace is not there.
+// members whose names are scripts, on every page; the policy of the server's answers holds; objects
+// of another workspace are not visible.
 //   node tests/e2e/security.mjs BIN OUT
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";

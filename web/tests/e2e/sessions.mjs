@@ -1,4 +1,4 @@
-// sessions.mjs - sessions as no simulator makes them, written line by line (docs/format.md): without
+// sessions.mjs - sessions that the simulator cannot make, written line by line (docs/format.md): without
 // kernels, with thousands of streams, with one endless kernel, with names of 4 kB.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

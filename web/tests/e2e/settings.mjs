@@ -1,6 +1,6 @@
-// settings.mjs - the pages where people set something up, looked at in both themes at 1280, 1600 and 3840 px and on a phone: while
-// nothing is there, full of names as long as the server takes them that are HTML, after the server refused what was asked, and
-// with the eyes of a viewer. Nothing is clipped, nothing scrolls sideways without a hint, no two rows read the same, names stay text.
+// settings.mjs - the pages for settings, in both themes at 1280, 1600 and 3840 px and on a phone: empty,
+// full of names that are HTML and as long as the server accepts, after a refusal of the server, and
+// as a viewer sees them. Nothing is clipped, nothing scrolls sideways without a hint, no two rows look alike, names stay text.
 //   node tests/e2e/settings.mjs BIN OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, MARKUP, PATIENCE_MS, startBrowser } from "./harness.mjs";

@@ -1,5 +1,5 @@
 // sql.mjs - the page that asks in SQL: completion from the server's own tables, the ten ready questions,
-// the place of an error, table and plot, the address as a link, and what can be taken along. CSV and
+// the place of an error, table and plot, the address as a link, and the files of an answer. CSV and
 // Parquet are read again, Parquet by DuckDB (LIBRARY: its shared library; without it this part is left out).
 //   node tests/e2e/sql.mjs BIN DATA OUT [LIBRARY]
 import { spawnSync } from "node:child_process";

@@ -1,5 +1,5 @@
 // steps.mjs - the steps of two recorded runs: the page has as many rows as the report has steps, a row's link
-// lands on the timeline with its range, slow steps say what they have more of; without steps it says why.
+// leads to the timeline with its range, slow steps show their differences; without steps the page says why.
 //   node tests/e2e/steps.mjs BIN SCOPES SEQUENCE OUT
 import path from "node:path";
 import { rest } from "./crawl.mjs";

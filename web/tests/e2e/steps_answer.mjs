@@ -1,6 +1,6 @@
-// steps_answer.mjs - the answer's panel and the search (faults.mjs): the parts of the bar lead to their finding,
-// their line and their longest gap; more than five findings are folded; what is searched for is seen
-// and copied whole; a source line is found on the timeline.
+// steps_answer.mjs - the answer's panel and the search (faults.mjs): the parts of the bar link to their finding,
+// their line and their longest gap; more than five findings are folded; matches of a search are visible and
+// names are copied whole; a source line is found on the timeline.
 import { rest } from "./crawl.mjs";
 import { until } from "./harness.mjs";
 

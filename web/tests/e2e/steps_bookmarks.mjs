@@ -1,5 +1,5 @@
-// steps_bookmarks.mjs - bookmarks in the page: one is made of a range, seen as a mark and in the list, there
-// after a reload, changed and deleted; a note of markup stays text; a link reads them and cannot write.
+// steps_bookmarks.mjs - bookmarks in the page: a bookmark is made from a range, shown as a mark and in the list, kept
+// after a reload, changed and deleted; a note of markup stays text; a share link can read bookmarks and cannot write.
 import { MARKUP, until } from "./harness.mjs";
 
 const [FROM, TO] = [1_000_000_000, 3_000_000_000];

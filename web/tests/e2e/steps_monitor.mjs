@@ -1,6 +1,6 @@
 // steps_monitor.mjs - the pages of a host that gpufl-monitor watches (control.mjs): a day with planted faults is found and
-// drawn, by host and on the fleet page; the samples of a monitor that runs come to the cards by the agent, as it writes
-// them; its events are listed, and a session of the monitor can be chosen.
+// drawn, by host and on the fleet page; the samples of a running monitor reach the cards through the agent, as they are
+// written; its events are listed, and a session of the monitor can be chosen.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";

@@ -1,6 +1,6 @@
-// steps_odd.mjs - more of what nobody wants (odd.mjs): sessions without kernels but with something else,
-// clocks that jump, columns that are not there, names of 4 kB on every page; and on every page a server that
-// is slow, fails at everything or is gone, and a login that ends. No page is ever blank, each has a way on.
+// steps_odd.mjs - more unusual cases (odd.mjs): sessions without kernels but with other data,
+// clocks that jump, missing columns, names of 4 kB on every page; and on every page a server that
+// is slow, fails at everything or is gone, and a login that ends. No page is ever blank, and each offers a way to continue.
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";

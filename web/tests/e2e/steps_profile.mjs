@@ -1,6 +1,6 @@
-// steps_profile.mjs - what engines beside Trace counted: hardware counters of ranges and kernels, counted
-// instructions, samples by scope. And managed memory, which has nothing but the report;
-// what was asked for and what ran, messages and windows.
+// steps_profile.mjs - counts of engines other than Trace: hardware counters of ranges and kernels, counted
+// instructions, samples by scope. And managed memory, which only the report has; the engine that
+// was asked for and the one that ran, messages and windows.
 import { BEGIN, complete, send, session, simulate } from "./sessions.mjs";
 import { keyOf } from "./steps_views.mjs";
 import { until } from "./harness.mjs";

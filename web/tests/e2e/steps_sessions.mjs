@@ -1,4 +1,4 @@
-// steps_sessions.mjs - the fleet, and what is done with sessions: choosing, comparing, sharing, deleting.
+// steps_sessions.mjs - the fleet, and actions on sessions: choosing, comparing, sharing, deleting.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// steps_upload.mjs - sessions from this browser: a folder chosen and a folder dropped, cut off and gone on.
+// steps_upload.mjs - sessions from this browser: a folder chosen and a folder dropped, interrupted and continued.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";

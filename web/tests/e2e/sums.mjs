@@ -1,5 +1,5 @@
-// sums.mjs - sums over days as a person finds them: the numbers of the server, still there when the sessions are
-// deleted, one kernel day by day and by host, a year in few requests, and names that are told apart.
+// sums.mjs - the page of sums over days: the numbers of the server, which stay when the sessions are deleted,
+// one kernel day by day and by host, a year in few requests, and names that are distinguishable.
 //   node tests/e2e/sums.mjs BIN DATA OUT
 import path from "node:path";
 import { makeHarness, MARKUP, PATIENCE_MS, shoot, startBrowser, themes, until } from "./harness.mjs";

@@ -1,5 +1,5 @@
-// timeline.mjs - the timeline of the recorded session, with mouse and keyboard. What the canvas shows is
-// checked by its pixels, by the address, and by what the details say against the server's own answers.
+// timeline.mjs - the timeline of the recorded session, with mouse and keyboard. The canvas is checked
+// by its pixels, by the address, and by comparing the details with the server's own answers.
 import { PATIENCE_MS } from "./harness.mjs";
 
 /** Waits until a condition of the page holds; the page says what it is, so that nothing is slept. */
