@@ -78,7 +78,7 @@ function Tip({ engine, notes }: { engine: Engine; notes: Words["notes"] }) {
   );
 }
 
-/** A mark has no length, so that its thread is shown in the place of the length. */
+/** A mark has no length, so that its thread is shown in place of the length. */
 function MarkTip({ engine, picked, lane }: { engine: Engine; picked: Picked; lane: Lane }) {
   const { hit } = picked;
   const domain = hit.kind === "event" && hit.domain ? engine.names.text(hit.domain) : "";

@@ -68,7 +68,7 @@ export function stacksOfWaits(waits: readonly StackedWait[], lines: Lines, range
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** A line a row, with a head; names are whole, times are ns. A name that a spreadsheet would take for a formula is told as text. */
+/** CSV with a heading and one line for each row; names are whole, times are ns. A name that a spreadsheet would take for a formula is marked as text. */
 export function csvOf(rows: readonly RangeRow[]): string {
   const lines = rows.map((row) => [quoted(/^[=+\-@\t]/.test(row.full) ? `'${row.full}` : row.full), row.calls, row.total, row.calls ? Math.round(row.total / row.calls) : "", row.longest ?? ""].join());
   return `${["name,calls,total_ns,mean_ns,longest_ns", ...lines].join("\n")}\n`;

@@ -33,7 +33,7 @@ const wholeOf = (cell: Cell): bigint | null => {
 
 const realOf = (cell: Cell): number | null => (cell === null ? null : Number(cell));
 
-/** Whole numbers stay whole; where one does not fit 64 bits, all of the column are texts. */
+/** Whole numbers stay whole; if one does not fit 64 bits, the whole column is text. */
 function parquetColumn({ name, type }: Column, cells: Cell[]): ParquetColumn {
   if (TRUTH.test(type)) return { name, type: "BOOLEAN", data: cells.map((cell) => (typeof cell === "boolean" ? cell : null)) };
   if (REAL.test(type)) return { name, type: "DOUBLE", data: cells.map(realOf) };
@@ -44,13 +44,13 @@ function parquetColumn({ name, type }: Column, cells: Cell[]): ParquetColumn {
 
 export const parquetColumns = ({ columns, rows }: Answer): ParquetColumn[] => columns.map((column, at) => parquetColumn(column, rows.map((row) => row[at] ?? null)));
 
-/** The writer comes when somebody wants a file. */
+/** The writer is loaded when somebody downloads a file. */
 export async function parquetOf(answer: Answer): Promise<ArrayBuffer> {
   const { parquetWriteBuffer } = await import("hyparquet-writer");
   return parquetWriteBuffer({ columnData: parquetColumns(answer) });
 }
 
-/** A text as Python writes it: readable over several lines where nothing in it needs escapes. */
+/** A text as a Python literal: over several lines if nothing in it needs escapes. */
 export const pythonText = (text: string): string => (/\\|"""|"$|[^\n\x20-\uffff]/.test(text) ? JSON.stringify(text) : `"""${text}"""`);
 
 export interface Asked {
@@ -59,7 +59,7 @@ export interface Asked {
   sessions: string;
 }
 
-/** The key is named and never in the text. */
+/** The text names the variable of the key, and never contains the key. */
 export const notebookOf = ({ origin, sql, sessions }: Asked): string => `# pip install pandas duckdb
 import json, os, urllib.request
 import duckdb, pandas as pd
@@ -76,7 +76,7 @@ frame = pd.DataFrame(answer["rows"], columns=[column["name"] for column in answe
 duckdb.sql("SELECT * FROM frame LIMIT 20").df()
 `;
 
-/** For a server without keys: the file that was downloaded. */
+/** For a server without keys: reads the downloaded file. */
 export const notebookOfFile = (file: string, sql: string): string => `# pip install pandas duckdb
 import duckdb
 
