@@ -179,6 +179,8 @@ export async function hugeNames(world) {
   await send(origin, key, made, "scope", made.scopes([[0, 1e7, 0], [1e9, 1e7, 1]], [huge("c"), huge("d")]));
   await send(origin, key, made, "system", made.end(2e9));
   await complete(origin, key, made);
+  // Comparing needs the digest, which the analysis makes.
+  await until(page, async (id) => (await (await fetch(`/api/v1/sessions/${id}`)).json()).analyzed === true, made.id);
   await everyTab(world, made);
   for (const path of [`/compare?a=${made.id}&b=${made.id}`, `/compare?a=${made.id}&b=${made.id}&tree=scopes`, "/trends", `/sessions/${made.id}/timeline?at=0-20000000`]) {
     await page.goto(origin + path);
