@@ -1,14 +1,15 @@
 /* gpufl.h - the capture library of GPUFlight: public C11 API (libgpufl.so).
  *
- * One session per process. Every function may be called from any thread at any
- * time, also before gpufl_init and after gpufl_shutdown, where it does nothing
- * and says so by its result. No function throws, exits, prints to stdout
- * (except gpufl_generate_report), installs a signal handler, or waits for the
- * network. Strings given are UTF-8, read during the call and never kept by
- * pointer; strings returned belong to the library. Times are nanoseconds where
- * a name does not say otherwise. Functions that return int return 0 or a negative
- * enum gpufl_error; each says which to expect. After fork the child has no session
- * until it starts one.
+ * A process has one session at a time. Every function may be called from any thread
+ * at any time, also before gpufl_init and after gpufl_shutdown, unless its comment
+ * says otherwise; without a session a function does nothing, and its result says so.
+ * No function throws, exits, prints to stdout (except gpufl_generate_report) or
+ * installs a signal handler, and only gpufl_upload_logs waits for the network.
+ * Strings given are UTF-8, read during the call and never kept by pointer; strings
+ * returned belong to the library. Times are nanoseconds where a name does not say
+ * otherwise. Functions that return int return 0 or a negative enum gpufl_error,
+ * except InitializeInjection and InitializeInjectionNvtx2. After fork the child has no
+ * session until it starts one.
  *
  * C++ programs include gpufl.hpp, which wraps this header.
  */
@@ -44,7 +45,7 @@ extern "C" {
     E(VENDOR, -8, "the GPU vendor's library reported an error")                                    \
     E(BUSY, -9, "another tool holds the profiling interface")                                      \
     E(UNAVAILABLE, -10, "not available on this machine")                                           \
-    E(NOT_BUILT, -11, "not built yet: planned for a later release")                                \
+    E(NOT_BUILT, -11, "not in this build, or a library that it needs is missing")                  \
     E(STATE, -12, "not possible in the present state (no session, or disabled)")                   \
     E(TIMEOUT, -13, "not finished in time")
 
@@ -61,8 +62,8 @@ GPUFL_API const char *gpufl_error_text(int code);
 /* The library's version, "MAJOR.MINOR.PATCH"; static storage. */
 GPUFL_API const char *gpufl_version(void);
 
-/* Which vendor's libraries are asked: GPUFL_BACKEND_<name>, and the word for it in options. SIM is
- * a simulated GPU: its sessions say so. */
+/* Which vendor's libraries the session uses: GPUFL_BACKEND_<name>, and its name in options. SIM is
+ * a simulated GPU; sessions recorded with SIM say so. */
 #define GPUFL_BACKENDS(B)                                                                          \
     B(AUTO, Auto)                                                                                  \
     B(NVIDIA, Nvidia)                                                                              \
@@ -76,9 +77,9 @@ enum gpufl_backend {
 #undef GPUFL_BACKEND_ENUM
 };
 
-/* The ladder of engines: each level adds to the one before (see the engine guide). DEFAULT: the
- * code sets none, so that the environment, the config file or `gpufl trace` may; else it is
- * MONITOR, or SYNC where stacks are asked for. MONITOR set in code is Monitor. */
+/* The engines say what is asked of a GPU (docs/GLOSSARY.md). DEFAULT: the code sets none, so that
+ * the environment, the config file or `gpufl trace` may; if none of them does, the engine is
+ * MONITOR, or SYNC if stacks are asked for. MONITOR set in code is always Monitor. */
 enum gpufl_engine {
     GPUFL_ENGINE_DEFAULT = -1,
     GPUFL_ENGINE_MONITOR,
@@ -91,20 +92,19 @@ enum gpufl_engine {
     GPUFL_ENGINE_SYNC,
 };
 
-/* What gpufl_init takes. Fill it with gpufl_options_init, then change fields.
+/* What gpufl_init takes. Fill the struct with gpufl_options_init, then change fields.
  * A field that differs from its default beats the environment and the config
- * file; one left at its default is taken from GPUFL_*, then config_file, unless
- * gpufl_options_set says that the default is meant. Every
- * field is described in docs/options.md, generated from schema/options.def. The
- * strings are the caller's; NULL is the default. A value that is not understood is
- * said on stderr, and the default taken. */
+ * file. A field left at its default is taken from GPUFL_*, else from config_file, unless
+ * gpufl_options_set says that the default is meant. docs/options.md describes every
+ * field. The strings are the caller's; NULL is the default. A value that is not
+ * understood is reported on stderr, and the default is used. */
 struct gpufl_options {
     size_t size; /* sizeof of the caller's struct, set by gpufl_options_init */
 
-    const char *app_name; /* of the program, shown wherever the session is listed */
+    const char *app_name; /* name of the program, shown wherever the session is listed */
     const char *log_path; /* a directory; "" = app_name */
 
-    const char *backend_url; /* of the server; api_path at its end is cut off */
+    const char *backend_url; /* URL of the server; api_path at its end is cut off */
     const char *api_key;     /* never written to a log */
     const char *api_path;    /* "" = "/api/v1" */
     bool remote_upload;      /* deprecated, no effect */
@@ -128,20 +128,20 @@ struct gpufl_options {
     bool enable_debug_output; /* say on stderr what the library does */
     bool enabled;             /* false: init returns at once, every call is a no-op */
 
-    uint64_t set; /* fields that are set although they hold the default: gpufl_options_set's */
+    uint64_t set; /* written by gpufl_options_set: fields whose default is meant */
 
-    /* Options of docs/options.md that are no field here, as "name=value" texts with NULL after the
-     * last; they count as set in code. NULL: none. */
+    /* Options of docs/options.md that have no field here, as "name=value" texts with NULL after
+     * the last; they count as set in code. NULL: none. */
     const char *const *others;
 };
 
-/* Fills *opts (NULL: does nothing) with the defaults. size: sizeof *opts as the
- * caller compiled it, which lets older and newer programs use one library. */
+/* Fills *opts with the defaults; does nothing if opts is NULL. size: sizeof *opts as
+ * the caller compiled it, so that older and newer programs can use one library. */
 GPUFL_API void gpufl_options_init(struct gpufl_options *opts, size_t size);
 
-/* Says that the field of this name ("enable_external_correlation") is set on purpose: its value
- * beats the environment and the config file even where it is the default. GPUFL_E_INVAL for a name
- * that is no field, or a struct of a program that was compiled before this call existed. */
+/* Says that a field ("enable_external_correlation") is set on purpose: its value beats the
+ * environment and the config file even if it is the default. GPUFL_E_INVAL: no field has this
+ * name, or the program was compiled before this function existed. */
 GPUFL_API int gpufl_options_set(struct gpufl_options *opts, const char *field);
 
 /* Assigns a field and says that it is set on purpose. */
@@ -149,41 +149,39 @@ GPUFL_API int gpufl_options_set(struct gpufl_options *opts, const char *field);
     ((void)((opts)->field = (value)), (void)gpufl_options_set((opts), #field))
 
 /* Starts the session. opts: NULL for defaults. Returns 0 when capture runs,
- * GPUFL_E_STATE when it is disabled (nothing was loaded) or the one session of
- * `gpufl trace` has ended, another code when it could not start (IO, PERM, NOENT,
- * FULL: the log's directory; NOMEM): the program goes on either way. A GPU that
- * cannot be traced is no failure: the session says why and records what it can.
- * Called again while a session runs (also one that was injected): 0, nothing
- * changes. Do not call it from inside a GPU library's callback or a signal
- * handler. */
+ * GPUFL_E_STATE when capture is disabled (nothing is loaded) or the session of
+ * `gpufl trace` has ended, another code when capture could not start (IO, PERM, NOENT,
+ * FULL: the log's directory; NOMEM). The program can go on in each case. A GPU that
+ * cannot be traced is no failure: the session says why, and records what it can.
+ * While a session runs, also an injected one, the call returns 0 and changes nothing.
+ * Do not call this function from inside a GPU library's callback or a signal handler. */
 GPUFL_API int gpufl_init(const struct gpufl_options *opts);
 
-/* Ends the session: stops the engines, writes what is left, closes the log. Takes
- * some ms where disk and driver answer. Nothing where no session runs; the end of
- * the program does the same. A session that `gpufl trace` started goes on until
- * the program ends. Not from a signal handler. */
+/* Ends the session: stops the engines, writes what is left, closes the log. The call
+ * takes some ms if disk and driver answer, and does nothing if no session runs. A session
+ * that still runs when the program ends is ended then, and one that `gpufl trace` started
+ * only then. Do not call this function from a signal handler. */
 GPUFL_API void gpufl_shutdown(void);
 
 /* True while a session runs in this process. */
 GPUFL_API bool gpufl_active(void);
 
-/* Id of the running or last session ("" before the first); lower-case UUID. Never
- * NULL, valid until the next init. */
+/* Id of the running or last session, a lower-case UUID; "" before the first session.
+ * Never NULL, valid until the next gpufl_init. */
 GPUFL_API const char *gpufl_session_id(void);
 
-/* Directory of the running or last session ("" before the first). Never NULL,
- * valid until the next init. */
+/* Directory of the running or last session; "" before the first session. Never NULL,
+ * valid until the next gpufl_init. */
 GPUFL_API const char *gpufl_session_dir(void);
 
-/* Writes the text report of the running or last session to the file
- * output_path with all its sections, or its first screen to stdout where that is NULL or "":
- * the one call that prints.
- * GPUFL_E_STATE, with a sentence on stderr, before the first session, GPUFL_E_UNAVAILABLE without
- * libgpufl-analysis.so; IO, PERM, NOENT or FULL where the file cannot be written. */
+/* Writes the text report of the running or last session, with all its sections, to the file
+ * output_path. If output_path is NULL or "", prints the report's first screen to stdout.
+ * GPUFL_E_STATE, with a sentence on stderr, before the first session; GPUFL_E_UNAVAILABLE without
+ * libgpufl-analysis.so; IO, PERM, NOENT or FULL if the file cannot be written. */
 GPUFL_API int gpufl_generate_report(const char *output_path);
 
-/* Opens a scope on this thread; nests to any depth. name, tag: copied; both may
- * be NULL. Returns a handle for gpufl_scope_end, 0 when nothing is recorded.
+/* Opens a scope on this thread. Scopes nest to any depth. name, tag: copied; both may
+ * be NULL. Returns a handle for gpufl_scope_end, or 0 when nothing is recorded.
  * Cost: one branch while no session runs; otherwise no lock and no system call
  * once the thread and the name have been seen. */
 GPUFL_API uint64_t gpufl_scope_begin(const char *name, const char *tag);
@@ -194,43 +192,44 @@ GPUFL_API uint64_t gpufl_scope_begin(const char *name, const char *tag);
 GPUFL_API uint64_t gpufl_scope_begin_bench(const char *name, const char *tag, uint32_t repeat,
                                            uint32_t warmup);
 
-/* Opens a scope around a benchmark loop that also calls gpufl_scope_repetition at each iteration:
- * hardware counters that take several passes are then counted, a pass in each iteration, so all
+/* Opens a scope around a benchmark loop that also calls gpufl_scope_repetition at each iteration.
+ * Hardware counters that need several passes are then counted, one pass in each iteration, so all
  * iterations have to do the same work. */
 GPUFL_API uint64_t gpufl_scope_begin_repeated(const char *name, const char *tag, uint32_t repeat,
                                               uint32_t warmup);
 
-/* Says that an iteration of a scope of gpufl_scope_begin_repeated begins. Same thread as the begin;
- * 0 is ignored. Waits for the device while iterations are counted, otherwise costs a branch or
- * two. */
+/* Says that an iteration of a scope of gpufl_scope_begin_repeated begins. Call this function on the
+ * thread that opened the scope; handle 0 is ignored. The call waits for the device while iterations
+ * are counted, otherwise it costs a branch or two. */
 GPUFL_API void gpufl_scope_repetition(uint64_t handle);
 
-/* Closes a scope, and those opened inside it and still open. Same thread as the
- * begin. 0 and a handle closed before are ignored. */
+/* Closes a scope, and the scopes inside it that are still open. Call this function on
+ * the thread that opened the scope. Handle 0 and a handle that is closed are ignored. */
 GPUFL_API void gpufl_scope_end(uint64_t handle);
 
-/* Closes that scope alone: scopes inside it stay open. On any thread. For programs whose scopes do
- * not nest on a thread: tasks of an event loop, objects that another thread frees. 0 and a handle
- * closed before are ignored. */
+/* Closes this scope alone; scopes inside it stay open. May be called on any thread. For programs
+ * whose scopes do not nest on a thread: tasks of an event loop, objects that another thread frees.
+ * Handle 0 and a handle that is closed are ignored. */
 GPUFL_API void gpufl_scope_leave(uint64_t handle);
 
-/* Opens and closes a named window in which system metrics are sampled, also
- * where continuous sampling is off. Windows of different names may overlap, one
- * name may be open several times; NULL counts as "". GPUFL_E_STATE where no session
- * runs, GPUFL_E_INVAL for a stop without its start, GPUFL_E_FULL beyond 64 open
- * ones, GPUFL_E_NOMEM. */
+/* Opens and closes a named window in which system metrics are sampled, also if
+ * continuous sampling is off. Windows of different names may overlap, and one name
+ * may be open several times; NULL counts as "". GPUFL_E_STATE: no session runs;
+ * GPUFL_E_INVAL: a stop without its start; GPUFL_E_FULL: 64 windows are open;
+ * GPUFL_E_NOMEM. */
 GPUFL_API int gpufl_system_start(const char *name);
 GPUFL_API int gpufl_system_stop(const char *name);
 
-/* Opens and closes a named window of capture, in a session that has windows (an option: windows,
- * window_after_ms, …; gpufl trace --windows). Outside of all windows nothing is recorded; after
- * a while engines free what they hold, and the vendor's library is detached (window_rest_ms,
- * window_let_go).
- * Windows of different names may overlap, one name may be open several times; NULL counts as "".
- * Open returns when the engine is on: what this thread launches then is recorded; the first takes
- * some ms. GPUFL_E_STATE where no session runs or it has no windows, GPUFL_E_INVAL for a close
- * without its open, GPUFL_E_FULL beyond 64 names, GPUFL_E_BUSY, _PERM, _TIMEOUT, _UNAVAILABLE,
- * _VENDOR where the engine does not start. Not from inside a GPU library's callback. */
+/* Opens and closes a named window of capture, in a session that has windows (options windows,
+ * window_after_ms, …; gpufl trace --windows). Outside of all windows nothing is recorded except
+ * scopes. With window_let_go engines free what they hold window_rest_ms after a window closed, and
+ * the vendor's library is detached.
+ * Windows of different names may overlap, and one name may be open several times; NULL counts as
+ * "". gpufl_window_open returns when the engine is on: what this thread launches after that is
+ * recorded. The first window takes some ms to open. GPUFL_E_STATE: no session runs, or the session
+ * has no windows; GPUFL_E_INVAL: a close without its open; GPUFL_E_FULL: 64 names are open;
+ * GPUFL_E_BUSY, _PERM, _TIMEOUT, _UNAVAILABLE, _VENDOR: the engine does not start. Do not call
+ * these functions from inside a GPU library's callback. */
 GPUFL_API int gpufl_window_open(const char *name);
 GPUFL_API int gpufl_window_close(const char *name);
 
@@ -241,27 +240,27 @@ struct gpufl_upload_options {
     const char *backend_url; /* as in gpufl_options, as the two below; "" = gpufl_backend_url's */
     const char *api_key;
     const char *api_path;
-    int timeout_ms;                     /* for all of it; 0: 5 minutes */
-    struct gpufl_upload_result *result; /* NULL: not wanted */
-    int unreachable_ms; /* a server that never answers is given up after so long; 0: 15 s */
+    int timeout_ms;                     /* for the whole upload; 0: 5 minutes */
+    struct gpufl_upload_result *result; /* filled; NULL: not wanted */
+    int unreachable_ms; /* how long to wait for a server that never answers; 0: 15 s */
 };
 
 /* The result of an upload. */
 struct gpufl_upload_result {
     size_t size;       /* sizeof of the caller's struct; set by the caller */
-    uint64_t lines;    /* that the server took now */
+    uint64_t lines;    /* number of lines that the server took in this call */
     char message[384]; /* why not all was sent; "" on success */
 };
 
-/* Sends all sessions below log_path to a server, by running `gpufl upload`: the
- * one that GPUFL_CLI names, that lies next to this library, or in PATH. 0 once the
- * server has all of them. The next call, or the command, goes on where a call that
- * failed stopped. Waits no longer than timeout_ms and some seconds.
+/* Sends all sessions below log_path to a server, by running `gpufl upload`: the command
+ * that GPUFL_CLI names, else the one next to this library, else the one in PATH. Returns 0
+ * once the server has all sessions. After a failure the next call, or the command, goes on
+ * where this one stopped. The call waits no longer than timeout_ms and some seconds.
  * GPUFL_E_STATE without a session, _NOENT without the command, _NOT_BUILT without
- * libcurl, _TIMEOUT, _IO for the rest; 0 where capture is disabled (GPUFL_DISABLED, or
- * enabled=false in code, environment or config file): nothing is sent. Progress, and the reasons
- * for waits, are said on stderr. Call it after gpufl_shutdown: a session that runs cannot be sent
- * as a whole. */
+ * libcurl, _TIMEOUT, _IO for the rest. If capture is disabled (GPUFL_DISABLED, or
+ * enabled=false in code, environment or config file), nothing is sent and the result is 0.
+ * Progress, and the reasons for waits, are reported on stderr. Call this function after
+ * gpufl_shutdown: a running session cannot be sent as a whole. */
 GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 
 /* The server that gpufl_upload_logs sends to where its caller names none, as the options of the
@@ -279,25 +278,26 @@ GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
  * where the vendor's library does not go back to normal. */
 GPUFL_API int gpufl_bench_floor(bool on);
 
-/* For benchmarks: false stops what names the line behind idle time in a running session without
- * windows (launches that are captured with their stack, samples of threads); true goes on with
- * it. So what it costs can be measured inside one session. A session that has none of it stays
- * without. GPUFL_E_STATE where no engine traces. */
+/* For benchmarks: in a running session without windows, false stops what names the line behind
+ * idle time (launches that are captured with their stack, samples of threads), and true starts it
+ * again, so that its cost can be measured inside one session. A session that began without these
+ * stays without them. GPUFL_E_STATE: no engine traces. */
 GPUFL_API int gpufl_bench_idle(bool on);
 
-/* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit.
- * Always returns 1: a failed capture never fails the program. */
+/* Entry point for CUDA_INJECTION64_PATH, called by the driver inside cuInit. Returns 1,
+ * or 0 if the session could not begin; the program goes on in either case. */
 GPUFL_API int InitializeInjection(void);
 
 /* Entry point for NVTX_INJECTION64_PATH, called by each NVTX client of the process on its first
- * call, with the function that hands out the client's tables. Its ranges become scopes. 0:
- * capture is disabled, or the client offers nothing. */
+ * call, with the function that hands out the client's tables. The client's ranges become scopes.
+ * Returns 1, or 0 if capture is disabled or the client offers nothing. */
 GPUFL_API int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table));
 
-/* Entry point of libgpufl-rocprofiler.so, the library that ROCP_TOOL_LIBRARIES names: the
+/* Called by libgpufl-rocprofiler.so, the library that ROCP_TOOL_LIBRARIES names. Takes the
  * arguments of rocprofiler_configure, and an address in the rocprofiler-sdk that called it. Returns
- * what rocprofiler_configure is to return, which stays valid; NULL: capture is disabled, or cannot
- * record here. Starts a session once the tool is initialized, unless one runs. Any thread. */
+ * what rocprofiler_configure is to return, which stays valid; NULL: capture is disabled, or nothing
+ * can be recorded here. Starts a session once the tool is initialized, unless one runs. May be
+ * called on any thread. */
 GPUFL_API void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime,
                                                uint32_t priority, void *client, const void *code);
 

@@ -1,8 +1,8 @@
 // gpufl.hpp - gpufl.h for C++: header-only, C++17; every function is one of gpufl.h.
 //
-// Scopes, sessions and options as objects. Every call goes to the C function of
-// the same purpose, which says what it does and costs; a scope costs one branch
-// while no session runs. Nothing here throws, except std::string where memory
+// Wraps scopes, sessions and options in objects. Each function calls the C function of
+// like name; the comment there says what it does and costs. A scope costs one branch
+// while no session runs. Nothing here throws by itself, except std::string if memory
 // runs out.
 #ifndef GPUFL_GPUFL_HPP
 #define GPUFL_GPUFL_HPP
@@ -16,8 +16,8 @@
 namespace gpufl
 {
 
-// A std::string that takes a null pointer for "", so that
-// `opts.api_key = std::getenv("GPUFL_API_KEY")` works where it is not set.
+// A std::string that takes a null pointer as "", so that
+// `opts.api_key = std::getenv("GPUFL_API_KEY")` works if the variable is not set.
 class String : public std::string
 {
   public:
@@ -56,8 +56,8 @@ enum class ProfilingEngine {
     Sync = GPUFL_ENGINE_SYNC,
 };
 
-// A field of InitOptions: a T that knows whether it was assigned. What the program assigns beats
-// GPUFL_* and config_file, also where it is the default.
+// A field of InitOptions: a T that knows whether it was assigned. A value that the program assigns
+// beats GPUFL_* and config_file, even if it is the default.
 template <typename T> class Option
 {
   public:
@@ -96,7 +96,7 @@ template <typename T> constexpr Option<T> standard(T value) noexcept
 } // namespace detail
 
 // What init takes; docs/options.md describes every field. A field that is assigned beats GPUFL_*
-// and config_file; a text counts as assigned where it differs from its default.
+// and config_file; a text counts as assigned if it differs from its default.
 struct InitOptions {
     String app_name = "gpufl";
     String log_path = ""; // "": app_name, a directory
@@ -126,7 +126,7 @@ struct InitOptions {
     Option<bool> enabled = detail::standard(true);
 };
 
-// Starts the session; true: capture runs. The program goes on either way.
+// Starts the session. Returns true if capture runs. The program can go on in either case.
 inline bool init(const InitOptions &opts = InitOptions())
 {
     gpufl_options o;
@@ -191,24 +191,26 @@ inline std::string sessionDir()
     return gpufl_session_dir();
 }
 
-// A window in which system metrics are sampled.
+// Opens a window in which system metrics are sampled.
 inline void systemStart(const String &name = "system")
 {
     (void)gpufl_system_start(name.c_str());
 }
 
+// Closes that window.
 inline void systemStop(const String &name = "system")
 {
     (void)gpufl_system_stop(name.c_str());
 }
 
-// A window of capture, in a session that has windows. False: it could not be opened, or was not
-// open.
+// Opens a window of capture, in a session that has windows. Returns false if the window could not
+// be opened.
 inline bool windowOpen(const String &name = "window")
 {
     return gpufl_window_open(name.c_str()) == GPUFL_OK;
 }
 
+// Closes a window of capture. Returns false if the window was not open.
 inline bool windowClose(const String &name = "window")
 {
     return gpufl_window_close(name.c_str()) == GPUFL_OK;
@@ -221,15 +223,15 @@ struct UploadOptions {
     String backend_url = "";
     String api_key = "";
     String api_path = "";
-    int timeout_ms = 0;     // for all of it; 0: 5 minutes
-    int unreachable_ms = 0; // a server that never answers is given up after so long; 0: 15 s
+    int timeout_ms = 0;     // for the whole upload; 0: 5 minutes
+    int unreachable_ms = 0; // how long to wait for a server that never answers; 0: 15 s
 };
 
 struct UploadResult {
     bool success = false;
     int code = GPUFL_OK;
-    std::string message; // why not; "" on success
-    std::uint64_t events_uploaded = 0;
+    std::string message;               // why not all was sent; "" on success
+    std::uint64_t events_uploaded = 0; // number of lines that the server took in this call
 
     explicit operator bool() const noexcept
     {
@@ -237,7 +239,7 @@ struct UploadResult {
     }
 };
 
-// Sends sessions to a server, as gpufl_upload_logs. Never throws.
+// Sends sessions to a server like gpufl_upload_logs. Never throws.
 inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noexcept
 {
     UploadResult result;
@@ -259,7 +261,7 @@ inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noex
         if (!result.success)
             result.message = *said.message ? said.message : gpufl_error_text(result.code);
     } catch (...) {
-        result.message.clear(); // no memory for the sentence: the code says it
+        result.message.clear(); // no memory for the sentence; result.code still says why
     }
     return result;
 }
@@ -269,7 +271,7 @@ inline UploadResult uploadLogs(const UploadOptions &opts = UploadOptions()) noex
 namespace detail
 {
 
-// A name as it is given: nothing is copied on the way to the C function.
+// A name, passed to the C function without a copy.
 class Text
 {
   public:
@@ -290,7 +292,7 @@ class Text
 
 } // namespace detail
 
-// A scope that lasts as long as the object. On one thread.
+// A scope that lasts as long as the object. The object must end on the thread that made it.
 class ScopedMonitor
 {
   public:
@@ -311,7 +313,7 @@ class ScopedMonitor
             gpufl_scope_end(handle_);
     }
 
-    // Says that the next iteration begins, in a scope with repeat.
+    // Says that the next iteration of a scope with repeat begins.
     void repetition() const noexcept
     {
         if (handle_)
@@ -330,10 +332,10 @@ decltype(auto) monitor(detail::Text name, Function &&fn, detail::Text tag = null
     return std::forward<Function>(fn)();
 }
 
-// What a benchmark loop says about itself.
+// Iterations and tag of a benchmark loop.
 struct ScopeMeta {
     int repeat = 1; // measured iterations, inside the scope
-    int warmup = 0; // iterations before it opens
+    int warmup = 0; // iterations before the scope opens
     String tag;
 
     ScopeMeta &setRepeat(int n)
@@ -392,13 +394,13 @@ class Bench
 
 // GFL_BENCH("name", gpufl::ScopeMeta{}.setRepeat(10).setWarmup(3)) { … };
 // Runs the block warmup times, then repeat times inside a scope. The block is a
-// lambda: `return` leaves one iteration; the closing semicolon is needed.
+// lambda, so `return` leaves one iteration, and the closing semicolon is needed.
 #define GFL_BENCH(...) ::gpufl::detail::Bench(__VA_ARGS__) *[&]()
 
 // GFL_SCOPE("name") { … } or GFL_SCOPE("name", "tag") { … }
-// A statement: break, continue, return and exceptions leave it as they leave any
-// block, and an else after it belongs to the if in front of it (compilers warn
-// where that if has no braces).
+// Runs the block inside a scope. break, continue, return and exceptions leave the block
+// as they leave any other, and an else after the block belongs to the if before
+// GFL_SCOPE (compilers warn if that if has no braces).
 #define GFL_SCOPE(...)                                                                             \
     if (const ::gpufl::ScopedMonitor GPUFL_DETAIL_JOIN(gpufl_scope_, __COUNTER__){__VA_ARGS__};    \
         false) {                                                                                   \
