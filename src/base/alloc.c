@@ -1,8 +1,8 @@
 /* alloc.c - malloc and a countdown.
  *
- * In the product nothing ever arms the countdown, so an allocation costs one
- * relaxed load and a predictable branch more than malloc. Once a test has armed
- * it, every allocation is counted and one of them answers NULL. The counter is
+ * In the product nothing arms the countdown, so an allocation costs one relaxed
+ * load and a predictable branch more than malloc. Once a test has armed the
+ * countdown, every allocation is counted and one of them returns NULL. The counter is
  * shared by all threads: a test that wants the n-th allocation of one thread
  * runs only that thread. */
 #include "base/alloc.h"
@@ -114,7 +114,7 @@ int mem_grow(void *items, size_t *cap, size_t need, size_t size, size_t max)
     if (want > max)
         want = max;
     void *old;
-    memcpy(&old, items, sizeof old); /* items points to some T *: no type to name here */
+    memcpy(&old, items, sizeof old); /* items points to a T * of a type unknown here */
     void *grown = mem_realloc(old, want * size);
     if (!grown)
         return GPUFL_E_NOMEM;

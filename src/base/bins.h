@@ -1,8 +1,8 @@
-/* bins.h - bins for durations and sizes, narrow for small values and for great ones:
- * up to 255 each value has its own, then 128 of equal width share an octave.
+/* bins.h - bins for durations and sizes: up to 255 each value has a bin of its own,
+ * above that 128 bins of equal width share an octave.
  *
- * The middle of a bin differs from what is in it by at most 1/256 (0.39 %). Numbers
- * of bins are stored: they never change. Pure; any thread. */
+ * The middle of a bin differs from each value in it by at most 1/256 (0.39 %). Numbers
+ * of bins are stored in files, so they never change. Pure; any thread. */
 #ifndef GPUFL_BASE_BINS_H
 #define GPUFL_BASE_BINS_H
 
@@ -23,7 +23,7 @@ static inline unsigned bins_of(int64_t v)
     return (shift + 1) * BINS_OCTAVE + ((unsigned)(v >> shift) - BINS_OCTAVE);
 }
 
-/* The least value of a bin, and the one in its middle. bin < BINS_COUNT. */
+/* The least value of a bin, and the value in its middle. bin < BINS_COUNT. */
 static inline int64_t bins_least(unsigned bin)
 {
     if (bin < 2 * BINS_OCTAVE)

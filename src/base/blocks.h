@@ -1,7 +1,7 @@
-/* blocks.h - sizes of memory blocks by address: a free may have an address and no size.
+/* blocks.h - sizes of memory blocks by address, because a record of a free may have no size.
  *
- * A block stays after its free, so that the table has an item for each address. An address that
- * finds no room is not remembered. Owner's thread. */
+ * A block stays in the table after its free, so the table has an item for each address. If the
+ * table is full, a new address is not remembered. Owner's thread. */
 #ifndef GPUFL_BASE_BLOCKS_H
 #define GPUFL_BASE_BLOCKS_H
 
@@ -10,7 +10,7 @@
 struct block {
     int64_t address; /* never 0 */
     int64_t bytes;
-    int64_t time; /* ns: of the allocation; of an early free, which came before its allocation */
+    int64_t time; /* ns: of the allocation, or of a free whose record came before it */
     int64_t device;
     bool live, early, host;
 };
@@ -22,10 +22,10 @@ struct blocks {
 void blocks_init(struct blocks *b);
 void blocks_fini(struct blocks *b);
 
-/* The block at an address; NULL: nobody has put one there. Valid until the next blocks_put. */
+/* The block at an address; NULL: no block was put there. Valid until the next blocks_put. */
 struct block *blocks_find(const struct blocks *b, int64_t address);
 
-/* Puts a block in the place of the one at its address. 0 or GPUFL_E_NOMEM. */
+/* Puts a block into the table, in place of an older one at its address. 0 or GPUFL_E_NOMEM. */
 int blocks_put(struct blocks *b, const struct block *one);
 
 #endif

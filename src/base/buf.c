@@ -1,7 +1,7 @@
 /* buf.c - growth with a ceiling, numbers, and JSON strings.
  *
- * Numbers go through digits.h, which may touch DIGITS_ROOM bytes where a number
- * needs fewer: near the ceiling they take a detour through the stack.
+ * Numbers are written by digits.h, which may touch DIGITS_ROOM bytes even if a number
+ * needs fewer; near the ceiling they are written to the stack first and then copied.
  *
  * One byte more than cap is allocated: buf_cstr never has to grow. */
 #include "base/buf.h"
@@ -135,7 +135,7 @@ static inline int json_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* One character that needs care, at s; returns the bytes it took from there. */
+/* Writes one character that needs an escape; returns how many bytes at s it takes. */
 static size_t json_special(struct buf *b, const unsigned char *s, size_t n)
 {
     static const char short_escape[0x20] = {

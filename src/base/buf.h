@@ -13,7 +13,7 @@ struct buf {
     size_t len; /* bytes used */
     size_t cap; /* usable bytes; one more is allocated for a NUL */
     size_t max; /* ceiling in bytes */
-    int error;  /* 0, or the code that stopped it */
+    int error;  /* 0, or the code of the first failure */
 };
 
 void buf_init(struct buf *b, size_t max); /* allocates nothing */
@@ -32,7 +32,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
  * surrogate), or 0. n: bytes there, at least 1. */
 size_t utf8_sequence(const unsigned char *s, size_t n);
 
-/* A JSON string with quotes: escapes, and U+FFFD for bytes that are not UTF-8. */
+/* Appends a JSON string with its quotes and escapes; bytes that are not UTF-8 become U+FFFD. */
 void buf_json(struct buf *b, const char *s, size_t n);
 void buf_json_str(struct buf *b, const char *s);
 

@@ -1,7 +1,7 @@
 /* clock.c - the system's clocks, behind one pointer that the simulation may set.
  *
  * The pointer is published before a session starts and never while one runs, so
- * relaxed loads suffice: whoever starts threads afterwards orders it. */
+ * relaxed loads suffice: the start of threads after that orders the store. */
 #include "base/clock.h"
 
 #include <stdatomic.h>
@@ -39,7 +39,7 @@ int64_t clock_thread_cpu(void)
     return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The kernel numbers such clocks so: see clock_getcpuclockid(3), which makes only those of
+/* This is how the kernel numbers the clocks of threads; clock_getcpuclockid(3) makes only those of
  * processes. */
 int64_t clock_cpu_of_thread(int32_t tid)
 {

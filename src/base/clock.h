@@ -1,8 +1,8 @@
 /* clock.h - time. All records are on CLOCK_MONOTONIC, in ns.
  *
- * The simulated backend replaces the source before a session starts, so that
- * its sessions are reproducible; nothing else does. Any thread.
- * Hot paths that need no answer at once read tick.h's clock, which costs less. */
+ * Only the simulated backend replaces the source, before a session starts, so that
+ * its sessions are reproducible. Any thread.
+ * Hot paths that need no time in ns at once read tick.h's clock, which costs less. */
 #ifndef GPUFL_BASE_CLOCK_H
 #define GPUFL_BASE_CLOCK_H
 
@@ -22,10 +22,11 @@ struct clock_pair {
     int64_t uncertainty; /* width of the interval in which both were read */
 };
 
-/* The best of several tries. With a replaced source: real = a fixed epoch + monotonic. */
+/* Reads both clocks several times and returns the pair with the least uncertainty. With a replaced
+ * source real is a fixed epoch + monotonic. */
 struct clock_pair clock_pair_read(void);
 
-/* NULL restores the system's clock. real_base: what clock_real answers at monotonic 0. */
+/* Replaces the clock; NULL restores the system's. real_base: clock_real's value at monotonic 0. */
 void clock_set_source(int64_t (*mono)(void), int64_t real_base);
 bool clock_is_system(void); /* not replaced */
 

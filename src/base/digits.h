@@ -1,10 +1,10 @@
 /* digits.h - decimal digits of a number into memory, eight at a time.
  *
- * Cells of a log are mostly short numbers whose length varies, so that a loop
- * over digits costs a mispredicted branch a number. Here eight digits are one
+ * Cells of a log are mostly short numbers whose length varies, so a loop over
+ * digits costs one mispredicted branch for each number. Here eight digits are one
  * 64-bit word: three multiplications split it, and leading zeros are shifted
- * out. Measured on columns of mixed lengths: half the time of two digits a step
- * from a table. Little-endian machines only. [any] */
+ * out. On columns of mixed lengths this takes half the time of a table that gives
+ * two digits a step. Little-endian machines only. [any] */
 #ifndef GPUFL_BASE_DIGITS_H
 #define GPUFL_BASE_DIGITS_H
 

@@ -42,7 +42,7 @@ const char *err_text(int code)
     return row ? row->text : "unknown error";
 }
 
-/* Marks a text that was cut, without leaving half a UTF-8 character. */
+/* Ends a text that was cut in "...", without leaving half a UTF-8 character. */
 static void text_cut(char *text, size_t size)
 {
     static const char dots[] = "...";

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* In vendor: the text has words of a database, which are for the log and not for a client. */
+/* A value of vendor: the text has words of a database, which are for the log, not for a client. */
 #define ERR_ENGINE (-1L)
 
 struct err {
@@ -27,8 +27,8 @@ const char *err_text(int code);
 /* Fills *e (where not NULL) and returns code. [any] */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* err_set with a vendor's or errno's value; with IO, PERM, NOENT and FULL a positive vendor is an
- * errno, and its text is appended. [any] */
+/* err_set with a vendor's or errno's value. With IO, PERM, NOENT and FULL a positive vendor is an
+ * errno, whose text is appended. [any] */
 int err_set_vendor(struct err *e, int code, long vendor, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -39,7 +39,7 @@ static inline int err_nomem(struct err *e)
     return GPUFL_E_NOMEM;
 }
 
-/* Says whether the error is a full disk's, whatever its code. [any] */
+/* True if the error is that of a full disk, whatever its code is. [any] */
 bool err_disk_full(const struct err *e);
 
 /* The gpufl code that fits an errno. [any] */

@@ -166,7 +166,7 @@ void intern_close(struct intern *t)
     mem_free(t);
 }
 
-/* Entry of an id whose slot or count was acquired. */
+/* Entry of an id. The caller has acquired the slot or the count that made the id visible. */
 static struct entry *entry_at(struct intern *t, uint32_t id)
 {
     return atomic_load_explicit(&t->chunks[id / CHUNK], memory_order_acquire) + id % CHUNK;
@@ -222,7 +222,8 @@ static const char *text_keep(struct intern *t, const char *text, size_t len)
             return NULL;
         b->size = size;
         b->used = 0;
-        if (t->blocks && size != BLOCK_BYTES) { /* full at once: placed after the block in use */
+        if (t->blocks &&
+            size != BLOCK_BYTES) { /* full at once, so it goes after the block in use */
             b->older = t->blocks->older;
             t->blocks->older = b;
         } else {
@@ -237,8 +238,8 @@ static const char *text_keep(struct intern *t, const char *text, size_t len)
     return copy;
 }
 
-/* A new entry with the next id, published; 0: out of memory, nothing changed
- * that a reader could see. Caller holds the lock. */
+/* Publishes a new entry with the next id. 0: out of memory, and nothing changed that a reader
+ * could see. Caller holds the lock. */
 static uint32_t entry_make(struct intern *t, const char *text, size_t len, uint64_t hash)
 {
     uint32_t id = atomic_load_explicit(&t->count, memory_order_relaxed) + 1;

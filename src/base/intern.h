@@ -1,9 +1,9 @@
 /* intern.h - strings to ids and back, process-wide.
  *
  * Ids count from 1 in order of first sight and are never reused; text stays
- * valid until intern_fini. Insertion takes a mutex: hot paths keep a cache of
- * their own in front. Beyond max_entries or max_bytes intern_id answers the id
- * of "(other)" and counts. Any thread. */
+ * valid until intern_fini. A new string takes a mutex, so hot paths keep a cache of
+ * their own in front. Beyond max_entries or max_bytes intern_id returns the id
+ * of "(other)" and counts the string. Any thread. */
 #ifndef GPUFL_BASE_INTERN_H
 #define GPUFL_BASE_INTERN_H
 
@@ -19,7 +19,7 @@ uint32_t intern_id(struct intern *t, const char *text,
                    size_t len);                          /* 0: empty text, or out of memory */
 uint32_t intern_str(struct intern *t, const char *text); /* NULL gives 0 */
 
-/* Id of a text that is there already; 0: it is not. Adds nothing. */
+/* Id of a text that is in the table; 0: the text is not. Adds nothing. */
 uint32_t intern_find(struct intern *t, const char *text, size_t len);
 
 /* Text of an id, NUL-terminated; NULL for an unknown one. */

@@ -1,12 +1,12 @@
 /* json.c - a pull reader without memory of its own.
  *
- * Strict in structure and numbers; tolerant in what strings carry (raw control
- * characters, bytes that are not UTF-8), because foreign tools write those. The
+ * Structure and numbers are checked strictly. Strings may hold raw control characters and
+ * bytes that are not UTF-8, because foreign tools write those. The
  * reader keeps no stack: an object or array is walked by the code that asked for
  * it, and the byte before `at` shows whether a comma is due. depth only bounds
  * json_skip and nested walks.
  *
- * The first error sticks: every later call answers JSON_ERROR. */
+ * The first error sticks: every later call returns JSON_ERROR. */
 #include "base/json.h"
 
 #include <locale.h>
@@ -99,7 +99,7 @@ static bool json_digits(struct json *j)
     return j->at > start;
 }
 
-/* Decimal text known to be digits with an optional sign; false beyond int64. */
+/* Converts a text that is known to be digits with an optional sign; false beyond int64. */
 static bool parse_int(const char *s, size_t len, int64_t *out)
 {
     bool negative = *s == '-';
@@ -114,8 +114,8 @@ static bool parse_int(const char *s, size_t len, int64_t *out)
     return true;
 }
 
-/* strtod needs a NUL after the number, thus a copy, and the C locale's point
- * whatever the host program has set. glibc's C locale is static: not freed. */
+/* strtod needs a NUL after the number, hence the copy, and the C locale's decimal point,
+ * whatever locale the program has set. glibc's C locale is static, so it is not freed. */
 static bool parse_double(const char *s, size_t len, double *out)
 {
     char text[512];
@@ -209,9 +209,9 @@ struct json_value json_read(struct json *j)
     return c == '-' || is_digit(c) ? json_number(j) : json_word(j);
 }
 
-/* Before an element: passes the comma that is due. 1: an element follows, 0: the
- * closing bracket was passed, -1: malformed. The last byte before it that is not space shows
- * whether this is the first element: only then is that byte an opening bracket. */
+/* Passes the comma that is due before an element. 1: an element follows; 0: the closing bracket
+ * was passed; -1: malformed. The last byte before the element that is not space shows whether
+ * the element is the first one: only then is that byte an opening bracket. */
 static int json_advance(struct json *j, char open, char close)
 {
     if (j->error)
@@ -323,8 +323,8 @@ static size_t utf8_encode(uint32_t c, char out[4])
     return len;
 }
 
-/* Decodes \uXXXX at s (after the u), with its second half where it is a pair. Readers that only
- * pass over strings do not check the digits: without all four nothing but the u is taken. */
+/* Decodes \uXXXX at s (after the u), with the second half of a surrogate pair. A reader that passes
+ * over a string does not check the digits, so here fewer than four digits take only the u. */
 static uint32_t unescape_unicode(const char **s, const char *end)
 {
     enum { REPLACEMENT = 0xfffd };
@@ -345,8 +345,8 @@ static uint32_t unescape_unicode(const char **s, const char *end)
     return REPLACEMENT;
 }
 
-/* The next character of a raw string as at most 4 bytes of out. A lead byte takes
- * its continuation bytes along, so that a cut never parts them. */
+/* Writes the next character of a raw string to out, 4 bytes at most. A lead byte takes
+ * its continuation bytes along, so that a cut never separates them. */
 static size_t next_character(const char **s, const char *end, char out[4])
 {
     unsigned char c = (unsigned char)*(*s)++;

@@ -53,17 +53,17 @@ typedef bool json_take(struct json *j, const char *key, struct json_value v, voi
 
 /* Inside an object: gives each member to `take`, with at most 127 bytes of its key. True: the walk
  * reached the end of the object. False: the text is malformed (j->error), or take ended the walk.
- * Whoever reads an object whose keys are known reads it so; json_key is for what it is made of. */
+ * Use this function for objects with known keys; json_key is what this function is made of. */
 bool json_members(struct json *j, json_take *take, void *to);
 
-/* Walks the members of the object that a text is. Returns what json_members returns; false, without
- * a call of take, where the text is no object. */
+/* Walks the members of a text that is one object. Returns what json_members returns; false, without
+ * a call of take, if the text is no object. */
 bool json_document(const char *text, size_t len, json_take *take, void *to);
 
 /* Inside an array: the next element. */
 struct json_value json_next(struct json *j);
 
-/* Passes over a value just returned that is an object or array. */
+/* Passes over the value that was returned last, an object or array. */
 bool json_skip(struct json *j, struct json_value v);
 
 /* Unescapes a string into out (NUL-terminated, cut at size at a character's
@@ -71,7 +71,7 @@ bool json_skip(struct json *j, struct json_value v);
  * surrogate U+FFFD. */
 size_t json_text(struct json_value v, char *out, size_t size);
 
-/* Puts '?' for each NUL in len bytes, for readers that take them for a C string: "a\u0000b" is not
+/* Replaces each NUL in len bytes by '?', for readers of C strings: "a\u0000b" must not become
  * "a". */
 void json_text_no_nul(char *text, size_t len);
 

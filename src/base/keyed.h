@@ -1,7 +1,7 @@
 /* keyed.h - an array whose items are found by a key, which each item begins with.
  *
- * The first key_size bytes of an item are its key, compared as bytes: the caller zeroes a
- * key, padding included, before filling it in. Item 0 means "none": a key that finds no room
+ * The first key_size bytes of an item are its key. Keys are compared as bytes, so the caller zeroes
+ * a key, padding included, before filling it in. Item 0 means "none": a key that finds no room
  * within `max` items gets index 0. Single items are never removed, and keep their index until
  * keyed_clear; a pointer to an item is valid until the next item is added. Owner's thread. */
 #ifndef GPUFL_BASE_KEYED_H

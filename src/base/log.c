@@ -1,13 +1,13 @@
-/* log.c - lines for people, on stderr, without ever harming the host program.
+/* log.c - lines for people, on stderr, without harm to the traced program.
  *
- * The host's stderr may be a full pipe, a closed pipe or a stopped terminal. So a
+ * The program's stderr may be a full pipe, a closed pipe or a stopped terminal. So a
  * line is written only when poll says that there is room (a pipe that polls
- * writable takes 4 KiB at once), SIGPIPE is held back during the write, and a
- * line that cannot go out within 100 ms is dropped.
+ * writable takes 4 KiB at once), SIGPIPE is blocked during the write, and a
+ * line that cannot be written within 100 ms is dropped.
  *
- * Repetition is counted per place, known by its format's address, in a small
- * table of atomics: no lock, so nothing to be left locked in a forked child. When
- * many places speak within one second, some may find no slot: they are not limited. */
+ * Repetition is counted per place, which is the address of the format, in a small
+ * table of atomics. The table has no lock that a forked child could find locked. If
+ * many places log within one second, some find no slot and are not limited. */
 #include "base/log.h"
 
 #include "base/printable.h"
@@ -31,7 +31,7 @@ enum {
     WAIT_MS = 100,         /* for room on stderr */
 };
 
-static const int64_t QUIET_NS = 1000000000; /* a place speaks once in this time */
+static const int64_t QUIET_NS = 1000000000; /* a place logs once in this time */
 
 static const char *const PREFIX[] = {
     [LOG_DEBUG] = "gpufl: debug: ",
@@ -75,7 +75,7 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* The slot of a place: its own, or one whose place has been quiet; NULL: all taken. */
+/* The slot of a place: its own, or one whose place has been quiet; NULL: all are taken. */
 static struct place *place_find(uintptr_t key, int64_t now)
 {
     struct place *unused = NULL;
@@ -92,8 +92,8 @@ static struct place *place_find(uintptr_t key, int64_t now)
     return unused;
 }
 
-/* May this place speak now? *held: the lines it was refused before. Two threads that
- * take one slot at the same time are at worst both heard. */
+/* True if this place may log now. *held: how many of its lines were held back before. If two
+ * threads take one slot at the same time, at worst both lines are written. */
 static bool place_may_speak(uintptr_t key, uint32_t *held)
 {
     *held = 0;
@@ -117,7 +117,7 @@ static bool place_may_speak(uintptr_t key, uint32_t *held)
     return false;
 }
 
-/* One write, when there is room for all of it. */
+/* Writes the line with one write(2), when there is room for all of it. */
 static void stderr_write(const char *line, size_t len)
 {
     for (int tries = 0; tries < 4; tries++) {
@@ -133,9 +133,9 @@ static void stderr_write(const char *line, size_t len)
     }
 }
 
-/* Writes with the signals of a failed write held back: SIGPIPE of a closed pipe, SIGXFSZ of a file
- * at its limit. Those that this write raised are taken away again. A thread that the program
- * cancels does not end here: who calls may hold a lock. */
+/* Writes with the signals of a failed write blocked: SIGPIPE of a closed pipe, SIGXFSZ of a file
+ * at its limit. Signals that this write raised are consumed. A cancelled thread does not end here,
+ * because the caller may hold a lock. */
 static void stderr_write_quietly(const char *line, size_t len)
 {
     static const int raised[] = {SIGPIPE, SIGXFSZ};
@@ -160,7 +160,7 @@ static void stderr_write_quietly(const char *line, size_t len)
     pthread_setcancelstate(cancel, &ignored);
 }
 
-/* Adds the prefix and says it; held: lines of this place that were held back. */
+/* Adds the prefix and writes the line. held: lines of this place that were held back. */
 static void line_say(enum log_level level, const char *text, uint32_t held)
 {
     char line[LINE_MAX_BYTES];

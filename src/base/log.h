@@ -1,7 +1,7 @@
 /* log.h - what the library says on stderr: "gpufl: text", one write a line.
  *
- * Never stdout. A message repeated from one place is said once a second at
- * most. Debug lines need log_set_debug(true). Not from hot paths. [any] */
+ * Nothing goes to stdout. A message repeated from one place is written once a second at
+ * most. Debug lines need log_set_debug(true). Do not log on hot paths. [any] */
 #ifndef GPUFL_BASE_LOG_H
 #define GPUFL_BASE_LOG_H
 
@@ -13,8 +13,8 @@ enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
 void log_set_debug(bool on);
 bool log_debug_on(void);
 
-/* Redirects the lines; NULL: to stderr. A new reader has heard nothing yet: repetition counts from
- * here on. */
+/* Redirects the lines; NULL: back to stderr. Repetitions are counted anew from here on, because the
+ * new reader has seen no line yet. */
 void log_set_sink(void (*fn)(enum log_level, const char *line));
 
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -28,7 +28,7 @@ void log_say(enum log_level level, uintptr_t key, const char *text);
         if (log_debug_on())                                                                        \
             log_write(LOG_DEBUG, __VA_ARGS__);                                                     \
     } while (0)
-/* A line of which each different text is said, however many come from one place. */
+/* Logs a line whose place is its text, so that different texts from one place are all written. */
 void log_each(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define log_debug_each(...)                                                                        \
     do {                                                                                           \

@@ -128,7 +128,7 @@ static bool name_fold(const char *s, char out[NAME_BYTES])
     return true;
 }
 
-/* Edits between two folded names, where neighbours that changed places count once. */
+/* Number of edits between two folded names; two swapped neighbours count as one edit. */
 static size_t name_distance(const char *a, const char *b)
 {
     size_t rows[3][NAME_BYTES];
@@ -211,7 +211,7 @@ static int take_string(const struct opt *o, const char *value)
     return 0;
 }
 
-/* Nothing that is counted on a command line is negative; what a target holds before may be. */
+/* A number on a command line is never negative; a target's default may be. */
 static int take_int(const struct opt *o, const char *value)
 {
     int64_t v;
@@ -350,7 +350,7 @@ static const struct opt *opt_find(const struct opt *table, const char *given, co
     return NULL;
 }
 
-/* argv[*i] is an option: takes it and its value, *i then at the last one used. */
+/* Takes the option argv[*i] and its value; afterwards *i is the last argument used. */
 static int opt_take(const struct opt *table, int argc, char **argv, int *i, struct err *e)
 {
     const char *value;
@@ -374,7 +374,7 @@ static int opt_take(const struct opt *table, int argc, char **argv, int *i, stru
                            o->name, opt_arg(o));
         value = argv[++*i];
         if (strncmp(value, "--", 2) ==
-            0) /* a value was forgotten, and the next option taken for it */
+            0) /* the value was forgotten, and the next option would be taken for it */
             return err_set(
                 e, GPUFL_E_INVAL,
                 "option '--%s' needs a value, and '%s' follows; where that is the value: "
@@ -442,7 +442,7 @@ static size_t text_columns(const char *s, size_t n)
     return columns;
 }
 
-/* Words of text from column `indent` on, which is where the cursor stands. */
+/* Writes the words of text from column `indent` on, where the cursor is. */
 static void help_wrap(const char *text, size_t indent, FILE *out)
 {
     size_t column = indent;

@@ -1,4 +1,4 @@
-/* opt.h - command-line options from a table, with help and errors made of it.
+/* opt.h - command-line options, with help and errors, from a table.
  *
  * One table a command. Long options take `--name value` and `--name=value`,
  * short ones `-x value`, `-xvalue` and `-x=value`; a value that begins with `--` takes the form
@@ -26,7 +26,7 @@ enum opt_kind {
     OPT_FOREIGN,  /* an option that this program does not have: refused with the sentence in arg */
 };
 
-/* The target of an OPT_LIST; one too many is GPUFL_E_FULL with a sentence. */
+/* The target of an OPT_LIST; a value too many is GPUFL_E_FULL with a sentence. */
 struct opt_list {
     const char **items; /* caller's array; the texts lie inside argv */
     size_t max;         /* room in items */
@@ -59,13 +59,14 @@ void opt_help(const struct opt *table, FILE *out);
 int opt_int(const char *s, int64_t *v);
 int opt_duration(const char *s, int64_t *ns);
 int opt_size(const char *s, int64_t *bytes);
-/* Sets one option of a table from a text, as if it stood on the command line; a string's text must
- * outlive its target. where: what the sentence names, "GPUFL_SERVER_LISTEN". 0 or INVAL. [any] */
+/* Sets one option of a table from a text as the command line would; a string's text must outlive
+ * its target. where: the origin that the sentence names, such as "GPUFL_SERVER_LISTEN". 0 or INVAL.
+ * [any] */
 int opt_set(const struct opt *row, const char *value, const char *where, struct err *e);
 
 int opt_bool(const char *s, bool *v); /* 1 true yes on / 0 false no off */
-/* Index of s among names (no regard to case, '-' and '_' ignored), or -1; *near gets the closest.
- * */
+/* Index of s among names, without regard to case, '-' and '_'; or -1. *near gets the closest
+ * name. */
 int opt_choice(const char *s, const char *const *names, const char **near);
 
 #endif

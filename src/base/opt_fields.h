@@ -1,5 +1,5 @@
-/* opt_fields.h - what an option of a program's options.def is in C: OPTION_C_<kind>. The header
- * with the program's struct of options includes them. */
+/* opt_fields.h - the C type of each kind of option in a program's options.def: OPTION_C_<kind>.
+ * The header with the program's struct of options includes this file. */
 #ifndef GPUFL_BASE_OPT_FIELDS_H
 #define GPUFL_BASE_OPT_FIELDS_H
 

@@ -1,5 +1,5 @@
-/* opt_kinds.h - the words of a program's options.def as rows of struct opt. The file that makes the
- * table includes them.
+/* opt_kinds.h - macros that turn a program's options.def into rows of struct opt. The file that
+ * makes the table includes them.
  *
  * OPTION(kind, field, ...) becomes {..., KIND_##kind, ..., WORDS_##kind(field), ...}. A CHOICE has
  * its words in <field>_words. */

@@ -3,7 +3,7 @@
  * A comparison of qsort is a list of members, the most important first:
  *   int o = ORDER(x->start, y->start);
  *   return o ? o : ORDER(x->end, y->end);
- * Numbers that are NaN are equal to all: whoever sorts doubles sees to them first. */
+ * A NaN is equal to every number, so a caller that sorts doubles handles NaN first. */
 #ifndef GPUFL_BASE_ORDER_H
 #define GPUFL_BASE_ORDER_H
 
@@ -12,8 +12,8 @@
 /* -1, 0 or 1; both arguments are evaluated twice. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* How many of `count` sorted items are before a place: `before`, an expression with the index `i`,
- * holds for these, and for none after them. Looks at log2(count) items. */
+/* How many of `count` sorted items come before a place. `before`, an expression with the index `i`,
+ * is true for these items and false for all after them. Looks at log2(count) items. */
 #define ORDER_PLACE(count, i, before)                                                              \
     __extension__({                                                                                \
         size_t low_ = 0, high_ = (count);                                                          \

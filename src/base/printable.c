@@ -1,5 +1,5 @@
 /* printable.c - see printable.h. The length never changes, so that callers can
- * clean where the text lies. */
+ * clean a text in place. */
 #include "base/printable.h"
 
 #include "base/buf.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* U+0080 to U+009F; U+202A to U+202E and U+2066 to U+2069. s: well-formed, of len bytes. */
+/* True for U+0080 to U+009F, U+202A to U+202E and U+2066 to U+2069. s: well-formed, len bytes. */
 static bool acts(const unsigned char *s, size_t len)
 {
     if (len == 2)

@@ -1,4 +1,4 @@
-/* queue.h - lock-free hand-over of nodes from many threads to one.
+/* queue.h - a lock-free queue from many threads to one.
  *
  * Producers push onto a stack; the consumer takes everything at once, in the
  * order of pushing. The node lives inside the caller's object. push releases,
@@ -32,7 +32,7 @@ static inline void queue_push(struct queue *q, struct queue_node *n)
                                                   memory_order_relaxed));
 }
 
-/* Everything pushed so far, oldest first, linked by next; NULL when empty. [consumer] */
+/* All nodes pushed so far, oldest first, linked by next; NULL when empty. [consumer] */
 static inline struct queue_node *queue_take(struct queue *q)
 {
     struct queue_node *n = atomic_exchange_explicit(&q->top, NULL, memory_order_acquire);

@@ -1,7 +1,7 @@
-/* region.h - memory that is taken piece by piece and given back all at once.
+/* region.h - memory that is taken piece by piece and freed all at once.
  *
- * What one request, or one answer, needs: nobody frees the parts, and a ceiling
- * says how much there may be. Owner's thread. */
+ * For the memory of one request or one answer: single pieces are not freed, and a
+ * ceiling bounds the whole. Owner's thread. */
 #ifndef GPUFL_BASE_REGION_H
 #define GPUFL_BASE_REGION_H
 
@@ -19,7 +19,7 @@ void region_init(struct region *r, size_t max); /* allocates nothing */
 void region_fini(struct region *r);             /* all pieces are gone */
 void region_clear(struct region *r);            /* as fini and init */
 
-/* Pieces aligned for anything; NULL: out of memory, or the ceiling. */
+/* Pieces are aligned for any type. NULL: out of memory, or the ceiling is reached. */
 void *region_take(struct region *r, size_t size);                /* uninitialized */
 void *region_array(struct region *r, size_t count, size_t size); /* zeroed; checks the product */
 char *region_copy(struct region *r, const void *data, size_t n); /* with a NUL at the end */

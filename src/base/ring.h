@@ -1,9 +1,9 @@
 /* ring.h - single-producer single-consumer ring of fixed-size slots.
  *
- * The producer is an application thread: no lock, no allocation, no system
- * call after ring_init. A full ring refuses; the caller counts the loss.
- * The slots are pages of their own: a ring that is freed goes back to the system, and making one
- * writes none of them.
+ * The producer is a thread of the program, so it takes no lock, allocates nothing and makes no
+ * system call after ring_init. A full ring refuses a slot; the caller counts the loss.
+ * The slots are pages of their own: freeing a ring returns them to the system at once, and making a
+ * ring touches none of them.
  * head is written by the producer (release) and read by the consumer
  * (acquire); tail the other way round. */
 #ifndef GPUFL_BASE_RING_H
@@ -28,7 +28,7 @@ struct ring {
 int ring_init(struct ring *r, uint32_t capacity, uint32_t slot_size);
 void ring_fini(struct ring *r);
 
-/* Slots the producer can push for sure. [hot, producer] */
+/* How many slots the producer can push without being refused. [hot, producer] */
 static inline uint32_t ring_room(struct ring *r, uint32_t want)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -59,9 +59,9 @@ static inline const void *ring_peek(struct ring *r)
     return r->slots + (size_t)(tail & (r->capacity - 1)) * r->slot_size;
 }
 
-/* Slots ever pushed: the slots from the tail up to there stand still for the consumer.
- * The consumer may take many of them by ring_at and give all back with one ring_pop_to, so that
- * the producer's core sees one write and not one for every slot. [consumer] */
+/* Number of slots ever pushed. The slots from the tail up to this one do not change while the
+ * consumer reads them. The consumer may read many of them with ring_at and free all with one
+ * ring_pop_to, so that the producer's core sees one write and not one for every slot. [consumer] */
 static inline uint64_t ring_head(const struct ring *r)
 {
     return atomic_load_explicit(&r->head, memory_order_acquire);

@@ -2,8 +2,8 @@
  *
  * Knots are never moved once they are added, so the curve is one monotone function for as
  * long as a stretch is kept. A note older than all knots (its thread lost the CPU between
- * reading and publishing) goes back along the slope of the whole history: that of one
- * short stretch would be as rough as its two readings. */
+ * reading and publishing) is converted with the mean slope of all kept knots, because the slope
+ * of one short stretch is only as exact as its two readings. */
 #include "base/tick.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static bool kernel_keeps_time_with(const char *source)
     return n > (ssize_t)len && memcmp(text, source, len) == 0 && text[len] == '\n';
 }
 
-/* A process may have asked to be killed for reading it. */
+/* False if a read of the counter would kill the process (prctl PR_SET_TSC). */
 static bool counter_is_allowed(void)
 {
     int mode = PR_TSC_ENABLE;
@@ -93,8 +93,8 @@ void tick_curve_init(struct tick_curve *c)
     *c = (struct tick_curve){.counts = true};
 }
 
-/* The counter began anew (the machine was restored from a snapshot): what it said before
- * means nothing any more. The time since the last knot becomes a stretch of its own. */
+/* The counter began anew (the machine was restored from a snapshot), so its earlier values mean
+ * nothing any more. The time since the last knot becomes a stretch of its own. */
 static void begin_anew(struct tick_curve *c, const struct tick_knot *new)
 {
     int64_t ns = knot(c, c->count - 1)->ns;
@@ -114,7 +114,7 @@ void tick_curve_add(struct tick_curve *c, uint64_t tick, int64_t ns)
     if (c->count > 0) {
         struct tick_knot *last = knot(c, c->count - 1);
         if (tick == last->tick)
-            return; /* a slow counter, or one that stands still: nothing lies in between */
+            return; /* a counter that is slow or does not run: no time lies in between */
         last->slope = slope_between(last, &new);
     }
     *knot(c, c->count++) = new;
@@ -122,7 +122,7 @@ void tick_curve_add(struct tick_curve *c, uint64_t tick, int64_t ns)
         c->slope = slope_between(knot(c, oldest(c)), &new);
 }
 
-/* Not before the loads and readings that come before it, nor after those that follow. */
+/* Reads the counter not before the loads in front of it, and not after those that follow. */
 static uint64_t counter_in_order(void)
 {
 #if defined __x86_64__

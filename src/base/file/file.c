@@ -1,7 +1,7 @@
-/* file.c - the few things done with files, each with its sentence.
+/* file.c - see file.h.
  *
- * Everything is written with write(2), never through a mapping: a full disk is
- * an error here and would be a SIGBUS there. */
+ * Everything is written with write(2), never through a mapping: a full disk makes
+ * write(2) fail, but a store to a mapping raise SIGBUS. */
 #include "base/file/file.h"
 
 #include "base/alloc.h"
@@ -49,7 +49,7 @@ static int fail_errno(struct err *e, const char *what, const char *path)
     return err_set_vendor(e, err_from_errno(errnum), errnum, "cannot %s %s", what, path);
 }
 
-/* One level; a directory that is there already is fine. */
+/* Makes one level; a directory that exists already is no error. */
 static int make_one(const char *dir, mode_t mode)
 {
     if (mkdir(dir, mode) == 0)
@@ -289,7 +289,7 @@ int64_t file_free_bytes(const char *dir)
     return (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
 }
 
-/* State of one compression; set to empty first, so that gzip_close always works. */
+/* State of one compression. It is set to empty first, so that gzip_close always works. */
 struct gzip {
     int at;                 /* descriptor of the directory that the names are below */
     const char *src, *part; /* names, for the sentences */
@@ -354,8 +354,8 @@ static int gzip_copy(struct gzip *g)
     }
 }
 
-/* A file on a network is full, or over its quota, when it is closed at the latest: only
- * what could be closed replaces its source. */
+/* On a network file system a full disk or an exceeded quota may be reported only by close(2), so
+ * a file replaces its source only after it could be closed. */
 static int gzip_finish(struct gzip *g)
 {
     int fd = g->out;

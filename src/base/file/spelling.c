@@ -14,7 +14,7 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte that is spelled here; -1: none is. */
+/* The byte whose spelling begins at s; -1: no spelling begins there. */
 static int spelled(const char *s)
 {
     if (s[0] != '\\' || s[1] != 'x' || digit(s[2]) < 0 || digit(s[3]) < 0)
@@ -22,7 +22,7 @@ static int spelled(const char *s)
     return digit(s[2]) << 4 | digit(s[3]);
 }
 
-/* Bytes at s that stay as they are; 0: the byte there has to be spelled. */
+/* How many bytes at s stay as they are; 0: the first one has to be spelled. */
 static size_t plain(const char *s, size_t n)
 {
     if ((unsigned char)*s >= 0x80)

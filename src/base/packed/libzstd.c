@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 static struct libzstd calls;        /* constant after load */
-static const struct libzstd *there; /* of calls, or NULL; constant after load */
+static const struct libzstd *there; /* &calls, or NULL; constant after load */
 
 #define SYMBOL(name)                                                                               \
     {                                                                                              \

@@ -1,6 +1,6 @@
-/* libzstd.h - libzstd's interface in our own words; it is stable since 1.4.
+/* libzstd.h - our own declarations of libzstd's interface, which is stable since 1.4.
  *
- * The library is opened at run time, where somebody packs or unpacks. [any] */
+ * The library is opened at run time, when something is packed or unpacked. [any] */
 #ifndef GPUFL_BASE_PACKED_LIBZSTD_H
 #define GPUFL_BASE_PACKED_LIBZSTD_H
 
@@ -32,7 +32,7 @@ struct libzstd {
     unsigned (*ZSTD_isError)(size_t code);
 };
 
-/* NULL: not on this machine, or older than 1.4. */
+/* NULL: the library is not on this machine, or older than 1.4. */
 const struct libzstd *libzstd(void);
 
 #endif

@@ -1,14 +1,14 @@
 /* lines.c - lines out of one large window that is refilled from the file.
  *
- * The window holds plain bytes; a line is returned where it lies, its LF replaced
- * by a NUL. Only the unfinished line at the end is moved when the window is
+ * The window holds plain bytes. A line is returned as a pointer into the window, its LF
+ * replaced by a NUL. Only the unfinished line at the end is moved when the window is
  * refilled. The window grows by doubling up to max_line, so that memory stays
  * bounded by the longest line allowed, and a longer one is passed over without
  * being kept.
  *
- * Whether a file is gzip or zstd is seen from its first bytes, never from its name: a
- * log may be compressed while someone opens it. Members follow each other without notice, as gzip
- * allows; zeros or other bytes after the last one are damage. */
+ * The first bytes of a file show whether it is gzip or zstd. Its name does not, because a log may
+ * be compressed while somebody opens it. Several members may follow each other, as gzip allows;
+ * zeros or other bytes after the last one are damage. */
 #include "base/packed/lines.h"
 
 #include "base/alloc.h"
@@ -84,7 +84,7 @@ int lines_open(struct lines **out, const char *path, size_t max_line, struct err
         int errnum = errno;
         lines_close(l);
         if (rc == GPUFL_E_UNAVAILABLE)
-            return rc; /* said already */
+            return rc; /* *e has the sentence already */
         return rc == GPUFL_E_NOMEM ? err_set(e, rc, "cannot read %s: out of memory", path)
                                    : err_set_vendor(e, rc, errnum, "cannot read %s", path);
     }
@@ -109,7 +109,7 @@ static size_t fill_plain(struct lines *l)
 {
     ssize_t got = read_some(l->fd, l->window + l->to, l->cap - l->to);
     if (got < 0)
-        l->truncated = true; /* a directory, or the disk failed: said, not fatal */
+        l->truncated = true; /* a directory, or the disk failed: reported, but not fatal */
     return got > 0 ? (size_t)got : 0;
 }
 
@@ -143,7 +143,7 @@ static bool window_make_room(struct lines *l)
     return true;
 }
 
-/* Drops what is held of a line that is longer than allowed. */
+/* Drops the bytes in the window of a line that is longer than allowed. */
 static void line_give_up(struct lines *l)
 {
     if (!l->skipping)
@@ -160,7 +160,7 @@ static bool lines_fill(struct lines *l)
     if (l->to - l->from > l->max_line)
         line_give_up(l);
     if (!window_make_room(l)) {
-        line_give_up(l); /* out of memory: this line costs itself, not the file */
+        line_give_up(l); /* out of memory: this line is lost, the file is read on */
         window_make_room(l);
     }
     size_t got = lines_packed(l) ? fill_packed(l) : fill_plain(l);

@@ -1,8 +1,9 @@
 /* lines.h - reads a plain, gzip or zstd file line by line, fast, in bounded memory.
  *
  * gzip and zstd are recognized by their first bytes, whatever the name; members may follow each
- * other. A file may be cut off (a crash): what can be inflated is delivered, then lines_truncated
- * says so. A line over max_line bytes is skipped and counted. One owner at a time. */
+ * other. If a file was cut off, as by a crash, what can be inflated is delivered, and
+ * lines_truncated says so. A line over max_line bytes is skipped and counted. One owner at a
+ * time. */
 #ifndef GPUFL_BASE_PACKED_LINES_H
 #define GPUFL_BASE_PACKED_LINES_H
 
@@ -23,8 +24,7 @@ bool lines_next(struct lines *l, char **line, size_t *len, bool *complete);
 
 uint64_t lines_offset(const struct lines *l);   /* plain bytes before the line last returned */
 uint64_t lines_too_long(const struct lines *l); /* lines skipped */
-bool lines_truncated(
-    const struct lines *l); /* broke off: packed data cut or damaged, or read(2) failed */
-bool lines_packed(const struct lines *l); /* gzip or zstd, by the first bytes */
+bool lines_truncated(const struct lines *l); /* packed data are cut or damaged, or read(2) failed */
+bool lines_packed(const struct lines *l);    /* gzip or zstd, by the first bytes */
 
 #endif

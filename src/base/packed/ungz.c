@@ -1,11 +1,12 @@
 /* ungz.c - see ungz.h.
  *
- * Where ISA-L finds damage it keeps up to 64 KiB that it has inflated before to itself, and zlib
- * keeps nothing. So zlib reads a damaged file again from its beginning, and goes on where ISA-L
- * stopped.
+ * If ISA-L finds damage, it withholds up to 64 KiB that it has inflated before the damage; zlib
+ * withholds nothing. So zlib reads a damaged file again from its beginning, and delivers bytes from
+ * where ISA-L stopped.
  *
- * Invariants: `in` lies in packed[]. A library may hold plain bytes that found no room, so it is
- * called without new input as long as it fills what it is given (`held`). */
+ * Invariants: `in` points into packed[]. A library may hold plain bytes for which there was no
+ * room, so it is called without new input as long as it fills the room that it is given
+ * (`held`). */
 #include "base/packed/ungz.h"
 
 #include "base/alloc.h"
@@ -93,7 +94,7 @@ static enum step by_isal(struct ungz *u)
 }
 #endif
 
-/* False: no memory; u->step stays. */
+/* False: out of memory, and u->step stays. */
 static bool zlib_begin(struct ungz *u)
 {
     u->z.zalloc = zmem_alloc;
@@ -131,7 +132,7 @@ void ungz_close(struct ungz *u)
     mem_free(u);
 }
 
-/* More packed bytes; false at the end, or where the file cannot be read. */
+/* Reads more packed bytes; false at the end, or if the file cannot be read. */
 static bool refill(struct ungz *u, int fd)
 {
     ssize_t got;
@@ -144,7 +145,7 @@ static bool refill(struct ungz *u, int fd)
     return got > 0;
 }
 
-/* Plain bytes to out, at most room; 0: the end, or damage. */
+/* Writes at most room plain bytes to out. Returns their number; 0: the end, or damage. */
 static unsigned inflate_some(struct ungz *u, int fd, void *out, unsigned room)
 {
     u->out = out;
@@ -160,7 +161,7 @@ static unsigned inflate_some(struct ungz *u, int fd, void *out, unsigned room)
     return room - u->room;
 }
 
-/* After damage that ISA-L found: true where zlib begins the file again. */
+/* After ISA-L found damage: lets zlib begin the file again. False if that is not possible. */
 static bool begin_again(struct ungz *u, int fd)
 {
     if (u->step == by_zlib || lseek(fd, 0, SEEK_SET) || !zlib_begin(u))

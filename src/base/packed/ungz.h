@@ -1,4 +1,4 @@
-/* ungz.h - what a gzip file says, piece by piece, in bounded memory.
+/* ungz.h - the plain bytes of a gzip file, piece by piece, in bounded memory.
  *
  * Members may follow each other; zeros or other bytes after the last one are damage. ISA-L
  * inflates where the build has it, several times as fast as zlib, which inflates elsewhere and at a
@@ -21,10 +21,10 @@ int ungz_open(struct ungz **out, enum ungz_by by); /* 0 or NOMEM */
 void ungz_close(struct ungz *u);
 
 /* Plain bytes of the file fd, at most room; 0: the end. -1: the file cannot be read, breaks off or
- * is damaged here; what came before is right, except where only a checksum says otherwise. */
+ * is damaged here. What came before is right, unless only a checksum does not match. */
 ssize_t ungz_read(struct ungz *u, int fd, void *out, size_t room);
 
 const char *ungz_library(void); /* what UNGZ_BEST is: "ISA-L" or "zlib" */
-bool ungz_is_fast(void);        /* it is ISA-L */
+bool ungz_is_fast(void);        /* true: UNGZ_BEST is ISA-L */
 
 #endif

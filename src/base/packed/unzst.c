@@ -57,7 +57,7 @@ void unzst_close(struct unzst *u)
     mem_free(u);
 }
 
-/* More packed bytes; false at the end, or where the file cannot be read. */
+/* Reads more packed bytes; false at the end, or if the file cannot be read. */
 static bool refill(struct unzst *u, int fd)
 {
     ssize_t got;

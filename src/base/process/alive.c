@@ -11,7 +11,7 @@
 
 enum { STAT_SIZE = 1024 };
 
-/* Start of a process on the clock that counts from the machine's start, ns; -1: there is none. */
+/* When a process started, ns since the machine's start; -1: there is no such process. */
 static int64_t process_start(int64_t pid)
 {
     char path[64], text[STAT_SIZE];

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* start: a moment of the process's life on CLOCK_MONOTONIC, ns; 0: unknown. A process of that
- * number that began after it is another one. True also where that cannot be known. */
+/* start: a moment of the process's life on CLOCK_MONOTONIC, ns; 0: unknown. A process with this
+ * number that began after that moment is another process. True also if this cannot be known. */
 bool process_runs(int64_t pid, int64_t start);
 
 #endif

@@ -1,6 +1,6 @@
-/* dl.c - finding and opening libraries that may not be there.
+/* dl.c - see dl.h.
  *
- * A vendor library that the program has loaded comes first everywhere: two copies
+ * A vendor library that the program has loaded is preferred, because two copies
  * of one vendor's library in a process do not know of each other. */
 #include "base/process/dl.h"
 
@@ -31,7 +31,7 @@ static int search_visit(struct dl_phdr_info *info, size_t size, void *arg)
     return n > 0 && (size_t)n < sizeof s->path;
 }
 
-/* Opened after the walk: dlopen inside it would take the loader's lock twice. */
+/* The library is opened after the walk: dlopen inside it would take the loader's lock twice. */
 void *dl_find_loaded(const char *prefix, char *path, size_t size)
 {
     struct search s = {.prefix = prefix, .prefix_len = strlen(prefix)};
@@ -50,8 +50,9 @@ static void loaded_path(void *handle, const char *candidate, char *path, size_t 
     snprintf(path, size, "%s", known ? map->l_name : candidate);
 }
 
-/* "NAME: cannot open shared object file: No such file…" only says that this name is
- * not there; anything else (a missing dependency, a wrong architecture) is news. */
+/* True for "NAME: cannot open shared object file: No such file…", which only says that the
+ * candidate is missing. Any other message (a missing dependency, a wrong architecture) is worth
+ * reporting. */
 static bool says_only_absent(const char *message, const char *candidate)
 {
     size_t len = strlen(candidate);

@@ -21,16 +21,15 @@
 #define CLOSE_RANGE_UNSHARE (1U << 1)
 #endif
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of the thread that has work to be done */
-static struct thread thread;   /* guarded by lock, as all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by the caller whose job runs */
+static struct thread thread;                             /* guarded by lock, like all below */
 static sem_t asked, done;
 static void (*job)(void *arg); /* NULL: the end */
 static void *job_arg;
 static _Atomic int32_t own_tid; /* relaxed; 0: there is no thread */
 static bool has_table;          /* the thread's answer, valid after its first post of done */
 
-/* Before Linux 5.9. */
+/* Closes all descriptors, for kernels before Linux 5.9. */
 static bool close_all(void)
 {
     DIR *dir = opendir("/proc/thread-self/fd");
@@ -38,7 +37,7 @@ static bool close_all(void)
         return false;
     int own = dirfd(dir);
     for (struct dirent *entry; (entry = readdir(dir));) {
-        int fd = atoi(entry->d_name); /* "." and "..": 0, which goes, too */
+        int fd = atoi(entry->d_name); /* "." and ".." give 0, which is to be closed, too */
         if (fd != own)
             close(fd);
     }
@@ -51,7 +50,7 @@ bool fd_thread_own_table(void)
 #ifdef __SANITIZE_THREAD__
     return false;
 #endif
-    /* The flag alone is allowed in containers, where unshare(2) is not. */
+    /* Containers allow this flag, but not unshare(2). */
     if (syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) != 0 &&
         (unshare(CLONE_FILES) != 0 || !close_all()))
         return false;
@@ -81,7 +80,7 @@ static void *fd_thread_main(void *unused)
     }
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void stop(void)
 {
     job = NULL;

@@ -1,7 +1,7 @@
 /* plt.c - see plt.h.
  *
- * Why through the loader's cells: a replacement that is found before the real function needs
- * LD_PRELOAD, which a library that the driver loads has not; a jump written into the real
+ * Why the loader's cells are changed: a replacement that is found before the real function needs
+ * LD_PRELOAD, which is too late for a library that the driver loads; a jump written into the real
  * function changes code that other threads run.
  *
  * Invariant: cells of a library with RELRO are read-only after loading. The page is made
@@ -24,7 +24,7 @@ enum { TYPE_CALL = R_AARCH64_JUMP_SLOT, TYPE_POINTER = R_AARCH64_GLOB_DAT };
 #error "gpufl runs on x86-64 and arm64"
 #endif
 
-/* A loaded library, as far as it is read. */
+/* The parts of a loaded library that are read. */
 struct object {
     ElfW(Addr) base;
     const ElfW(Dyn) * dynamic;
@@ -72,7 +72,7 @@ static void read_dynamic(struct object *o)
         }
 }
 
-/* False where the library cannot be read in this way, as the vdso. */
+/* False if the library cannot be read in this way, like the vdso. */
 static bool object_read(struct object *o, const struct dl_phdr_info *info)
 {
     ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);
@@ -118,7 +118,8 @@ struct work {
     size_t changed;
 };
 
-/* A name of the dynamic section whose tag it is, from *at on; NULL: no further one. */
+/* The next name in the dynamic section with this tag, from *at on; NULL: there is no further
+ * one. */
 static const char *entry_name(const struct object *o, const ElfW(Dyn) * *at, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *d = *at; d->d_tag != DT_NULL; d++)
@@ -202,7 +203,7 @@ unsigned long long plt_loaded(void)
 }
 
 struct needed {
-    const char *prefix; /* or, of plt_soname, the path */
+    const char *prefix; /* of the name looked for; in plt_soname the path of the library */
     char *out;
     size_t size;
     bool found;

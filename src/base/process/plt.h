@@ -1,8 +1,8 @@
-/* plt.h - calls between libraries that are led through functions of ours.
+/* plt.h - redirects calls between libraries to functions of ours.
  *
  * A library calls a function of another library through a cell of its own, which the loader
  * fills. plt_hook writes the address of a replacement into such cells (x86-64: R_X86_64_JUMP_SLOT
- * and R_X86_64_GLOB_DAT; arm64: the same of R_AARCH64), in the libraries that are loaded at that
+ * and R_X86_64_GLOB_DAT; arm64: R_AARCH64_JUMP_SLOT and _GLOB_DAT), in the libraries loaded at that
  * moment. Nothing else changes: no code is written, and the replacement calls the real function.
  *
  * Limits: a pointer that a library has copied out of such a cell, or got from dlsym, is not
@@ -24,11 +24,11 @@ struct plt_hook {
  * the loader's list locked: the function must not load libraries or look symbols up. */
 typedef bool plt_accept_fn(const char *path);
 
-/* Leads the calls of every accepted library through the hooks. Returns how many cells were
+/* Redirects the calls of every accepted library to the hooks. Returns how many cells were
  * changed; cells that hold the replacement already do not count. */
 size_t plt_hook(const struct plt_hook *hooks, size_t count, plt_accept_fn *accept);
 
-/* Number of libraries that this process has loaded so far, unloaded ones included: while the
+/* Number of libraries that this process has loaded so far, unloaded ones included. While the
  * number stays, no library was loaded. 0: the loader does not say. */
 unsigned long long plt_loaded(void);
 

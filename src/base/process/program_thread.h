@@ -1,19 +1,20 @@
 /* program_thread.h - what holds while we work on a thread of the program.
  *
- * Floating point: a program may have turned traps on (feenableexcept), or round and flush to zero
- * in its own way. A thread inherits that from the thread that creates it. A conversion of ours that
- * is inexact would then kill the program with SIGFPE, and its rounding would change our numbers.
+ * Floating point: a program may have turned traps on (feenableexcept), or changed how numbers are
+ * rounded or flushed to zero. A thread inherits these settings from its creator. An inexact
+ * conversion of ours would then kill the program with SIGFPE, and the rounding would change our
+ * numbers.
  *
  * Cancellation: a program may cancel a thread (pthread_cancel) that is in a call of ours. Our calls
  * wait, read and write, and each of these would end the thread with our locks held, after which the
  * next call of any thread, and the program's exit, would wait for ever.
  *
  * Our own threads begin with the default environment (thread.c). Hot callbacks on the program's
- * threads use integers only, and nothing that a cancellation ends. All other work on the program's
- * threads (init, windows, ranges, report, upload, the exit handlers) stands inside
+ * threads use integers only, and no function that is a cancellation point. All other work on the
+ * program's threads (init, windows, ranges, report, upload, the exit handlers) is done inside
  * ON_PROGRAM_THREAD: until the end of the block the default environment is in force and the thread
- * is not cancelled. Then the program's own environment is in force again, its sticky flags
- * included, and the thread ends where the program cancels it next. [any] */
+ * is not cancelled. After that the program's own environment is in force again, its sticky flags
+ * included, and a cancellation takes effect at the next cancellation point. [any] */
 #ifndef GPUFL_BASE_PROGRAM_THREAD_H
 #define GPUFL_BASE_PROGRAM_THREAD_H
 
@@ -42,7 +43,7 @@ static inline void program_thread_leave(struct program_thread *t)
     pthread_setcancelstate(t->cancel, &ours);
 }
 
-/* A declaration: in force from there to the end of the block, however the block is left. */
+/* A declaration that holds to the end of the block, however the block is left. */
 #define ON_PROGRAM_THREAD                                                                          \
     struct program_thread program_thread_kept                                                      \
         __attribute__((cleanup(program_thread_leave), unused)) = program_thread_enter()

@@ -1,8 +1,8 @@
 /* sandbox.c - limits and two filters of system calls; see sandbox.h.
  *
- * A filter is a small program of the kernel's classic BPF over the call's number and arguments.
- * Filters add up: the strictest answer of all counts. Numbers are compared only for the one ABI
- * that the process was built for; any other one is refused as a whole. */
+ * A filter is a small program in the kernel's classic BPF that sees a call's number and arguments.
+ * If several filters are installed, the strictest answer counts. Numbers are compared only for the
+ * ABI that the process was built for; calls of any other ABI are refused. */
 #include "base/process/sandbox.h"
 
 #include "base/err.h"
@@ -67,7 +67,7 @@ static int limit(int what, int64_t most)
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static int limit_memory(int64_t more)
 {
-    (void)more; /* their shadows take terabytes of addresses */
+    (void)more; /* the sanitizers' shadow memory takes terabytes of addresses */
     return 0;
 }
 #else
@@ -133,14 +133,14 @@ int sandbox_keep_names(void)
         IF(BPF_JEQ, SYS_readlink, 1, 0),
 #endif
         IF(BPF_JEQ, SYS_readlinkat, 0, 1),
-        RETURN(SECCOMP_RET_ERRNO | EINVAL), /* as of a file that is no link */
+        RETURN(SECCOMP_RET_ERRNO | EINVAL), /* what readlink says of a file that is no link */
         IF(BPF_JEQ, SYS_fcntl, 1, 0),
         RETURN(SECCOMP_RET_ALLOW),
         ARGUMENT(1),
         IF(BPF_JEQ, F_SETLK, 2, 0),
         IF(BPF_JEQ, F_SETLKW, 1, 0),
         RETURN(SECCOMP_RET_ALLOW),
-        RETURN(SECCOMP_RET_ERRNO), /* 0: done */
+        RETURN(SECCOMP_RET_ERRNO), /* errno 0: the call succeeds and does nothing */
     };
     return install(code, sizeof code / sizeof *code);
 }
@@ -194,7 +194,7 @@ int sandbox_enter(void)
         LOAD(CALL(arch)), IF(BPF_JEQ, SANDBOX_ABI, 1, 0),   REFUSE,
         LOAD(CALL(nr)),   IF(BPF_JGE, SANDBOX_OTHER, 0, 1), REFUSE,
     };
-    /* Memory that is both written and run is refused by refusing all that is run. */
+    /* Every executable mapping is refused, so no memory is both writable and executable. */
     const struct sock_filter tail[] = {
         IF(BPF_JEQ, SYS_mmap, 2, 0),
         IF(BPF_JEQ, SYS_mprotect, 1, 0),

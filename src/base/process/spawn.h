@@ -1,10 +1,10 @@
-/* spawn.h - another program as a child process: with the descriptors it is given and no others,
- * and with the signals that a shell would leave it.
+/* spawn.h - starts another program as a child process, with only the descriptors that it is given,
+ * and with the signal dispositions that a shell would give it.
  *
- * posix_spawn rather than fork: from a process with threads, and a large one, nothing else is
- * both safe and quick. The process is held by a pidfd where the kernel has them, so that it is
- * waited for without polling and the signal meant for it reaches no other.
- * Any thread; a struct spawned is its owner's alone. */
+ * Why posix_spawn and not fork: from a large process with threads only posix_spawn is both safe and
+ * quick. If the kernel has pidfds, the process is held by one, so that waiting needs no polling and
+ * a signal cannot reach another process with the same number.
+ * Any thread; a struct spawned belongs to one owner. */
 #ifndef GPUFL_BASE_PROCESS_SPAWN_H
 #define GPUFL_BASE_PROCESS_SPAWN_H
 
@@ -19,12 +19,12 @@ enum {
 };
 
 struct spawn {
-    const char *program; /* looked for in PATH where it has no slash */
+    const char *program; /* looked for in PATH if it has no slash */
     char *const *argv;   /* NULL-terminated */
     char *const *env;    /* NULL-terminated; NULL: ours */
     int fds
-        [SPAWN_STANDARD]; /* what becomes its 0, 1 and 2: above 2 here, or SPAWN_NULL, SPAWN_KEEP */
-    bool own_group;       /* the terminal's signals are not for it */
+        [SPAWN_STANDARD]; /* its descriptors 0, 1, 2: one of ours above 2, SPAWN_NULL, SPAWN_KEEP */
+    bool own_group;       /* true: the terminal's signals do not reach it */
 };
 
 struct spawned {
@@ -32,26 +32,27 @@ struct spawned {
     int process; /* a descriptor of it, ours to close; -1: none */
 };
 
-/* The initializer of one that no process was started for. */
+/* Initializer of a struct spawned without a process. */
 #define SPAWNED_NONE                                                                               \
     {                                                                                              \
         .process = -1                                                                              \
     }
 
-/* 0 or an errno: ENOENT where there is no such program. On failure *p is empty. */
+/* Starts the program. 0 or an errno; ENOENT: there is no such program. On failure *p is empty. */
 int spawn_open(struct spawned *p, const struct spawn *s);
 
-/* Waits until deadline (clock_mono, ns); 0 looks and does not wait. 0: it has ended and *status is
- * that of waitpid; ETIMEDOUT: it runs; ECHILD: it has ended, and somebody else took its status. */
+/* Waits until deadline (clock_mono, ns); deadline 0 looks without waiting. Returns 0: the process
+  * has ended, *status is that of waitpid; ETIMEDOUT: the process runs; ECHILD: the process has
+  * ended, and its status was taken elsewhere. */
 int spawn_wait(struct spawned *p, int64_t deadline, int *status);
 
-void spawn_signal(const struct spawned *p, int signal); /* nothing where it was reaped */
+void spawn_signal(const struct spawned *p, int signal); /* does nothing after it was reaped */
 
-/* Lets go of the descriptor; the process is neither ended nor reaped. */
+/* Closes the descriptor; the process is neither ended nor reaped. */
 void spawn_close(struct spawned *p);
 
-/* A pipe with close-on-exec whose ends are not 0, 1 or 2, which a program may have closed.
- * 0 or an errno; ends are -1 then. */
+/* Makes a pipe with close-on-exec. Its ends are never 0, 1 or 2, even if the program has closed
+ * these. 0 or an errno; on failure both ends are -1. */
 int spawn_pipe(int ends[2]);
 
 #endif

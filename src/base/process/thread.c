@@ -1,13 +1,12 @@
-/* thread.c - threads that the host program never notices.
+/* thread.c - threads that the traced program does not notice.
  *
- * Signals are blocked before pthread_create, so that the new thread has none
- * open in its first instructions either: the host's handlers keep running on the
- * host's threads only. The niceness is per thread on Linux and is set from the
- * inside, where the kernel id is known.
+ * Signals are blocked before pthread_create, so that they are blocked in the new thread's
+ * first instructions, too: the program's handlers run on the program's threads only. On
+ * Linux the niceness is per thread; the thread sets its own, because it knows its kernel id.
  *
- * A thread inherits the floating-point environment of its creator, and the host may
- * have turned traps on. Ours begin with the default environment, before anything
- * else: an inexact division of ours must not be the host's SIGFPE. */
+ * A thread inherits the floating-point environment of its creator, and the program may
+ * have turned traps on. Our threads set the default environment before anything
+ * else, so that an inexact division of ours does not end the program with SIGFPE. */
 #include "base/process/thread.h"
 
 #include "base/alloc.h"
@@ -75,10 +74,10 @@ static void *thread_main(void *p)
     return start.fn(start.arg);
 }
 
-/* Raised by what a thread itself does. Blocking them would kill the process all the
- * same, past the host program's crash handler. */
-enum { STACK_LEAST = 1 << 20 };
+enum { STACK_LEAST = 1 << 20 }; /* bytes */
 
+/* Signals that a thread's own instructions raise. Blocking them would end the process all the
+ * same, without the program's crash handler. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
 /* The default is the program's `ulimit -s`, which may be too little for us. */
@@ -122,7 +121,7 @@ int thread_start(struct thread *t, const char *name, int nice, void *(*fn)(void 
     return 0;
 }
 
-/* Short of memory and short of threads are the same errno. */
+/* A lack of memory and a lack of threads give the same errno. */
 const char *thread_refusal(void)
 {
     struct rlimit limit;
