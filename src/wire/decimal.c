@@ -10,7 +10,7 @@ static bool is_digit(const struct scan *s)
     return s->at < s->end && *s->at >= '0' && *s->at <= '9';
 }
 
-/* Digits into d; each of a fraction lowers the exponent. False where there is none. */
+/* Reads digits into d; each digit of a fraction lowers the exponent. False if there is no digit. */
 static bool read_digits(struct scan *s, bool fraction, struct decimal *d, int *digits)
 {
     bool any = false;

@@ -18,8 +18,8 @@ struct decimal {
     int64_t exponent;
 };
 
-/* A JSON number; digits beyond the 16th are cut. False where it is not one, or its exponent is
- * absurd (beyond +-99). */
+/* Reads a JSON number; digits beyond the 16th are cut. False if the text is no number, or its
+ * exponent is beyond +-99. */
 bool decimal_read(struct scan *s, struct decimal *out);
 
 /* Writes d as a JSON number. */
@@ -27,11 +27,11 @@ void decimal_put(struct buf *b, struct decimal d);
 
 double decimal_double(struct decimal d);
 
-/* The nearest decimal of so many digits (1 to 15). False where it is not finite, or beyond
+/* The nearest decimal with this many digits (1 to 15). False if the value is not finite, or beyond
  * 10^+-99. */
 bool decimal_of(double value, int digits, struct decimal *out);
 
-/* In one cell of a batch that is being read; never CELL_NULL. */
+/* The pair in one cell, for a batch that is being read; never CELL_NULL. */
 static inline int64_t decimal_pack(struct decimal d)
 {
     return (int64_t)((uint64_t)d.mantissa << 8 | (uint8_t)(int8_t)d.exponent);

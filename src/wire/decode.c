@@ -1,12 +1,12 @@
 /* decode.c - lines to headers, names and batches; see decode.h.
  *
- * A line is parsed into column arrays that are reused from line to line and
- * delivered only when all of it was sound, so that a damaged line costs itself
- * and nothing more. Arrays of short integers, nearly all of a log, are read a
- * word at a time (digits.h); whatever else turns up goes through scan.h.
+ * A line is parsed into column arrays that are reused from line to line. It is
+ * delivered only when the whole line was sound, so that a damaged line costs nothing
+ * but itself. Arrays of short integers, which make up nearly all of a log, are read a
+ * word at a time (digits.h); all other values are read by scan.h.
  *
  * Rules beyond encode.h: a column given twice, arrays of unequal length, a
- * number that is no 64-bit integer or a value that a column cannot hold make a
+ * number that is not a 64-bit integer or a value that a column cannot hold makes a
  * line damaged. In a difference-coded column a null does not advance the base,
  * and sums are modulo 2^64, so that any 64-bit id survives. */
 #include "wire/decode.h"
@@ -86,7 +86,7 @@ struct run {
     bool bad;     /* a value that the column cannot hold */
 };
 
-/* Adds a difference or takes a value; what the cell holds. */
+/* Adds a difference or takes a value. Returns the value of the cell. */
 static inline int64_t run_step(struct run *r, enum coding coding, int64_t v)
 {
     if (coding == CODING_INT)
@@ -166,7 +166,7 @@ static bool read_cell(struct scan *s, enum coding coding, int64_t *out, bool *nu
     return coding == CODING_HEX ? read_hex(s, out) : scan_int(s, out);
 }
 
-/* An array into c; *count gets its length. */
+/* Reads an array into c; *count gets its length. */
 static int read_array(struct scan *s, enum coding coding, struct cells *c, size_t *count)
 {
     struct run r = {0};
@@ -196,7 +196,7 @@ static int read_array(struct scan *s, enum coding coding, struct cells *c, size_
     return r.bad ? GPUFL_E_CORRUPT : 0;
 }
 
-/* The value of a known column: an array, or one value for all rows. */
+/* Reads the value of a known column: an array, or one value for all rows. */
 static int read_column(struct scan *s, enum coding coding, struct cells *c, struct given_column *g)
 {
     if (scan_peek(s) == '[') {
@@ -212,7 +212,7 @@ static int read_column(struct scan *s, enum coding coding, struct cells *c, stru
     return bad && !null ? GPUFL_E_CORRUPT : 0;
 }
 
-/* The first n cells hold v. */
+/* Makes the first n cells hold v. */
 static int fill_cells(struct cells *c, int64_t v, size_t n)
 {
     if (mem_grow(&c->at, &c->cap, n, sizeof *c->at, WIRE_READ_ROWS))
@@ -227,7 +227,7 @@ static int fill_cells(struct cells *c, int64_t v, size_t n)
 
 /* ---- a line of rows -------------------------------------------------------------------- */
 
-/* Column index of a key; *next is tried first, since writers keep the table's order. */
+/* Column index of a key; *next is tried first, because writers keep the table's order. */
 static int find_column(const struct record *r, struct span key, unsigned *next)
 {
     int i = *next < r->column_count && span_is(key, r->columns[*next].name)
@@ -238,7 +238,7 @@ static int find_column(const struct record *r, struct span key, unsigned *next)
     return i;
 }
 
-/* The keys of a line into d->given and d->columns; *rows and *unknown. */
+/* Reads the members of a line into d->given and d->columns; sets *rows and *unknown. */
 static int parse_members(struct decoder *d, const struct record *r, struct scan *s, int64_t *rows,
                          uint64_t *unknown)
 {
@@ -323,7 +323,8 @@ static const char *unescape(struct decoder *d, struct span s, size_t *len)
     return at;
 }
 
-/* Room for every string of a line: unescaping only shortens, and quotes pay for each NUL. */
+/* Makes room for every string of a line. Unescaping only shortens a string, and the quotes leave
+ * room for its NUL. */
 static int reserve_text(struct decoder *d, size_t line)
 {
     buf_clear(&d->text);
@@ -398,7 +399,7 @@ static bool count_strings(struct scan *s, size_t *count)
     }
 }
 
-/* The ids into columns[0]; *texts stands before the array of texts. */
+/* Reads the ids into columns[0]; *texts is positioned before the array of texts. */
 static int parse_names(struct decoder *d, struct scan *s, struct scan *texts, size_t *count)
 {
     bool first = true, more;
@@ -443,7 +444,7 @@ static int decode_names(struct decoder *d, struct scan *s, const struct wire_vis
     bool first = true, more;
     for (size_t i = 0; i < count && !rc && v->name; i++) {
         struct span text;
-        scan_element(&texts, &first, &more); /* cannot fail: passed over before */
+        scan_element(&texts, &first, &more); /* cannot fail: count_strings has read this array */
         scan_string(&texts, &text);
         buf_clear(&d->text);
         const char *at = unescape(d, text, &len);
@@ -454,7 +455,7 @@ static int decode_names(struct decoder *d, struct scan *s, const struct wire_vis
 
 /* ---- dispatch -------------------------------------------------------------------------- */
 
-/* The value of the key "type" of a line; *found is false where a sound line has none. */
+/* Finds the value of a line's key "type"; *found is false if a sound line has no such key. */
 static bool find_type(struct scan s, struct span *type, bool *found)
 {
     bool first = true, more;

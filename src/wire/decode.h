@@ -1,9 +1,9 @@
 /* decode.h - NDJSON lines to headers, names and column batches. No I/O, no threads.
  *
- * Reads our format and the public GPUFlight client's (read.c), recognizes which one each line has,
- * and delivers both alike. A damaged line is counted and costs that line alone; unknown records
- * and columns are counted and passed over. One decoder a session, fed with all its parts in order
- * of channel and part. Owner's thread. */
+ * Reads our format and the public GPUFlight client's (read.c), recognizes the format of each line,
+ * and delivers both alike. A damaged line is counted, and only that line is lost; unknown records
+ * and columns are counted and passed over. A session has one decoder, which is fed with all parts
+ * in order of channel and part. Owner's thread. */
 #ifndef GPUFL_WIRE_DECODE_H
 #define GPUFL_WIRE_DECODE_H
 
@@ -25,19 +25,19 @@ struct wire_visitor {
     int (*header)(void *arg, const struct wire_header *h);
     int (*name)(void *arg, uint32_t id, const char *text, size_t len);
     int (*batch)(void *arg, const struct wire_batch *b);
-    /* A sound line of which nothing was taken: of a type that this version does not know, or of
-     * the public client's that have no place in our records yet. */
+    /* A sound line of which nothing was used: its type is not known to this version, or is one of
+     * the public client's for which we have no record yet. */
     int (*unknown)(void *arg, const char *line, size_t len);
 };
 
 struct decode_stats {
-    uint64_t lines;            /* fed, empty ones not counted */
-    uint64_t damaged;          /* not decodable */
-    uint64_t unknown_records;  /* of a type this version does not know */
+    uint64_t lines;            /* lines fed, without empty ones */
+    uint64_t damaged;          /* lines that could not be decoded */
+    uint64_t unknown_records;  /* lines of a type that this version does not know */
     uint64_t unknown_columns;  /* columns passed over, summed over lines */
     uint64_t foreign;          /* lines of the public client's format among lines */
-    uint64_t foreign_unmapped; /* of these: known, but nothing here takes them yet */
-    uint64_t foreign_orphans;  /* rows of them that refer to nothing: an end with no begin, … */
+    uint64_t foreign_unmapped; /* foreign lines of a known type that nothing here reads yet */
+    uint64_t foreign_orphans;  /* foreign rows that refer to nothing: an end with no begin, … */
 };
 
 struct decoder;
@@ -45,8 +45,8 @@ struct decoder;
 int decoder_open(struct decoder **out);
 void decoder_close(struct decoder *d);
 
-/* One line without LF. 0 (also for a damaged one), the
- * visitor's result, or GPUFL_E_NOMEM. */
+/* Decodes one line, given without its LF. 0 (also for a damaged line), the visitor's result, or
+ * GPUFL_E_NOMEM. */
 int decoder_feed(struct decoder *d, const char *line, size_t len, const struct wire_visitor *v);
 
 /* At the end of a session: delivers what the public client's format keeps pending. */

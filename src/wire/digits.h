@@ -1,9 +1,9 @@
 /* digits.h - decimal digits from memory, eight at a time; base/digits.h writes them.
  *
- * Cells of a log are mostly short numbers whose length varies, so that a loop
- * over digits costs a mispredicted branch a cell. These routines treat eight
- * digits as one 64-bit word instead, and find the commas of 64 bytes first, so
- * that one number need not be parsed before the next one's place is known.
+ * Cells of a log are mostly short numbers whose length varies, so a loop over
+ * digits costs one mispredicted branch for each cell. These routines treat eight
+ * digits as one 64-bit word instead, and find the commas in 64 bytes first, so
+ * that the place of a number is known before the number in front of it is parsed.
  * Little-endian machines only. [any] */
 #ifndef GPUFL_WIRE_DIGITS_H
 #define GPUFL_WIRE_DIGITS_H

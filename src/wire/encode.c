@@ -1,9 +1,9 @@
 /* encode.c - rows, names and headers to lines; see encode.h for their shape.
  *
- * The collector's hot path: a million kernel rows a second on one thread. A
+ * This is the collector's hot path: a million kernel rows a second on one thread. A
  * batch is written column by column; room for a whole column is reserved once,
- * then digits are written without further checks (digits.h). A column is first
- * tested for being constant, which a varying one leaves at its first change. */
+ * then digits are written without further checks (digits.h). Each column is first
+ * tested for being constant; the test of a varying column ends at its first change. */
 #include "wire/encode.h"
 
 #include "wire/digits.h"
@@ -38,7 +38,7 @@ void encode_header(struct buf *b, const struct wire_header *h)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* Entries from `first` that one line takes: at least one, at most WIRE_MAX_ROWS. */
+/* How many entries from `first` on fit in one line: at least one, at most WIRE_MAX_ROWS. */
 static size_t names_of_line(const size_t *lens, size_t first, size_t n)
 {
     size_t bytes = 0, i = first;
@@ -91,7 +91,7 @@ static char *put_hex(char *p, uint64_t v)
     return p;
 }
 
-/* A value by itself: an element of INT and HEX columns, or a whole constant column. */
+/* Writes a value: an element of an INT or HEX column, or the value of a constant column. */
 static inline char *put_value(char *p, enum coding coding, int64_t v)
 {
     if (v == CELL_NULL)
@@ -108,7 +108,7 @@ static char *put_plain(char *p, enum coding coding, const int64_t *cell, size_t 
     return p;
 }
 
-/* Differences modulo 2^64 to the last cell that was not null; the first from 0. */
+/* Writes differences modulo 2^64 to the last cell that was not null; the first one to 0. */
 static char *put_deltas(char *p, bool time, const int64_t *cell, size_t stride, size_t n)
 {
     uint64_t last = 0;

@@ -6,8 +6,8 @@
  * null, modulo 2^64; the first is absolute, so that every line decodes alone. A
  * column with the same value in every row is that value instead of an array; a
  * column that is null throughout is left out. HEX cells are strings. A TIME
- * cell beyond 2^62 ns either way is no time and becomes null. docs/format.md
- * says all of it. Owner's thread.
+ * cell outside of +-2^62 ns is no time and becomes null. docs/format.md has the
+ * whole format. Owner's thread.
  *
  * A buffer's ceiling must leave room for the longest line, not for the one at
  * hand: 2 x WIRE_MAX_LINE does. */
@@ -33,8 +33,8 @@ struct wire_header {
     int64_t pid;
     const char *host;
     const char *run; /* id of the `gpufl trace` run; "" none */
-    int64_t pass;    /* of `gpufl trace --passes`, from 1; 0: the command ran once */
-    int64_t passes;  /* of them all; 0: the command ran once */
+    int64_t pass;    /* number of this pass of `gpufl trace --passes`, from 1; 0: no passes */
+    int64_t passes;  /* how many passes there are; 0: no passes */
     const char *
         command; /* command line, cut at 1 KiB; secrets are the user's matter: argv as ps shows it */
     const char *engine;  /* effective engine: Monitor, Trace, … */
@@ -43,16 +43,16 @@ struct wire_header {
     const char *version; /* of libgpufl */
     const char *system;  /* uname: Linux 6.1 x86_64 */
     int64_t start;       /* session's start, CLOCK_MONOTONIC ns */
-    int64_t clock_monotonic, clock_real, clock_uncertainty; /* one pair: see the clock record */
+    int64_t clock_monotonic, clock_real, clock_uncertainty; /* a pair, as in the clock record */
 };
 
 /* Appends one line with its LF. */
 void encode_header(struct buf *b, const struct wire_header *h);
 
-/* rows: n rows of records[type].column_count cells. n <= WIRE_MAX_ROWS. */
+/* Appends a batch of rows. rows: n rows of records[type].column_count cells. n <= WIRE_MAX_ROWS. */
 void encode_rows(struct buf *b, enum record_type type, const int64_t *rows, size_t n);
 
-/* Entries of the string dictionary; ids, texts and lens have n elements. */
+/* Appends entries of the string dictionary; ids, texts and lens have n elements. */
 void encode_names(struct buf *b, const uint32_t *ids, const char *const *texts, const size_t *lens,
                   size_t n);
 

@@ -1,8 +1,8 @@
 /* event_name.h - names of events that no log names: copies by their direction, fills,
  * synchronizations and waits by what is waited for.
  *
- * They are ids like those of names, from EVENT_NAME_FIRST on, where no log has any (a log that does
- * is not believed). Ids are stored in the pyramid: they never change. Pure; any thread. */
+ * These names have ids from EVENT_NAME_FIRST on, which no name of a log may have (such ids of a log
+ * are ignored). The pyramid stores the ids, so they never change. Pure; any thread. */
 #ifndef GPUFL_WIRE_EVENT_NAME_H
 #define GPUFL_WIRE_EVENT_NAME_H
 
@@ -20,14 +20,14 @@ enum event_name_group {
     EVENT_NAME_RUN = 6,   /* code: 0 */
 };
 
-/* Id of an event of a record; code: as above, anything else counts as 0. 0: such events have names
- * of their own, or are none. */
+/* Id of the name of a record's event. code: as above; any other value counts as 0. Returns 0 if
+ * such events have names of their own, or the record is no event. */
 uint32_t event_name_of(enum record_type type, int64_t code);
 
 /* The text of an id; NULL: it is not one of these. */
 const char *event_name_text(int64_t id);
 
-/* The text of an id in the words of a vendor of GPUs ("amd", as device.vendor has it). */
+/* The text of an id in the words of a GPU vendor ("amd", as in device.vendor). */
 const char *event_name_said(int64_t id, const char *vendor);
 
 #endif

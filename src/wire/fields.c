@@ -1,7 +1,7 @@
 /* fields.c - see fields.h. */
 #include "wire/fields.h"
 
-/* 12.345 in millionths, as far as it fits; digits beyond are cut. */
+/* Reads a number such as 12.345 in millionths; digits beyond these are cut. */
 static bool read_millionths(struct span value, int64_t *out)
 {
     int64_t v = 0;

@@ -1,8 +1,8 @@
 /* fields.h - picks the known members of a JSON object into a struct, by table.
  *
- * For lines whose members are single values. Members may come in any order; one
- * that is missing or of another type leaves what the caller put there. The text
- * must have passed scan_value before. Owner's thread. */
+ * For lines whose members are single values. Members may come in any order; if one
+ * is missing or of another type, its field keeps the value that the caller put there.
+ * The text must have passed scan_value before. Owner's thread. */
 #ifndef GPUFL_WIRE_FIELDS_H
 #define GPUFL_WIRE_FIELDS_H
 
@@ -34,7 +34,7 @@ void fields_read(struct scan s, const struct field *table, unsigned count, void 
  * */
 bool fields_next(struct scan *array, bool *first, struct scan *element);
 
-/* A span as a text of its own; one that was never set is an empty text. */
+/* A span as a text to scan; a span that was never set is an empty text. */
 static inline struct scan scan_of(struct span s)
 {
     static const char none[1];

@@ -1,8 +1,8 @@
 /* kept_module.h - the name of a file that holds what a session keeps of one module.
  *
- * A program's file that may be gone when somebody reads the session is kept as an ELF file that
- * holds its symbols (capture/stacks/keep.h), in the session's folder. The name is made of the
- * module's id, so that a reader finds the file from the module's row alone. Any thread. */
+ * If a program's file may be gone when the session is read, an ELF file with its symbols is kept in
+ * the session's folder (capture/stacks/keep.h). The name is made of the module's id, so that a
+ * reader finds the file from the module's row alone. Any thread. */
 #ifndef GPUFL_WIRE_KEPT_MODULE_H
 #define GPUFL_WIRE_KEPT_MODULE_H
 

@@ -1,4 +1,4 @@
-/* limits.h - what encoder and decoder agree on beyond encode.h. */
+/* limits.h - limits that encoder and decoder share, beyond those of encode.h. */
 #ifndef GPUFL_WIRE_LIMITS_H
 #define GPUFL_WIRE_LIMITS_H
 
@@ -16,11 +16,11 @@ static inline bool wire_time_ok(int64_t t)
     return t >= -WIRE_TIME_MAX && t <= WIRE_TIME_MAX;
 }
 
-/* Bounds of a time that sums, differences and ends of events can be made of. */
+/* Bounds of a time within which sums, differences and ends of events do not overflow. */
 #define WIRE_EVENT_MAX (WIRE_TIME_MAX - 1) /* in the year 2116 */
 #define WIRE_EVENT_MIN (-(1ll << 59))
 
-/* True where start and duration are an event: what has no interval is left out of every sum.
+/* True if start and duration make an interval; an event without one is left out of every sum.
  * CELL_NULL is out of bounds. [any] */
 static inline bool wire_event_ok(int64_t start, int64_t duration)
 {

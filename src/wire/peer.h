@@ -1,8 +1,8 @@
-/* peer.h - the public GPUFlight client's lines, as the visitor's calls.
+/* peer.h - turns the public GPUFlight client's lines into calls of the visitor.
  *
- * decode.h hands over every line whose type is found here. Times
- * of that format are ns since the Unix epoch; the header delivered says that
- * monotonic and real time are the same. Owner's thread. */
+ * The decoder gives every line whose type peer_find knows to peer_feed. Times
+ * of that format are ns since the Unix epoch, so the delivered header says that
+ * monotonic and real time are equal. Owner's thread. */
 #ifndef GPUFL_WIRE_PEER_H
 #define GPUFL_WIRE_PEER_H
 
@@ -16,7 +16,7 @@ void peer_close(struct peer *p);
 /* Index of a line type of that format, or -1. [any] */
 int peer_find(const char *type, size_t len);
 
-/* One line of the type with that index. A damaged one is counted and costs itself. */
+/* Reads one line of the type with that index. A damaged line is counted and dropped. */
 int peer_feed(struct peer *p, int type, const char *line, size_t len, const struct wire_visitor *v);
 
 /* Delivers the kernels that wait for detail lines. */

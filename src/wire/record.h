@@ -51,7 +51,7 @@ struct record {
 
 #define RECORD_MAX_COLUMNS 64
 
-/* kind of those rows of overhead that gpufl has measured itself */
+/* The kind of overhead rows that gpufl measured itself. */
 #define OVERHEAD_ENGINE "engine"
 
 /* Indexed by enum record_type; RECORD_COUNT entries. */
@@ -66,11 +66,12 @@ int record_find(const char *name, size_t len);
 /* Column index of a name in a record, or -1. [any] */
 int record_column(const struct record *r, const char *name, size_t len);
 
-/* Dictionaries whose rows come again with more (docs/format.md): devices, threads. [any] */
+/* True for dictionaries whose rows may come again with more known cells (docs/format.md): devices,
+ * threads. [any] */
 bool record_is_completed(int type);
 
-/* Adds to a row of such a dictionary what a later row of its id knows; cells that the later row
- * leaves unknown (of a name 0 as well) stay. True: something has changed. [any] */
+/* Adds to a row of such a dictionary what a later row of the same id knows. Cells that the later
+ * row leaves unknown (for a name, 0 as well) stay. True: a cell has changed. [any] */
 bool record_complete(enum record_type type, int64_t *known, const int64_t *row);
 
 #include "wire/rows.h"

@@ -119,7 +119,7 @@ void rowset_remove(struct rowset *s, int64_t *row)
     for (size_t i = (gap + 1) & mask; s->slots[i]; i = (i + 1) & mask) {
         size_t home = hash_of(s, row_at(s, s->slots[i] - 1)) & mask;
         if (((i - home) & mask) < ((i - gap) & mask))
-            continue; /* sits between its home and the gap: must stay */
+            continue; /* its home lies after the gap, so it must stay */
         s->slots[gap] = s->slots[i];
         gap = i;
     }

@@ -1,9 +1,8 @@
 /* rowset.h - a hash set of short rows of int64_t, found by their leading cells.
  *
- * Serves where ids are given to things that are only known by their values
- * (launch configurations of a foreign log) and where things are looked up by a
- * foreign id (open scopes). Row pointers are valid until the next rowset_put.
- * Owner's thread. */
+ * Used to give ids to things that are known only by their values (launch
+ * configurations of a foreign log), and to look things up by a foreign id (open
+ * scopes). Row pointers are valid until the next rowset_put. Owner's thread. */
 #ifndef GPUFL_WIRE_ROWSET_H
 #define GPUFL_WIRE_ROWSET_H
 
@@ -29,7 +28,7 @@ void rowset_clear(struct rowset *s); /* removes all, keeps the memory */
 
 int64_t *rowset_find(const struct rowset *s, const int64_t *key); /* NULL: not there */
 
-/* The row with that key, added with its other cells 0 where it was missing. NULL: out of memory. */
+/* The row with that key. A missing row is added, with its other cells 0. NULL: out of memory. */
 int64_t *rowset_put(struct rowset *s, const int64_t *key, bool *added);
 
 void rowset_remove(struct rowset *s, int64_t *row);

@@ -3,7 +3,7 @@
 
 enum { SCAN_DEPTH = 64 }; /* deeper nesting is damage */
 
-/* Lowest set bit: in the byte of the first quote or backslash of the eight; 0: none. */
+/* A word whose lowest set bit is in the byte of the first quote or backslash; 0: there is none. */
 static uint64_t find_special(uint64_t w)
 {
     const uint64_t ones = 0x0101010101010101ull, highs = 0x8080808080808080ull;
@@ -46,7 +46,7 @@ bool scan_string(struct scan *s, struct span *out)
     return true;
 }
 
-/* A number or a literal: checked for its alphabet only. */
+/* Passes over a number or a literal; only its characters are checked. */
 static bool scan_atom(struct scan *s)
 {
     static const char *const literals[] = {"null", "true", "false"};
@@ -83,7 +83,7 @@ static bool scan_behind(struct scan *s, char *closers, int *depth)
     return true;
 }
 
-/* At an opening bracket: enters it; *empty says that it was closed at once. */
+/* Enters the container at an opening bracket; *empty: the container was closed at once. */
 static bool scan_enter(struct scan *s, char *closers, int *depth, bool *empty)
 {
     char close = *s->at++ == '{' ? '}' : ']';
@@ -126,7 +126,7 @@ bool scan_value(struct scan *s, struct span *out)
     return true;
 }
 
-/* The digits at the position as a magnitude; more must not follow as a fraction. */
+/* Reads the digits at the position as a magnitude; a fraction must not follow. */
 static bool scan_magnitude(struct scan *s, uint64_t *out)
 {
     enum { DIGITS_SAFE = 19 }; /* so many fit 64 bits, whatever they are */

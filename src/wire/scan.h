@@ -1,12 +1,11 @@
 /* scan.h - walks one line of JSON in place.
  *
  * The decoder's own reader: nothing is copied or allocated, integers and arrays
- * of integers are read at memory speed, everything else is passed over. It is
- * lenient about what does not matter here (leading zeros, control bytes in
- * strings) and strict about structure: a line that was cut or overwritten does
- * not pass for a whole one. Every function returns false when the text is
- * malformed; the position is then meaningless. Never reads at or past end.
- * Owner's thread. */
+ * of integers are read at memory speed, other values are passed over. The reader
+ * accepts leading zeros and control bytes in strings, but checks the structure
+ * strictly, so that a line that was cut or overwritten is recognized. Every function
+ * returns false when the text is malformed; the position is then meaningless. No
+ * function reads at or past end. Owner's thread. */
 #ifndef GPUFL_WIRE_SCAN_H
 #define GPUFL_WIRE_SCAN_H
 
@@ -50,14 +49,14 @@ bool scan_string(struct scan *s, struct span *out);
 /* Any value; *out (may be NULL) gets its text, strings with their quotes. */
 bool scan_value(struct scan *s, struct span *out);
 
-/* A signed 64-bit integer; fails for other numbers and for integers out of range.
- * *out is INT64_MIN only where the text says so. */
+/* Reads a signed 64-bit integer; fails for other numbers and for integers out of range.
+ * *out is INT64_MIN only if the text has that number. */
 bool scan_int(struct scan *s, int64_t *out);
 
 /* Reads 0 to 2^64 - 1, as a bit pattern, and negative numbers down to -2^63. */
 bool scan_bits(struct scan *s, int64_t *out);
 
-/* null: passes over it and returns true; else leaves the position. */
+/* Passes over null and returns true; leaves the position if the value is not null. */
 static inline bool scan_null(struct scan *s)
 {
     if (s->end - s->at < 4 || memcmp(s->at, "null", 4))
@@ -66,14 +65,14 @@ static inline bool scan_null(struct scan *s)
     return true;
 }
 
-/* Walks an object: with *first true expects its brace, then yields key by key;
- * the caller reads each value. *more is false after the closing brace. */
+/* Walks an object: a call with *first true expects the opening brace; each call yields a key,
+ * whose value the caller reads. *more is false after the closing brace. */
 bool scan_member(struct scan *s, bool *first, struct span *key, bool *more);
 
 /* scan_member for an array's elements. */
 bool scan_element(struct scan *s, bool *first, bool *more);
 
-/* True where nothing but white space is left. */
+/* True if only white space is left. */
 static inline bool scan_done(struct scan *s)
 {
     scan_peek(s);

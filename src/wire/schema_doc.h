@@ -14,7 +14,7 @@ void schema_put_record_markdown(struct buf *b, const struct record *r);
 void schema_put_header_json(struct buf *b); /* an array of fields */
 void schema_put_record_json(struct buf *b, const struct record *r);
 
-/* All of it. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+/* Write the whole documentation. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int schema_markdown(FILE *out); /* for tests */
 int schema_json(FILE *out);     /* for tests */
 

@@ -50,7 +50,7 @@ struct stall_name stall_name_of(const char *driver, size_t len)
     if (cut_end(out.text, "_not_issued"))
         out.issued = 0;
     else if (told)
-        out.issued = 1; /* that interface has a name of its own for cycles without an issue */
+        out.issued = 1; /* this interface has another name for cycles without an issue */
     cut_front(out.text, "warps_issue_");
     cut_front(out.text, "stall_");
     cut_front(out.text, "stalled_");

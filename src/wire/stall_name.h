@@ -1,8 +1,8 @@
 /* stall_name.h - one spelling for the names that drivers give to stall reasons.
  *
- * CUPTI's names are "smsp__pcsamp_warps_issue_stalled_long_scoreboard" and the same with
- * "_not_issued"; older interfaces and tools show "Long Scoreboard". All are
- * "long_scoreboard" here, so that samples of all sources fall together and one
+ * CUPTI's names are "smsp__pcsamp_warps_issue_stalled_long_scoreboard", with or without
+ * "_not_issued" at the end; older interfaces and tools show "Long Scoreboard". All of them
+ * are "long_scoreboard" here, so that samples of all sources are summed together and one
  * table (src/analyze/model/kernels/stall.def) explains them. [any] */
 #ifndef GPUFL_WIRE_STALL_NAME_H
 #define GPUFL_WIRE_STALL_NAME_H

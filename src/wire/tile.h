@@ -1,25 +1,24 @@
-/* tile.h - the level-of-detail pyramid of a timeline: what it is made of.
+/* tile.h - the level-of-detail pyramid of a timeline.
  *
  * A timeline has lanes; events of a lane have a start and a duration. A view is a
  * window of time, drawn in at most some thousand columns. Level k of the pyramid
- * has buckets of TILE_WIDTH(k) ns and answers for windows of about a thousand of
- * them:
+ * has buckets of TILE_WIDTH(k) ns and serves windows of about a thousand buckets:
  *
  *   tiles  sums, a row for (level, lane, bucket), of all events shorter than the
  *          bucket, each counted where it starts. Several rows of one bucket add up:
  *          a live session appends, and never has to change a row.
  *   spans  events of at least TILE_WIDTH(0), one row each, at the highest level
  *          whose bucket is not longer than they are. A view at level k draws the
- *          spans of levels >= k one by one; of a lane whose events do not overlap
- *          there are no more than buckets. A span of level k < TILE_LEVELS - 1 is
- *          shorter than TILE_WIDTH(k + 1), so that those reaching into a window
- *          start less than that before it.
+ *          spans of levels >= k one by one; a lane whose events do not overlap has
+ *          no more of them than buckets. A span of level k < TILE_LEVELS - 1 is
+ *          shorter than TILE_WIDTH(k + 1), so a span that reaches into a window
+ *          starts less than TILE_WIDTH(k + 1) before the window.
  *
- * Together each event is in exactly one of the two at every level. Below level 0
- * the events' own tables answer.
+ * At every level each event is in exactly one of the two. For a finer view than level 0
+ * the events' own tables are read.
  *
- * A mark is an event without a duration, so tiles alone have it. Where durations weigh names, each
- * mark weighs 1. Plain data; any thread. */
+ * A mark is an event without a duration, so it is in tiles only. Where names are weighted by
+ * durations, each mark counts 1. Plain data; any thread. */
 #ifndef GPUFL_WIRE_TILE_H
 #define GPUFL_WIRE_TILE_H
 
@@ -34,7 +33,7 @@ enum {
 #define TILE_LEVEL_SHIFT(level) (TILE_SHIFT + TILE_SHIFT_STEP * (level))
 #define TILE_WIDTH(level)       (INT64_C(1) << TILE_LEVEL_SHIFT(level)) /* ns */
 
-/* The kinds of lanes. Numbers are stored: they never change. */
+/* The kinds of lanes. The numbers are stored, so they never change. */
 enum lane_kind {
     LANE_KERNEL = 1, /* kernels of a stream; ref: stream id */
     LANE_COPY = 2,   /* copies and fills of a stream; ref: stream id */
@@ -43,7 +42,7 @@ enum lane_kind {
     LANE_SCOPE = 5,  /* scopes of a host thread at a depth; ref: thread id */
     LANE_GRAPH = 6,  /* graph launches of a host thread; ref: thread id */
     LANE_RUN = 7,    /* graphs as a whole, as a stream ran them; ref: stream id */
-    LANE_MARK = 12, /* marks of a host thread; ref: thread id. The dashboard makes 8 to 11 itself */
+    LANE_MARK = 12,  /* marks of a host thread; ref: thread id. 8 to 11 are the dashboard's own */
 };
 
 /* A lane in one number: kind, depth (scopes; capped at 255), ref (48 bits). */
@@ -77,7 +76,7 @@ struct tile {
     int64_t longest;   /* ns, the longest event */
     int64_t name;      /* name id (also event_name.h) with the greatest sum of durations, as far as
                         * tracked; 0: none */
-    int64_t name_busy; /* ns, that sum; of marks how many have the name */
+    int64_t name_busy; /* ns, that sum; for marks the number that have the name */
 };
 
 /* One event of at least TILE_WIDTH(0) ns. */
@@ -88,7 +87,7 @@ struct tile_span {
     int64_t ref;             /* kernels, copies, waits: correlation; scopes: instance */
 };
 
-/* The level a span stands at, or -1 for an event that is too short to be one. */
+/* The level of a span, or -1 for an event that is too short to be a span. */
 static inline int tile_span_level(int64_t duration)
 {
     int level = -1;

@@ -6,17 +6,17 @@
  * checksum of its cubin and that symbol. Both become function rows; a reader of them
  * joins the two by name.
  *
- * What that format loses is not made up again: of a run of instructions that differ in
- * numbers only, the first has its text, the others have # for every number. Lines
- * that all four channels repeat are reported once. Rows that one line can expand to are
- * bounded. */
+ * What that format loses is not invented: in a run of instructions that differ only in
+ * numbers the first one has its text, the others have # in place of every number. Lines
+ * that all four channels repeat are reported once. The number of rows to which one line can
+ * expand is bounded. */
 #include "base/err.h"
 #include "wire/peer/reader.h"
 
 #include <string.h>
 
 enum {
-    RUN_ROWS_MAX = 1 << 20, /* of a session: made of runs */
+    RUN_ROWS_MAX = 1 << 20, /* rows of a session that are made of runs */
     STRIDE_LEAST = 4,       /* bytes of an instruction, at least and at most */
     STRIDE_MOST = 64,
     PIECE = 32 << 10, /* bytes of a source in a row */
@@ -146,14 +146,14 @@ static void add_text(struct peer *p, int64_t function, int64_t offset, int64_t t
                  .function = function, .offset = offset, .text = text, .line = CELL_NULL});
 }
 
-/* A run of instructions up to the next entry's place; next 0: there is none. */
+/* Adds a run of instructions up to the offset of the next entry; next 0: there is none. */
 static void add_entry(struct peer *p, int64_t function, const struct entry *e, int64_t next)
 {
     int64_t length = next > e->pc ? next - e->pc : 0;
     add_text(p, function, e->pc, peer_name_span(p, e->text));
     if (e->count < 2 || length % e->count || length / e->count < STRIDE_LEAST ||
         length / e->count > STRIDE_MOST)
-        return; /* the others' places are unknown */
+        return; /* the offsets of the others are unknown */
     int64_t rest = without_numbers(p, e->text), stride = length / e->count;
     for (int64_t i = 1; i < e->count && !p->code; i++) {
         if (p->gpu_code.expanded == RUN_ROWS_MAX) {
@@ -208,7 +208,8 @@ static const struct field content_fields[] = {
     {"lines", FIELD_VALUE, offsetof(struct content, lines)},
 };
 
-/* Appends the lines to p->text as one text with line feeds between; the line's room suffices. */
+/* Appends the lines to p->text as one text, separated by line feeds. The room that was reserved for
+ * the line suffices. */
 static const char *join_lines(struct peer *p, struct span lines, size_t *len)
 {
     struct scan list = scan_of(lines), element;
@@ -220,7 +221,7 @@ static const char *join_lines(struct peer *p, struct span lines, size_t *len)
         if (element.end - element.at < 2 || *element.at != '"')
             continue;
         if (begun)
-            p->text.data[p->text.len++] = '\n'; /* paid for by the comma */
+            p->text.data[p->text.len++] = '\n'; /* the comma left room for it */
         begun = true;
         before = p->text.len;
         peer_unescape(p, (struct span){element.at + 1, (size_t)(element.end - element.at - 2)}, &n);

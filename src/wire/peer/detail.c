@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    DIGITS_MAX = 18, /* of a number that fits int64_t for certain */
-    HEAD = 512,      /* bytes of a line in which the number is looked for */
+    DIGITS_MAX = 18, /* so many digits fit int64_t for certain */
+    HEAD = 512,      /* bytes at the begin of a line in which the number is looked for */
 };
 
 struct details {
@@ -73,8 +73,8 @@ static bool read_number(struct scan line, const char *at, struct number *out)
            (*out->end == ',' || *out->end == '}');
 }
 
-/* Where the number stands, by its key alone. In a string a quote has a backslash before it, so
- * these bytes are a key wherever they are. */
+/* Finds the number by its key alone. Inside a string a quote has a backslash before it, so these
+ * bytes are always a key. */
 static bool find_number(struct scan line, struct number *out)
 {
     size_t len = (size_t)(line.end - line.at);
@@ -82,7 +82,7 @@ static bool find_number(struct scan line, struct number *out)
     return at && read_number(line, at + sizeof key - 1, out);
 }
 
-/* The line without the number, in d->text; its length, 0: too long. */
+/* Writes the line without the number to d->text. Returns its length; 0: too long. */
 static size_t cut_number(struct details *d, struct scan line, const struct number *n)
 {
     size_t before = (size_t)(n->at - line.at), after = (size_t)(line.end - n->end);
@@ -95,7 +95,7 @@ static size_t cut_number(struct details *d, struct scan line, const struct numbe
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-/* The line has the same bytes before and after its number. */
+/* True if the line has the same bytes as k before and after its number. */
 static bool is_again(const struct detail_kept *k, struct scan line, int64_t *correlation)
 {
     struct number n;
@@ -107,7 +107,7 @@ static bool is_again(const struct detail_kept *k, struct scan line, int64_t *cor
            !memcmp(n.end, k->text + k->cut, k->len - k->cut);
 }
 
-/* The line that follows k in the log, as far as it is known. */
+/* Notes that k follows the line before, and makes k the last one. Returns k. */
 static struct detail_kept *note_order(struct details *d, struct detail_kept *k)
 {
     if (d->last)
@@ -131,7 +131,7 @@ struct detail_kept *details_find(struct details *d, struct scan line, int64_t *c
     return same ? note_order(d, k) : NULL;
 }
 
-/* A span of the line as one of the text, from which the number is gone. */
+/* A span of the line as a span of the kept text, which lacks the number. */
 static struct span moved(struct span of, struct scan line, const struct number *n, const char *text)
 {
     if (!of.at)

@@ -1,15 +1,16 @@
 /* detail.h - detail lines of kernels in the public client's format, and a cache of those read.
  *
- * Such a log has a detail line for each kernel, and most of them are the same except for the number
- * of the kernel: what was read from one is kept with its text, and a line that has the same bytes
+ * Such a log has a detail line for each kernel, and most of these lines differ only in the number
+ * of the kernel. So the values of a line are kept with its text, and a line that has the same bytes
  * before and after the number is not read again.
  *
- * Programs launch in loops, so the line that followed the last one before is looked at first, by
- * its bytes alone; any other is found by its hash.
+ * Programs launch in loops, so the line that came next the last time is compared first, by
+ * its bytes alone; any other line is found by its hash.
  *
- * Invariants: a line is kept where its "corr_id" stands once, outside of other values, as plain
- * digits, so the number is all that differs. The cache is bounded (DETAILS_KEPT lines of at most
- * DETAIL_BYTES); a new line takes the place of the one with the same hash. Owner's thread. */
+ * Invariants: a line is kept only if it has one "corr_id", outside of other values, in plain
+ * digits, so that lines with equal text differ only in the number. The cache is bounded
+ * (DETAILS_KEPT lines of at most DETAIL_BYTES); a new line replaces the one with the same hash.
+ * Owner's thread. */
 #ifndef GPUFL_WIRE_PEER_DETAIL_H
 #define GPUFL_WIRE_PEER_DETAIL_H
 
@@ -20,7 +21,7 @@
 
 enum { DETAILS_KEPT = 4096, DETAIL_BYTES = 4096 };
 
-/* What a line says; CELL_NULL and spans without text: nothing. */
+/* The values of a line; CELL_NULL and spans without text: the line has none. */
 struct detail {
     int64_t correlation, shared_static, local_bytes, local_total, local_per_thread;
     int64_t occupancy, by_regs, by_shared, by_blocks, max_blocks; /* shares in millionths */
@@ -28,7 +29,7 @@ struct detail {
     struct span grid, block, limiter, scope, stack;
 };
 
-/* What a row of the batch adds to a detail for its configuration. */
+/* The values that a row of the batch adds to a detail to make a configuration. */
 struct detail_of_row {
     int64_t name, device, registers, shared_dynamic, warp;
 };
@@ -36,11 +37,11 @@ struct detail_of_row {
 struct detail_kept {
     uint64_t hash;        /* of the text */
     char *text;           /* owned: the line without its number; NULL: the place is free */
-    size_t len, cut;      /* of the text; where the number was */
+    size_t len, cut;      /* length of the text; where the number was in it */
     struct detail detail; /* its spans point into text; correlation is that of the first line */
     struct detail_of_row of;
     int64_t config;           /* id of the configuration of the detail and `of`; 0: none yet */
-    struct detail_kept *next; /* the line that came after it last time, looked at first */
+    struct detail_kept *next; /* the line that came next the last time; compared first */
 };
 
 struct details;
@@ -48,11 +49,11 @@ struct details;
 /* Reads a line that is sound as JSON. */
 void detail_read(struct scan line, struct detail *out);
 
-/* The line that is kept with the same text, and the number of this one; NULL: none. */
+/* The kept line with the same text, and the number of this line; NULL: there is none. */
 struct detail_kept *details_find(struct details *d, struct scan line, int64_t *correlation);
 
-/* Keeps a line and what detail_read found in it; *d is made with the first one. *out: the line that
- * is kept, NULL where one of its form is not. 0 or NOMEM. */
+/* Keeps a line and what detail_read found in it; *d is made with the first line. *out: the line as
+ * kept; NULL: lines of this form are not kept. 0 or NOMEM. */
 int details_keep(struct details **d, struct scan line, const struct detail *read,
                  struct detail_kept **out);
 

@@ -1,7 +1,7 @@
 /* encode.c - what the encoder knows, and the lines of a session's life;
  * see encode.h. Event lines are made in rows.c.
  *
- * No floating point: printf's decimal point depends on the host program's
+ * No floating point is used: printf's decimal point depends on the program's
  * locale, so fractions are written from integers. */
 #include "wire/peer/encode.h"
 
@@ -15,7 +15,7 @@
 
 #define LINES_MAX (1u << 30)
 
-enum { DEVICES_MAX = 256 }; /* every line of the session's life lists them all */
+enum { DEVICES_MAX = 256 }; /* bounded because every line of the session's life lists all */
 
 const char *const peer_channel_names[PEER_CHANNEL_COUNT] = {"device", "scope", "system", "sass"};
 
@@ -122,7 +122,7 @@ int peer_encoder_header(struct peer_encoder *e, const struct wire_header *h)
     return 0;
 }
 
-/* The first text of an id counts. */
+/* If an id comes with several texts, the first one counts. */
 int peer_encoder_name(struct peer_encoder *e, uint32_t id, const char *text, size_t len)
 {
     const int64_t key = id;
@@ -161,7 +161,7 @@ static int define(struct rowset *t, const struct wire_batch *b, unsigned id_colu
     return 0;
 }
 
-/* Learns one row; *taken is false for types that nothing is learnt from. */
+/* Learns one row; *taken is false for record types from which nothing is learnt. */
 static int learn_row(struct peer_encoder *e, const struct wire_batch *b, size_t i, bool *taken)
 {
     *taken = true;
@@ -204,7 +204,7 @@ int peer_encoder_learn(struct peer_encoder *e, const struct wire_batch *b)
     return rc;
 }
 
-/* The last samples, which lines of the session's life repeat. */
+/* Remembers the last samples, which lines of the session's life repeat. */
 static int remember_sample(struct peer_encoder *e, const struct wire_batch *b)
 {
     if (b->type == RECORD_host_metric)
@@ -217,7 +217,7 @@ static int remember_sample(struct peer_encoder *e, const struct wire_batch *b)
     return rc;
 }
 
-/* Rows that come out at the end. */
+/* Keeps rows that are written at the end. */
 static int keep_row(struct peer_encoder *e, const struct wire_batch *b, size_t i)
 {
     if (b->type == RECORD_end) {
@@ -288,7 +288,7 @@ static void put_name(const struct peer_encoder *e, struct buf *b, const char *ke
     buf_json(b, text, len);
 }
 
-/* A vendor as that format spells it: NVIDIA. */
+/* Writes a vendor's name as that format spells it: NVIDIA. */
 static void put_vendor(const struct peer_encoder *e, struct buf *b, int64_t id)
 {
     size_t len;
@@ -401,7 +401,7 @@ static const struct device_row *next_device(const struct peer_encoder *e, int64_
     return least ? (const void *)(least + 1) : NULL;
 }
 
-/* An array of the devices of a vendor (NULL: all), each written by put. */
+/* Writes an array of the devices of a vendor (NULL: all); put writes each device. */
 static void put_devices(struct peer_encoder *e, struct buf *b, const char *key, const char *vendor,
                         void (*put)(struct peer_encoder *, struct buf *, const struct device_row *))
 {
@@ -533,7 +533,7 @@ int peer_encoder_batch(struct peer_encoder *e, const struct wire_batch *b)
     return rc ? rc : first_error(e);
 }
 
-/* Rows as columns. */
+/* Turns rows into the columns of a batch. */
 static int turn_rows(struct peer_encoder *e, struct wire_batch *b, const int64_t *rows)
 {
     unsigned width = b->record->column_count;

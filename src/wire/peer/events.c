@@ -1,7 +1,7 @@
 /* events.c - event rows of the public client's format other than kernels
- * and scopes: one function a line type, each turning p->rows or a line into rows
- * of ours. What that format does not say stays unknown; so do its optional
- * metrics where they are 0, which it writes for unknown. */
+ * and scopes. Each line type has a function, which turns p->rows or a line into rows
+ * of ours. What that format does not say stays unknown, and so do its optional
+ * metrics with the value 0, which the client writes for unknown. */
 #include "wire/peer/reader.h"
 
 /* The row's time, or CELL_NULL. */
@@ -15,7 +15,7 @@ static int64_t bytes_of_mib(int64_t mib)
     return mib == CELL_NULL || mib < 0 || mib > INT64_MAX / PEER_MIB ? CELL_NULL : mib * PEER_MIB;
 }
 
-/* AMD's numbers of copy kinds differ from CUPTI's, which ours are. */
+/* Our numbers of copy kinds are CUPTI's; AMD's differ. */
 static int64_t copy_kind(const struct peer *p, int64_t kind)
 {
     if (p->amd && kind == 3)
@@ -40,7 +40,7 @@ void peer_copies(struct peer *p)
     }
 }
 
-/* Stream 0 is "the whole context" there: a stream of ours without a number. */
+/* In that format stream 0 is the whole context; we have a stream without a number for it. */
 void peer_syncs(struct peer *p)
 {
     for (size_t i = 0; i < p->rows.count; i++) {
@@ -161,7 +161,8 @@ void peer_fill(struct peer *p, struct scan s)
     peer_add(p, RECORD_memset, &row);
 }
 
-/* Their times are the graph's on the GPU, ours the launch call's: the duration stays unknown. */
+/* The client's times are those of the graph on the GPU, ours those of the launch call, so the
+ * duration stays unknown. */
 void peer_graph_launch(struct peer *p, struct scan s)
 {
     struct event e = read_event(s);

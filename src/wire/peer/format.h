@@ -13,7 +13,7 @@ enum peer_batch {
     PEER_BATCH_COUNT
 };
 
-/* Place of each column in its batch: PEER_kernel_dt_ns, … */
+/* Index of each column in its batch: PEER_kernel_dt_ns, … */
 /* clang-format off */
 #define COLUMN(batch, column) PEER_##batch##_##column,
 #define BATCH(batch, type, version) }; enum {
@@ -35,11 +35,11 @@ extern const struct peer_batch_format peer_batches[PEER_BATCH_COUNT];
 /* event_type of a scope row. */
 enum { PEER_SCOPE_BEGIN, PEER_SCOPE_END, PEER_SCOPE_CONTINUES, PEER_SCOPE_CONTINUED };
 
-/* Members of perf_metric_event and kernel_perf_metric_event that are metrics: the first
- * PEER_RANGE_METRICS stand in both, all in the second. */
+/* Members of perf_metric_event and kernel_perf_metric_event that are metrics. The first
+ * PEER_RANGE_METRICS are in both; the second has all. */
 enum { PEER_RANGE_METRICS = 6, PEER_WIDE_METRICS = 13 };
 extern const char *const peer_wide_metrics[PEER_WIDE_METRICS];
-/* Name in NVIDIA's library; NULL: it has no such metric. */
+/* Name of the metric in NVIDIA's library; NULL: the library has no such metric. */
 extern const char *const peer_wide_drivers[PEER_WIDE_METRICS];
 
 /* sample_kind of a profile row. */
@@ -55,7 +55,7 @@ struct peer_word {
 extern const struct peer_word peer_engines[];  /* profiling_engine after "nvidia."; NULL ends */
 extern const struct peer_word peer_features[]; /* of capture_capabilities; NULL ends */
 
-/* Could that be the path of a source? "GLIBC_2.14" and "ns::" are not. [any] */
+/* True if the text can be the path of a source file; "GLIBC_2.14" and "ns::" cannot. [any] */
 bool peer_is_source(const char *path, size_t len);
 
 /* The other side's word, or NULL. theirs has len bytes. [any] */

@@ -3,9 +3,9 @@
  * A batch of kernels is followed by one detail line for each row that announces
  * one. The batch waits until another kind of line comes; details find their row
  * by correlation id and order, so that an id that repeats (graphs, wrap-around)
- * takes one detail a row and multiplies nothing. Distinct details become config
- * rows. The format names no device: with one GPU in the session it is that one,
- * otherwise none. */
+ * takes one detail for each row and makes no additional rows. Distinct details become config
+ * rows. The format names no device for a kernel: if the session has one GPU, the kernel ran on
+ * it, otherwise the device is unknown. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "wire/peer/detail.h"
@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum {
-    SEEKS_MAX = 64,    /* details out of order for which a batch is searched as a whole */
-    SLOTS_MAX = 65536, /* warp slots of an SM; more are nonsense */
+    SEEKS_MAX = 64,    /* after so many details out of order a batch is not searched any more */
+    SLOTS_MAX = 65536, /* warp slots of an SM; a greater number is not believed */
 };
 
 /* ---- the waiting batch ----------------------------------------------------------------------- */
@@ -51,7 +51,8 @@ static bool awaits(const struct peer *p, size_t i, int64_t correlation)
            peer_cell(&p->kernels, i, PEER_kernel_has_details) != 0;
 }
 
-/* The row for a detail, or the count of rows: the next that waits, else any that fits. */
+/* The row for a detail: the next one that waits, else any that fits; the number of rows if none
+ * does. */
 static size_t find_row(struct peer *p, int64_t correlation)
 {
     size_t n = p->kernels.count, i = p->kernel_next;
@@ -74,7 +75,7 @@ static size_t find_row(struct peer *p, int64_t correlation)
 
 /* ---- launch configurations ------------------------------------------------------------------- */
 
-/* Name of a kernel_id; one that no dictionary defined keeps its number. */
+/* Name of a kernel_id; an id that no dictionary defined is named by its number. */
 static int64_t kernel_name(struct peer *p, int64_t id)
 {
     char text[40];
@@ -86,7 +87,7 @@ static int64_t kernel_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* Fills what the batch's row alone has: name and resources. */
+/* A configuration with what the batch's row has: name and resources. */
 static struct config_row bare_config(struct peer *p, size_t row)
 {
     UNKNOWN(config, c);
@@ -99,7 +100,7 @@ static struct config_row bare_config(struct peer *p, size_t row)
     return c;
 }
 
-/* The set's rows are keyed by everything after the id, which moves to the end. */
+/* The key of a row in the set is every cell after the id; the id becomes the last cell. */
 static int64_t config_id(struct peer *p, const struct config_row *c)
 {
     bool added;
@@ -131,8 +132,8 @@ static void read_dim3(struct span text, int64_t *x, int64_t *y, int64_t *z)
     }
 }
 
-/* Number of blocks that a share below 1 means; a share of 1 may have been cut: no limit is known.
- * */
+/* The number of blocks that a share below 1 means. A share of 1 may have been cut, so it gives no
+ * limit. */
 static int64_t limit_of(int64_t share, int64_t slots, int64_t warps)
 {
     if (share <= 0 || share >= 1000000)
@@ -140,7 +141,7 @@ static int64_t limit_of(int64_t share, int64_t slots, int64_t warps)
     return (share * slots + warps * 500000) / (warps * 1000000);
 }
 
-/* The format has shares of the SM's warp slots; blocks and slots follow from them:
+/* The format gives shares of the SM's warp slots, from which blocks and slots follow:
  * slots = resident warps / share. */
 static void fill_occupancy(const struct peer *p, const struct detail *d, struct config_row *c)
 {
@@ -179,8 +180,8 @@ static void fill_config(struct peer *p, const struct detail *d, struct config_ro
     c->occ_limiter = peer_name_span(p, d->limiter);
 }
 
-/* The configuration of a row and its detail. The kept line knows the id where this row has what
- * the last one had. */
+/* The configuration of a row and its detail. If this row has the same values as the last row with
+ * this detail, the kept line knows the id. */
 static int64_t config_of(struct peer *p, size_t row, const struct detail *d, struct detail_kept *k)
 {
     struct config_row c = bare_config(p, row);

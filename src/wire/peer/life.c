@@ -1,7 +1,7 @@
 /* life.c - the lines of a session's life in the public client's format.
  *
- * job_start, shutdown and capabilities stand in all four channels; the first
- * one counts. */
+ * job_start, shutdown and capabilities are in all four channels; the first
+ * line of each counts. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DICT_MAX (1u << 22) /* ids of a dictionary; those beyond are left unnamed */
+#define DICT_MAX (1u << 22) /* greatest id of a dictionary; greater ones have no name */
 
 /* ---- job_start ----------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ struct gpu {
     int64_t id, total_mib;
     int64_t compute_major, compute_minor, l2, shared, regs, sm_count, warp_size;
     struct span name, uuid, vendor, pci, arch;
-    bool taken; /* a static description was found for this one */
+    bool taken; /* a static description was found for this device */
 };
 
 #define G(name, kind, member) FIELD(gpu, name, kind, member)
@@ -75,7 +75,7 @@ static int read_gpus(struct span array, struct gpu *out)
     return n;
 }
 
-/* The managed device that a static description belongs to: by uuid, else by id. */
+/* Finds the managed device to which a static description belongs: by uuid, else by id. */
 static struct gpu *match_gpu(struct gpu *managed, int n, const struct gpu *description)
 {
     for (int i = 0; i < n; i++)
@@ -103,8 +103,8 @@ static struct span either(struct span a, struct span b)
     return a.len ? a : b;
 }
 
-/* A device row from what the driver's library (static, may be NULL) and the
- * management library (may be NULL) say. */
+/* Adds a device row from the descriptions of the driver's library (static, may be NULL) and
+ * of the management library (may be NULL). */
 static void add_gpu(struct peer *p, const struct gpu *is, const struct gpu *managed)
 {
     static const struct gpu none;
@@ -166,7 +166,7 @@ static void add_gpus(struct peer *p, const struct job_start *j, char backend[16]
 static const char *plain(struct peer *p, struct span escaped, size_t *len)
 {
     const char *text = peer_unescape(p, escaped, len);
-    json_text_no_nul((char *)(uintptr_t)text, *len); /* ours: a piece of p->text, or "" */
+    json_text_no_nul((char *)(uintptr_t)text, *len); /* writable: a piece of p->text, or "" */
     return text;
 }
 
@@ -242,7 +242,7 @@ int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id)
     return 0;
 }
 
-/* Texts of stacks are kept aside until a row refers to them. */
+/* Texts of stacks are only kept here; they are read when a row refers to them. */
 static void define(struct peer *p, struct peer_dict *d, int64_t id, struct span text)
 {
     if (id <= 0 || id >= DICT_MAX || peer_dict_reserve(p, d, (uint32_t)id))
@@ -395,7 +395,8 @@ static struct moment read_moment(struct scan s)
     return m;
 }
 
-/* Start and stop are named sampling_start and sampling_end there: one name for both here. */
+/* The client names start and stop sampling_start and sampling_end; our rows have one name for
+ * both. */
 static void add_window(struct peer *p, struct scan s, int64_t phase)
 {
     struct moment m = read_moment(s);
@@ -417,7 +418,7 @@ void peer_window_stop(struct peer *p, struct scan s)
     add_window(p, s, 1);
 }
 
-/* One that the launcher wrote for a program that crashed is no end. */
+/* A shutdown that the launcher wrote for a program that crashed is no end. */
 void peer_shutdown(struct peer *p, struct scan s)
 {
     struct moment m = read_moment(s);
@@ -501,7 +502,7 @@ static void number_setting(struct peer *p, const struct settings *of, const char
         put_setting(p, of, name, peer_name_str(p, text));
 }
 
-/* This line's presence says that durations of kernels are longer than without. */
+/* If this line is there, kernels were instrumented and their durations are longer. */
 void peer_sass_config(struct peer *p, struct scan s)
 {
     struct settings of;

@@ -43,7 +43,7 @@ const char *peer_unescape(struct peer *p, struct span escaped, size_t *len)
     *len = 0;
     size_t room = p->text.cap - p->text.len;
     if (p->code || escaped.len == 0 || escaped.len >= room)
-        return ""; /* room is never short after a reset: quotes pay for each NUL */
+        return ""; /* after a reset the room suffices: the quotes leave room for each NUL */
     char *at = p->text.data + p->text.len;
     struct json_value v = {.type = JSON_STRING, .raw = escaped.at, .raw_len = escaped.len};
     *len = json_text(v, at, room);
@@ -74,7 +74,7 @@ void peer_add(struct peer *p, enum record_type type, const void *row)
     memcpy(q->rows + q->count++ * width, row, width * sizeof *q->rows);
 }
 
-/* One batch of n rows; columns that are null throughout are left out. */
+/* Delivers one batch of n rows; columns that are null throughout are left out. */
 static void deliver_batch(struct peer *p, enum record_type type, const int64_t *rows, size_t n)
 {
     unsigned width = records[type].column_count;

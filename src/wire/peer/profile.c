@@ -1,10 +1,10 @@
 /* profile.c - samples, metrics of instructions and counters of the public client's format.
  *
- * A profile row is one of three things by its sample_kind. Samples carry the time at
- * which they were decoded and the scope that was open then: here that time ends a
+ * The sample_kind of a profile row says which of three things it is. Samples have the time at
+ * which they were decoded and the scope that was open then; here that time is the end of a
  * window of unknown length. The stall reason is identified by its name in metric_dict; the number
- * next to it is the driver's own and means nothing without the name. Lines of instructions stand in
- * all four channels on another clock: they are reported once, without a time.
+ * next to it is the driver's own and means nothing without the name. Lines of instructions are in
+ * all four channels, on another clock; they are reported once, without a time.
  *
  * Counters come narrow (one value a row, PM sampling) and wide (one line with a
  * member for each metric); here they are narrow. A metric of -1 is unknown: no row. */
@@ -28,7 +28,7 @@ static int64_t stall_reason(struct peer *p, int64_t name, int64_t index)
     const int64_t key[2] = {name, index};
     char text[48];
     bool added;
-    if (!name && (index == CELL_NULL || index == 0)) /* 0 means none there */
+    if (!name && (index == CELL_NULL || index == 0)) /* the client writes 0 for none */
         return 0;
     int64_t *found = peer_set_put(p, &p->gpu_code.reasons, key, &added);
     if (!found)
@@ -49,7 +49,7 @@ static int64_t stall_reason(struct peer *p, int64_t name, int64_t index)
     return id;
 }
 
-/* 0 is what older versions of the client write where they have none. */
+/* The row's time, or CELL_NULL: older versions of the client write 0 if they have no time. */
 static int64_t profile_time(const struct peer *p, size_t row)
 {
     return null_if_zero(peer_time(p->rows.base, cell_of(p, row, PEER_profile_dt_ns)));
@@ -161,7 +161,7 @@ static const struct field wide_fields[] = {
     W("range_name", TEXT, range), W("kernel_name", TEXT, kernel), W("launch_ordinal", INT, ordinal),
 };
 
-/* The members that are metrics; -1 is unknown there, and so is what is no number. */
+/* Adds the members that are metrics. -1, and a value that is no number, are unknown. */
 static void add_wide(struct peer *p, struct scan s, struct counter_row *row)
 {
     static const struct decimal unknown = {-1, 0};
@@ -197,7 +197,7 @@ void peer_range_counters(struct peer *p, struct scan s)
     add_wide(p, s, &row);
 }
 
-/* A name of digits alone is a number of the range, not a kernel. */
+/* True for the name of a kernel. A name of digits alone is the number of a range. */
 static bool is_name(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)

@@ -1,9 +1,9 @@
 /* read.c - which lines of the public client's format are known, and who reads
  * them; batches become cells here.
  *
- * Columns of a batch are taken by name; where a line names none, by the places
- * of format.def. Rows may be null, shorter or longer than the columns. A
- * line is parsed as a whole before anything of it is used. */
+ * Columns of a batch are found by name; in a line without names the order of
+ * format.def applies. Rows may be null, shorter or longer than the columns. A
+ * line is parsed as a whole before any of its values is used. */
 #include "wire/peer.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 
 enum {
     ROWS_MAX = 1 << 18, /* of a line; more is damage */
-    PLAIN_DIGITS = 18,  /* of a number that fits int64_t for certain */
+    PLAIN_DIGITS = 18,  /* so many digits fit int64_t for certain */
     NAMES_MAX = 1 << 22,
     STACKS_MAX = 1 << 20, /* different texts of stacks; further ones are "(other)" */
 };
@@ -32,7 +32,7 @@ struct peer_type {
     enum peer_batch format;                      /* of the batch */
 };
 
-/* Types with no reader are known, but have no place in our records yet: kept aside. */
+/* Types without a reader are known, but our records have no place for them yet. */
 static const struct peer_type types[] = {
     {"kernel_detail", peer_detail, NULL, 0},
     {"kernel_event_batch", NULL, peer_kernels, PEER_kernel},
@@ -160,7 +160,7 @@ int peer_find(const char *type, size_t len)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-/* Column of the format at each place of a line's rows; -1: none known. */
+/* Which column of the format is at each place of a line's rows; -1: an unknown one. */
 struct places {
     int8_t column[64];
     unsigned count;
@@ -208,8 +208,8 @@ static bool read_cell(struct scan *s, const struct places *places, int column, i
     return true;
 }
 
-/* A row as the client writes it: whole numbers of few digits, without spaces. False: some other
- * row, and the position stays. */
+/* Reads a row as the client writes it: whole numbers of few digits, without spaces. False: the row
+ * has another form, and the position stays. */
 static bool read_plain_row(struct scan *s, const struct places *places, int64_t *cells)
 {
     const char *at = s->at, *end = s->end;
@@ -234,7 +234,7 @@ static bool read_plain_row(struct scan *s, const struct places *places, int64_t 
     return true;
 }
 
-/* One row; cells beyond the known places are passed over. */
+/* Reads one row; cells beyond the known places are passed over. */
 static bool read_row(struct scan *s, const struct places *places, int64_t *cells)
 {
     bool first = true, more;
@@ -289,8 +289,8 @@ void peer_note_time(struct peer *p)
         p->first_time = p->rows.base;
 }
 
-/* A batch line into p->rows. Rows that stand before the columns are passed over, and read at the
- * end. */
+/* Parses a batch line into p->rows. If "rows" comes before "columns", it is passed over first and
+ * read at the end. */
 static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_format *f)
 {
     struct places places = usual_places(f);

@@ -1,4 +1,4 @@
-/* reader.h - the inside of peer.h's reader, shared by
+/* reader.h - the internals of peer.h's reader, shared by
  *   read.c        which lines are known; feed, flush, finish
  *   out.c    names and rows on their way to the visitor
  *   life.c   a session's life: job_start, dictionaries, capabilities, …
@@ -43,13 +43,13 @@ struct peer_queue {
     size_t count;  /* rows */
 };
 
-/* A dictionary of the client's: id to our name id. */
+/* A dictionary of the client: from its id to our name id. */
 struct peer_dict {
     uint32_t *ids; /* owned; 0: not defined */
     size_t cap;
 };
 
-/* A batch line as cells, row after row, by the places of format.def. */
+/* A batch line as cells, row after row, in the order of format.def. */
 struct peer_rows {
     int64_t *cells; /* owned; CELL_NULL where a row has no such cell */
     size_t cap;     /* cells allocated */
@@ -58,24 +58,24 @@ struct peer_rows {
     int64_t base;   /* base_time_ns */
 };
 
-/* Open scopes of a depth, to find the parent of the next one. */
+/* The scopes that are open at one depth, to find the parent of a scope one level deeper. */
 struct peer_depth {
     uint32_t open;
-    int64_t instances; /* xor of their instances: the one, where open is 1 */
+    int64_t instances; /* xor of their instances; if open is 1, the instance */
     int64_t nodes;     /* xor of their paths' instances */
-    uint64_t hashes;   /* sum of their paths' hashes: shows whether all are the same */
-    int64_t node;      /* path of the one opened last */
+    uint64_t hashes;   /* sum of their paths' hashes: shows whether all paths are equal */
+    int64_t node;      /* path of the scope opened last */
 };
 
 /* Device code. */
 struct peer_code {
-    struct peer_dict metrics, files, symbols; /* their dictionaries of these names */
+    struct peer_dict metrics, files, symbols; /* the client's dictionaries of these names */
     struct peer_dict known;                   /* by function_id: our function, 0: not asked yet */
     struct rowset objects;                    /* by checksum */
     struct rowset functions, lines;
     struct rowset reasons; /* by the driver's name and number */
     struct rowset sources; /* by path and hash: each text once */
-    size_t expanded;       /* rows made of runs of instructions */
+    size_t expanded;       /* number of rows made of runs of instructions */
 };
 
 struct peer {
@@ -87,9 +87,9 @@ struct peer {
     uint32_t named;
     struct buf text; /* unescaped strings of the present line */
     struct peer_dict kernel_names, scope_names;
-    struct peer_dict functions; /* texts of their stacks: ids of stack_texts */
+    struct peer_dict functions; /* texts of the client's stacks: ids of stack_texts */
 
-    struct intern *stack_texts; /* owned: as their log has them */
+    struct intern *stack_texts; /* owned: as the client's log has them */
     struct peer_dict stack_ids; /* by text: our stack, 0: not read yet; see stack.c */
     struct rowset frames, stacks;
     struct peer_code gpu_code;
@@ -105,7 +105,7 @@ struct peer {
     bool amd;                         /* all GPUs of the session are AMD's */
     int64_t only_device;              /* our id where the session has one GPU; 0: none or several */
     int64_t only_warp;                /* its warp size */
-    int64_t device_of[PEER_GPUS_MAX]; /* our device id by their static id; 0: not listed */
+    int64_t device_of[PEER_GPUS_MAX]; /* our device id by the client's static id; 0: not listed */
 
     struct peer_rows rows;    /* the batch of the present line */
     struct peer_rows kernels; /* the batch that waits for its details */
@@ -113,8 +113,8 @@ struct peer {
     int64_t *kernel_scope;    /* owned, by row: instance, CELL_NULL: unknown */
     int64_t *kernel_stack;    /* owned, by row: stack, CELL_NULL: unknown */
     size_t kernel_config_cap, kernel_scope_cap, kernel_stack_cap;
-    size_t kernel_next;    /* the row whose detail should come next */
-    unsigned kernel_seeks; /* details that came out of order in this batch */
+    size_t kernel_next;    /* the row whose detail is expected next */
+    unsigned kernel_seeks; /* number of details in this batch that came out of order */
     struct rowset configs, streams;
     struct details *details; /* owned; NULL: none is kept yet */
 
@@ -148,24 +148,25 @@ void peer_text_reset(struct peer *p, size_t line); /* room for the strings of a 
 void peer_add(struct peer *p, enum record_type type, const void *row);
 void peer_deliver(struct peer *p); /* all queues, dictionaries first */
 
-/* The row of a key, made where it is new. NULL: a failure, or the set is full, and what
- * would have referred to it is an orphan: a log's size must not be multiplied here. */
+/* The row of a key; a new key gets a new row. NULL: a failure, or the set is full, so that the row
+ * that would refer to the new one is an orphan. The bound keeps a small log from taking much
+ * memory. */
 int64_t *peer_set_put(struct peer *p, struct rowset *s, const int64_t *key, bool *added);
 
-/* Our ids of streams and devices; number or context may be CELL_NULL. */
+/* Our id of a stream; number and context may be CELL_NULL. */
 int64_t peer_stream(struct peer *p, int64_t device, int64_t context, int64_t number);
 int64_t peer_device(struct peer *p, int64_t id);
 
-/* Room for an id; not 0: a failure. */
+/* Makes room for an id in a dictionary. 0, or not 0 for a failure. */
 int peer_dict_reserve(struct peer *p, struct peer_dict *d, uint32_t id);
 
-/* base + dt, or CELL_NULL where that is no time. */
+/* base + dt, or CELL_NULL if the sum is no time. */
 int64_t peer_time(int64_t base, int64_t dt);
 
-/* A batch's base time, for a session without a header. */
+/* Notes a batch's base time, for a session without a header. */
 void peer_note_time(struct peer *p);
 
-/* A row of which nothing is known yet, columns added later included. */
+/* A row whose cells are all unknown, including those of columns that are added later. */
 #define UNKNOWN(type, row)                                                                         \
     struct type##_row row;                                                                         \
     for (unsigned unknown_ = 0; unknown_ < COL_##type##_COUNT; unknown_++)                         \
@@ -173,7 +174,7 @@ void peer_note_time(struct peer *p);
 
 /* ---- handlers, in the table of read.c ---- */
 
-/* A line whose structure is sound. */
+/* Readers of a line whose structure is sound. */
 void peer_job_start(struct peer *p, struct scan s);
 void peer_dictionary(struct peer *p, struct scan s);
 void peer_capabilities(struct peer *p, struct scan s);
@@ -190,11 +191,11 @@ void peer_kernel_counters(struct peer *p, struct scan s);
 void peer_disassembly(struct peer *p, struct scan s);
 void peer_source(struct peer *p, struct scan s);
 
-/* A line of peer_detail that is one of those kept except for its correlation id, and so is
- * sound: takes it as peer_detail does. False: it is not one. */
+/* Reads a detail line whose text, except for the correlation id, is that of a kept line, which is
+ * therefore sound. False: no such line is kept. */
 bool peer_detail_again(struct peer *p, struct scan s);
 
-/* A batch in p->rows. */
+/* Readers of a batch in p->rows. */
 void peer_kernels(struct peer *p);
 void peer_copies(struct peer *p);
 void peer_syncs(struct peer *p);
@@ -205,23 +206,24 @@ void peer_host_metrics(struct peer *p);
 void peer_profile(struct peer *p);
 void peer_pm_samples(struct peer *p);
 
-/* At the end: a header where no job_start came, scopes that are still open. */
+/* At the end of a session: peer_late_header delivers a header if no job_start came,
+ * peer_open_scopes the scopes that are still open. */
 void peer_late_header(struct peer *p);
 void peer_open_scopes(struct peer *p);
 
-/* Kernels that waited for details. */
+/* Delivers the kernels that waited for details. */
 void peer_pending_kernels(struct peer *p);
 
-/* Instance that represents a user_scope: 0 none, CELL_NULL unknown. */
+/* The instance that stands for a user_scope; 0: none; CELL_NULL: unknown. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope);
 
-/* Instance that represents a scope of which only the name is known: 0 none. */
+/* The instance that stands for a scope of which only the name is known; 0: none. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id);
 
 /* Our function of a function_id; 0: none, or no room. */
 int64_t peer_function(struct peer *p, int64_t id);
 
-/* Adds a line of an instruction, once. file_id: theirs. */
+/* Adds a line of an instruction, once. file_id: the client's. */
 void peer_line(struct peer *p, int64_t function, int64_t offset, int64_t file_id, int64_t line);
 
 /* Our name id of an entry of a client's dictionary; 0: none. */
@@ -230,7 +232,7 @@ int64_t peer_dict_name(const struct peer_dict *d, int64_t id);
 /* Id of a stack's text, 0: empty. */
 uint32_t peer_stack_text(struct peer *p, struct span escaped);
 
-/* Our stack of a text, of a function_id: 0 none, CELL_NULL unknown. */
+/* Our stack id of a text, or of a function_id; 0: none; CELL_NULL: unknown. */
 int64_t peer_stack_of(struct peer *p, struct span escaped);
 int64_t peer_stack(struct peer *p, int64_t function);
 

@@ -1,5 +1,5 @@
 /* rows.c - event rows as batches and lines of the public client's format:
- * batches in general, what ran on the GPU, and the table of who writes what.
+ * batches in general, work on the GPU, and the table of which function writes which record.
  * Scopes are in rows_scope.c, metrics in rows_host.c. */
 #include "base/alloc.h"
 #include "base/err.h"
@@ -37,7 +37,7 @@ static void rows_open(struct rows_line *l, int64_t time)
     buf_str(b, "],\"rows\":[");
 }
 
-/* A row with fractions in it. */
+/* Writes a row that has fractions. */
 static void put_slow(struct rows_line *l, char separator, const int64_t *cells)
 {
     struct buf *b = &l->e->line;
@@ -86,7 +86,7 @@ bool rows_put(struct rows_line *l, int64_t time, int64_t *cells)
     return true;
 }
 
-/* `,"<key>":{<entries>}` where there are entries; clears them. */
+/* Writes `,"<key>":{<entries>}` if there are entries, and clears them. */
 static void put_dictionary(struct buf *out, const char *key, const struct buf *entries)
 {
     if (!entries->len)
@@ -193,7 +193,7 @@ int64_t peer_file_id(struct peer_encoder *e, int64_t name)
     return n ? n->file_id : 0;
 }
 
-/* True where the id was not used by a kernel before. */
+/* True if no kernel has used the id before. */
 static bool claim_correlation(struct peer_encoder *e, uint32_t id, int *code)
 {
     uint64_t **page = &e->correlations[id >> 22];
@@ -207,7 +207,7 @@ static bool claim_correlation(struct peer_encoder *e, uint32_t id, int *code)
     return fresh;
 }
 
-/* The id itself where it is the first of its value, else one that nobody has. */
+/* The id itself at its first use, else an id that no kernel has. */
 static int64_t unique_correlation(struct peer_encoder *e, int64_t id, int *code)
 {
     if (id > 0 && id <= UINT32_MAX && claim_correlation(e, (uint32_t)id, code))
@@ -233,7 +233,8 @@ int64_t peer_scope_name_of(struct peer_encoder *e, int64_t instance)
     return instance > 0 && find_scope(e, instance, &name, &parent) ? name : 0;
 }
 
-/* The path of a scope instance, outer|inner, or global: JSON text with its quotes in e->path. */
+/* Writes the path of a scope instance, outer|inner, or global, as JSON text with quotes to
+ * e->path. */
 static void make_path(struct peer_encoder *e, int64_t instance)
 {
     if (e->path_instance == instance && instance != CELL_NULL)
@@ -254,7 +255,7 @@ static void make_path(struct peer_encoder *e, int64_t instance)
         size_t quote = e->path.len;
         buf_json(&e->path, text, len);
         if (i < depth - 1 && !buf_error(&e->path)) {
-            e->path.data[quote - 1] = '|'; /* the closing quote before */
+            e->path.data[quote - 1] = '|'; /* replaces the closing quote of the name before */
             memmove(e->path.data + quote, e->path.data + quote + 1, e->path.len - quote - 1);
             e->path.len--;
         }
@@ -315,7 +316,7 @@ static void put_occupancy(struct buf *b, const struct config_row *c)
     int64_t warps = known ? (threads - 1) / 32 + 1 : 0, slots = c->occ_max_warps;
     if (c->occ_blocks > 0 && c->occ_warps > 0)
         warps = c->occ_warps / c->occ_blocks;
-    int64_t by_warps = c->occ_limit_warps; /* taken where a resource sets no limit */
+    int64_t by_warps = c->occ_limit_warps; /* used if a resource sets no limit */
     put_share(b, "occupancy", c->occ_warps, 1, slots);
     put_share(b, "reg_occupancy", c->occ_limit_regs == CELL_NULL ? by_warps : c->occ_limit_regs,
               warps, slots);
@@ -487,7 +488,8 @@ static int put_allocs(struct peer_encoder *e, const struct wire_batch *b)
     return 0;
 }
 
-/* Our rows time the launch call, theirs the graph: theirs stay untimed. */
+/* Our rows have the time of the launch call, the client's that of the graph on the GPU, so no time
+ * is written. */
 static int put_graph_launches(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct buf *out = &e->line;

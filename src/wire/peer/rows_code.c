@@ -1,10 +1,10 @@
 /* rows_code.c - instructions, sources and engines' settings as lines of the public
  * client's format.
  *
- * Texts of instructions become cubin_disassembly, one line for the rows of a function
- * that stand together; their lines become profile rows of kind 2, once and on the
- * session's own clock. For functions that were inlined that format has the innermost line only. A
- * source is one line there: its pieces are put together. */
+ * Texts of instructions become cubin_disassembly, one line for adjacent rows of a function;
+ * their source lines become profile rows of kind 2, once and on the session's own clock. For
+ * inlined functions that format has the innermost line only. A source file is one line in that
+ * format, so its pieces are put together. */
 #include "base/err.h"
 #include "wire/limits.h"
 #include "wire/peer/state.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOURCE_MAX = 1 << 20 /* bytes: twice as much, escaped, is a line that readers take */ };
+enum { SOURCE_MAX = 1 << 20 /* bytes; escaped up to twice as many, which readers accept */ };
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
@@ -121,7 +121,7 @@ static void send_source(struct peer_encoder *e)
     peer_send(e, PEER_SASS);
 }
 
-/* Pieces come in order; the first one that does not fit is the last. */
+/* Pieces come in order. After the first piece that does not fit, no more are added. */
 int peer_put_sources(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct peer_text *s = &e->source;
@@ -179,7 +179,7 @@ static void put_list(struct peer_encoder *e, const struct wire_batch *b, size_t 
     buf_char(&e->line, ']');
 }
 
-/* The value of the last row of that name, or "". */
+/* The value of the last row with that name, or "". */
 static const char *value_of(const struct peer_encoder *e, const struct wire_batch *b, size_t from,
                             size_t to, const char *name)
 {
@@ -191,8 +191,8 @@ static const char *value_of(const struct peer_encoder *e, const struct wire_batc
     return text;
 }
 
-/* Skips which engine ran, and why: that format has no setting for these, and they come before its
- * first line can. */
+/* True for the settings that say which engine ran, and why. That format has no setting for them,
+ * and they come before its first line may be written. */
 static bool is_of_session(const struct peer_encoder *e, const struct wire_batch *b, size_t i)
 {
     return is_setting(e, b, i, "ran_as") || is_setting(e, b, i, "why");

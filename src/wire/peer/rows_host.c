@@ -57,7 +57,7 @@ int peer_put_host_metrics(struct peer_encoder *e, const struct wire_batch *b)
 {
     struct rows_line l = rows_begin(e, PEER_host_metric);
     for (size_t i = 0; i < b->rows; i++) {
-        if (cell(b, COL_host_metric_cpu, i) == CELL_NULL) { /* it would read as an idle host */
+        if (cell(b, COL_host_metric_cpu, i) == CELL_NULL) { /* 0 would mean an idle host */
             e->left_out++;
             continue;
         }

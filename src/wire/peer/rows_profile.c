@@ -1,9 +1,9 @@
 /* rows_profile.c - samples, metrics of instructions and counters as rows of the public
  * client's format.
  *
- * A sample's moment there is that of its decoding: the end of our window. That format has one wide
- * line for a range or a kernel, which is put together from consecutive rows of ours; metrics
- * without a member there are left out. */
+ * In that format the time of a sample is when it was decoded, which is the end of our window. A
+ * range or a kernel has one wide line there, which is put together from consecutive rows of ours;
+ * metrics for which the line has no member are left out. */
 #include "base/err.h"
 #include "wire/decimal.h"
 #include "wire/limits.h"
@@ -21,7 +21,7 @@ int64_t peer_function_id(struct peer_encoder *e, int64_t function)
     if (row[FUNCTION_CELL_ID])
         return row[FUNCTION_CELL_ID];
     const struct function_row *f = (const void *)(row + 1);
-    struct buf *text = &e->path; /* borrowed: made anew for its own use */
+    struct buf *text = &e->path; /* borrowed: a path is made anew when it is needed */
     size_t len;
     const char *shown = peer_shown(e, f->name, &len);
     buf_clear(text);
@@ -101,7 +101,7 @@ int peer_put_metrics(struct peer_encoder *e, const struct wire_batch *b)
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* The value of a row; false where it is unknown or absurd. */
+/* The value of a row; false if it is unknown or out of range. */
 static bool value_of(const struct wire_batch *b, size_t i, struct decimal *d)
 {
     *d = (struct decimal){cell(b, COL_counter_value, i), or_zero(cell(b, COL_counter_exponent, i))};
@@ -133,7 +133,7 @@ static void put_narrow(struct peer_encoder *e, struct rows_line *l, const struct
     rows_put(l, cell(b, COL_counter_start, i), cells);
 }
 
-/* The member that a metric is; -1: there is none. */
+/* The number of the member for a metric; -1: the line has none. */
 static int wide_member(struct peer_encoder *e, int64_t metric, bool kernel)
 {
     size_t len;
@@ -145,7 +145,7 @@ static int wide_member(struct peer_encoder *e, int64_t metric, bool kernel)
     return -1;
 }
 
-/* True where two rows are of the same kernel or range. */
+/* True if two rows are about the same kernel or range. */
 static bool same_subject(const struct wire_batch *b, size_t i, size_t j)
 {
     static const uint8_t columns[] = {COL_counter_source, COL_counter_start,  COL_counter_duration,
@@ -181,7 +181,7 @@ static void put_head(struct peer_encoder *e, const struct wire_batch *b, size_t 
     }
 }
 
-/* A line from row i on; how many rows it takes. */
+/* Writes a line from row i on. Returns how many rows the line takes. */
 static size_t put_wide(struct peer_encoder *e, const struct wire_batch *b, size_t i)
 {
     bool kernel = cell(b, COL_counter_source, i) == 3;

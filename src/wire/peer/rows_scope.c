@@ -1,9 +1,9 @@
 /* rows_scope.c - scopes as begins and ends of the public client's format.
  *
- * There a parent is what is open one level up when a scope begins, in the order
- * of the rows. Ours come when a scope ends, inner ones first. So where a scope's
- * begin is written, those of the scopes around it are written before it; their
- * rows bring the ends. */
+ * In that format the parent of a scope is the scope that is open one level up when the
+ * scope begins, in the order of the rows. Our rows come when a scope ends, inner scopes
+ * first. So before a scope's begin is written, the begins of the enclosing scopes are
+ * written; their ends are written when their own rows come. */
 #include "base/alloc.h"
 #include "base/err.h"
 #include "wire/limits.h"
@@ -13,7 +13,7 @@
 
 struct scope_event {
     int64_t time;
-    size_t order; /* place in the list: what keeps a begin before its end */
+    size_t order; /* place in the list: keeps a begin before its end */
     int64_t cells[PEER_COLUMNS_MAX];
 };
 
@@ -22,7 +22,7 @@ struct scope_list {
     size_t count, cap;
 };
 
-/* scope and scope_open have the same columns in other places. */
+/* Where scope and scope_open have their common columns. */
 struct scope_columns {
     uint8_t cells[SCOPE_CELL_BEGUN]; /* the column of each learnt cell */
 };
@@ -86,7 +86,7 @@ static int add_event(struct peer_encoder *e, struct scope_list *l, const int64_t
     return 0;
 }
 
-/* Writes the begin of a scope after those of the scopes around it, each once. */
+/* Writes the begins of the enclosing scopes and then that of the scope, each once. */
 static int add_begins(struct peer_encoder *e, struct scope_list *l, int64_t instance)
 {
     int64_t *around[PEER_PATH_DEPTH], *s;
@@ -99,14 +99,14 @@ static int add_begins(struct peer_encoder *e, struct scope_list *l, int64_t inst
     while (depth && !rc) {
         s = around[--depth];
         if (s[SCOPE_CELL_BEGUN])
-            continue; /* damage: a scope around itself */
+            continue; /* damage: a scope encloses itself */
         s[SCOPE_CELL_BEGUN] = 1;
         rc = add_event(e, l, s, s[SCOPE_CELL_START], PEER_SCOPE_BEGIN);
     }
     return rc;
 }
 
-/* Remembers that it ended, and forgets the one that ended scopes_kept ends ago. */
+/* Remembers that a scope ended, and forgets the scope that ended scopes_kept ends ago. */
 static int retire(struct peer_encoder *e, int64_t instance)
 {
     size_t kept = e->config.scopes_kept;

@@ -1,10 +1,10 @@
 /* rows_stack.c - call stacks of ours as the texts of the public client's format.
  *
- * outer|…|inner, a piece a function: "step (train.py:90)" where file and line are known and
- * the path is one that readers take for a source, else the function alone; inlined functions
- * each for itself. Native code without a name is "libfoo.so+0x1a2b", except the innermost
- * functions: that client leaves out what lies above the driver, too. Marks are no functions. A
- * stack of which nothing is left is not written. */
+ * A text is outer|…|inner, with one piece for each function, also for inlined ones:
+ * "step (train.py:90)" if file and line are known and readers accept the path as a source, else
+ * the function alone. Native code without a name is "libfoo.so+0x1a2b"; at the inner end such
+ * code is left out, because that client leaves out the frames between the program and the driver,
+ * too. Marks are not functions. A stack of which nothing is left is not written. */
 #include "wire/peer/format.h"
 #include "wire/peer/state.h"
 
@@ -34,7 +34,7 @@ int peer_learn_symbol(struct peer_encoder *e, const struct wire_batch *b, size_t
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* Bars divide pieces, except those of operator|. */
+/* Writes a text without bars, because bars separate pieces; the bars of operator| stay. */
 static void put_clean(struct buf *out, const char *text, size_t len)
 {
     static const char word[] = "operator";
@@ -79,7 +79,7 @@ static void put_nameless(struct peer_encoder *e, const struct frame_row *f, stru
     buf_printf(out, "+0x%llx", (unsigned long long)or_zero(f->offset));
 }
 
-/* The functions of a frame from the outermost; *named: they have names. */
+/* Writes the functions of a frame, outermost first; *named: they have names. */
 static void put_frame(struct peer_encoder *e, int64_t id, struct buf *out, bool *named)
 {
     const struct frame_row *f = (const void *)peer_row(&e->frames, id);
@@ -103,7 +103,7 @@ static void put_frame(struct peer_encoder *e, int64_t id, struct buf *out, bool 
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
-/* The text of a stack in e->trace; callers have smaller ids, so that there are no circles. */
+/* Makes the text of a stack in e->trace. Callers have smaller ids, so the walk ends. */
 static const struct buf *make_trace(struct peer_encoder *e, int64_t stack)
 {
     int64_t frames[DEPTH_MOST], at = stack;

@@ -1,15 +1,15 @@
 /* scope.c - scopes of the public client's format, and paths of scopes.
  *
- * Two things name scopes there: begin and end rows, which carry an instance, a
- * depth and neither thread nor parent, and the user_scope text of a kernel's
- * detail, outer|inner, which carries no instance. They are not joined by time:
- * with several threads that would be a guess. Instead
+ * Two things name scopes in that format: begin and end rows, which have an instance and a
+ * depth but neither thread nor parent, and the user_scope text of a kernel's
+ * detail, outer|inner, which has no instance. The two are not joined by time,
+ * because with several threads that would be a guess. Instead
  * - an end makes a `scope` row; its parent is the open scope one level up where
  *   there is one such; where there are several with the same path (threads that
  *   do the same), that path; else unknown;
  * - a path that kernels or parents refer to becomes a `scope` row of its own with
  *   neither start nor duration (see the record's description), nested like the
- *   path. So GPU time stands under the right names, and calls and wall time are
+ *   path. So GPU time is summed under the right names, and calls and wall time are
  *   those of real openings only.
  * A scope that goes on in the session's next segment is a `scope_open` row here
  * and ends there, with its first start. */
@@ -43,7 +43,7 @@ _Static_assert((int)OPEN_CELLS == PEER_OPEN_CELLS && (int)PATH_CELLS == PEER_PAT
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The instance of the path parent|name, made where it is new. 0: there is no room. */
+/* The instance of the path parent|name; a new path gets one. 0: there is no room. */
 static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
 {
     const int64_t key[2] = {parent, name};
@@ -79,7 +79,7 @@ static int64_t split_path(struct peer *p, struct span path)
         if (stop > text)
             node = path_node(p, node, peer_name(p, text, (size_t)(stop - text)));
         if (stop > text && !node) {
-            node = CELL_NULL; /* what follows is not the child of something else */
+            node = CELL_NULL; /* the rest must not become the child of another path */
             break;
         }
         text = stop + 1;
@@ -88,7 +88,7 @@ static int64_t split_path(struct peer *p, struct span path)
     return node;
 }
 
-/* The only path that ends with that name, or one of its own. */
+/* The only path that ends with that name, else a path of this name alone. */
 int64_t peer_scope_named(struct peer *p, int64_t name_id)
 {
     int64_t name = peer_dict_name(&p->scope_names, name_id);
@@ -98,7 +98,7 @@ int64_t peer_scope_named(struct peer *p, int64_t name_id)
     return known && known != PEER_SEVERAL ? known : path_node(p, 0, name);
 }
 
-/* "global" is what no scope is called; older logs begin every path with it. */
+/* "global" means no scope; older logs begin every path with it. */
 int64_t peer_scope_of(struct peer *p, struct span user_scope)
 {
     static const char process[] = "process:", global[] = "global|";
@@ -137,7 +137,7 @@ static int64_t scope_name(struct peer *p, int64_t id)
     return peer_name_str(p, text);
 }
 
-/* Contribution of a scope at a depth to the path's sum: equal for equal paths only. */
+/* What an open scope adds to the sum of hashes of its depth: equal for equal paths only. */
 static uint64_t path_hash(const int64_t *open)
 {
     uint64_t h = open[OPEN_NODE] ? (uint64_t)open[OPEN_NODE] : (uint64_t)open[OPEN_INSTANCE] << 32;
@@ -145,7 +145,7 @@ static uint64_t path_hash(const int64_t *open)
     return (h ^ h >> 32) * 0xc4ceb9fe1a85ec53ull;
 }
 
-/* Parent and path of a scope that opens. */
+/* Finds parent and path of a scope that opens. */
 static void place_scope(struct peer *p, int64_t *open)
 {
     int64_t depth = open[OPEN_DEPTH], above = -1; /* path of the parent; -1: unknown */
@@ -182,7 +182,7 @@ static int64_t scope_cell(const struct peer *p, size_t row, unsigned column)
     return peer_cell(&p->rows, row, column);
 }
 
-/* The open scope of a row; made where it is new, with the row's values. */
+/* The open scope of a row; a new one gets the row's values. */
 static int64_t *open_scope(struct peer *p, size_t row, int64_t start)
 {
     int64_t id = scope_cell(p, row, PEER_scope_scope_instance_id);
@@ -211,7 +211,7 @@ static void forget_scope(struct peer *p, int64_t *open)
     rowset_remove(&p->scopes, open);
 }
 
-/* Fills the cells that rows of both kinds share for an open scope. */
+/* Fills the cells that scope and scope_open rows share. */
 #define FILL_SCOPE(row, open)                                                                      \
     do {                                                                                           \
         (row).start = (open)[OPEN_START];                                                          \
@@ -240,8 +240,8 @@ static void add_ended_row(struct peer *p, const int64_t *open, int64_t end)
     peer_add(p, RECORD_scope, &row);
 }
 
-/* An end or a cut. Without its begin (a lost part of the log) the row's own
- * original_start_ns serves, where it has one; repeat and warm-up are then unknown. */
+/* Ends a scope, or cuts it at the end of a segment. If the begin is missing (a lost part of the
+ * log), the row's original_start_ns is used, if it has one; repeat and warm-up are then unknown. */
 static void close_scope(struct peer *p, size_t row, int64_t time, bool goes_on)
 {
     int64_t id = scope_cell(p, row, PEER_scope_scope_instance_id);

@@ -1,11 +1,11 @@
 /* stack.c - call stacks of the public client's format as frames and stacks of ours.
  *
- * A stack there is a text, outer|…|inner, under a function_id (waits) or in a kernel's
- * detail line. Its client writes demangled functions alone; a file and a line are taken
- * where a text has them ("step (train.py:90)", "train.py:90", "step@/src/a.cpp:12"), and
- * nothing is made up: a frame has neither module nor address. Python is what stands in
- * a Python file. The innermost functions that are the client's own or the driver's are
- * left out, as that client leaves out what lies above the driver.
+ * In that format a stack is a text, outer|…|inner, under a function_id (waits) or in a kernel's
+ * detail line. The client itself writes demangled functions alone; a file and a line are used
+ * if a text has them ("step (train.py:90)", "train.py:90", "step@/src/a.cpp:12"). Nothing
+ * else is invented: a frame has neither module nor address. A frame whose file is a Python
+ * file is a Python frame. The client's own functions and the driver's at the inner end are
+ * left out.
  *
  * Texts are kept once and become rows at first use, so that the dictionary's other
  * entries (functions of samples, which we do not read) cost no rows. */
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    DEPTH_MAX = 256, /* frames of a stack; of deeper ones the innermost are kept */
+    DEPTH_MAX = 256, /* frames of a stack; deeper stacks keep the innermost ones */
     NO_STACK = -1,   /* in peer.stack_ids: a text that is no stack */
 };
 
@@ -23,7 +23,7 @@ struct piece {
     const char *at, *end;
 };
 
-/* A piece, parsed: spans of its text, and a line, CELL_NULL: unknown. */
+/* A parsed piece: spans of its text, and a line; CELL_NULL: unknown. */
 struct place {
     struct piece function, file;
     int64_t line;
@@ -60,7 +60,7 @@ static bool read_file_line(struct piece p, struct place *out)
     return true;
 }
 
-/* The last of a byte in a piece; NULL: none. */
+/* The last place of a byte in a piece; NULL: the piece does not have it. */
 static const char *last_of(struct piece p, char byte)
 {
     return p.end > p.at ? memrchr(p.at, byte, (size_t)(p.end - p.at)) : NULL;
@@ -122,7 +122,8 @@ static int64_t frame_of(struct peer *p, struct piece piece)
 
 /* ---- a stack ----------------------------------------------------------------------------- */
 
-/* The client's own functions and the driver's interface: what called them is meant. */
+/* True for the client's own functions and the driver's interface, which are below the program's
+ * code. */
 static bool is_below_user(struct piece p)
 {
     size_t len = (size_t)(p.end - p.at);
@@ -130,7 +131,7 @@ static bool is_below_user(struct piece p)
            (len > 2 && !memcmp(p.at, "cu", 2) && p.at[2] >= 'A' && p.at[2] <= 'Z');
 }
 
-/* The next piece of a text; false at its end. The bars of operator| separate nothing. */
+/* The next piece of a text; false at its end. The bars of operator| do not separate pieces. */
 static bool next_piece(const char **text, const char *end, struct piece *out)
 {
     static const char word[] = "operator";
@@ -151,7 +152,7 @@ static bool next_piece(const char **text, const char *end, struct piece *out)
     return true;
 }
 
-/* The pieces of a text that are frames, from the outermost: the last DEPTH_MAX, in a ring. */
+/* Splits a text into frames, outermost first; the ring keeps the last DEPTH_MAX of them. */
 static size_t split(const char *text, const char *end, struct piece ring[DEPTH_MAX])
 {
     struct piece piece;
@@ -177,7 +178,7 @@ static int64_t node_of(struct peer *p, int64_t parent, int64_t frame, int64_t de
     return id;
 }
 
-/* "global" and "unknown" are what that client calls a stack of which nothing is left. */
+/* The client writes "global" or "unknown" for a stack of which nothing is left. */
 static int64_t read_stack(struct peer *p, const char *text, size_t len)
 {
     struct piece ring[DEPTH_MAX];
@@ -189,7 +190,7 @@ static int64_t read_stack(struct peer *p, const char *text, size_t len)
     size_t end = n;
     while (end > first && is_below_user(ring[(end - 1) % DEPTH_MAX]))
         end--;
-    end = end > first ? end : n; /* nothing but these: better than nothing */
+    end = end > first ? end : n; /* if all frames are below the program's code, keep them */
     for (size_t i = first; i < end && !p->code; i++) {
         int64_t frame = frame_of(p, ring[i % DEPTH_MAX]);
         node = frame ? node_of(p, node, frame, (int64_t)(i - first) + 1) : 0;

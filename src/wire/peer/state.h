@@ -1,5 +1,5 @@
-/* state.h - the peer encoder's inside, shared by encode.c (what it
- * knows, and the lines of a session's life), rows.c, rows_scope.c,
+/* state.h - the internals of the peer encoder, shared by encode.c (what the encoder
+ * has learnt, and the lines of a session's life), rows.c, rows_scope.c,
  * rows_host.c, rows_profile.c and rows_code.c (event lines). */
 #ifndef GPUFL_WIRE_PEER_STATE_H
 #define GPUFL_WIRE_PEER_STATE_H
@@ -31,10 +31,10 @@ enum peer_dictionary {
 /* A function's row: its id, the record's columns, its function_id (0: none yet). */
 enum { FUNCTION_CELL_ID = 1 + COL_function_COUNT, FUNCTION_CELLS };
 
-/* A stack's row: the same. */
+/* A stack's row: its id, the record's columns, its function_id (0: none yet). */
 enum { STACK_CELL_ID = 1 + COL_stack_COUNT, STACK_CELLS };
 
-/* Text of a source while its pieces come. */
+/* Text of a source file while its pieces arrive. */
 struct peer_text {
     struct buf text;
     int64_t path, size; /* size 0: none */
@@ -53,7 +53,7 @@ enum {
     SCOPE_CELLS
 };
 
-enum { PEER_PATH_DEPTH = 64 }; /* scopes of a path; what encloses them is left out */
+enum { PEER_PATH_DEPTH = 64 }; /* scopes in a path; scopes that enclose these are left out */
 
 struct peer_encoder {
     struct peer_encode_config config;
@@ -64,12 +64,12 @@ struct peer_encoder {
     int64_t offset;   /* epoch = monotonic + offset */
     int64_t end_time; /* monotonic; CELL_NULL: no end row yet */
 
-    /* Found by id, in sets, so that a damaged id takes one row and no more. The id is a row's
-     * first cell. */
-    struct rowset name_ids;  /* whose place there is the one in names */
+    /* Rows are found by id in sets, so that a damaged id takes one row and no more. The id is a
+     * row's first cell. */
+    struct rowset name_ids;  /* a row's index is also the index in names */
     struct peer_name *names; /* owned */
     size_t name_cap;
-    uint32_t ids[DICTIONARY_COUNT]; /* given out */
+    uint32_t ids[DICTIONARY_COUNT]; /* ids given out in each dictionary */
     struct rowset devices, streams, configs, objects, functions, reasons;
     struct rowset modules, frames, stacks;
     struct rowset symbols; /* by frame and level */
@@ -80,7 +80,7 @@ struct peer_encoder {
     size_t capability_cap, capability_count; /* cells allocated, rows */
     struct rowset scopes;                    /* learnt instances */
     int64_t *ended;               /* owned: the last config.scopes_kept that ended, in a circle */
-    uint64_t ended_count;         /* ever */
+    uint64_t ended_count;         /* number of scopes that ever ended */
     uint64_t *correlations[1024]; /* owned: pages of used 32-bit ids, 4 Mi bits each */
     uint32_t fresh;               /* next candidate for a repeated id, counts down */
     uint64_t batch_ids[PEER_BATCH_COUNT];
@@ -92,7 +92,7 @@ struct peer_encoder {
     int64_t trace_stack;                     /* CELL_NULL: none */
     struct buf path;                         /* user_scope of path_instance */
     int64_t path_instance;                   /* CELL_NULL: none */
-    int64_t *columns;                        /* owned: rows given row by row, turned */
+    int64_t *columns;                        /* owned: rows turned into columns */
     size_t column_cap;
 };
 
@@ -106,7 +106,7 @@ static inline int64_t or_zero(int64_t v)
     return v == CELL_NULL ? 0 : v;
 }
 
-/* A monotonic time as ns since the epoch; wraps instead of overflowing for nonsense. */
+/* A monotonic time as ns since the Unix epoch; a time out of range wraps, without overflow. */
 static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 {
     return (int64_t)((uint64_t)or_zero(t) + (uint64_t)e->offset);
@@ -114,7 +114,7 @@ static inline int64_t peer_epoch(const struct peer_encoder *e, int64_t t)
 
 /* ---- encode.c ---- */
 
-/* A name by id, or NULL; and its text, "" for none. */
+/* A name by id, or NULL. peer_text gives its text, "" for none. */
 struct peer_name *peer_name_of(const struct peer_encoder *e, int64_t id);
 const char *peer_text(const struct peer_encoder *e, int64_t id, size_t *len);
 
@@ -133,17 +133,17 @@ struct peer_member {
 
 void peer_put_cells(struct buf *b, const struct peer_member *members, size_t n, const void *row);
 
-/* `,"host":{…},"devices":[…]`, as lines of the session's life have it. */
+/* Writes `,"host":{…},"devices":[…]` for lines of the session's life. */
 void peer_put_state(struct peer_encoder *e, struct buf *b);
 
-/* {"type":…,"pid":…,"app":…,"session_id":… of lines without a version. */
+/* Writes {"type":…,"pid":…,"app":…,"session_id":…, the begin of lines without a version. */
 void peer_put_event(struct peer_encoder *e, struct buf *b, const char *type);
 
 /* Sends e->line to one channel or to all; clears it. */
 void peer_send(struct peer_encoder *e, enum peer_channel channel);
 void peer_send_all(struct peer_encoder *e);
 
-/* job_start, once, before the first line: with what is known of host and GPUs then. */
+/* Writes job_start once, before the first line, with what is known of host and GPUs by then. */
 void peer_start(struct peer_encoder *e);
 
 /* ---- rows.c ---- */
@@ -162,19 +162,20 @@ struct rows_line {
 
 struct rows_line rows_begin(struct peer_encoder *e, enum peer_batch batch);
 
-/* Adds a row; its cell dt_ns is filled here. False where the time is no time. */
+/* Adds a row and fills its cell dt_ns. False if time is no time. */
 bool rows_put(struct rows_line *l, int64_t time, int64_t *cells);
 
-/* Closes the batch, where it has rows, and sends it after the dictionary entries it needs. */
+/* Closes the batch and sends it after the dictionary entries that it needs; does nothing if the
+ * batch has no rows. */
 void rows_send(struct rows_line *l, enum peer_channel channel);
 
 /* Writes new dictionary entries to every channel. */
 void peer_send_dictionaries(struct peer_encoder *e);
 
-/* The next id of a dictionary, for a text. */
+/* Gives a text the next id of a dictionary. */
 uint32_t peer_new_entry(struct peer_encoder *e, enum peer_dictionary d, const char *text,
                         size_t len);
-/* An entry of a dictionary under an id of another one. */
+/* Writes an entry of a dictionary under an id that another dictionary gave out. */
 void peer_put_entry(struct peer_encoder *e, enum peer_dictionary d, uint32_t id, const char *text,
                     size_t len);
 
@@ -187,10 +188,10 @@ int64_t peer_device_index(struct peer_encoder *e, int64_t id);
 /* Name of a scope instance; 0: none, or unknown. */
 int64_t peer_scope_name_of(struct peer_encoder *e, int64_t instance);
 
-/* `,"user_scope":"<path>"`. */
+/* Writes `,"user_scope":"<path>"`. */
 void peer_put_path(struct peer_encoder *e, struct buf *b, int64_t instance);
 
-/* A kernel's or function's name as people read it. */
+/* A kernel's or function's name, demangled. */
 const char *peer_shown(struct peer_encoder *e, int64_t name, size_t *len);
 
 /* True for events that become lines. */
@@ -201,7 +202,7 @@ int peer_put_batch(struct peer_encoder *e, const struct wire_batch *b);
 
 /* ---- rows_scope.c ---- */
 
-/* Columns of a scope or scope_open row about its instance. */
+/* Learns the instance of a scope or scope_open row. */
 int peer_learn_scope(struct peer_encoder *e, const struct wire_batch *b, size_t row);
 
 int peer_put_scopes(struct peer_encoder *e, const struct wire_batch *b); /* also scope_open */
@@ -216,7 +217,7 @@ int peer_put_windows(struct peer_encoder *e, const struct wire_batch *b);
 
 int peer_learn_symbol(struct peer_encoder *e, const struct wire_batch *b, size_t row);
 int64_t peer_stack_id(struct peer_encoder *e, int64_t stack); /* in function_dict; 0: none */
-/* `,"stack_trace":"outer|…|inner"`; "" where there is none. */
+/* Writes `,"stack_trace":"outer|…|inner"`; the text is "" if there is no stack. */
 void peer_put_trace(struct peer_encoder *e, struct buf *b, int64_t stack);
 
 /* ---- rows_profile.c ---- */
