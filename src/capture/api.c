@@ -1,5 +1,5 @@
-/* api.c - the functions of gpufl.h: thin, each a few lines over session, scopes,
- * sampling and report. Hot ones look at the gate and nothing else when it is off. */
+/* api.c - the functions of gpufl.h, each a few lines that call session, scopes,
+ * sampling or report. While the gate is off, hot functions read only the gate. */
 #include <gpufl/gpufl.h>
 
 #include "backend/backend.h"
@@ -59,7 +59,7 @@ void gpufl_options_init(struct gpufl_options *opts, size_t size)
 
 /* ---- session --------------------------------------------------------------------------------- */
 
-/* A session was asked for, even if none began. Relaxed: this only decides what is said. */
+/* A session was asked for, even if none began. Relaxed: the flag only decides about a message. */
 static atomic_bool asked;
 
 int gpufl_init(const struct gpufl_options *opts)
@@ -278,10 +278,11 @@ int gpufl_bench_idle(bool on)
     return other ? other->bench_idle(on) : session_idle(on);
 }
 
-/* Called by the driver inside cuInit: must not call the driver. 1: a session runs in this process,
- * or was not wanted; 0: it could not begin. NVIDIA documents no meaning of the result; the
- * injection samples of CUPTI return 0 where they could not register, so that the driver may drop
- * the library: the library is linked with -z nodelete, and what it started is undone by then. */
+/* Called by the driver inside cuInit, so it must not call the driver. 1: a session runs in this
+ * process, or was not wanted; 0: the session could not begin. NVIDIA documents no meaning of the
+ * result; CUPTI's injection samples return 0 if they could not register. The driver might then
+ * unload the library, so the library is linked with -z nodelete, and a session that could not begin
+ * is undone before 0 is returned. */
 int InitializeInjection(void)
 {
     ON_PROGRAM_THREAD;
@@ -297,7 +298,7 @@ int InitializeInjection(void)
     return rc == 0 || rc == GPUFL_E_STATE; /* STATE: not wanted, or captured and over */
 }
 
-/* A session of the program's own may run already. */
+/* Begins a session, unless one that the program started runs already. */
 static int begin_injected(void)
 {
     ON_PROGRAM_THREAD;
@@ -314,7 +315,7 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t table))
 }
 
 /* Called by rocprofiler-sdk through libgpufl-rocprofiler.so, inside the program's first HIP call.
- * Returns a struct rocp_tool, or NULL where this process is not to be recorded. */
+ * Returns a struct rocp_tool, or NULL if this process is not to be recorded. */
 void *InitializeInjectionRocprofiler(uint32_t version, const char *runtime, uint32_t priority,
                                      void *client, const void *code)
 {

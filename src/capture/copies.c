@@ -77,7 +77,7 @@ static void look(void)
         return;
     first = &calls;
     atomic_store_explicit(&capture_gate.gate, GATE_FORWARD, memory_order_release);
-    log_debug("%s is here already: calls go there", f.path);
+    log_debug("%s is loaded already: calls are passed on to it", f.path);
 }
 
 const struct copies_calls *copies_first(void)

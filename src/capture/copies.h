@@ -1,8 +1,8 @@
 /* copies.h - one capture from one copy of the library.
  *
  * A program may be linked with one libgpufl.so and injected with another. The copy that a process
- * loaded first does the work; a later one finds it and passes every call on, if their versions
- * agree. */
+ * loaded first does the work. A later copy finds the first one and passes every call on to it, if
+ * their versions agree. */
 #ifndef GPUFL_CAPTURE_COPIES_H
 #define GPUFL_CAPTURE_COPIES_H
 
@@ -45,7 +45,7 @@ struct copies_calls {
                                 void *client, const void *code);
 };
 
-/* The copy that does the work, where it is not this one; NULL: this one. Looks once. [any] */
+/* The copy that does the work if it is another one; NULL: this copy does. Looks once. [any] */
 const struct copies_calls *copies_first(void);
 
 #endif

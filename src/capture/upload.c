@@ -26,7 +26,7 @@
 enum {
     STANDARD_MS = 5 * 60 * 1000,
     UNREACHABLE_MS = 15 * 1000,
-    GRACE_MS = 10 * 1000, /* at most, in which the child ends by itself */
+    GRACE_MS = 10 * 1000, /* time that the child has to end by itself */
     OUTPUT_MAX = 4 << 20,
     SAID_MAX = 16 << 10,
     VARIABLES = 3,
@@ -38,8 +38,8 @@ static const int64_t MILLI = 1000000;
 struct run {
     struct spawned child;
     int from[2];         /* our ends of its stdout and stderr; -1: closed */
-    struct buf texts[2]; /* what came */
-    size_t relayed;      /* of texts[1]: so much was said on our stderr */
+    struct buf texts[2]; /* what it wrote to stdout and stderr */
+    size_t relayed;      /* bytes of texts[1] that were passed on to our stderr */
     int64_t deadline;    /* CLOCK_MONOTONIC ns */
 };
 
@@ -56,7 +56,8 @@ static bool beside(const char *dir, int len, const char *name, char *out, size_t
     return n > 0 && (size_t)n < size && access(out, X_OK) == 0;
 }
 
-/* GPUFL_CLI, the installed or built one that this library belongs to, or PATH's. */
+/* Finds the command: GPUFL_CLI, the installed or built one to which this library belongs, or the
+ * one in PATH. */
 static void find_cli(char *out, size_t size)
 {
     static const char *const places[] = {"../bin/gpufl", "../../bin/gpufl", "gpufl"};
@@ -78,8 +79,8 @@ static void find_cli(char *out, size_t size)
 
 /* ---- its environment ----------------------------------------------------------------------- */
 
-/* The environment of this process, except what is set here; *text holds the new lines. NULL: out of
- * memory. */
+/* The environment for the child: that of this process with our variables changed. *text holds the
+ * new lines. NULL: out of memory. */
 static char **make_environment(const struct gpufl_upload_options *o, struct buf *text)
 {
     const struct {
@@ -185,7 +186,7 @@ static void take(struct run *r, int i)
         close_fd(&r->from[i]);
 }
 
-/* Says the next whole lines of the command's stderr. */
+/* Passes the next whole lines of the command's stderr on. */
 static void relay(struct run *r)
 {
     static const char lead[] = "gpufl upload: ";
@@ -202,7 +203,7 @@ static void relay(struct run *r)
     }
 }
 
-/* Reads until the child has closed both pipes. False: there was no time left. */
+/* Reads until the child has closed both pipes. False: the time was over before that. */
 static bool listen_to(struct run *r)
 {
     while (r->from[0] >= 0 || r->from[1] >= 0) {
@@ -219,7 +220,7 @@ static bool listen_to(struct run *r)
     return true;
 }
 
-/* The child's exit code; -1: it was killed, or somebody else has reaped it. A child that is late is
+/* The child's exit code; -1: the child was killed, or was reaped elsewhere. A child that is late is
  * killed. */
 static int reap(struct run *r, bool *in_time)
 {
@@ -227,7 +228,7 @@ static int reap(struct run *r, bool *in_time)
     if (rc == ETIMEDOUT) {
         *in_time = false;
         spawn_signal(&r->child, SIGKILL);
-        /* it may be in the kernel, in a bad case */
+        /* the child may be stuck in the kernel, so this wait has a limit, too */
         rc = spawn_wait(&r->child, clock_mono() + GRACE_MS * MILLI, &status);
     }
     return rc == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -235,10 +236,10 @@ static int reap(struct run *r, bool *in_time)
 
 /* ---- what it said -------------------------------------------------------------------------- */
 
-/* The command's JSON. */
+/* What the command's JSON says. */
 struct said {
-    char result[16];   /* "all", "partly", "none"; "" */
-    char message[320]; /* the first session's that has one */
+    char result[16];   /* "all", "partly", "none"; "": nothing */
+    char message[320]; /* of the first session that has one */
     uint64_t lines;
 };
 
@@ -305,7 +306,7 @@ static int judge(struct run *r, bool in_time, int exit_code, struct said *s, str
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-/* The options that the caller's struct has; the others are empty. */
+/* Copies the options that the caller's struct has; the others are empty. */
 static void read_options(const struct gpufl_upload_options *in, struct gpufl_upload_options *out)
 {
     *out = (struct gpufl_upload_options){.size = sizeof *out};

@@ -1,11 +1,11 @@
-/* upload.h - gpufl_upload_logs: runs `gpufl upload` in a process of its own, so that
- * nothing of HTTP is in this one.
+/* upload.h - gpufl_upload_logs: runs `gpufl upload` in a child process, so that this
+ * process needs no HTTP.
  *
  * The child gets no descriptor of the program's, its own signals, and the key in its
  * environment, where other users of the machine do not see it. The caller waits for the
- * child for a limited time, then kills it; what the child says while it waits or sends is
- * said on stderr; --for-code has it name the options of code. The child's end also shows in its
- * output, so a program that reaps every child does no harm. [any] */
+ * child for a limited time, then kills it. The child's messages are passed on to stderr; with
+ * --for-code they name the options of gpufl_upload_options. The child's output also shows how it
+ * ended, so a program that reaps every child does no harm. [any] */
 #ifndef GPUFL_CAPTURE_UPLOAD_H
 #define GPUFL_CAPTURE_UPLOAD_H
 
@@ -21,7 +21,7 @@ struct upload_standard {
  * names its key, too, or has it in the environment. */
 int upload_run(const struct gpufl_upload_options *opts, const struct upload_standard *standard);
 
-/* Capture is switched off: success, nothing sent, nobody asked. */
+/* The upload while capture is switched off: succeeds, sends nothing, and asks no server. */
 int upload_nothing(const struct gpufl_upload_options *opts);
 
 #endif

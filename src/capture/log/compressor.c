@@ -1,5 +1,5 @@
-/* compressor.c - see compressor.h for the order of the steps, which is what
- * makes a crash at any of them harmless. */
+/* compressor.c - see compressor.h for the order of the steps, which makes a crash
+ * after any of them harmless. */
 #include "capture/log/compressor.h"
 
 #include "base/alloc.h"
@@ -40,7 +40,7 @@ static void pack(struct compressor *c, const char *name)
     if (at < 0 || snprintf(packed, sizeof packed, "%s.gz", name) >= (int)sizeof packed)
         return;
     if (file_gzip_at(at, name, packed, c->level, &c->stop, &e))
-        return; /* it stays as it is */
+        return; /* the part stays plain */
     if (c->durable && (sync_file(at, packed) || fsync(at)))
         return;
     spool_replaced(c->spool, name, packed);
@@ -88,7 +88,7 @@ void compressor_add(struct compressor *c, const char *name)
     size_t size = strlen(name) + 1;
     struct job *job = mem_alloc(sizeof *job + size);
     if (!job)
-        return; /* stays plain */
+        return; /* the part stays plain */
     memcpy(job->name, name, size);
     queue_push(&c->jobs, &job->node);
     if (!c->thread.running)

@@ -1,11 +1,10 @@
 /* dict.c - dictionary rows, and per channel a bitmap of those in the active part.
  *
- * dict_need is on the way of every row: a cell equal to the one above it costs
- * a comparison, another one a bit test. Everything else happens once per entry
- * and part.
+ * dict_need runs for every row: a cell equal to the one above it costs a comparison,
+ * any other cell a bit test. Everything else happens once per entry and part.
  *
- * Not a struct keyed, which hashes keys as bytes: an id of a thread is looked up at each row that
- * names another thread than the one above it. */
+ * Why not struct keyed: it hashes keys as bytes, and an id of a thread is looked up at each row
+ * that names another thread than the row above it. */
 #include "capture/log/dict.h"
 
 #include "base/alloc.h"
@@ -19,7 +18,7 @@ enum {
     CHUNK_ROWS = 256,            /* rows of a block */
     LINE_ROWS = 128,             /* dictionary rows of a line */
     LINE_NAMES = 256,            /* names of a line */
-    LINE_NAME_BYTES = 256 << 10, /* text of a line: escaped six-fold it stays under WIRE_MAX_LINE */
+    LINE_NAME_BYTES = 256 << 10, /* text of a line; six times as long if escaped: fits a line */
     SLOT_MAX = 1 << 26,          /* entries of a dictionary */
     HASH_START = 64,
 };
@@ -61,7 +60,7 @@ static void hash_insert(struct dict_hash *hash, size_t cap, struct dict_hash ent
     hash[i] = entry;
 }
 
-/* Room for one more id at a load of at most one half. */
+/* Makes room for one more id, so that at most half of the table is used. */
 static int hash_reserve(struct dict_table *t)
 {
     if (t->hash_cap && (t->hash_used + 1) * 2 <= t->hash_cap)
@@ -79,7 +78,7 @@ static int hash_reserve(struct dict_table *t)
     return 0;
 }
 
-/* The slot of an id; 0: there is certainly no such entry. */
+/* The slot of an id; 0: there is no such entry. */
 static inline uint32_t slot_of(const struct dict *d, int table, int64_t id)
 {
     if (id <= 0) /* none, or CELL_NULL */
@@ -156,7 +155,7 @@ static bool is_defined(const struct dict *d, int table, uint32_t slot)
     return row && row[0];
 }
 
-/* Notes an entry that is not in the part and has to be written, if it is known at all. */
+/* Notes an entry that the part lacks, if the entry is known. */
 static int set_miss(const struct dict *d, struct dict_set *s, int table, uint32_t slot)
 {
     if (!is_defined(d, table, slot))
@@ -182,8 +181,8 @@ static int slot_for(struct dict_table *t, int type, int64_t id, uint32_t *slot, 
     return *slot < SLOT_MAX ? hash_reserve(t) : GPUFL_E_FULL;
 }
 
-/* Parts that have the old content get the new one, also when no row refers to it again.
- * With its bit cleared an entry waits in need at most once. */
+/* Parts that have the old content get the new one, also if no row refers to the entry again.
+ * The entry's bit is cleared, so that the entry is in need at most once. */
 static void define_again(struct dict *d, enum record_type type, uint32_t slot)
 {
     for (int c = 0; c < CHANNEL_COUNT; c++) {
@@ -191,7 +190,7 @@ static void define_again(struct dict *d, enum record_type type, uint32_t slot)
         if (!set_has(s, type, slot))
             continue;
         s->bits[type][slot / 64] &= ~((uint64_t)1 << slot % 64);
-        (void)need_push(&s->need[type], slot); /* else with the next row that refers to it */
+        (void)need_push(&s->need[type], slot); /* on failure the next row that refers to it does */
     }
 }
 
@@ -266,7 +265,7 @@ int dict_want(struct dict *d, enum channel c, enum record_type type, int64_t id)
 int dict_need(struct dict *d, enum channel c, enum record_type type, const int64_t *rows, size_t n)
 {
     struct dict_set *s = &d->set[c];
-    for (int t = 0; t < RECORD_COUNT; t++) /* redefined ones wait with their bit cleared */
+    for (int t = 0; t < RECORD_COUNT; t++) /* redefined entries wait with their bit cleared */
         for (size_t i = 0; i < s->need[t].count; i++) {
             int rc = set_add(s, t, s->need[t].slot[i]);
             if (rc)
@@ -298,7 +297,7 @@ static size_t encode_some_names(struct dict *d, struct dict_slots *need, struct 
         text[n] = intern_text(d->names, need->slot[i], &len[n]);
         bytes += len[n];
     }
-    /* taken from the end, so that what is left stays in place; ids in the same order */
+    /* Names are taken from the end, so that the rest stays in place; ids keep their order. */
     uint32_t id[LINE_NAMES];
     for (size_t i = 0; i < n; i++)
         id[i] = need->slot[need->count - 1 - i];
@@ -322,8 +321,8 @@ static int compare_down(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Rows are taken from the end, in their order. Where they refer to their like, smaller ids
- * go first: such a row refers to one with a smaller id. */
+/* Rows are taken from the end, in their order. If rows of a type refer to each other, smaller ids
+ * come first, because a row refers only to smaller ids. */
 static size_t encode_some_rows(struct dict *d, int type, struct dict_slots *need, struct buf *out)
 {
     unsigned columns = records[type].column_count;
@@ -343,7 +342,7 @@ static size_t encode_some_rows(struct dict *d, int type, struct dict_slots *need
 bool dict_encode(struct dict *d, enum channel c, struct buf *out, struct dict_line *line)
 {
     struct dict_slots *need = d->set[c].need;
-    if (need[DICT_NAMES].count) { /* a row comes before the rows that refer to it */
+    if (need[DICT_NAMES].count) { /* names come before the rows that refer to them */
         *line = (struct dict_line){RECORD_name, encode_some_names(d, &need[DICT_NAMES], out)};
         return true;
     }

@@ -1,12 +1,12 @@
 /* dict.h - the dictionary rows of a session, and which of them each channel's
- * active part has got.
+ * active part has.
  *
  * Rows are kept for the session's life. A set per channel holds one bit per
  * dictionary entry: written in this part. dict_need finds what a batch refers
  * to and the part lacks, dict_encode turns that into lines, dict_forget starts
- * a new part. Ids are dense from 1 and are the bit's number; those of `thread`
- * are arbitrary and go through a hash table first. The strings are the intern
- * table's.
+ * a new part. Ids are dense from 1 and are the bit's number, except the ids of `thread`,
+ * which are arbitrary and are mapped to numbers by a hash table. The strings are those of
+ * the intern table.
  *
  * A dictionary refers only to itself and to dictionaries above it in
  * schema/records.def, so one pass from the last to the first finds everything
@@ -64,8 +64,8 @@ struct dict_line {
 int dict_init(struct dict *d, struct intern *names);
 void dict_fini(struct dict *d);
 
-/* Keeps a row of a DICT record. One with other content than before is written
- * again in the parts that have it. 0, GPUFL_E_INVAL (id), _FULL or _NOMEM. */
+/* Keeps a row of a DICT record. A row whose content has changed is written again
+ * in the parts that have it. 0, GPUFL_E_INVAL (id), _FULL or _NOMEM. */
 int dict_define(struct dict *d, enum record_type type, const int64_t *row);
 
 /* The row of an id, or NULL. */
@@ -82,10 +82,10 @@ int dict_want(struct dict *d, enum channel c, enum record_type type, int64_t id)
 /* True: dict_encode has something to write. */
 bool dict_pending(const struct dict *d, enum channel c);
 
-/* Appends one line of what is needed; false when nothing is left. */
+/* Appends one line of needed rows; false when no more are needed. */
 bool dict_encode(struct dict *d, enum channel c, struct buf *out, struct dict_line *line);
 
-/* The channel's part has nothing: it is a new one, or a write failed. */
+/* Notes that the channel's part has no rows: the part is new, or a write failed. */
 void dict_forget(struct dict *d, enum channel c);
 
 #endif

@@ -25,11 +25,11 @@ int log_dir_at(struct log_dir *d)
     int fd = open_dir(d->path);
     if (fd < 0)
         return fd;
-    if (!file_is(fd, d->id)) { /* another directory has this path by now */
+    if (!file_is(fd, d->id)) { /* the path is now that of another directory */
         close(fd);
         return -ENOENT;
     }
-    d->fd = fd; /* the number before is the program's: nothing is done to it */
+    d->fd = fd; /* the old number may be the program's now, so it is not closed */
     return fd;
 }
 

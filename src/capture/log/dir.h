@@ -1,10 +1,10 @@
 /* dir.h - the session's directory, kept open.
  *
- * Every file of the log is opened, renamed and removed by its name below this descriptor. So the
- * session goes on where the program changes its root or its user, moves the directory, or may no
- * longer look paths up.
+ * Every file of the log is opened, renamed and removed by its name relative to this descriptor. So
+ * the session goes on if the program changes its root or its user, moves the directory, or loses
+ * the right to look paths up.
  *
- * Why not the path: each call looks it up anew, with the rights that the program has by then.
+ * Why not the path: each call looks a path up anew, with the rights that the program has by then.
  * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only,
  * whose descriptor table holds the descriptor (base/process/fd_thread.h), or on a thread that was
  * started inside it. */
@@ -25,10 +25,11 @@ struct log_dir {
 int log_dir_open(struct log_dir *d, const char *path);
 void log_dir_close(struct log_dir *d);
 
-/* The descriptor; opened again where the program has closed it. Negative errno: it cannot be. */
+/* The descriptor, which is opened again if the program has closed it. Negative errno: the directory
+ * cannot be opened. */
 int log_dir_at(struct log_dir *d);
 
-/* Free bytes of its disk for an unprivileged user; -1: unknown. [any] */
+/* Free bytes of the directory's disk for an unprivileged user; -1: unknown. [any] */
 int64_t log_dir_free_bytes(struct log_dir *d);
 
 #endif

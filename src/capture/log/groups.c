@@ -1,10 +1,10 @@
 /* groups.c - batches to groups of lines, groups to parts; see inside.h.
  *
- * A group is what one batch takes: the part's header where it is new, the
- * definitions it lacks, the batch. It goes out with one write(2), more only
- * where it is large. Rows count when their write has succeeded; after a failed
- * write the part is taken to have none of the definitions, so that nothing that is
- * written later can lack one. A part ends after a group, never inside. */
+ * A group is everything that one batch needs: the header if the part is new, the
+ * definitions that the part lacks, and the batch. A group is written with one write(2),
+ * a large one with several. Rows count once their write has succeeded. After a failed
+ * write the part is taken to have no definitions, so that no later row can lack
+ * one. A part ends after a group, never inside. */
 #include "capture/log/inside.h"
 
 #include "base/clock.h"
@@ -15,13 +15,13 @@
 #include <string.h>
 
 enum {
-    SPILL_BYTES = 1 << 20, /* of a group: written before it is complete */
-    SCOPES_KEPT = 1 << 17, /* ended ones that a late kernel's row can name, in the public format */
+    SPILL_BYTES = 1 << 20, /* from this size on a group is written before it is complete */
+    SCOPES_KEPT = 1 << 17, /* ended scopes that late kernels can name in the public format */
 };
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* Leaves an active part that somebody deleted: its rows are lost after all. */
+/* Closes an active part whose file was deleted, and counts its rows as lost. */
 static void part_lost(struct writer *w, enum channel c)
 {
     struct part *p = &w->part[c];
@@ -59,7 +59,7 @@ static void part_rotate(struct writer *w, enum channel c)
     if (rc && rc != -ENOENT) {
         f->said = f->said && f->refused;
         f->refused = rc;
-        f->rotate_at += p->bytes; /* not before as much has come again */
+        f->rotate_at += p->bytes; /* tried again after as many bytes more */
         return;
     }
     dict_forget(&w->dict, c);
@@ -119,7 +119,7 @@ static bool ends_all(int errnum)
     return errnum == ENOSPC || errnum == EDQUOT || errnum == ENOENT;
 }
 
-/* A full disk and a directory that is gone end the capture, anything else its channel. */
+/* A full disk or a removed directory ends the capture; any other error ends only the channel. */
 static void write_failed(struct writer *w, enum channel c, int errnum)
 {
     bool alone = false;
@@ -206,8 +206,8 @@ static int group_write(struct writer *w, enum spool_class k, enum channel c, enu
 
 /* ---- the public client's format ------------------------------------------------------------ */
 
-/* The format's channels are ours by number; the last is called sass. A name is written once a
- * session, so its parts are not readable alone: that is how the format is. */
+/* The format's channels have our numbers; the last one is called sass. The format has each name
+ * only once in a session, so its parts are not readable alone. */
 int groups_peer_start(struct writer *w)
 {
     struct peer_encode_config config = {.log_path = w->dir.path, .scopes_kept = SCOPES_KEPT};
@@ -253,7 +253,7 @@ static int peer_put(struct writer *w, enum spool_class k, enum channel own)
     return rc;
 }
 
-/* Rows that the format has no line for count neither as written nor as lost. */
+/* Rows for which the format has no line count neither as written nor as lost. */
 static int peer_write(struct writer *w, enum spool_class k, enum channel c, enum record_type type,
                       const struct batch *b)
 {
@@ -264,7 +264,7 @@ static int peer_write(struct writer *w, enum spool_class k, enum channel c, enum
     if (!rc)
         rc = peer_encoder_rows(w->peer, type, b->cells, b->rows);
     if (rc) {
-        for (int i = 0; i < CHANNEL_COUNT; i++) /* they may end inside a line */
+        for (int i = 0; i < CHANNEL_COUNT; i++) /* the buffers may end inside a line */
             buf_clear(peer_encoder_lines(w->peer, (enum peer_channel)i));
         return GPUFL_E_NOMEM;
     }

@@ -1,4 +1,4 @@
-/* inside.h - what the files of the writer share: its state, and the way from rows to parts.
+/* inside.h - what the writer's files share: its state, and how rows become parts.
  *
  * writer.c collects rows in batches, opens and closes; groups.c writes a batch as a group of lines
  * into parts, in either format. [collector] */
@@ -23,7 +23,7 @@ struct batch {
 struct fate {
     int failed;        /* negative errno: the channel has ended; 0: it goes on */
     int refused;       /* negative errno of a part that could not end; 0: none */
-    bool said;         /* writer_event has handed out the above */
+    bool said;         /* writer_event has reported the two above */
     int64_t rotate_at; /* bytes at which the part is to end */
 };
 
@@ -40,23 +40,23 @@ struct writer {
     uint64_t staged[RECORD_COUNT]; /* rows in out */
     struct writer_counts counts;
     struct peer_encoder *peer;      /* of the public client's format; NULL: ours */
-    uint32_t peer_names;            /* names the encoder has got: ids 1 to this */
+    uint32_t peer_names;            /* the encoder has the names with ids 1 to this */
     bool has_spool, has_compressor; /* initialized */
-    bool opened;                    /* everything is */
+    bool opened;                    /* everything is initialized */
 };
 
-/* What to do about an errno of writing, for a sentence. */
+/* What a user can do about an errno of writing, as part of a sentence. */
 const char *groups_advice(int errnum);
 
-/* Counts the rows of parts that somebody deleted as lost, and leaves those parts. */
+/* Counts the rows of parts that were deleted as lost, and closes those parts. */
 void groups_find_lost(struct writer *w);
 
 /* Writes a batch and what it refers to, in the writer's format. 0, GPUFL_E_NOMEM, _FULL or _IO. */
 int groups_write(struct writer *w, enum spool_class k, enum channel c, enum record_type type,
                  const struct batch *b);
 
-/* Writes definitions of the channel that have changed. What fails is tried again with the next rows
- * that refer to them. */
+/* Writes the definitions of the channel that have changed. A write that fails is tried again with
+ * the next rows that refer to the definition. */
 void groups_write_changed(struct writer *w, enum channel c);
 
 /* Begins the public client's format: opens its encoder. 0 or GPUFL_E_NOMEM. */

@@ -1,5 +1,5 @@
-/* messages.c - see messages.h. Nothing here allocates: it must work where memory
- * has run out. */
+/* messages.c - see messages.h. Nothing here allocates, because messages must work when
+ * memory has run out. */
 #include "capture/log/messages.h"
 
 #include "base/clock.h"
@@ -26,12 +26,12 @@ struct feature_state {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct message queue[QUEUE_MAX]; /* guarded by lock, as all below */
+static struct message queue[QUEUE_MAX]; /* guarded by lock, like all below */
 static unsigned queued, dropped;
 static struct held {
     enum severity severity;
     char text[sizeof((struct message *)0)->text];
-} held[HELD_MAX]; /* not said on stderr yet */
+} held[HELD_MAX]; /* not written to stderr yet */
 static unsigned held_count;
 static bool holding;
 static struct feature_state features[FEATURE_COUNT + EXTRA_FEATURES];
@@ -53,7 +53,7 @@ static void say_aloud(enum severity severity, const char *text)
         log_say(levels[severity], (uintptr_t)intern_hash(text, strlen(text)), text);
 }
 
-/* True where a text waits for messages_release. */
+/* True if the text was held back until messages_release. */
 static bool hold(enum severity severity, const char *text)
 {
     pthread_mutex_lock(&lock);

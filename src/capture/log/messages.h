@@ -1,8 +1,8 @@
-/* messages.h - what a person should know, from any thread to the log.
+/* messages.h - messages for people, from any thread to the log and to stderr.
  *
- * A bounded queue under a mutex; stderr hears warnings, errors and notes aloud at once, or as
- * soon as the session has begun. Also
- * keeps what became of each feature: a backend may say so from any thread. */
+ * A bounded queue under a mutex. Warnings, errors and notes aloud are also written to stderr, at
+ * once or as soon as the session has begun. This file also keeps what became of each feature,
+ * because a backend may report it from any thread. */
 #ifndef GPUFL_CAPTURE_LOG_MESSAGES_H
 #define GPUFL_CAPTURE_LOG_MESSAGES_H
 
@@ -13,25 +13,25 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Queues a message of the session and says it on stderr: notes only where debug output
- * is on, or aloud. [any] */
+/* Queues a message of the session and writes it to stderr; a note is written only if debug output
+ * is on, or if its severity is NOTE_ALOUD. [any] */
 void message_say(enum severity severity, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void message_vsay(enum severity severity, const char *code, const char *fmt, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-/* Rows of everything queued. [collector] */
+/* Writes a row for each queued message. [collector] */
 void messages_drain(struct writer *w, struct intern *names);
 
-/* Empties the queue and the features: a session begins. [owner] */
+/* Empties the queue and the features, when a session begins. [owner] */
 void messages_begin(void);
 
-/* Sentences for stderr wait from here on, until it is known whether the session begins: where it
- * does not, one sentence says why, and the lesser ones before it are not said. [owner] */
+/* Holds sentences for stderr back until it is known whether the session begins. If it does not, one
+ * sentence says why, and the sentences held back are dropped. [owner] */
 void messages_hold(void);
 void messages_release(bool say);
 
-/* In a forked child: the lock may have been held by a thread that is gone. */
+/* In a forked child: makes the lock anew, which a thread of the parent may have held. */
 void messages_forget(void);
 
 /* ---- features ------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ enum feature {
 };
 /* clang-format on */
 
-/* Notes what became of a feature; the last word counts. status and reason are copied. [any] */
+/* Notes what became of a feature; the last call counts. status and reason are copied. [any] */
 void feature_set(const char *feature, bool requested, const char *status, const char *reason);
 
 /* Notes what became of a feature, unless a failure has been noted already. [collector] */

@@ -1,9 +1,9 @@
 /* part.c - one channel's file. All work on it runs on the file thread: see
  * base/process/fd_thread.h.
  *
- * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills. Our threads block
- * it, but the last flush can run on a thread of the program (exit, shutdown):
- * part_write blocks it for the call and takes back the one it caused. */
+ * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which ends the process. Our threads block
+ * the signal, but the last flush can run on a thread of the program (exit, shutdown).
+ * So part_write blocks the signal for the call and consumes one that it caused. */
 #include "capture/log/part.h"
 
 #include "base/log.h"
@@ -42,15 +42,15 @@ static const char *numbered_name(const struct part *p, char name[PART_NAME])
     return name;
 }
 
-/* The next part's name while the part before it still has the active name: readers skip it. */
+/* The name of the next part's file while the part before it has the active name. Readers skip
+ * it. */
 static const char *next_name(const struct part *p, char name[PART_NAME])
 {
     snprintf(name, PART_NAME, "%s.log.part", p->name);
     return name;
 }
 
-/* Creates the file. One of that name that exists already belongs to somebody else and is
- * refused. */
+/* Creates the file. A file of that name that exists already is not ours and is refused. */
 static int create(struct part *p, const char *name)
 {
     int at = log_dir_at(p->dir), fd;
@@ -62,8 +62,8 @@ static int create(struct part *p, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* Takes a lock that ends with the process, whatever ends the process: who finds the lock gone knows
- * that nobody writes any more. Where the file system has no locks nothing is known. */
+/* Takes a lock that the kernel releases when the process ends for whatever reason, so that readers
+ * can see whether the file is still being written. Some file systems have no locks. */
 static void say_in_use(int fd)
 {
     (void)flock(fd, LOCK_SH | LOCK_NB);
@@ -83,8 +83,8 @@ static int part_create(struct part *p)
     return 0;
 }
 
-/* Opens the file again where the program has closed the descriptor. The old number is not touched:
- * by now it may be one of the program's. */
+/* Opens the file again after the program has closed the descriptor. The old number is not closed,
+ * because the program may use it now. */
 static int part_reopen(struct part *p)
 {
     char name[PART_NAME];
@@ -116,8 +116,8 @@ static int allocate(int fd, int64_t from, int64_t to)
     return rc;
 }
 
-/* Allocates so many more bytes, and the reserve after them, on the disk. There is no reserve where
- * the file system cannot promise it. 0, -ENOSPC or -EDQUOT. */
+/* Allocates n more bytes, and the reserve after them, on the disk. If the file system cannot
+ * allocate in advance, there is no reserve. 0, -ENOSPC or -EDQUOT. */
 static int reserve(struct part *p, size_t n)
 {
     int64_t need = p->bytes + (int64_t)n + p->reserve;
@@ -178,7 +178,7 @@ static int append(struct part *p, const void *data, size_t n, int how)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* Removes the file where nothing was written to it and its name is still its own. */
+/* Removes the file if nothing was written to it and its name still refers to it. */
 static void remove_empty(const struct part *p)
 {
     char name[PART_NAME];
@@ -194,10 +194,10 @@ static void leave(struct part *p)
     int fd = p->fd;
     if (fd < 0)
         return;
-    p->fd = -1; /* before close: a child forked in between must not close a stranger's file */
+    p->fd = -1; /* before close, so that a child forked in between closes no foreign file */
     if (file_is(fd, p->id)) {
         if (p->allocated > p->bytes)
-            (void)!ftruncate(fd, p->bytes); /* gives back what the file has no use for */
+            (void)!ftruncate(fd, p->bytes); /* frees the reserve */
         close(fd);
     }
     p->number += p->bytes > 0;
@@ -207,7 +207,7 @@ static void leave(struct part *p)
     memset(p->rows, 0, sizeof p->rows);
 }
 
-/* Renames the part; next: descriptor of the file that follows, -1: none does. */
+/* Renames the part. next: descriptor of the next part's file; -1: there is none. */
 static int rename_part(struct part *p, int next, const char *name)
 {
     char active[PART_NAME], waiting[PART_NAME];
@@ -228,7 +228,7 @@ static int finish(struct part *p, bool last, char *name)
     if (p->fd < 0)
         return -ENOENT;
     int next = last ? -1 : create(p, next_name(p, waiting));
-    if (next == -EEXIST && unlinkat(log_dir_at(p->dir), waiting, 0) == 0) /* of a failed attempt */
+    if (next == -EEXIST && unlinkat(log_dir_at(p->dir), waiting, 0) == 0) /* left by a failure */
         next = create(p, waiting);
     if (!last && next < 0)
         return next;
@@ -273,7 +273,7 @@ static void work_open(void *arg)
         w->rc = reserve(w->part, 0);
 }
 
-/* Says which file was created: not on the file thread, whose table has no stderr. */
+/* Logs which file was created. Not called on the file thread, whose table has no stderr. */
 static void say_created(struct part *p)
 {
     char name[PART_NAME];

@@ -1,7 +1,7 @@
 /* spool.c - the session's size and the disk's free space.
  *
- * The second of the check is the system's, whatever clock.h says: a simulated
- * clock may stand still or race. */
+ * The time between two checks is taken from the system's clock, not from clock.h: a
+ * simulated clock may stop or run fast. */
 #include "capture/log/spool.h"
 
 #include "base/process/fd_thread.h"
@@ -32,8 +32,8 @@ static int64_t size_at(int at, const char *name)
     return fstatat(at, name, &st, 0) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
 }
 
-/* A packed part whose plain part still exists is not counted: the compressor does
- * that under the lock, as it removes the plain part. */
+/* A packed part whose plain part still exists is not counted here: the compressor counts
+ * it under the lock, when it removes the plain part. */
 static bool is_counted(int at, const char *name, int64_t *bytes)
 {
     char plain[NAME_MAX + 1];
@@ -50,7 +50,7 @@ static bool is_counted(int at, const char *name, int64_t *bytes)
 
 struct scan {
     struct log_dir *log;
-    int64_t bytes; /* that the directory holds; -1: it cannot be read */
+    int64_t bytes; /* in the directory; -1: the directory cannot be read */
 };
 
 static void scan(void *arg)

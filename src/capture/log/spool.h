@@ -1,11 +1,11 @@
-/* spool.h - when the capture has to end: the session's size, the disk's free
- * space, a failed write.
+/* spool.h - decides when the capture has to end: by the session's size, the disk's
+ * free space, or a failed write.
  *
- * Sizes are counted as they are written; the directory is read only when the
+ * Bytes are counted as they are written; the directory is read only when the
  * limit seems reached, because an agent may have taken finished parts away. A
- * stop is for good. It keeps some room for the records that say why: half of
- * it for the ones that may come many times, all of it for the last ones. The
- * limit includes that room, so the session never gets larger than asked.
+ * stop is final. Some room is kept for the records that say why: half of it for the
+ * records that may come many times, all of it for the last ones. The limit includes
+ * that room, so the session never gets larger than the limit.
  *
  * [collector], except spool_replaced, which the compressor's thread calls. */
 #ifndef GPUFL_CAPTURE_LOG_SPOOL_H
@@ -20,9 +20,9 @@
 enum { SPOOL_CLOSING_BYTES = 256 << 10 };
 
 enum spool_class {
-    SPOOL_ROWS,    /* end with the stop */
+    SPOOL_ROWS,    /* not written any more after the stop */
     SPOOL_CLOSING, /* may use half of the room kept */
-    SPOOL_LAST,    /* may use all of it */
+    SPOOL_LAST,    /* may use all of the room kept */
 };
 
 struct spool {
@@ -31,32 +31,32 @@ struct spool {
     int64_t min_free;      /* 0: none */
     int64_t closing;       /* bytes of room kept */
     int64_t closing_used;  /* written since the stop */
-    int64_t checked;       /* ns: when free space was asked for last */
-    pthread_mutex_t lock;  /* between the compressor's unlink and a look at the directory */
-    _Atomic int64_t bytes; /* of the session on disk; relaxed: a sum, it orders nothing */
-    enum writer_stop stop; /* WRITER_RUNS, or why it ended */
-    char text[512];        /* the sentence */
+    int64_t checked;       /* ns: when free space was last asked for */
+    pthread_mutex_t lock;  /* keeps the compressor's unlink and a walk of the directory apart */
+    _Atomic int64_t bytes; /* of the session on disk; relaxed: a sum, which orders nothing */
+    enum writer_stop stop; /* WRITER_RUNS, or why the capture ended */
+    char text[512];        /* the sentence that says why */
 };
 
-/* Counts what the directory holds already; may find the capture ended at once. */
+/* Counts the files that are in the directory already. The limit may be reached at once. */
 int spool_init(struct spool *s, struct log_dir *dir, int64_t max_bytes, int64_t min_free);
 void spool_fini(struct spool *s);
 
 /* True: n more bytes may be written; false: the capture has ended for that class. */
 bool spool_admit(struct spool *s, enum spool_class k, int64_t n);
 
-/* n bytes were written (or, negative, are gone). */
+/* Counts n bytes that were written, or, if n is negative, that are gone. */
 void spool_add(struct spool *s, enum spool_class k, int64_t n);
 
-/* Asks for the disk's free space, once a second at most; true when it was time to. */
+/* Asks for the disk's free space, once a second at most; true if it was asked for. */
 bool spool_check(struct spool *s);
 
 /* Ends the capture with a sentence; the first one counts. */
 void spool_end(struct spool *s, enum writer_stop why, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A compressed part is complete: removes the plain one and counts. Names below the directory.
- * [compressor] */
+/* Removes the plain part after its compressed part is complete, and counts the bytes. Names are
+ * relative to the directory. [compressor] */
 void spool_replaced(struct spool *s, const char *plain, const char *packed);
 
 #endif

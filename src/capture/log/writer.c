@@ -23,7 +23,7 @@ enum {
 
 /* ---- batches ------------------------------------------------------------------------------ */
 
-/* The records that say how the capture ended are written also after its end. */
+/* The class of a row: the records that say how the capture ended are written after its end, too. */
 static enum spool_class class_of(enum record_type type, const int64_t *row)
 {
     switch (type) {
@@ -86,7 +86,7 @@ void writer_row(struct writer *w, enum record_type type, const int64_t *row)
     }
     struct batch *b = &w->batch[type];
     memcpy(b->cells + b->rows++ * r->column_count, row, r->column_count * sizeof *row);
-    if (w->peer && type == RECORD_scope_open) /* its kernels may be written before it */
+    if (w->peer && type == RECORD_scope_open) /* kernels of the scope may be written before it */
         (void)peer_encoder_learn_rows(w->peer, type, row, 1);
     if (b->rows == BATCH_ROWS)
         batch_write(w, type);
@@ -231,7 +231,7 @@ int writer_open(struct writer **out, const struct writer_config *c, struct inter
     w->config = *c;
     w->config.dir = w->dir.path;
     w->dir.fd = -1;
-    memset(&w->config.header, 0, sizeof w->config.header); /* nothing owned yet */
+    memset(&w->config.header, 0, sizeof w->config.header); /* no string is owned yet */
     for (int i = 0; i < CHANNEL_COUNT; i++)
         w->part[i].fd = -1;
     buf_init(&w->out, GROUP_MAX);
@@ -309,8 +309,8 @@ bool writer_keep(struct writer *w, const char *file, const void *bytes, size_t s
     const struct spool *s = &w->spool;
     int64_t free_bytes = s->min_free > 0 ? log_dir_free_bytes(&w->dir) : -1;
     int64_t used = atomic_load_explicit(&s->bytes, memory_order_relaxed);
-    /* Half of the session's room stays for rows: rows without code are worth more than code without
-     * rows. */
+    /* Half of the session's room is kept for rows, because rows without code are worth more than
+     * code without rows. */
     if (s->stop != WRITER_RUNS || (free_bytes >= 0 && free_bytes < s->min_free + (int64_t)size) ||
         (s->limit && used + (int64_t)size > s->limit / 2))
         return false;
@@ -347,7 +347,7 @@ bool writer_event(struct writer *w, struct writer_event *out)
     return false;
 }
 
-/* Another thread of the parent may have been anywhere inside the writer: only the descriptors are
+/* A thread of the parent may have been anywhere inside the writer, so only the descriptors are
  * touched, whose values are valid at every moment. */
 void writer_abandon(struct writer *w)
 {

@@ -1,10 +1,10 @@
-/* abi.h - what an NVTX 3 client and a tool say to each other.
+/* abi.h - the interface between an NVTX 3 client and a tool.
  *
- * Every library and program that uses NVTX has a client of its own inside: function
- * pointers, at first to nothing. On its first call it opens the library that
+ * Every library and program that uses NVTX contains a client: function pointers, which at
+ * first do nothing. On its first call the client opens the library that
  * NVTX_INJECTION64_PATH names and calls InitializeInjectionNvtx2 with a function that
- * hands out tables; through those the tool puts its functions in place of the pointers.
- * ABI of NVTX 3.0 and later; declared here as all vendors' interfaces (ADR 0001). */
+ * returns tables; through these the tool replaces the pointers by its own functions.
+ * This is the ABI of NVTX 3.0 and later, declared here like all vendors' interfaces (ADR 0001). */
 #ifndef GPUFL_CAPTURE_NVTX_ABI_H
 #define GPUFL_CAPTURE_NVTX_ABI_H
 
@@ -39,7 +39,7 @@ struct nvtx_event {
     uint32_t color;
     int32_t payload_type;
     int32_t reserved;
-    uint64_t payload; /* a smaller type's bits come first in memory */
+    uint64_t payload; /* a smaller type takes the first bytes in memory */
     int32_t message_type;
     union {
         const char *ascii; /* in practice UTF-8 */
@@ -50,14 +50,14 @@ struct nvtx_event {
 
 struct nvtx_callbacks { /* export table NVTX_EXPORT_CALLBACKS */
     size_t size;        /* of this struct */
-    /* The module's pointers by number, and how many there are; 0: no such module. Cells may be
-     * NULL, the first one is. */
+    /* The pointers of a module, by number, and how many there are; 0: no such module. A cell may be
+     * NULL, and the first one always is. */
     int (*pointers)(int module, void (****table)(void), unsigned *count);
 };
 
 typedef const void *(*nvtx_export)(uint32_t table); /* NULL: no such table */
 
-/* The functions that are taken: module, number, result, name, parameters. */
+/* The functions that are replaced: module, number, result, name, parameters. */
 #define NVTX_FUNCTIONS(F)                                                                          \
     F(CORE, 1, void, mark_ex, (const struct nvtx_event *event))                                    \
     F(CORE, 2, void, mark_a, (const char *message))                                                \

@@ -1,16 +1,16 @@
 /* nvtx.c - see nvtx.h.
  *
- * What the program hands over is taken as it comes: no attributes, attributes of an odd
- * size, no message, one that is too long, handles that were never given out, pops and ends
- * without their beginning. A domain's handle is a number of a table that only grows, so that a
- * wrong one finds nothing; a range's number carries a mark, so that a made-up one ends no scope.
+ * Wrong arguments of the program do no harm: no attributes, attributes of an odd size, no
+ * message, a message that is too long, handles that were never given out, pops and ends
+ * without their begin. A domain's handle is an index of a table that only grows, so a wrong
+ * handle finds nothing; a range's number contains a mark, so an invented number ends no scope.
  *
- * A registered string's handle is the address of its text, which stays: programs pass such a handle
- * as plain text, too (CUPTI's sample cupti_nvtx does), and without a tool nobody reads it. An
- * address that no program has, as another tool's handle may be, is not read either.
+ * A registered string's handle is the address of its text, which is never freed: programs also pass
+ * such a handle as plain text (CUPTI's sample cupti_nvtx does), which is harmless without a tool. A
+ * handle that is no user address, as another tool's may be, is not read.
  *
- * Each thread has a list of its pushed ranges, also while no session runs: a range pushed before
- * the session began must not take the place of another range at its pop. */
+ * Each thread has a list of its pushed ranges, also while no session runs, so that the pop of a
+ * range that was pushed before the session ends no other range. */
 #include "capture/nvtx/nvtx.h"
 
 #include "base/alloc.h"
@@ -28,10 +28,10 @@
 
 enum {
     TEXT_MOST = 1024,           /* bytes of a message that are read */
-    REGISTERED_BYTES = 4 << 20, /* of all registered strings, their NULs included */
+    REGISTERED_BYTES = 4 << 20, /* bytes of all registered strings with their NULs */
     DOMAINS_MOST = 256,         /* the first one is the default domain */
     DEPTH_MOST = 512,           /* pushed ranges of a thread that are tracked */
-    RANGE_SHIFT = 12,           /* a range's number: the scope's instance, and the mark below */
+    RANGE_SHIFT = 12,           /* a range's number: the scope's instance above the mark */
     RANGE_MARK = 0xa5c,
 };
 
@@ -49,7 +49,7 @@ struct pushed {
 /* A thread's pushed ranges. Only that thread uses them. */
 struct ranges {
     uint32_t depth;
-    uint32_t beyond; /* pushed above those, not tracked */
+    uint32_t beyond; /* ranges pushed above these, which are not tracked */
     struct pushed pushed[DEPTH_MOST];
 };
 
@@ -64,19 +64,19 @@ static _Atomic uint32_t registered_used; /* bytes. Relaxed */
 static _Atomic(const char *) domains[DOMAINS_MOST] = {"nvtx", "roctx"};
 static _Atomic uint32_t domain_count = 2;
 
-static _Atomic bool attached; /* some client's calls come here */
-static _Atomic bool wanted;   /* the session takes ranges and marks */
-static _Atomic bool seen;     /* it has taken one */
+static _Atomic bool attached; /* a client calls our functions */
+static _Atomic bool wanted;   /* the session records ranges and marks */
+static _Atomic bool seen;     /* the session has recorded one */
 
 static __thread struct ranges *mine __attribute__((tls_model("initial-exec")));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* frees a thread's */
+static pthread_key_t key; /* frees a thread's list */
 static bool key_made;
 
 /* ---- texts -------------------------------------------------------------------------------- */
 
-/* PyTorch appends to an operation's name what differs from call to call: its number, its and
- * its inputs' ids, their shapes. The operation is what comes before. */
+/* PyTorch appends to an operation's name values that differ from call to call: a sequence number,
+ * ids, shapes of inputs. The name of the operation ends before them. */
 static size_t operation_length(const char *text, size_t length)
 {
     static const char *const appended[] = {", seq = ", ", op_id = ", ", sizes = "};
@@ -94,7 +94,7 @@ static void text_set(struct text *t, const char *text, size_t length)
     t->length = length ? length : sizeof UNNAMED - 1;
 }
 
-/* The first pages belong to nobody, nor do addresses beyond the user's half. */
+/* True if the pointer can be a user address: not in the first pages, nor beyond the user's half. */
 static bool is_address(const void *p)
 {
     enum { FIRST = 1 << 16 };
@@ -107,7 +107,7 @@ static void text_take(struct text *t, const char *text)
     size_t length = text ? strnlen(text, TEXT_MOST) : 0;
     bool cut = length == TEXT_MOST;
     while (cut && length && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--; /* not within a character */
+        length--; /* do not cut within a character */
     text_set(t, text, length);
 }
 
@@ -158,7 +158,7 @@ static void text_event(struct text *t, const struct nvtx_event *e)
         text_registered(t, e->message_type == NVTX_REGISTERED ? e->message.registered : NULL);
 }
 
-/* A copy of what was taken, which stays; NULL: out of memory. */
+/* A copy of the text that is never freed; NULL: out of memory. */
 static const char *text_keep(const struct text *t)
 {
     char *copy = mem_alloc(t->length + 1);
@@ -171,7 +171,7 @@ static const char *text_keep(const struct text *t)
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-/* The last byte of the memory stays NUL, so that a wrong handle inside it is read to an end. */
+/* The last byte of the memory stays NUL, so that reading from a wrong handle inside it ends. */
 static nvtx_string string_add(const struct text *t)
 {
     uint32_t need = (uint32_t)t->length + 1;
@@ -186,7 +186,7 @@ static nvtx_string string_add(const struct text *t)
     return registered + at;
 }
 
-/* Two domains of one name are one domain; domains beyond the table are the default one. */
+/* Domains with one name are one domain; if the table is full, a new one is the default domain. */
 static nvtx_domain domain_add(const struct text *t)
 {
     uint32_t count = atomic_load_explicit(&domain_count, memory_order_relaxed);
@@ -239,7 +239,7 @@ static struct ranges *ranges_here(void)
     return mine = r;
 }
 
-/* True where the session takes ranges and marks. */
+/* True if the session records ranges and marks. */
 static bool takes(void)
 {
     if (atomic_load_explicit(&capture_gate.gate, memory_order_acquire) != GATE_ON ||
@@ -250,7 +250,7 @@ static bool takes(void)
     return true;
 }
 
-/* Instance of the scope, or 0. */
+/* Opens a scope for a range. Returns its instance, or 0. */
 static uint64_t scope_open(uint32_t domain, const struct text *t)
 {
     if (!takes())
@@ -281,7 +281,7 @@ static int range_push(uint32_t domain, const struct text *t)
     return level;
 }
 
-/* The innermost of its domain: others pushed meanwhile stay. */
+/* Ends the innermost range of its domain; ranges of other domains stay. */
 static int pop(uint32_t domain)
 {
     struct ranges *r = mine;
@@ -319,7 +319,7 @@ static void end(nvtx_range range)
 
 /* ---- marks -------------------------------------------------------------------------------- */
 
-/* A payload's bits are those of 64-bit numbers, or of a float. */
+/* Takes a payload as the bits of a 64-bit number, or of a float. */
 static void payload_take(struct marked *m, const struct nvtx_event *e)
 {
     static const enum mark_kind kinds[] = {
@@ -336,7 +336,7 @@ static void payload_take(struct marked *m, const struct nvtx_event *e)
                                                  : narrow;
 }
 
-/* event: has the payload; NULL: there is none. */
+/* Records a mark. event: has the payload; NULL: there is none. */
 static void mark(uint32_t domain, const struct text *t, const struct nvtx_event *event)
 {
     struct marked m = {.name = t->at, .length = t->length};
@@ -555,10 +555,10 @@ bool nvtx_attach(const void *(*export)(uint32_t table))
     return any;
 }
 
-/* The capability: nvtx, or what the backend's vendor calls its ranges. The owner's. */
+/* The capability: nvtx, or the name of the vendor's ranges. Used by the owner only. */
 static const char *feature = "nvtx";
 
-/* True where the variable names another tool. A second copy of this library passes calls on. */
+/* True if the variable names another tool, which a second copy of this library is not. */
 static bool other_tool(const char *path)
 {
     static const char ours[] = "libgpufl.so";
@@ -571,7 +571,7 @@ void nvtx_begin(const struct options *o, const struct vendor *v)
     feature = v && v->ranges ? v->ranges : "nvtx";
     atomic_store_explicit(&wanted, o->nvtx_ranges, memory_order_relaxed);
     atomic_store_explicit(&seen, false, memory_order_relaxed);
-    /* A way of the vendor's own, which no variable of NVTX's takes away. */
+    /* The vendor reports ranges by its own interface, which NVTX's variable does not affect. */
     bool own = v && v->ranges && !v->injection_ranges;
     if (!o->nvtx_ranges || (!own && (!path || !*path)))
         return;

@@ -1,5 +1,5 @@
-/* code.c - what a program sets in its code: the fields of struct gpufl_options, and its other
- * options as text. Owner's thread. */
+/* code.c - the options that a program sets in its code: the fields of struct gpufl_options, and
+ * other options as text. Owner's thread. */
 #include "capture/options/inside.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Which bit of gpufl_options.set is the field's: fields are counted in the order of the table. */
+/* The bit of a field in gpufl_options.set. Fields are counted in the order of the table. */
 static uint64_t field_bit(enum option_id id)
 {
     unsigned n = 0;
@@ -16,7 +16,7 @@ static uint64_t field_bit(enum option_id id)
     return UINT64_C(1) << n;
 }
 
-/* A struct of this library's own time: it has the field `set`, and its engine can be "not set". */
+/* True for a struct that has the field `set`, and whose engine can therefore be "not set". */
 static bool knows_set(const struct gpufl_options *code)
 {
     return code->size >= offsetof(struct gpufl_options, set) + sizeof code->set;
@@ -32,7 +32,7 @@ int gpufl_options_set(struct gpufl_options *opts, const char *field)
     return GPUFL_OK;
 }
 
-/* The name at an index that may be out of range: NULL there. */
+/* The name at an index; NULL if the index is out of range. */
 static const char *name_at(const char *const *names, int index)
 {
     int at = 0;
@@ -41,7 +41,7 @@ static const char *name_at(const char *const *names, int index)
     return names[at];
 }
 
-/* A field's value as text; NULL where it cannot be one. */
+/* A field's value as text; NULL if the value is not possible. */
 static const char *code_text(const struct gpufl_options *code, const struct option *row, char *out,
                              size_t size)
 {
@@ -74,7 +74,7 @@ static bool knows_others(const struct gpufl_options *code)
     return code->size >= offsetof(struct gpufl_options, others) + sizeof code->others;
 }
 
-/* The value of an option without a field; NULL where the code does not set it. The last counts. */
+/* The last value of an option without a field; NULL if the code does not set the option. */
 static const char *others_value(const struct gpufl_options *code, const char *name)
 {
     const char *value = NULL;
@@ -85,7 +85,7 @@ static const char *others_value(const struct gpufl_options *code, const char *na
     return value;
 }
 
-/* Reports the texts that name no option without a field. */
+/* Reports texts that do not name an option without a field. */
 static void check_others(const struct gpufl_options *code, const struct options_say *s)
 {
     for (const char *const *at = knows_others(code) ? code->others : NULL; at && *at; at++) {
@@ -110,8 +110,9 @@ static void check_others(const struct gpufl_options *code, const struct options_
     }
 }
 
-/* What the code sets, as text; NULL where it left the field alone. Set is what differs from the
- * default, what gpufl_options_set marks, and every engine but GPUFL_ENGINE_DEFAULT. */
+/* The value that the code sets, as text; NULL if the code does not set the option. A field is set
+ * if it differs from the default or if gpufl_options_set marks it, and the engine is set unless it
+ * is GPUFL_ENGINE_DEFAULT. */
 static const char *code_value(const struct gpufl_options *code, enum option_id id, char *out,
                               size_t size)
 {

@@ -1,5 +1,5 @@
-/* file.c - see file.h. Values may be JSON strings, numbers or
- * booleans; all become text and go the way of every other source. */
+/* file.c - see file.h. Values may be JSON strings, numbers or booleans; all become
+ * text and are then parsed like the values of every other source. */
 #include "capture/options/file.h"
 
 #include "base/alloc.h"
@@ -11,14 +11,14 @@
 
 enum { FILE_MAX = 1 << 20, VALUE_MAX = 4096 };
 
-/* Names of the public client that were given up, and what they are called now. */
+/* Former names of options, from the public client, and their present names. */
 static const struct {
     const char *old, *now;
 } renamed[] = {
     {"sampling_auto_start", "continuous_system_sampling"},
 };
 
-/* The options that no other machine may set. */
+/* The options that another machine may not set. */
 static const enum option_id local_options[] = {
 #define LOCAL_OPTION(name) OPT_##name,
 #include "schema/local_options.def"
@@ -54,7 +54,7 @@ static bool is_local(const char *name)
     return i < n;
 }
 
-/* The value as text; false where it is no scalar or too long. */
+/* The value as text; false if the value is no scalar or too long. */
 static bool value_text(struct json_value v, char *out, size_t size)
 {
     switch (v.type) {
@@ -79,7 +79,7 @@ int options_member(struct options *o, const struct options_origin *from, const c
     int rc = 0;
     snprintf(where, sizeof where, "%s in %s %.180s", name, from->kind, from->name);
     if (v.type == JSON_NULL || (!from->remote && strcmp(name, "config_file") == 0)) {
-        /* null: not set; a file does not name another one */
+        /* null means not set, and a file does not name another file */
     } else if (from->remote && is_local(name)) {
         snprintf(what, sizeof what, "%s can be set on this host only; it is ignored", name);
         complain(s, "local_option", from, what);

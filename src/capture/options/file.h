@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "capture/options/options.h"
 
-/* Sets an option by name from text; an unknown name or a bad value costs a sentence
- * that begins with where. 0 or GPUFL_E_NOMEM. In options.c. */
+/* Sets an option by name from text. An unknown name or a bad value is reported in a sentence
+ * that begins with where, and ignored. 0 or GPUFL_E_NOMEM. In options.c. */
 int options_set_named(struct options *o, const char *name, const char *text,
                       enum option_source source, const char *where, const struct options_say *s);
 
@@ -23,12 +23,12 @@ struct options_origin {
 int options_member(struct options *o, const struct options_origin *from, const char *key,
                    struct json_value v, const struct options_say *s);
 
-/* Applies the file over *o. A file that cannot be read or parsed costs a sentence;
- * what stood before the mistake counts. 0 or GPUFL_E_NOMEM. */
+/* Applies the file over *o. A file that cannot be read or parsed is reported in a sentence;
+ * the options before the mistake count. 0 or GPUFL_E_NOMEM. */
 int options_file_read(struct options *o, const char *path, const struct options_say *s);
 
-/* Applies the cached configuration of that name over *o, and notes its version: remote.c. A
- * configuration that is missing or damaged costs a sentence, and none of it counts. 0 or
+/* Applies the cached configuration of that name over *o, and notes its version (remote.c). A
+ * configuration that is missing or damaged is reported in a sentence, and none of it counts. 0 or
  * GPUFL_E_NOMEM. */
 int options_remote_read(struct options *o, const char *dir, const char *name,
                         const struct options_say *s);

@@ -1,5 +1,5 @@
-/* options.c - see options.h. Every value, whatever its source, is parsed by
- * option_set from text, except those of code, which come typed. */
+/* options.c - see options.h. Every value, whatever its source, is parsed from text
+ * by option_set. */
 #include "capture/options/options.h"
 
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ const struct option option_table[OPT_COUNT] = {
 const char *const option_engines[] = {
 #define ENGINE(id, name, ...) [GPUFL_ENGINE_##id] = name,
 #include "schema/engines.def"
-    NULL, /* after the last, since rows are in the order of the enum */
+    NULL, /* ends the list; rows are in the order of the enum */
 };
 
 #define WORD(name, word) #word,
@@ -235,7 +235,7 @@ static void variable_name(const char *option, char *out, size_t size)
         out[i] = (char)toupper((unsigned char)out[i]);
 }
 
-/* Variables that are no options: of the backends, the launcher and their tests. */
+/* Variables that are not options: those of the backends, of the launcher, and of their tests. */
 static const char *const other_variables[] = {
     "GPUFL_CUPTI_PATH",     "GPUFL_AMD_SMI_PATH",   "GPUFL_SIM",
     "GPUFL_LIBRARY",        "GPUFL_DISABLED",       "GPUFL_DEBUG_FILES",
@@ -249,7 +249,7 @@ static bool is_other_variable(const char *entry, size_t len)
     return false;
 }
 
-/* A variable whose name is nearly an option's. Other variables may be somebody else's. */
+/* Warns of a variable whose name is nearly that of an option. Other variables are not ours. */
 static void check_variable(const char *entry, const struct options_say *s)
 {
     char name[64];
@@ -270,8 +270,8 @@ static void check_variable(const char *entry, const struct options_say *s)
                  variable);
 }
 
-/* Warns of a bad value of the variable that switches capture off: it is no option, so nothing else
- * checks it. */
+/* Warns of a bad value of the variable that switches capture off. The variable is not an option, so
+ * no other function checks it. */
 static void check_disabled(const struct options_say *s)
 {
     bool off;
@@ -313,7 +313,7 @@ static int take_forced(struct options *o, const struct options_say *s)
     return option_set(o, OPT_profiling_engine, text, SOURCE_FORCED, OPTIONS_FORCE_VARIABLE, s);
 }
 
-/* The directory in which `gpufl trace` looks for sessions. */
+/* Keeps the directory in which `gpufl trace` looks for sessions. */
 static int keep_trace_dir(struct options *o, const char *dir)
 {
     char *copy = mem_strdup(dir);
@@ -324,7 +324,8 @@ static int keep_trace_dir(struct options *o, const char *dir)
     return 0;
 }
 
-/* The lines of `gpufl trace`: its flags, or its own defaults, which begin with a question mark. */
+/* Applies the lines of `gpufl trace`: its flags, or its own defaults, which begin with a question
+ * mark. */
 static int take_trace(struct options *o, enum option_source which, const struct options_say *s)
 {
     const char *text = getenv(OPTIONS_TRACE_VARIABLE);
@@ -357,7 +358,7 @@ static void say_nothing(void *arg, enum severity severity, const char *code, con
     (void)arg, (void)severity, (void)code, (void)text;
 }
 
-/* The sources that set where files with options are, for `first`. */
+/* Fills `first` from the sources that say where files with options are. */
 static int take_places(struct options *first, const struct gpufl_options *code)
 {
     static const struct options_say nobody = {.fn = say_nothing};

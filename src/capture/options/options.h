@@ -2,9 +2,9 @@
  *
  * Each option takes its value from the highest source that has a good one:
  * default < what `gpufl trace` does by itself < remote_config_name < config_file <
- * GPUFL_* < code < GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher hands both of its
- * sources over in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
- * before its own defaults. A value that is not valid costs one sentence and is
+ * GPUFL_* < code < GPUFL_FORCE_ENGINE < flags of `gpufl trace`. The launcher passes both of its
+ * sources in GPUFL_TRACE_OPTIONS: name=value, one a line, with a question mark
+ * before its own defaults. A value that is not valid is reported in a sentence and
  * skipped. Owner's thread. */
 #ifndef GPUFL_CAPTURE_OPTIONS_OPTIONS_H
 #define GPUFL_CAPTURE_OPTIONS_OPTIONS_H
@@ -22,12 +22,12 @@
 #define OPTIONS_FORCE_VARIABLE   "GPUFL_FORCE_ENGINE"
 enum { OPTIONS_REMOTE_NAME = 64 /* bytes of the name of a configuration */ };
 
-#define OPTIONS_REMOTE_VARIABLE "GPUFL_REMOTE_CONFIG" /* another name of remote_config_name's */
+#define OPTIONS_REMOTE_VARIABLE "GPUFL_REMOTE_CONFIG" /* sets remote_config_name, too */
 
 enum option_source {
     SOURCE_DEFAULT,
-    SOURCE_TRACE_DEFAULT, /* what `gpufl trace` does where nobody says otherwise */
-    SOURCE_REMOTE_CONFIG, /* what remote_config_name names */
+    SOURCE_TRACE_DEFAULT, /* what `gpufl trace` does by itself */
+    SOURCE_REMOTE_CONFIG, /* the configuration that remote_config_name names */
     SOURCE_CONFIG_FILE,
     SOURCE_ENVIRONMENT,
     SOURCE_CODE,
@@ -57,9 +57,9 @@ struct options {
 #undef OPTION
     unsigned char source[OPT_COUNT]; /* enum option_source of each */
     bool traced;                     /* `gpufl trace` started this program */
-    char *trace_dir;                 /* owned: where that looks for sessions; NULL: not traced */
+    char *trace_dir;                 /* owned: where it looks for sessions; NULL: not traced */
     int64_t remote_version; /* of the configuration that remote_config_name names; 0: none */
-    char remote_name[OPTIONS_REMOTE_NAME + 1]; /* its own name, also where @host stands for it */
+    char remote_name[OPTIONS_REMOTE_NAME + 1]; /* its own name, even if @host was given */
 };
 
 struct option {
@@ -85,7 +85,7 @@ struct options_say {
     void *arg;
 };
 
-/* GPUFL_DISABLED is set to 1, true, yes or on. [any] */
+/* True if GPUFL_DISABLED is set to 1, true, yes or on. [any] */
 bool options_disabled(void);
 
 /* Fills *o from all sources and applies the rules between options. code: may be
@@ -95,25 +95,24 @@ int options_resolve(struct options *o, const struct gpufl_options *code, bool in
                     const struct options_say *say);
 void options_free(struct options *o);
 
-/* True where a person or the program set the option: file, environment, code or flags. [any] */
+/* True if a person or the program set the option, in a file, environment, code or flags. [any] */
 bool option_asked(const struct options *o, enum option_id id);
 
-/* Fills out with "name=value, …" of what code sets and a session that runs already has otherwise;
- * "" where there is nothing. True where the engine is among them. [owner] */
+/* Fills out with "name=value, …" for the options that code sets and that differ in the session that
+ * runs already; "" if there are none. True if the engine is one of them. [owner] */
 bool options_missed(const struct options *o, const struct gpufl_options *code, char *out,
                     size_t size);
 
 /* The option of that name, or -1; *near gets a similar name, or NULL. [any] */
 int option_find(const char *name, const char **near);
 
-/* Whether the option would take the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
+/* Checks whether the option would accept the text: 0, or GPUFL_E_INVAL and a sentence. [any] */
 int option_check(enum option_id id, const char *text, struct err *e);
 
-/* What the option takes, for a sentence: "true or false". [any] */
+/* The values that the option accepts, for a sentence: "true or false". [any] */
 void option_allowed(enum option_id id, char *out, size_t size);
 
-/* The value as the log has it: text of any length up to size; the key of a
- * server only as "set" or "". */
+/* The value as the log has it, cut at size; the key of a server only as "set" or "". */
 void options_text(const struct options *o, enum option_id id, char *out, size_t size);
 
 #endif

@@ -54,7 +54,7 @@ static size_t read_arguments(char *out, size_t size)
     return (size_t)n;
 }
 
-/* "python3.12 -u train.py" is known as train.py. */
+/* The script that an interpreter runs: "python3.12 -u train.py" is named train.py. */
 static const char *script_of(const char *arguments, size_t len)
 {
     const char *at = arguments, *end = arguments + len;
@@ -97,7 +97,7 @@ static int make_uuid(char out[37])
     return 0;
 }
 
-/* torchrun and what follows it, Open MPI, MPICH and Slurm. */
+/* Reads the rank that torchrun (and launchers like it), Open MPI, MPICH or Slurm gave. */
 static void read_rank(void)
 {
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};

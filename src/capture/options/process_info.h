@@ -12,7 +12,7 @@ struct process_info {
     char session[37];   /* a new random UUID, lower case */
 };
 
-/* 0, or GPUFL_E_IO where there is no randomness. */
+/* 0, or GPUFL_E_IO if the system gives no random bytes. */
 int process_info_read(struct process_info *a);
 
 /* From here on sessions name process pid and its command instead of this process: `gpufl trace`
@@ -25,11 +25,11 @@ bool process_info_acts_for_other(void);
 /* Id of the captured process. */
 int process_info_pid(void);
 
-/* The number that a launcher gave this process among those of a job, as process_info_read found
- * it: digits; "": none did. */
+/* The rank that a launcher gave this process in its job, as digits, as process_info_read found it;
+ * "": no launcher did. */
 const char *process_info_rank(void);
 
-/* Name of the program alone, without reading the rest. */
+/* Reads only the name of the program. */
 void process_info_program(char *out, unsigned long size);
 
 #endif

@@ -1,10 +1,10 @@
 /* remote.c - reads a configuration of the server from the agent's cache (file.h).
  *
- * The file NAME.json in the cache is {"name": …, "version": …, "options": {…}}; @host.json repeats
- * the configuration of this host, whose name is its member "config". Only the agent, as
- * root or as a user of its own, or this user may have written it: a file that all may write is not
- * read. The members of "options" are read once the whole text is known to be well-formed, so that
- * a damaged file sets nothing. */
+ * The file NAME.json in the cache is {"name": …, "version": …, "options": {…}}. @host.json repeats
+ * the configuration of this host; its member "config" has that configuration's name. Only the agent
+ * (as root or as its own user) or this user may have written the file: a file that all users may
+ * write is not read. The members of "options" are read once the whole text is known to be
+ * well-formed, so that a damaged file sets nothing. */
 #include "capture/options/file.h"
 
 #include "base/alloc.h"
@@ -18,11 +18,11 @@
 
 enum { FILE_MAX = 256 << 10, NAME_MAX_BYTES = OPTIONS_REMOTE_NAME };
 
-/* Stands for the configuration that members of the server assigned to this host. */
+/* The name for the configuration that was assigned to this host on the server. */
 static const char OF_HOST[] = "@host";
 
 struct reading {
-    struct options *o; /* NULL: only look */
+    struct options *o; /* NULL: only check the text */
     const struct options_say *say;
     struct options_origin from;
     char name[NAME_MAX_BYTES + 1], config[NAME_MAX_BYTES + 1];
@@ -31,7 +31,8 @@ struct reading {
     int rc; /* the first failure */
 };
 
-/* A name is a part of a path: letters, digits, '.', '_' and '-', the first a letter or digit. */
+/* True for a name that is safe in a path: letters, digits, '.', '_' and '-', first a letter or
+ * digit. */
 static bool is_name(const char *name)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
-/* rules.c - rules between options, once every source has been read: defaults of a library
- * that was injected, the engine where none was set, values that go together, and what the engine
- * cannot give of what was asked for. */
+/* rules.c - rules between options, applied after every source has been read: the defaults of an
+ * injected library, the engine if none was set, values that must fit together, and messages about
+ * what was asked for and the engine cannot record. */
 #include "capture/options/inside.h"
 
 #include "base/alloc.h"
@@ -11,11 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* Sampled counters are read before the device's buffer is full: so many at a time, or after so
- * many ms at most, but no more often than so many. */
+/* Sampled counters are read before the device's buffer is full: after COUNTERS_A_DRAIN samples, but
+ * within these least and greatest times. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
-/* Intervals that are asked for and longer than this have no short ones before. */
+/* If a longer flush_interval_ms is asked for, there are no short intervals at the beginning. */
 enum { FLUSH_SHORT_MS = 250 };
 
 static int default_log_path(struct options *o)
@@ -36,7 +36,7 @@ static int default_log_path(struct options *o)
     return 0;
 }
 
-/* Raises a limit that is too small: every session has room to say why it ended. */
+/* Raises a limit that is too small, so that every session has room to say why it ended. */
 static void raise_spool_limit(struct options *o, const struct options_say *s)
 {
     enum { LEAST = 64 << 10 };
@@ -49,7 +49,7 @@ static void raise_spool_limit(struct options *o, const struct options_say *s)
     o->log_max_spool_bytes = LEAST;
 }
 
-/* An option of two words; the first one where it is not one of them. */
+/* Checks an option that has two words; any other value becomes the first word. */
 static int one_of(struct options *o, enum option_id id, const char *value, const char *first,
                   const char *second, const struct options_say *s)
 {
@@ -111,7 +111,7 @@ static void check_every(struct options *o, const struct options_say *s)
 
 /* ---- the engine ------------------------------------------------------------------------------ */
 
-/* Options that some engines alone can serve; enum engine_bit, one of them will do. */
+/* Options that only some engines can serve; bits: enum engine_bit, of which one suffices. */
 static const struct {
     enum option_id id;
     unsigned bits;
@@ -137,7 +137,7 @@ static const struct {
     {OPT_deep_sample_ms, ENGINE_SASS_METRICS, "Deep"},
 };
 
-/* True where somebody set the option, and not to off. */
+/* True if the option was set, and not to off. */
 static bool wants(const struct options *o, enum option_id id)
 {
     char text[8];
@@ -149,7 +149,7 @@ static bool wants(const struct options *o, enum option_id id)
     return strcmp(text, "true") == 0;
 }
 
-/* Stacks of the waits are what was asked for, and Monitor has no waits. */
+/* Chooses Sync if stacks are asked for: they are the stacks of waits, and Monitor has no waits. */
 static void engine_for_stacks(struct options *o, const struct options_say *s)
 {
     if (o->source[OPT_profiling_engine] != SOURCE_DEFAULT ||
@@ -162,8 +162,8 @@ static void engine_for_stacks(struct options *o, const struct options_say *s)
                  launches ? "Trace" : "Sync");
 }
 
-/* Says once, in one sentence, what was asked for and the engine does not give. A pass leaves that
- * to the other passes; why there are no windows is said where windows begin. */
+/* Says once, in one sentence, what was asked for and the engine does not record. A pass says
+ * nothing, because other passes record it; why there are no windows is said where windows begin. */
 static void say_lacks(const struct options *o, const struct options_say *s)
 {
     char list[320] = "";
@@ -187,8 +187,8 @@ static void say_lacks(const struct options *o, const struct options_say *s)
                      "idle_stacks needs enable_stack_trace: no stacks are captured");
 }
 
-/* Nobody who injects the library wants it for nothing, and "gpufl" names no program. Lines of
- * the waits cost what waiting hides. */
+/* Sets other defaults: a library is injected in order to record, and "gpufl" is no program's name.
+ * Stacks of waits are taken while the program waits anyway. */
 int options_injected(struct options *o)
 {
     char program[64];
@@ -209,8 +209,7 @@ int options_injected(struct options *o)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* `gpufl trace` samples all the time by default; an interval of 0 that somebody set turns it
- * off. */
+/* By default `gpufl trace` samples all the time; an interval that was set to 0 turns that off. */
 static void sampling_interval(struct options *o, const struct options_say *s)
 {
     bool asked = option_asked(o, OPT_continuous_system_sampling);

@@ -1,8 +1,8 @@
 /* captures.c - see captures.h.
  *
- * The limits are written before STACKING_SOME is set, and read where it was seen: relaxed, since a
- * thread that saw it in the session before may read while they are written anew. Such a thread
- * finds old or new ones, which differ only where ticks have become another unit. */
+ * The limits are written before STACKING_SOME is set, and read after it was seen. They are relaxed
+ * atomics, because a thread that saw the bit in an earlier session may read while they are written
+ * anew. Such a thread finds old or new limits, which differ only if the unit of ticks changed. */
 #include "capture/records/captures.h"
 
 #include "capture/records/slots.h"
@@ -52,7 +52,8 @@ void captures_pause(bool on)
     stacking_some(!on);
 }
 
-/* What does not fit is never SUM's: see launch_rule.h. */
+/* Pushes the slot of a captured launch. Times that do not fit 32 bits are capped; those of SUM
+ * always fit: see launch_rule.h. */
 static void push(struct thread_state *t, const struct launch *l, const struct launch_verdict *v,
                  uint32_t stack, uint64_t now)
 {
@@ -81,7 +82,7 @@ uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t 
     return stack;
 }
 
-/* Where ticks are ns, the end is one: a simulated thread reports its wait ahead of its clock. */
+/* If ticks are ns, end is a tick: a simulated thread reports its wait ahead of its clock. */
 void captures_waited(struct thread_state *t, int64_t end)
 {
     bool counts = atomic_load_explicit(&tick_counts, memory_order_relaxed);

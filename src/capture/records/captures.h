@@ -1,8 +1,8 @@
 /* captures.h - launches that are captured with their stack: rows of the record launch.
  *
- * Their stacks show which line of the program left the GPU without work. launch_rule.h says which
- * launches are captured; the thread that launches takes its own stack and puts one slot into its
- * ring. While nobody asks for stacks at some launches (STACKING_SOME), nothing here is called. */
+ * These stacks show which line of the program left the GPU without work. launch_rule.h decides
+ * which launches are captured; the thread that launches takes its own stack and puts one slot into
+ * its ring. Unless stacks are wanted at some launches (STACKING_SOME), nothing here is called. */
 #ifndef GPUFL_CAPTURE_RECORDS_CAPTURES_H
 #define GPUFL_CAPTURE_RECORDS_CAPTURES_H
 
@@ -15,15 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begins to capture, where that is wanted and the session captures stacks at all: says whether. The
- * curve gets another knot, and a tick its length. [owner, before the collector starts] */
+/* Begins to capture if that is wanted and the session captures stacks; returns whether it does. The
+ * curve gets another knot, so that the length of a tick is known. [owner, before the collector
+ * starts] */
 bool captures_begin(bool wanted, struct tick_curve *curve);
 
-/* Launches have not been seen for a while, and are from here on: no thread knows when it was last
- * in the vendor's library. [any] */
+/* Begins a new stretch: launches were not seen for a while, so no thread knows when it was last in
+ * the vendor's library. [any] */
 void captures_resume(void);
 
-/* Stops capturing, or goes on. [owner, of a session that captures] */
+/* on: stops capturing; else goes on. [owner, of a session that captures] */
 void captures_pause(bool on);
 
 /* Number of the stretch of time in which launches are seen without a gap, from 1. */
@@ -34,12 +35,12 @@ static inline bool captures_on(void)
     return stacking_wants() & STACKING_SOME;
 }
 
-/* Captures the launch that began at this tick, where launch_rule_judge says so. The stack, which
- * is captured once; 0: none was. [hot] */
+/* Captures the launch that began at this tick, if launch_rule_judge says so. Returns the stack; 0:
+ * none was captured. [hot] */
 uint32_t captures_take(struct thread_state *t, const struct launch *l, uint64_t now);
 
-/* Looks at any call that is reported. Calls that start no work, and blocking copies, which are
- * waits, are not among these launches. [hot] */
+/* Captures the call if it is to be captured; to be called for every reported call. Calls that start
+ * no work, and blocking copies, which are waits, are never captured. [hot] */
 static inline uint32_t captures_look(struct thread_state *t, const struct launch *l)
 {
     if (l->kind != LAUNCH_KERNEL && l->kind != LAUNCH_GRAPH &&
@@ -52,7 +53,7 @@ static inline uint32_t captures_look(struct thread_state *t, const struct launch
     return captures_take(t, l, now);
 }
 
-/* A wait of the calling thread has ended. end: by clock_mono, ns. [hot] */
+/* Notes that a wait of the calling thread has ended. end: by clock_mono, ns. [hot] */
 void captures_waited(struct thread_state *t, int64_t end);
 
 #endif

@@ -1,7 +1,7 @@
 /* ids.c - see ids.h.
  *
- * Not a struct keyed: a fingerprint is a hash already, and a look for a configuration beyond the
- * ceiling must not take a place. */
+ * Why not struct keyed: a fingerprint is a hash already, and looking for a configuration beyond the
+ * ceiling must not add an item. */
 #include "capture/records/ids.h"
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static struct fingerprint fingerprint_of(const int64_t *cells, size_t n)
         f.a = mix(f.a, (uint64_t)cells[i]);
         f.b = mix(f.b + i + 1, ~(uint64_t)cells[i] * 0xff51afd7ed558ccdull);
     }
-    f.a |= 1; /* never empty */
+    f.a |= 1; /* differs from an empty entry */
     return f;
 }
 
@@ -85,7 +85,7 @@ static bool table_grow(struct id_table *t)
     return true;
 }
 
-/* The entry of a key, with id 0 where it is new; NULL: no memory, or IDS_MOST reached. */
+/* The entry of a key, with id 0 if it is new; NULL: no memory, or IDS_MOST reached. */
 static struct id_entry *table_find(struct id_table *t, struct fingerprint key)
 {
     struct id_entry *e = t->cap ? table_slot(t->entries, t->cap, key) : NULL;

@@ -1,7 +1,7 @@
 /* ids.h - ids of devices, streams, launch configurations and threads.
  *
- * Each is defined in the log once, when it is first met. Streams and configurations are found by a
- * 128-bit fingerprint of what distinguishes them, so that no key has to be kept. [collector] */
+ * Each of these is defined in the log once, when it is first seen. Streams and configurations are
+ * found by a 128-bit fingerprint of what distinguishes them, so that no key is kept. [collector] */
 #ifndef GPUFL_CAPTURE_RECORDS_IDS_H
 #define GPUFL_CAPTURE_RECORDS_IDS_H
 
@@ -38,21 +38,21 @@ struct ids {
 void ids_init(struct ids *t, struct writer *w, struct intern *names, const struct vendor *v);
 void ids_fini(struct ids *t);
 
-/* Devices are one where their UUIDs are equal, or, where one has none, their
- * indices; what a later source knows is added. 0: too many. */
+/* Id of a device. Descriptions with equal UUIDs are one device; without UUIDs, those with equal
+ * PCI addresses, or else numbers. A later description adds what it knows. 0: too many devices. */
 uint32_t ids_device(struct ids *t, const struct device_row *d);
-uint32_t ids_device_at(struct ids *t, uint32_t index); /* known by its ordinal only, if need be */
+uint32_t ids_device_at(struct ids *t, uint32_t index); /* by its number; defines it if need be */
 uint32_t ids_stream(struct ids *t, uint32_t device, int64_t context, int64_t number);
 
-/* Computes the occupancy of a new configuration. Beyond IDS_MOST the grid is left
+/* Id of a configuration; computes the occupancy of a new one. Near IDS_MOST the grid is left
  * unknown, so that the kernel's name is kept. 0: out of memory. */
 uint32_t ids_config(struct ids *t, const struct config_row *c);
 
-/* A row of code_object, function or stall_reason, found by all its cells after the id. 0: out of
- * memory, beyond IDS_MOST, or another type. */
+/* Id of a row of code_object, function or stall_reason, found by all its cells after the id. 0: out
+ * of memory, beyond IDS_MOST, or another type. */
 uint32_t ids_define(struct ids *t, enum record_type type, const int64_t *row);
 
-/* Defines a host thread; name: NULL to look it up. */
+/* Defines a host thread. name: NULL to look its name up. */
 void ids_thread(struct ids *t, int32_t tid, const char *name);
 
 #endif

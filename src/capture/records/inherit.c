@@ -1,5 +1,5 @@
-/* inherit.c - see inherit.h. Where there was no memory for a thread's history, nothing
- * is known about the thread: launches are not attributed then. */
+/* inherit.c - see inherit.h. If there was no memory for a thread's history, its scopes
+ * are unknown, and no launch of the round is attributed. */
 #include "capture/records/inherit.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 
 enum { KEPT_MOST = 1 << 22 };
 
-/* A thread without a scope in the whole round has none to inherit: most threads are so. */
+/* Drops the history of a thread that had no scope in the whole round, as most threads have none. */
 static void drop_empty(struct inherit *h)
 {
     const struct inherit_history *last =

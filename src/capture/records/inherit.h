@@ -1,13 +1,13 @@
 /* inherit.h - launches on threads that have no scope open.
  *
- * A framework may launch from threads of its own: autograd runs backward() in one.
- * Such a launch takes the innermost scope of the only other thread that had scopes
- * open when it was made, and is marked as having inherited it. Where several threads
- * had scopes open, the launch stays without a scope, and is counted.
+ * A framework may launch from its own threads: autograd runs backward() in such a thread.
+ * If exactly one other thread had scopes open at the launch, the launch takes that thread's
+ * innermost scope and is marked as inherited. If several threads had scopes open, the
+ * launch stays without a scope, and is counted.
  *
- * The program's threads note the launch and its tick. Which scopes were open then is
- * known once all rings are drained up to one tick: each thread's history of that round
- * lies here in order. [collector] */
+ * The program's threads note the launch and its tick. Which scopes were open at that tick is
+ * known once all rings are drained up to one tick; until then each thread's changes of the
+ * round are kept here in order. [collector] */
 #ifndef GPUFL_CAPTURE_RECORDS_INHERIT_H
 #define GPUFL_CAPTURE_RECORDS_INHERIT_H
 
@@ -30,12 +30,12 @@ struct inherit_history {
 
 struct inherit_launch {
     uint64_t tick;
-    struct join join; /* all but the scope */
+    struct join join; /* without its scope */
 };
 
 struct inherit {
     struct inherit_change *changes;    /* owned */
-    struct inherit_history *histories; /* owned; the last one is the thread being drained */
+    struct inherit_history *histories; /* owned; the last is that of the thread being drained */
     struct inherit_launch *launches;   /* owned */
     size_t change_count, change_cap, history_count, history_cap, launch_count, launch_cap;
     uint64_t several; /* launches while several threads had scopes open */
@@ -51,7 +51,7 @@ void inherit_change(struct inherit *h, uint64_t tick, uint64_t instance);
 /* Notes a launch of this thread outside any scope of its own. */
 void inherit_launch(struct inherit *h, uint64_t tick, const struct join *join);
 
-/* Takes the launch just noted back: the call failed, and no record will come. */
+/* Forgets the launch that was noted last: the call failed, and no record will come. */
 void inherit_cancel(struct inherit *h, uint32_t correlation);
 
 /* Ends a round, when all rings are drained: joins every launch of the round and forgets it. */

@@ -15,7 +15,7 @@ struct join {
     uint32_t correlation; /* the driver's id */
     uint32_t stack;       /* row of the stack dictionary; 0: not captured */
     int32_t thread;       /* that made the call; 0: empty entry */
-    bool waiting;         /* a kernel's or graph's, not asked for yet */
+    bool waiting;         /* of a kernel or graph whose record has not come yet */
     bool inherited;       /* the scope is another thread's */
 };
 
@@ -28,14 +28,16 @@ struct joins {
 void joins_init(struct joins *j); /* allocates nothing */
 void joins_fini(struct joins *j);
 
-/* entry.waiting: a record is sure to come (kernel, graph), so losing it is a loss. */
+/* Puts an entry. entry.waiting: a record is sure to come (kernel, graph), so that overwriting the
+ * entry counts as a loss. */
 void joins_put(struct joins *j, const struct join *entry);
 
 /* The entry of a correlation id, or NULL. Valid until the next put. All kernels of a graph have the
  * id of its launch. */
 const struct join *joins_get(struct joins *j, uint32_t correlation);
 
-/* The entry of a correlation id, for a record other than the call's own, which is still to come. */
+/* The entry of a correlation id, which goes on waiting: for records that come before the call's own
+ * record. */
 const struct join *joins_look(const struct joins *j, uint32_t correlation);
 
 #endif

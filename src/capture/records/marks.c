@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { DIGITS_DOUBLE = 15, DIGITS_FLOAT = 7 }; /* as many as the types are sure of */
+enum { DIGITS_DOUBLE = 15, DIGITS_FLOAT = 7 }; /* decimal digits that the types hold exactly */
 
 static bool payload_number(enum mark_kind kind, uint64_t payload, struct decimal *out)
 {

@@ -1,4 +1,4 @@
-/* occupancy.c - the rules of each resource, one function each. */
+/* occupancy.c - see occupancy.h. Each resource has a function with its rule. */
 #include "capture/records/occupancy.h"
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ static int64_t limit_warps(const struct occupancy_in *in, const struct occupancy
     return in->max_threads_per_sm / in->warp_size / warps_of_block(in);
 }
 
-/* A block whose registers would not fit when its warps are spread evenly does not run at all. */
+/* A block does not run at all if its registers would not fit with its warps spread evenly. */
 static int64_t limit_regs_split(const struct occupancy_in *in, const struct occupancy_units *u,
                                 int64_t partitions)
 {
@@ -51,7 +51,7 @@ static int64_t limit_shared(const struct occupancy_in *in, const struct occupanc
     return of_block ? in->shared_per_sm / of_block : NO_LIMIT;
 }
 
-/* True where every number of the struct is known and the divisors are positive. */
+/* True if every number of the struct is known and the divisors are positive. */
 static bool in_is_sound(const struct occupancy_in *in)
 {
     const int64_t all[] = {in->compute_major,
@@ -106,7 +106,7 @@ const char *occupancy_limiter_name(enum occupancy_limiter l)
     return names[l];
 }
 
-/* Dimensions of a launch; unknown or absurd ones make the product negative. */
+/* The product of a launch's dimensions; negative if one is unknown or out of range. */
 static int64_t product(int64_t x, int64_t y, int64_t z)
 {
     if (x < 1 || y < 1 || z < 1 || x > INT16_MAX || y > INT16_MAX || z > INT16_MAX)

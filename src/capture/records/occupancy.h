@@ -1,9 +1,9 @@
 /* occupancy.h - theoretical occupancy of a launch: a pure function.
  *
- * How many blocks of a kernel fit on a multiprocessor at once, by each of its four
- * resources, in the units in which the vendor's devices hand them out (vendor.h), as
- * cudaOccupancyMaxActiveBlocksPerMultiprocessor answers for the default shared memory carve-out.
- * Readable from C++ too. [any] */
+ * Computes how many blocks of a kernel fit on a multiprocessor at once, by each of its four
+ * resources, in the units in which the vendor's devices allocate them (vendor.h). The result is
+ * that of cudaOccupancyMaxActiveBlocksPerMultiprocessor for the default shared memory carve-out.
+ * C++ can include this header, too. [any] */
 #ifndef GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 #define GPUFL_CAPTURE_RECORDS_OCCUPANCY_H
 
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Columns of the same name in device rows, then the launch. */
+/* Columns of device rows with these names, then the launch. */
 struct occupancy_in {
     int64_t compute_major, compute_minor;
     int64_t warp_size;
@@ -32,19 +32,20 @@ struct occupancy_out {
     int64_t blocks; /* resident: the least of the limits */
     int64_t limit_warps, limit_blocks;
     int64_t limit_regs, limit_shared; /* CELL_NULL: no limit */
-    enum occupancy_limiter limiter;   /* of several equal ones the first of the enum */
+    enum occupancy_limiter limiter;   /* of several equal limits the first in the enum */
     int64_t warps, max_warps;         /* resident, slots */
 };
 
-/* False where a number that is needed is unknown (CELL_NULL) or makes no sense. */
+/* False if a number that is needed is unknown (CELL_NULL) or out of range. */
 bool occupancy_compute(const struct occupancy_in *in, const struct occupancy_units *units,
                        struct occupancy_out *out);
 
 /* "warps", "registers", "shared_mem", "blocks". */
 const char *occupancy_limiter_name(enum occupancy_limiter l);
 
-/* Fills the occ_* columns of a configuration except occ_limiter, which is a name
- * id: *limiter says which. units: the vendor's; NULL: not known. False: they are left CELL_NULL. */
+/* Fills the occ_* columns of a configuration except occ_limiter, which is a name id;
+ * *limiter gets the limiter. units: the vendor's; NULL: not known. False: the columns are left
+ * CELL_NULL. */
 bool occupancy_of_config(struct config_row *config, const struct device_row *device,
                          occupancy_units_fn *units, enum occupancy_limiter *limiter);
 

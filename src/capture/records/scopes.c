@@ -1,8 +1,8 @@
-/* scopes.c - the producer's side: see scopes.h. The collector's is scopes_drain.c.
+/* scopes.c - the producer's side of scopes.h; the collector's side is scopes_drain.c.
  *
- * A scope that its own thread ends also ends the scopes inside it; a scope that is left (an NVTX
- * range) ends alone, and any thread may leave it. The scope's own thread learns of that before it
- * does anything next.
+ * When a thread ends its own scope, the scopes inside it end, too. A scope that is left (an NVTX
+ * range) ends alone, and any thread may leave it; the scope's own thread notices that before its
+ * next scope event.
  *
  * Cost of a scope: two readings of tick.h's clock, two slots of 32 bytes. The name is
  * found in a cache of the thread, keyed by the pointer and compared by content. */
@@ -21,13 +21,13 @@
 
 enum {
     NAMES_MOST = 100000, /* texts in the table at which new scope names become "(other)" */
-    MARK_NAMES_MOST = NAMES_MOST / 2, /* the same of marks, which often have a name each */
+    MARK_NAMES_MOST = NAMES_MOST / 2, /* the limit for marks, which often have a name each */
     AFAR = 1024,                      /* the last scopes that other threads ended, a power of two */
 };
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* A name that the thread's cache does not have. The table takes new ones up to `most` texts. */
+/* Finds a name that the thread's cache lacks. The table takes new names up to `most` texts. */
 static uint32_t name_slow(struct thread_state *t, struct name_cached *c, const char *given,
                           const char *text, size_t len, uint32_t most)
 {
@@ -41,7 +41,7 @@ static uint32_t name_slow(struct thread_state *t, struct name_cached *c, const c
     *c = (struct name_cached){given, intern_text(names, id, NULL), id};
     if (strncmp(c->text, text, len) != 0 || c->text[len]) {
         counter_add(&t->counters.names_other, 1);
-        c->given = NULL; /* it stands for another one: "(other)" */
+        c->given = NULL; /* not cached: the id is that of "(other)" */
     }
     return id;
 }
@@ -66,7 +66,7 @@ static inline uint32_t name_of_text(struct thread_state *t, const char *text, si
     memcpy(&ends[1], text + len - n, n);
     uint64_t hash = (ends[0] ^ len << 56) * 0x9E3779B97F4A7C15u + ends[1];
     hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15u | 1;
-    const char *given = (const char *)(uintptr_t)hash; /* odd and large: no text's place */
+    const char *given = (const char *)(uintptr_t)hash; /* odd and large: no text's address */
     struct name_cached *c = &t->names[hash >> 40 & (NAME_CACHE - 1)];
     if (c->given == given && strncmp(c->text, text, len) == 0 && !c->text[len])
         return c->id;
@@ -84,11 +84,11 @@ static inline uint64_t next_instance(struct thread_state *t)
 
 /* ---- scopes --------------------------------------------------------------------------------- */
 
-/* The receiver of outermost scopes; written before capture_gate.ranged, which is released, and read
- * after it. A thread that comes late finds the receiver of the session before. */
+/* The receiver of outermost scopes. It is written before capture_gate.ranged, which is released,
+ * and read after that. A thread that comes late finds the receiver of the session before. */
 static _Atomic(trace_range_fn *) range_fn;
 static _Atomic(struct trace *) range_trace;
-static _Atomic(const char *) range_inner; /* why inner scopes are not counted; NULL: none is */
+static _Atomic(const char *) range_inner; /* why inner scopes are not counted */
 
 void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes)
 {
@@ -107,7 +107,8 @@ static inline bool ranged(void)
     return __builtin_expect(atomic_load_explicit(&capture_gate.ranged, memory_order_acquire), 0);
 }
 
-/* The reason why the scope is not counted; NULL: it is counted, or nobody counts. */
+/* Reports to the receiver. Returns why the scope is not counted; NULL: it is, or there is no
+ * receiver. */
 static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats,
                                      uint32_t name)
 {
@@ -154,10 +155,10 @@ static uint32_t find_open(const struct thread_state *t, uint64_t handle)
     uint32_t at = atomic_load_explicit(&t->depth, memory_order_relaxed);
     while (at > 0 && t->open[at - 1] != handle)
         at--;
-    return at; /* its place + 1; 0: not open here */
+    return at; /* its index + 1; 0: not open on this thread */
 }
 
-/* The outermost scope of a thread that has the name opens a window for as long as it lasts. */
+/* The outermost scope with that name on a thread opens a window for as long as it lasts. */
 static __attribute__((noinline)) void window_begin(struct thread_state *t, uint64_t instance)
 {
     if (t->window_scope)
@@ -191,7 +192,7 @@ static void take_out(struct thread_state *t, uint32_t at)
 {
     uint64_t instance = t->open[at - 1];
     if (is_range(t, instance, at))
-        range_ends(t, instance); /* while its window is open */
+        range_ends(t, instance); /* before its window is closed */
     if (__builtin_expect(t->window_scope == instance, 0))
         window_end(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed) - 1;
@@ -207,7 +208,7 @@ static void afar_slow(struct thread_state *t, uint64_t count)
         size_t i = t->left_seen % AFAR;
         uint64_t number = atomic_load_explicit(&afar[i].number, memory_order_acquire);
         if (number < t->left_seen + 1)
-            return; /* being written: next time */
+            return; /* the cell is being written; it is read next time */
         uint64_t handle = atomic_load_explicit(&afar[i].handle, memory_order_relaxed);
         uint32_t at = find_open(t, handle);
         if (at)
@@ -253,7 +254,7 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
         window_begin(t, instance);
     if (ranged())
         range_begins(t, instance, name, is_range(t, instance, depth + 1), told ? repeat : 0);
-    slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* our work is outside */
+    slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* last: our work is not counted */
     return instance;
 }
 

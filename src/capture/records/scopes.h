@@ -1,11 +1,11 @@
 /* scopes.h - scopes, marks, launches and waits on the program's threads, and their rows.
  *
- * The program's threads put what happens into their rings (scopes.c); the collector makes rows of
- * what is in the rings (scopes_drain.c).
+ * The program's threads put events into their rings (scopes.c); the collector makes rows of
+ * the rings' slots (scopes_drain.c).
  *
- * A begin is accepted only where the ring keeps room for its end and the ends of
+ * A begin is accepted only if the ring keeps room for its end and the ends of
  * all scopes open on the thread, so an accepted scope always closes. Joins of
- * launches take room beyond that reserve. What finds no room is counted. */
+ * launches take room beyond that reserve. An event without room is counted as lost. */
 #ifndef GPUFL_CAPTURE_RECORDS_SCOPES_H
 #define GPUFL_CAPTURE_RECORDS_SCOPES_H
 
@@ -21,43 +21,44 @@
 
 struct thread_state;
 
-/* Handle, or 0 where the scope is not recorded. [hot] */
+/* Begins a scope. Returns its handle, or 0 if the scope is not recorded. [hot] */
 uint64_t scopes_begin(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_end(uint64_t handle); /* [hot] */
 
-/* Begins a scope whose iterations are reported, each at its begin. [hot] */
+/* Begins a scope whose iterations are reported, each when it begins. [hot] */
 uint64_t scopes_begin_repeated(const char *name, const char *tag, uint32_t repeat, uint32_t warmup);
 void scopes_repetition(uint64_t handle);
 
 /* Begins a scope as scopes_begin does, with a name of a given length, and a tag or NULL. [hot] */
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag);
 
-/* Records a mark, now, on the calling thread; counts it as lost where the ring is full. [hot] */
+/* Records a mark of the calling thread, with the present time; counts the mark as lost if the ring
+ * is full. [hot] */
 void scopes_mark(const struct marked *m);
 
-/* Ends only that scope, of this thread or another: scopes inside it stay open. [hot] */
+/* Ends only that scope, which may be another thread's; scopes inside it stay open. [hot] */
 void scopes_leave(uint64_t handle);
 
-/* Sets the receiver of outermost scopes, which is called on their threads; NULL: none. To be called
- * before the first scope of a session, or not at all. [owner] */
+/* Sets the receiver of outermost scopes, which is called on their threads; NULL: none. Call this
+ * function before the first scope of a session, or not at all. [owner] */
 void scopes_ranges(trace_range_fn *range, struct trace *t, bool scopes);
 
-/* Closes the window that a scope of the calling thread has opened: the thread ends. */
+/* Closes the window that a scope of the calling thread has opened, because the thread ends. */
 void scopes_thread_ends(struct thread_state *t);
 
-/* Says that the calling thread is about to end: see RANGE_SETTLES. */
+/* Reports that the calling thread is about to end: see RANGE_SETTLES. */
 void scopes_settle(void);
 
 /* Counts a launch and joins it to the innermost open scope. [hot] */
 void scopes_launch(const struct launch *l);
 /* Counts and joins a single kernel that no window limits. [hot] */
 void scopes_kernel(uint32_t correlation);
-bool scopes_inside(void); /* [hot] the session has scopes */
+bool scopes_inside(void); /* true: a launch can belong to a scope [hot] */
 
 /* Records a call that waited, on the thread that made it. [hot] */
 void scopes_wait(const struct wait *w);
 
-/* A scope that another thread than its own ended. */
+/* A scope that was ended by a thread other than its own. */
 struct scope_afar {
     uint64_t instance;
     int64_t end; /* ns */
@@ -74,8 +75,8 @@ struct scopes_drain {
     struct inherit inherit;  /* launches outside scopes */
     uint64_t until;          /* slots of this tick or later wait for the next round */
     struct tick_curve curve; /* of the session */
-    int64_t left;            /* when a scope of a thread that is gone was seen last, ns */
-    struct scope_afar *afar; /* owned: ended by other threads, in this round */
+    int64_t left;            /* when a scope of a thread that is gone was last seen, ns */
+    struct scope_afar *afar; /* owned: scopes that other threads ended in this round */
     size_t afar_count, afar_cap;
     struct sync_row *syncs; /* owned: synchronizations outside scopes, in this round */
     size_t sync_count, sync_cap;
@@ -83,32 +84,32 @@ struct scopes_drain {
     struct spans spans; /* that ended recently */
 };
 
-/* Instance of the innermost scope that is open since `start` (ns) or longer, where one thread alone
- * has had scopes open since then; 0: none, or there are several to choose from. After
- * scopes_drain. [collector] */
+/* Instance of the innermost scope that has been open since `start` (ns) or longer, if only one
+ * thread has had scopes open since then; 0: no scope, or several threads had. Call this function
+ * after scopes_drain. [collector] */
 uint64_t scopes_cover(const struct scopes_drain *d, int64_t start);
 
-/* Instance of the innermost scope that covers the time from start to end (ns), which is over; 0:
- * none does; CELL_NULL: not known, or scopes of several threads do. [collector] */
+/* Instance of the innermost scope that covers the past time from start to end (ns); 0: no scope
+ * does; CELL_NULL: not known, or scopes of several threads do. [collector] */
 int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end);
 
-/* Name of the innermost scope that is open, of the thread that has begun one last; "": none is.
- * After scopes_drain. [collector] */
+/* Name of the innermost open scope of the thread that last began one; "": no scope is open. Call
+ * this function after scopes_drain. [collector] */
 const char *scopes_open_name(void);
 
-/* Begins a session, before the gate opens. shortest: least length, ns, of the times that
- * scopes_span will be asked for; INT64_MAX: it will not be asked. [owner] */
+/* Begins a session, before the gate opens. shortest: the least length, ns, of the times for which
+ * scopes_span will be called; INT64_MAX: it will not be called. [owner] */
 void scopes_begin_session(struct scopes_drain *d, int64_t shortest);
 
 /* Ends the session: frees memory. [collector] */
 void scopes_drain_fini(struct scopes_drain *d);
 
-/* Empties the rings as they are now; frees the memory of threads that ended. all: also what
- * is being pushed meanwhile, at the end. [collector] */
+/* Empties the rings as they are now, and frees the memory of threads that ended. all: also
+ * takes what is pushed meanwhile, at the end. [collector] */
 void scopes_drain(struct scopes_drain *d, bool all);
 
-/* Notes a flush: scopes that have been open since the last flush are written as open, once.
- * all: at the end of the session, whatever their age. [collector] */
+/* Notes a flush: scopes that have been open for WRITTEN flushes get a scope_open row, once.
+ * all: every open scope gets one, at the end of the session. [collector] */
 void scopes_boundary(struct scopes_drain *d, bool all);
 
 #endif

@@ -4,9 +4,9 @@
  * Slots of an earlier session, pushed by a thread that passed the gate late, are
  * recognized by the session's number and dropped.
  *
- * Scopes carry ticks (base/tick.h). First it is noted how far every ring is filled, then
- * the curve gets a knot, then the rings are emptied that far: so all of their ticks lie
- * before the knot. What a thread pushes meanwhile does not hold the collector here.
+ * Slots have ticks (base/tick.h). First the collector notes how far every ring is filled, then
+ * the curve gets a knot, then the rings are emptied up to there, so that all their ticks are older
+ * than the knot. Slots that are pushed meanwhile wait for the next round.
  *
  * A round also ends at one tick for all rings, so that at its end it is known which scopes
  * were open on every thread at any moment before (inherit.h). */
@@ -25,10 +25,10 @@
 #include <string.h>
 
 enum {
-    WRITTEN = 2, /* flushes after which an open scope has its row */
+    WRITTEN = 2, /* flushes after which an open scope gets a scope_open row */
     AFAR_MOST = 1 << 20,
     SYNCS_MOST = 1 << 16,
-    GIVE_BACK = 256, /* slots taken before the producer learns of their room */
+    GIVE_BACK = 256, /* slots read before their room is given back to the producer */
 };
 
 /* The time of a tick; a thread's times never go back, whatever its ticks do. */
@@ -53,7 +53,7 @@ static void write_graph(struct scopes_drain *d, struct thread_state *t, const st
         .thread = t->tid,
     };
     if (g->instance) {
-        const struct join *have = joins_get(d->joins, g->id); /* of the launch's entry */
+        const struct join *have = joins_get(d->joins, g->id); /* the launch's entry */
         joins_put(d->joins, &(struct join){.scope = g->instance,
                                            .correlation = g->id,
                                            .stack = have ? have->stack : 0,
@@ -111,7 +111,7 @@ static uint64_t innermost(const struct thread_state *t)
     return t->scope_count ? t->scopes[t->scope_count - 1].instance : 0;
 }
 
-/* Takes the innermost scope off the stack: it will never end, and stays written as open. */
+/* Takes the innermost scope off the stack. It never ends, and its scope_open row stays. */
 static void scope_left(struct scopes_drain *d, struct thread_state *t)
 {
     if (t->scopes[--t->scope_count].flushes < WRITTEN)
@@ -144,8 +144,8 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     while (at > 0 && t->scopes[at - 1].instance != s->instance)
         at--;
     if (at == 0)
-        return;                 /* its begin was lost here */
-    while (t->scope_count > at) /* ends that never came: a signal handler was in between */
+        return;                 /* the begin was lost for lack of memory */
+    while (t->scope_count > at) /* their ends never came: a signal handler was in between */
         scope_left(d, t);
     const struct scope_seen *top = &t->scopes[--t->scope_count];
     t->left = slot_ns(d, t, s);
@@ -153,7 +153,7 @@ static void scope_ended(struct scopes_drain *d, struct thread_state *t, const st
     write_scope(d, t, top, t->scope_count, t->left);
 }
 
-/* Takes one scope out of the thread's open ones; those inside it stay. False: it is not there. */
+/* Takes one scope out of the thread's open ones; scopes inside it stay. False: it is not open. */
 static bool scope_take(struct scopes_drain *d, struct thread_state *t, uint64_t instance,
                        int64_t end)
 {
@@ -182,7 +182,8 @@ static void scope_abandoned(struct scopes_drain *d, struct thread_state *t, cons
     }
 }
 
-/* All rings are drained: whoever opened them has been seen. */
+/* Ends the scopes that other threads left. All rings are drained, so their begins have been
+ * seen. */
 static void afar_resolve(struct scopes_drain *d)
 {
     for (size_t i = 0; i < d->afar_count; i++)
@@ -193,12 +194,12 @@ static void afar_resolve(struct scopes_drain *d)
     d->afar_count = 0;
 }
 
-/* The kinds of a sync row are numbered as the calls. */
+/* The kinds of a sync row have the numbers of the calls. */
 _Static_assert(WAIT_EVENT == 1 && WAIT_STREAM_EVENT == 2 && WAIT_STREAM == 3 && WAIT_CONTEXT == 4,
                "as in schema/records.def");
 
-/* A synchronization outside any scope of its thread may inherit one, which is known when the round
- * is over. */
+/* A synchronization outside all scopes of its thread may inherit a scope, which is known when the
+ * round is over. */
 static void write_sync(struct scopes_drain *d, const struct wait_row *w, uint32_t stream,
                        int64_t event)
 {
@@ -280,7 +281,7 @@ static void take_launch(struct scopes_drain *d, const struct thread_state *t, co
                                   .waiting = s->tag != LAUNCH_OTHER});
 }
 
-/* Writes a captured launch. Its stack is the row's alone: kernels have one only where every launch
+/* Writes a captured launch. Only this row gets the stack: kernels have stacks only if every launch
  * is captured. */
 static void write_launch(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
@@ -299,8 +300,8 @@ static void write_launch(struct scopes_drain *d, struct thread_state *t, const s
     writer_row(d->writer, RECORD_launch, (const int64_t *)&row);
 }
 
-/* Ends that other threads gave to this thread's scopes come after the round: a mark between such an
- * end and the end of the round still belongs to the scope. */
+/* If another thread has left a scope of this thread, the scope ends after the round: a mark between
+ * that end and the end of the round still belongs to the scope. */
 static void write_mark(struct scopes_drain *d, struct thread_state *t, const struct slot *s)
 {
     struct mark_row row = mark_row_of(s->id, s->tag, s->instance);
@@ -351,7 +352,7 @@ static void slot_take(struct scopes_drain *d, struct thread_state *t, const stru
     t->prefix = (struct slot){.kind = SLOT_END};
 }
 
-/* True where the program pushed the slot after the round began. A slot without a tick goes with the
+/* True if the program pushed the slot after the round began. A slot without a tick belongs to the
  * slot before it. */
 static bool is_later(const struct scopes_drain *d, const struct slot *s)
 {
@@ -385,7 +386,7 @@ static void ring_drain(struct scopes_drain *d, struct thread_state *t)
     ring_pop_to(&t->ring, i);
 }
 
-/* Buries a thread. Scopes that it ended in never end. */
+/* Called before an ended thread's state is freed. Scopes that were open then never end. */
 static void thread_bury(void *arg, struct thread_state *t)
 {
     struct scopes_drain *d = arg;
@@ -458,7 +459,7 @@ void scopes_drain_fini(struct scopes_drain *d)
 
 void scopes_drain(struct scopes_drain *d, bool all)
 {
-    struct thread_state *first = threads_first(); /* who comes later waits for the next time */
+    struct thread_state *first = threads_first(); /* later threads wait for the next round */
     d->known = all ? INT64_MAX : clock_mono();
     d->until = all ? UINT64_MAX : tick_now();
     for (struct thread_state *t = first; t; t = t->next)

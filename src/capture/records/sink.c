@@ -126,8 +126,8 @@ static uint32_t op_keep(struct sink *s, const char *file, const void *bytes, siz
     return k->writer && writer_keep(k->writer, file, bytes, size) ? op_name(s, file) : 0;
 }
 
-/* Records that have the correlation id of their call. Column 0, a time, means that the record lacks
- * the column. */
+/* Records that have the correlation id of their call, and their columns. Column 0, which is a time,
+ * means that the record lacks the column. */
 static const struct joined {
     enum record_type type;
     uint8_t correlation, scope, stack, thread, inherited;
@@ -172,8 +172,8 @@ static void row_thread(struct capture_sink *k, enum record_type type, const int6
 }
 
 /* Samples and counts of instructions have a window, not a moment; the rows of a window come one
- * after the other. They belong to the scope that covers the whole window, or that opened the one
- * window of capture in which all of it lies. */
+ * after the other. They belong to the scope that covers the whole window, or to the scope that
+ * opened the only window of capture that contains the whole window. */
 static void row_window(struct capture_sink *k, int64_t start, int64_t duration, int64_t *scope)
 {
     if (*scope != CELL_NULL || !k->drain || start <= 0 || duration < 0)
@@ -203,7 +203,7 @@ static void row_repeated(struct capture_sink *k, int64_t *cells)
 }
 
 /* Counters of a moment, whose metrics come one after the other, belong to the scope that covers the
- * moment, or that has opened the one window of capture in which it lies. */
+ * moment, or to the scope that opened the only window of capture that contains the moment. */
 static void row_moment(struct capture_sink *k, int64_t *cells)
 {
     int64_t start = cells[COL_counter_start], duration = cells[COL_counter_duration];
@@ -212,7 +212,7 @@ static void row_moment(struct capture_sink *k, int64_t *cells)
         return;
     if (k->window.start != start) {
         k->window.start = start;
-        /* Counters are read after scopes in this round: what scopes did meanwhile is known. */
+        /* In a round counters are read after scopes, so the scopes up to now may not be known. */
         if (start + duration > k->drain->known && start + duration <= clock_mono())
             scopes_drain(k->drain, false);
         int64_t cover = scopes_span(k->drain, start, start + duration);

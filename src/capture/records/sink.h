@@ -1,7 +1,7 @@
-/* sink.h - where a backend's records go: ids, scopes, counts, and on to the log.
+/* sink.h - takes a backend's records, adds ids and scopes, counts them, and passes them to the log.
  *
- * One a process, in static memory: a callback that comes late finds it, and the gate says that
- * there is nothing to do. */
+ * A process has one sink, in static memory, so that a callback that comes late still finds it; the
+ * gate then says that there is nothing to do. */
 #ifndef GPUFL_CAPTURE_RECORDS_SINK_H
 #define GPUFL_CAPTURE_RECORDS_SINK_H
 
@@ -17,35 +17,35 @@ enum { SINK_NAMES = 1024 }; /* entries of the name cache, a power of two */
 struct scopes_drain;
 
 struct capture_sink {
-    struct sink sink; /* first: what the backend holds */
+    struct sink sink; /* first member: what the backend holds a pointer to */
     struct writer *writer;
     struct intern *names;
     struct ids ids;
     struct joins joins;
     uint64_t recorded[RECORD_COUNT]; /* rows received */
     uint64_t external;               /* kernel rows with a framework's operation */
-    int64_t vendor_ns;               /* sum of overhead rows by its own account */
+    int64_t vendor_ns;               /* sum of the overhead that the vendor's library reported */
     int64_t samples;                 /* PC samples in pc_sample rows */
     struct scopes_drain *drain;      /* which scopes are open; NULL: not known */
     struct {
         int64_t start, end; /* of a window of samples, ns; 0: none */
-        int64_t scope;      /* that covers it, or CELL_NULL */
+        int64_t scope;      /* the scope that covers the window, or CELL_NULL */
     } window;
     _Atomic uint64_t lost[LOSS_COUNT];
     struct {
-        const char *given; /* pointer it came with */
-        const char *text;  /* of the name table */
+        const char *given; /* the pointer that the backend passed */
+        const char *text;  /* the name table's copy */
         uint32_t id;
     } cache[SINK_NAMES];
 };
 
 extern struct capture_sink capture_sink;
 
-/* Before the session's first call. [owner] */
+/* Begins a session, before the backend's first call. [owner] */
 void sink_begin(struct writer *w, struct intern *names, const struct backend *b);
 void sink_end(void); /* frees the tables; calls that come later do nothing. [collector] */
 
-/* Writes a row of the capture's own: it is counted, and its thread is defined. [collector] */
+/* Writes a row that the capture itself makes; counts the row and defines its thread. [collector] */
 void sink_put(enum record_type type, const void *row);
 
 /* Writes a row that has its scope, stack and (defined) thread already. [collector] */

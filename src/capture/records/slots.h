@@ -1,5 +1,5 @@
-/* slots.h - how the program's threads put slots into their rings. The owner of a ring alone calls
- * these. [hot] */
+/* slots.h - how the program's threads put slots into their rings. Only the owner of a ring calls
+ * these functions. [hot] */
 #ifndef GPUFL_CAPTURE_RECORDS_SLOTS_H
 #define GPUFL_CAPTURE_RECORDS_SLOTS_H
 
@@ -17,12 +17,12 @@ enum {
     SLOTS_WAKE_EVERY = 256,         /* slots pushed between two wake-ups by a thread */
 };
 
-/* Fetches the cache line early, and for writing: the line is another core's, since the collector
- * has read it. */
+/* Fetches the cache line early, and for writing: after the collector has read the line, another
+ * core holds it. */
 static inline void slots_fetch(void *p)
 {
 #if defined __x86_64__
-    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin asks to read here */
+    __asm__ volatile("prefetchw %0" : : "m"(*(char *)p)); /* the builtin fetches for reading */
 #else
     __builtin_prefetch(p, 1);
 #endif
@@ -30,7 +30,7 @@ static inline void slots_fetch(void *p)
 
 /* Pushes a slot; the caller has made sure of room. The fields are stored one by one straight into
  * the ring: a slot composed on the stack would be read back in wider pieces than it was written in,
- * and such a read waits. tick and tag are also the fields that share their place. */
+ * and such a read stalls. tick and tag also set the other members of their unions. */
 static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32_t id,
                              uint64_t instance, uint64_t tick, uint64_t tag)
 {
@@ -47,8 +47,8 @@ static inline void slot_push(struct thread_state *t, enum slot_kind kind, uint32
     atomic_store_explicit(&t->ring.head, head + 1, memory_order_release);
 }
 
-/* Wakes the collector where the ring fills up. Slots pushed since the last call wait for the next
- * call, or for the flush: a test for every slot would cost more than the slot. */
+/* Wakes the collector if the ring fills up. Slots pushed after this call are noticed at the next
+ * call or at the flush: a test for every slot would cost more than the slot. */
 static inline void slots_wake(struct thread_state *t)
 {
     uint64_t head = atomic_load_explicit(&t->ring.head, memory_order_relaxed);
@@ -58,7 +58,7 @@ static inline void slots_wake(struct thread_state *t)
     collector_wake();
 }
 
-/* True where there is room for n slots in addition to the ends of the open scopes. Wakes the
+/* True if there is room for n slots in addition to the ends of the open scopes. Wakes the
  * collector in time. */
 static inline bool slots_room(struct thread_state *t, uint32_t n)
 {

@@ -1,8 +1,8 @@
 /* uncounted.c - see uncounted.h.
  *
- * A cell's key is the name's id above, the reason's number below; 0 is a free cell. A count is
- * added after the key is there, so that a reader may miss the last one of a thread that still
- * runs, and no more. */
+ * A cell's key is the name's id above and the reason's number below; 0 is a free cell. A thread
+ * counts after it has set the key, so a reader can miss only the last count of a thread that still
+ * runs. */
 #include "capture/records/uncounted.h"
 
 #include "base/clock.h"
@@ -19,11 +19,11 @@
 enum { CELLS = 1024 /* a power of two */, PROBES = 32, REASONS = 32, REASON_BITS = 8 };
 
 static struct {
-    _Atomic uint64_t key;   /* written once a session by who takes the cell */
+    _Atomic uint64_t key;   /* written once a session, by the thread that takes the cell */
     _Atomic uint64_t count; /* relaxed: a statistic */
 } cells[CELLS];
 static _Atomic(const char *) reasons[REASONS]; /* static texts; NULL: free */
-static _Atomic uint64_t others;                /* for which there was no cell */
+static _Atomic uint64_t others;                /* scopes for which there was no cell */
 
 void uncounted_begin(void)
 {
@@ -34,7 +34,7 @@ void uncounted_begin(void)
     atomic_store_explicit(&others, 0, memory_order_relaxed);
 }
 
-/* From 1; 0: there are too many. */
+/* The number of a reason, from 1; 0: there are too many reasons. */
 static unsigned reason_number(const char *why)
 {
     for (unsigned i = 0; i < REASONS; i++) {

@@ -10,14 +10,14 @@
 struct writer;
 struct intern;
 
-/* A session begins: nothing is left out yet. [owner] */
+/* Empties the table, when a session begins. [owner] */
 void uncounted_begin(void);
 
-/* A scope of this name was left out. why: static text. [hot] */
+/* Counts a scope of this name that was left out. why: static text. [hot] */
 void uncounted_note(uint32_t name, const char *why);
 
-/* Writes a setting uncounted_scope of engine RangeProfiler for each name and reason, and says it
- * in a message. [collector] */
+/* Writes a setting uncounted_scope of engine RangeProfiler for each name and reason, and one
+ * message for all. [collector] */
 void uncounted_tell(struct writer *w, struct intern *names);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "base/err.h"
 
-#define TRY_NS  1000000000ll /* between two looks for the same */
-#define FIND_NS 10000000ll   /* between two looks into the list: one takes some 10 us */
+#define TRY_NS  1000000000ll /* between two tries for Python, or for one thread */
+#define FIND_NS 10000000ll   /* between two walks of the list, each of which takes some 10 us */
 
 void frames_open(struct frames *f)
 {
@@ -17,7 +17,7 @@ void frames_try(struct frames *f, int64_t now)
         return;
     f->due = now + TRY_NS;
     int rc = f->reader ? 0 : stack_other_open(&f->reader);
-    f->never = rc && rc != GPUFL_E_STATE; /* no Python yet: it may come */
+    f->never = rc && rc != GPUFL_E_STATE; /* STATE: no Python yet, but it may be loaded later */
     if (!rc && !f->main.state && !stack_other_main(&f->main))
         f->main.state = 0;
 }
@@ -32,7 +32,8 @@ static struct frames_found *frames_place(struct frames *f, uint64_t thread_id)
     return e;
 }
 
-/* The thread as Python's list has it; NULL: not in there, or not looked for yet. */
+/* The thread as Python's list has it; NULL: the thread is not in the list, or was not looked
+ * for. */
 static struct frames_found *frames_find(struct frames *f, uint64_t thread_id, int64_t now)
 {
     struct frames_found *e = frames_place(f, thread_id);

@@ -1,10 +1,10 @@
-/* frames.h - stacks of other threads for the samples: Python's frames, where the process has a
+/* frames.h - stacks of other threads for the samples: Python's frames, if the process has a
  * Python whose other threads can be read (stack/other/other.h).
  *
  * Python may be loaded late, and the interpreter made later still, so both are looked for again
- * once a second until they are there. A thread can call CUDA before it is a thread of Python, or
- * before Python is found, and never again: such a thread is looked for in Python's list, too. All
- * by the thread that looks, which blocks all signals. */
+ * once a second until they are found. A thread may call CUDA only before it is a thread of Python,
+ * or before Python is found; such a thread is looked for in Python's list, too. All functions are
+ * called by the sampling thread, which blocks all signals. */
 #ifndef GPUFL_CAPTURE_SAMPLES_FRAMES_H
 #define GPUFL_CAPTURE_SAMPLES_FRAMES_H
 
@@ -18,7 +18,7 @@ enum { FRAMES_FOUND = 64 };
 
 /* A thread that was looked for in Python's list. */
 struct frames_found {
-    struct stack_other_thread thread; /* state 0: it is not in the list */
+    struct stack_other_thread thread; /* state 0: the thread is not in the list */
     int64_t due;                      /* of the next look, steady ns */
 };
 
@@ -28,29 +28,29 @@ struct frames {
     int64_t due;                    /* of the next try, steady ns */
     bool never;                     /* this process's other threads cannot be read */
     struct frames_found found[FRAMES_FOUND];
-    size_t turn;      /* the place in found that is given away next */
+    size_t turn;      /* the place in found that is reused next */
     int64_t find_due; /* of the next look into Python's list, for whatever thread */
 };
 
-/* What a look has found. */
+/* The result of a sample. */
 struct frames_look {
     uint32_t stack;   /* number of the stack (stacks_get); 0: none */
     uint32_t quality; /* of host_sample in schema/records.def */
-    bool torn;        /* there is none because the thread went on at each look */
+    bool torn;        /* there is no stack, because the thread ran on at each attempt */
 };
 
-/* Begins without a reader. */
+/* Initializes *f without a reader. */
 void frames_open(struct frames *f);
 
-/* Looks for Python, if it is time to. now: steady ns. */
+/* Looks for Python, if a look is due. now: steady ns. */
 void frames_try(struct frames *f, int64_t now);
 
-/* Reads the frames of a thread. t->state: what the thread itself has noted; 0 or an old one: its
- * thread_id is looked for in Python's list. now: steady ns. */
+/* Reads the frames of a thread. t->state: the state that the thread itself has noted; if it is 0 or
+ * outdated, its thread_id is looked for in Python's list. now: steady ns. */
 struct frames_look frames_read(struct frames *f, const struct stack_other_thread *t, int64_t now);
 
-/* Finds the thread that has the GIL by the futex in which another one waits for it. False: nobody
- * has it at this moment, or it is not known. */
+/* Finds the thread that holds the GIL, by the futex on which another thread waits for it. False: no
+ * thread holds the GIL at this moment, or the holder is not known. */
 bool frames_holder(struct frames *f, uintptr_t futex, struct stack_other_thread *out, int32_t *tid);
 
 void frames_close(struct frames *f); /* `never` stays */

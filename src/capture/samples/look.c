@@ -15,7 +15,7 @@ enum {
     ROOM = 256,         /* for the text of a file */
     SWEEP_EVERY = 64,   /* rounds */
     FORGET_AFTER = 256, /* rounds without a look, after which files are closed */
-    PROBES = 8,         /* entries in which a thread may be */
+    PROBES = 8,         /* entries in which a thread is looked for */
 };
 
 static void shut(struct looks *l, const char *why)
@@ -75,7 +75,7 @@ static int file_of(const struct looks *l, int32_t tid, const char *name)
     return openat(l->dir, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The thread's entry, or else the one of its places that was not used for longest. */
+/* The thread's entry, or else the entry among its places that was not used for the longest time. */
 static struct look_thread *entry_of(struct looks *l, int32_t tid)
 {
     struct look_thread *oldest = NULL;
@@ -89,7 +89,7 @@ static struct look_thread *entry_of(struct looks *l, int32_t tid)
     return oldest;
 }
 
-/* A kernel without these files has the thread's folder all the same. */
+/* True if the thread has no folder: a kernel without these files has the folder all the same. */
 static bool thread_is_gone(const struct looks *l, int32_t tid)
 {
     char path[16];
@@ -98,8 +98,8 @@ static bool thread_is_gone(const struct looks *l, int32_t tid)
            faccessat(l->dir, ".", F_OK, 0) == 0;
 }
 
-/* The thread's entry, with its files open. gone: there is no such thread. NULL also where its files
- * are refused, or where all of its places have been used in this round. */
+/* The thread's entry, with its files open. *gone: there is no such thread. NULL also if its files
+ * cannot be opened, or if all of its places have been used in this round. */
 static struct look_thread *thread_find(struct looks *l, int32_t tid, bool *gone)
 {
     struct look_thread *t = entry_of(l, tid);
@@ -135,14 +135,14 @@ static bool sched_read(const struct look_thread *t, struct sched_said *out)
     return state_schedstat(text, file_text(t->schedstat, text), out);
 }
 
-/* What the kernel says of the thread now; its entry, NULL: it has none. */
+/* Reads what the kernel says of the thread now. *entry: the thread's entry; NULL: it has none. */
 static enum call_said call_read(struct looks *l, int32_t tid, struct look *k,
                                 struct look_thread **entry)
 {
     char text[ROOM];
     struct look_thread *t = thread_find(l, tid, &k->gone);
     size_t length = t ? file_text(t->call, text) : 0;
-    if (t && !length && errno == ESRCH) { /* that thread has ended, and another may have its id */
+    if (t && !length && errno == ESRCH) { /* the thread has ended; another may have its id */
         thread_drop(t);
         t = thread_find(l, tid, &k->gone);
         length = t ? file_text(t->call, text) : 0;

@@ -1,10 +1,11 @@
-/* look.h - looks at other threads of this process through /proc/self/task and their CPU clocks.
+/* look.h - the state of other threads of this process, from /proc/self/task and their CPU clocks.
  *
- * The files of a thread stay open from look to look: opening them costs more than reading them
- * does. They lie in the descriptor table of the looking thread, which must be its own
- * (fd_thread_own_table). At most LOOK_THREADS threads have open files; others lose theirs.
+ * The files of a thread stay open between looks, because opening them costs more than reading them.
+ * They are in the descriptor table of the looking thread, which must be its own
+ * (fd_thread_own_table). At most LOOK_THREADS threads have open files; the files of others are
+ * closed.
  *
- * Threads: all by the one that looks. */
+ * Threads: only the thread that looks calls these functions. */
 #ifndef GPUFL_CAPTURE_SAMPLES_LOOK_H
 #define GPUFL_CAPTURE_SAMPLES_LOOK_H
 
@@ -26,29 +27,31 @@ struct looks {
     int dir;         /* /proc/self/task; -1: not readable */
     uint64_t round;  /* counts rounds */
     int64_t woke;    /* when this round began, steady ns */
-    const char *why; /* of the first of them: a sentence that stays; NULL: none */
+    const char *why; /* why states are unknown: a static sentence; NULL: they are known */
     struct look_thread threads[LOOK_THREADS];
 };
 
-/* A look at a thread, in three steps that are taken for all threads of a round: see state.h. */
+/* A look at a thread. Each of its three steps is taken for all threads of a round before the next
+ * step: see state.h. */
 struct look {
-    bool gone;      /* there is no such thread any more: nothing else is set */
+    bool gone;      /* the thread has ended, and nothing else is set */
     int64_t state;  /* enum host_state; CELL_NULL: not known */
     int64_t number; /* of the system call in which it is blocked; CELL_NULL: none, or not known */
     uint64_t first; /* that call's first argument */
-    struct look_thread *thread; /* it can run, and the steps go on; NULL: they do not */
+    struct look_thread
+        *thread; /* the thread can run, and the steps go on; NULL: the look is over */
     struct run_look run;
 };
 
-/* Begins. Where /proc cannot be used, every state is unknown, and `why` says the reason. own_table:
- * the calling thread has a descriptor table of its own; without, no file is opened. */
+/* Begins. If /proc cannot be used, every state is unknown, and `why` says the reason. own_table:
+ * the calling thread has a descriptor table of its own; without one no file is opened. */
 void looks_open(struct looks *l, bool own_table);
 
-/* Begins a round: the calling thread has woken up at `woke`, steady ns. Closes the files of threads
+/* Begins a round. woke: when the calling thread woke up, steady ns. Closes the files of threads
  * that were not looked at for long. */
 void looks_round(struct looks *l, int64_t woke);
 
-/* The first step. The state of a thread that can run is not yet known. */
+/* The first step. After it the state is known, except that of a thread that can run. */
 struct look looks_first(struct looks *l, int32_t tid);
 
 /* The second step, after the first one of all threads. */

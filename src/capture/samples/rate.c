@@ -4,9 +4,9 @@
 #define SECOND 1000000000ll
 
 enum {
-    DEAR = 100,  /* of 10 000: from here on the rate is halved */
-    CHEAP = 40,  /* of 10 000: below, it comes back. At half the rate the cost is half of DEAR */
-    SLOWEST = 64 /* cells asked for that one cell may be as long as */
+    DEAR = 100,  /* of 10 000: at this cost the rate is halved */
+    CHEAP = 40,  /* of 10 000: below this cost it is doubled again; halving gives half of DEAR */
+    SLOWEST = 64 /* a cell gets at most so many times as long as the one asked for */
 };
 
 /* splitmix64 */
@@ -37,7 +37,7 @@ bool rate_measure(struct rate *r, int64_t now, int64_t cpu)
 {
     int64_t passed = now - r->measured, used = cpu - r->cpu, cell = r->cell;
     if (passed < SECOND && used <= SECOND / 10000 * DEAR)
-        return false; /* a second's allowance lasts */
+        return false; /* the allowance of this second is not used up */
     int64_t share = passed > 0 ? used * 10000 / passed : 0;
     r->measured = now;
     r->cpu = cpu;

@@ -1,9 +1,9 @@
-/* rate.h - when threads of the program are looked at.
+/* rate.h - decides when the program's threads are sampled.
  *
- * Time is cut into cells of equal length, and one look falls at a random place in each: a loop of
- * the program whose period is that of the looks is not seen at one place of it only. Cells lie on a
- * grid, so that the mean rate is the one asked for, however late single looks are. A cell that has
- * passed is not made up for.
+ * Time is divided into cells of equal length, and each cell has one look at a random moment, so
+ * that a loop of the program with the period of the looks is not always seen at one place. Cells
+ * lie on a grid, so that the mean rate is the one asked for, however late single looks are. A cell
+ * that was missed is not made up for.
  *
  * The rate is halved when looking costs more than 1 % of a core, and comes back below 0.4 %. No
  * I/O, no clock: the caller gives the times. One thread. */
@@ -16,7 +16,7 @@
 struct rate {
     int64_t asked;    /* length of a cell, ns, at the rate asked for */
     int64_t cell;     /* length of a cell now, ns */
-    int64_t begin;    /* of the cell in which the next look falls, steady ns */
+    int64_t begin;    /* of the cell of the next look, steady ns */
     int64_t measured; /* when the cost was measured last, steady ns */
     int64_t cpu;      /* CPU time of the looking thread at that time, ns */
     uint64_t random;  /* state of the random numbers */
@@ -28,8 +28,9 @@ void rate_begin(struct rate *r, int64_t hz, int64_t now, int64_t cpu, uint64_t s
 /* The time, steady ns, of the next look. It may have passed by less than a cell. */
 int64_t rate_next(struct rate *r, int64_t now);
 
-/* Measures the cost, CPU time since the last time: once a second, or as soon as what is allowed for
- * a second is used up. To be called after each look. True: the rate has changed. */
+/* Measures the cost, which is the CPU time since the last measurement: once a second, or as soon as
+ * the allowance of a second is used up. Call this function after each look. True: the rate has
+ * changed. */
 bool rate_measure(struct rate *r, int64_t now, int64_t cpu);
 
 #endif

@@ -1,5 +1,5 @@
-/* samples.c - see samples.h. State lies in static memory: one session at a time. What the thread
- * uses alone is its own; it is handed over by thread_start and thread_join. */
+/* samples.c - see samples.h. State is in static memory, because there is one session at a time. The
+ * thread's own state is passed to it and back by thread_start and thread_join. */
 #include "capture/samples/samples.h"
 
 #include "base/clock.h"
@@ -33,7 +33,7 @@ enum {
 
 #define LATE_NS    1000000      /* a look that is later counts as late */
 #define SHUT_NS    1000000000ll /* between two looks at the gate while no window is open */
-#define LATE_TOLD  20           /* one in so many late looks is worth a message ... */
+#define LATE_TOLD  20           /* if one look in so many is late, a message says so ... */
 #define LATE_LEAST 100          /* ... from so many looks on */
 
 /* A look on its way to the collector. */
@@ -52,19 +52,19 @@ static struct {
     struct ring ring; /* of struct looked: the thread pushes, the collector pops */
     sem_t wakes;
     _Atomic bool stop;
-    _Atomic bool open; /* looks are taken; the sem_post that follows publishes it */
-    _Atomic uint64_t torn, no_thread, no_memory, late; /* relaxed: of one writer */
-    _Atomic int64_t cpu_ns;                            /* the same */
+    _Atomic bool open; /* looks are taken; published by the sem_post that follows the store */
+    _Atomic uint64_t torn, no_thread, no_memory, late; /* relaxed: one writer */
+    _Atomic int64_t cpu_ns;                            /* relaxed: one writer */
 } me;
 
-/* Owner's before the thread starts, collector's after it has ended. */
+/* Used by the owner before the thread starts, and by the collector after it has ended. */
 static struct {
     bool asked, running, prepared; /* the options want it; it was started; wakes is made */
-    const char *lack;              /* why it does not run although asked for */
+    const char *lack;              /* why the thread does not run although it was asked for */
     int64_t hz;
 } session;
 
-/* The thread's. */
+/* Used by the thread only. */
 static struct {
     struct looks looks;
     struct frames frames;
@@ -75,7 +75,7 @@ static struct {
     uint64_t turn;
     int32_t first;   /* kernel id of the process's first thread */
     bool first_gone; /* that thread has ended, the process goes on */
-    bool said;       /* that states are not known */
+    bool said;       /* a message has said that states are not known */
 } own;
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static void look_last(size_t i)
 /* Adds the process's first thread, if it has not used the GPU. */
 static size_t add_first(size_t n)
 {
-    bool elsewhere = false; /* Python's main thread is another one */
+    bool elsewhere = false; /* Python's main thread is not the process's first */
     for (size_t i = 0; i < n; i++) {
         if (own.seen[i].tid == own.first)
             return n;
@@ -143,8 +143,8 @@ static size_t add_first(size_t n)
     return n + 1;
 }
 
-/* Adds the thread that has the GIL, where one of the round waits for it and the holder is not among
- * them: it does not use the GPU, and holds up one that does. */
+/* Adds the thread that holds the GIL, if a thread of the round waits for the GIL and the holder is
+ * not in the round: it does not use the GPU itself, but delays a thread that does. */
 static size_t add_holder(size_t n, int64_t due)
 {
     struct thread_seen *to = &own.seen[n];
@@ -161,7 +161,7 @@ static size_t add_holder(size_t n, int64_t due)
     return n + 1;
 }
 
-/* Takes the threads inside calls that wait out of the round. */
+/* Removes the threads that are inside calls that wait from the round. */
 static size_t drop_waiting(size_t n)
 {
     size_t kept = 0;
@@ -187,7 +187,7 @@ static void look_round(int64_t due)
         look_last(i);
 }
 
-/* Waits until the time (steady ns); false: woken before. */
+/* Waits until the time (steady ns); false: the thread was woken before. */
 static bool wait_until(int64_t due)
 {
     struct timespec at = steady_timespec(due);
@@ -220,7 +220,7 @@ static void say_shut(void)
 static void *samples_main(void *unused)
 {
     (void)unused;
-    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* ns; else looks are 50 us late */
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0); /* 1 ns; the default makes looks 50 us late */
     looks_open(&own.looks, fd_thread_own_table());
     frames_open(&own.frames);
     rate_begin(&own.rate, session.hz, steady_ns(), clock_thread_cpu(), (uint64_t)clock_real());
@@ -399,6 +399,6 @@ void samples_end(void)
 
 void samples_forget(void)
 {
-    memset(&me, 0, sizeof me); /* the ring remains */
+    memset(&me, 0, sizeof me); /* the ring is not freed */
     memset(&session, 0, sizeof session);
 }

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A switch of threads and a timer's interrupt, before the looking thread knows that it is awake. */
+/* Time of a thread switch and a timer interrupt, which pass before the looking thread reads a
+ * clock. */
 #define SWITCH_NS 50000
 
 enum {
-    TEXT = 256,    /* of a file, with NUL: 9 numbers */
-    UNCOUNTED = 50 /* one part in so many of a thread's run may be on top, not counted by a clock */
+    TEXT = 256,    /* bytes of a file with its NUL: 9 numbers */
+    UNCOUNTED = 50 /* no CPU clock counts up to one part in so many of a thread's run */
 };
 
 static bool text_copy(char out[TEXT], const char *text, size_t length)
@@ -53,10 +54,11 @@ bool state_schedstat(const char *text, size_t length, struct sched_said *out)
            out->run > 0 && out->delayed >= 0 && out->times > 0;
 }
 
-/* For how long the thread has been off its core. All time since the look before is time on a core,
- * waits that are over, this wait, or time in which the thread was blocked: the last counts as wait
- * here, so that the result is never too short. A wait in which the look before found the thread is
- * over if it has got a core since; then it was no longer than all waits that are over. */
+/* How long the thread has been off its core. The time since the look before consists of time on a
+  * core, of waits that are over, of the present wait, and of time in which the thread was blocked.
+  * Blocked time counts as a wait here, so the result is never too short. If the look before found
+  * the thread waiting, and it got a core since then, that wait is over and was no longer than all
+  * waits that are over. */
 static int64_t waits_for(const struct run_track *t, const struct run_look *l)
 {
     int64_t over = l->first.delayed - t->delayed, before = t->waits;
@@ -66,8 +68,9 @@ static int64_t waits_for(const struct run_track *t, const struct run_look *l)
     return waits > 0 ? waits : 0;
 }
 
-/* A wait up to this length began as the round did. Interrupts, and a hypervisor that takes the
- * machine's core, are time on a core that no CPU clock counts: a part of the thread's run. */
+/* A wait up to this length may have begun with the round. Interrupts, and a hypervisor that takes
+ * the machine's core, are time on a core that no CPU clock counts; it is estimated as a part of the
+ * thread's run. */
 static int64_t waits_none(const struct run_track *t, const struct run_look *l)
 {
     return l->at - l->woke + SWITCH_NS + (l->first.run - t->run) / UNCOUNTED;

@@ -1,11 +1,10 @@
-/* closing.c - the end of a capture, written down once. On the collector's thread,
- * in this order:
+/* closing.c - the end of a capture. It runs on the collector's thread, in this order:
  *
- *   looks at threads end   before anything that they use goes
+ *   looks at threads end   before anything that they use is freed
  *   engines stop           no new records
  *   gate off               scopes and launches end here
- *   last round             all buffers, then all rings, then decode; written, because
- *   sampler stops          a device that does not answer may hold it up; its last rows
+ *   last round             all buffers, then all rings, then decode; written before
+ *   sampler stops          because a device that does not answer may delay this; its last rows
  *   scopes still open      each a scope_open row
  *   what became of it      losses, capabilities, clock
  *   final ledger, end      after the last row that they count
@@ -14,8 +13,8 @@
  * No scope has begun since the end was asked for (GATE_ENDING), so the last round is
  * bounded by what the rings held then. Late callbacks find the gate closed.
  *
- * Each stage is a step (collector_step): the thread that waits for the end can distinguish a
- * collector that stands still from one that a full machine gives little of a core. */
+ * Each stage is a step (collector_step), so that the thread that waits for the end can distinguish
+ * a collector without progress from one that gets little of a core on a busy machine. */
 #include "capture/options/process_info.h"
 #include "capture/session/collector.h"
 
@@ -39,7 +38,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* True where the options asked for the feature. Every trace has kernels and copies. */
+/* True if the options asked for the feature. Every trace has kernels and copies. */
 static bool wanted(const struct collector *c, enum feature f)
 {
     const struct options *o = c->options;
@@ -145,7 +144,7 @@ static void conclude_profile(const struct collector *c)
     const char *why;
     unsigned running = engines_bits(c->engine);
     if (c->trace_started && c->backend->trace->running)
-        running &= c->backend->trace->running(c->trace, &why); /* it has reported the others */
+        running &= c->backend->trace->running(c->trace, &why); /* has reported other failures */
     for (size_t i = 0; i < sizeof brought / sizeof brought[0]; i++) {
         bool sampled = brought[i].bit != ENGINE_SASS_METRICS;
         if (!c->trace_started || !(running & brought[i].bit))
@@ -225,14 +224,14 @@ static void write_end(struct collector *c)
     writer_row(c->writer, RECORD_end, (const int64_t *)&end);
     (void)writer_flush(c->writer);
     writer_counts(c->writer, &counts);
-    if (!counts.rows[RECORD_end]) /* else `gpufl trace` would take this for an end by _exit */
+    if (!counts.rows[RECORD_end]) /* without the mark `gpufl trace` would report an end by _exit */
         (void)mark_send_of(c->options->run_id, MARK_UNWRITTEN, c->dir);
 }
 
 void closing_run(struct collector *c)
 {
     c->ledger.stop_asked = process_info_acts_for_other() ? 0 : steady_ns();
-    on_demand_end(); /* a caller that asks for a capture does not wait for this thread any more */
+    on_demand_end(); /* from here on a caller that asks for a capture is refused at once */
     control_close();
     collector_step();
     samples_stop();

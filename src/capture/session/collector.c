@@ -1,5 +1,5 @@
-/* collector.c - see collector.h. One collector a process, in static memory: the
- * wake-up must be there for a thread that passed the gate late. */
+/* collector.c - see collector.h. A process has one collector, in static memory, because a
+ * thread that passed the gate late may still use its wake-up. */
 #include "capture/session/collector.h"
 
 #include "base/clock.h"
@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 static const int64_t CLOCK_EVERY = 10ll * 1000000000;
-enum { LOOKS = 8 }; /* at the steps, before a collector counts as standing still */
+enum { LOOKS = 8 }; /* looks at the steps within the time that a waiting thread allows */
 
 static struct collector me; /* the thread's own */
 static struct thread thread;
@@ -50,7 +50,7 @@ bool collector_ended(void)
     return !atomic_load_explicit(&running, memory_order_acquire);
 }
 
-/* The text of a file that the kernel keeps for a thread; 0: it cannot be read. */
+/* Reads a file of a thread in /proc. Returns the bytes; 0: the file cannot be read. */
 static size_t thread_file(int32_t tid, const char *name, char *out, size_t size)
 {
     char path[48];
@@ -77,7 +77,7 @@ static struct standing_thread look_at_thread(int32_t tid)
     return t;
 }
 
-/* For how long the collector has stood still. read: the kernel is asked, too. */
+/* How long the collector has made no progress. read: also asks the kernel about its threads. */
 static int64_t stood_still(struct standing *s, int64_t now, bool read)
 {
     struct standing_thread threads[STANDING_THREADS] = {0};
@@ -88,8 +88,8 @@ static int64_t stood_still(struct standing *s, int64_t now, bool read)
     return standing_look(s, now, collector_steps(), threads);
 }
 
-/* w is signalled when done may have become true. An end as usual, which takes less than a look,
- * opens no file. */
+/* Waits until done. w is signalled when done may have become true. A usual end, which takes less
+ * time than a look, opens no file. */
 static bool wait_for(struct wakeup *w, bool (*done)(uint64_t), uint64_t arg,
                      const struct patience *p)
 {
@@ -145,7 +145,7 @@ bool collector_await_end(const struct patience *p)
     if (collector_ended())
         return true;
     bool over = wait_for(&ended, is_over, 0, p);
-    wakeup_signal(&ended); /* for the next waiter: one waiter takes a wake-up */
+    wakeup_signal(&ended); /* for the next waiter, because a waiter clears the wake-up */
     return over;
 }
 
@@ -201,7 +201,7 @@ int collector_window(bool open, struct err *e)
     int rc = GPUFL_E_STATE;
     pthread_mutex_lock(&trace_lock);
     if (open)
-        captures_resume(); /* before the first launch in it is seen */
+        captures_resume(); /* before the first launch of the window is seen */
     if (!collector_ended() && me.trace && me.trace_started && me.backend->trace->window) {
         if (!open)
             samples_window(false);
@@ -270,7 +270,7 @@ void collector_cycle(struct collector *c, bool flush, bool all)
     c->ledger.launches_shared = c->drain.inherit.several;
 }
 
-/* Brings the log up to date: what is written here survives SIGKILL. */
+/* Brings the log up to date. Rows that are written here survive SIGKILL. */
 static void write_out(struct collector *c)
 {
     scopes_boundary(&c->drain, false);
@@ -282,7 +282,7 @@ static void write_out(struct collector *c)
 
 static void option_rows(struct collector *c)
 {
-    static char text[4200]; /* only the collector uses it: too large for the thread's stack */
+    static char text[4200]; /* used by the collector only; too large for the thread's stack */
     struct intern *names = names_table();
     for (int i = 0; i < OPT_COUNT; i++) {
         options_text(c->options, (enum option_id)i, text, sizeof text);
@@ -295,7 +295,7 @@ static void option_rows(struct collector *c)
     }
 }
 
-/* Reports which rank of a job the process is, where a launcher said so. */
+/* Reports the process's rank in its job, if a launcher gave one. */
 static void rank_row(struct collector *c)
 {
     struct intern *names = names_table();
@@ -307,7 +307,7 @@ static void rank_row(struct collector *c)
         writer_row(c->writer, RECORD_setting, (const int64_t *)&row);
 }
 
-/* Says which version of which configuration of the server the session's options come from. */
+/* Reports from which version of which server configuration the session's options come. */
 static void remote_row(struct collector *c)
 {
     char text[128];
@@ -338,7 +338,7 @@ static const char *reason_to_end(struct collector *c, int64_t now)
     return atomic_load_explicit(&end_reason, memory_order_acquire);
 }
 
-/* The sooner of two times; 0 is none. */
+/* The earlier of two times; 0: none. */
 static int64_t sooner(int64_t a, int64_t b)
 {
     return b && b < a ? b : a;
@@ -382,7 +382,7 @@ static void collect(struct collector *c)
         next = sooner(next, on_demand_step(c, now));
         bool woken = collector_wake_wait(sooner(next, pace_look(&pace, now)));
         if (atomic_load_explicit(&end_reason, memory_order_acquire))
-            continue; /* the last round is the end's */
+            continue; /* closing.c runs the last round */
         uint64_t wanted = atomic_load_explicit(&flush_asked, memory_order_acquire);
         bool on_demand = wanted != atomic_load_explicit(&flush_done, memory_order_relaxed);
         now = steady_ns();
@@ -439,7 +439,7 @@ int collector_prepare(void)
     return 0;
 }
 
-/* A session that shares no samples says nothing of itself to a monitor. */
+/* True if the session reports itself to a monitor; a session that shares no samples does not. */
 static bool announces(const struct options *o)
 {
     return strcasecmp(o->share_system_samples, "none") != 0;
@@ -447,7 +447,7 @@ static bool announces(const struct options *o)
 
 int collector_start(const struct collector *c)
 {
-    wakeup_wait(&flushed, 0); /* what the session before left */
+    wakeup_wait(&flushed, 0); /* clears a signal left by the session before */
     wakeup_wait(&ended, 0);
     me = *c;
     me.drain.writer = c->writer;

@@ -1,12 +1,12 @@
-/* collector.h - the thread that takes, decodes and writes.
+/* collector.h - the thread that takes records, decodes them and writes the log.
  *
- * It alone owns the log, the ids, the joins and the consumer's side of every
- * ring. Every flush_interval_ms, or when woken because something fills up:
+ * Only this thread uses the log, the ids, the joins and the consumer's side of every
+ * ring. Every flush_interval_ms, or when woken because a ring or pool fills up, it runs:
  *
  *   vendor flush -> take buffers -> drain rings -> decode buffers -> write
  *
- * Rings after buffers: the launch of every record taken is then already joined.
- * The end of a capture runs here too, in closing.c, so that the program's thread
+ * Why rings come after buffers: the launch of every record taken is then already joined.
+ * The end of a capture runs on this thread, too (closing.c), so that the program's thread
  * can wait for it with a deadline. */
 #ifndef GPUFL_CAPTURE_SESSION_COLLECTOR_H
 #define GPUFL_CAPTURE_SESSION_COLLECTOR_H
@@ -35,28 +35,28 @@ struct collector {
     struct scopes_drain drain;
     struct announcer announcer;
     int64_t end_at;     /* steady ns; 0: no end */
-    const char *reason; /* of the end; collector's */
+    const char *reason; /* of the end; written by the collector */
 };
 
-/* Makes the wake-ups usable: before the gate opens. 0 or GPUFL_E_NOMEM. [owner] */
+/* Makes the wake-ups usable; called before the gate opens. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_prepare(void);
 
 /* Takes over everything in *c; on failure the caller keeps it. 0 or GPUFL_E_NOMEM. [owner] */
 int collector_start(const struct collector *c);
 
-/* How long a thread of the program waits for the collector. A busy machine makes the collector
- * slow, a wedged driver or disk makes it stand still: only a collector that stands still is given
- * up. */
+/* How long a thread of the program waits for the collector. On a busy machine the collector is
+ * slow; a driver or disk that does not answer stops its progress. The waiting thread gives up only
+ * when there is no progress. */
 struct patience {
-    int64_t still_ns; /* since it was last seen to get on, without waits for a core (standing.h) */
-    int64_t most_ns;  /* in all */
+    int64_t still_ns; /* without progress, waits for a core not counted (standing.h) */
+    int64_t most_ns;  /* in total */
 };
 
 /* Writes everything recorded so far; false: out of patience. [owner] */
 bool collector_flush(const struct patience *p);
 
-/* Asks the capture to end, and takes no new scopes from here on: what is left to write
- * does not grow while threads work on. reason: static; the first one counts. [any] */
+/* Asks the capture to end. No new scopes are taken from here on, so that the rows left to write
+ * do not grow while threads work on. reason: static text; the first one counts. [any] */
 void collector_ask_end(const char *reason);
 
 /* Waits until the capture has ended; false: out of patience. [any] */
@@ -65,7 +65,7 @@ bool collector_await_end(const struct patience *p);
 /* Asks for the end, waits for it, and joins the thread. [owner] */
 bool collector_end(const char *reason, const struct patience *p);
 
-/* The thread has ended by itself, or is about to. [any] */
+/* True if the thread has ended by itself, or is about to. [any] */
 bool collector_ended(void);
 
 /* Switches the engine's activity on or off, in a session with windows. [any] */
@@ -74,10 +74,12 @@ int collector_window(bool open, struct err *e);
 /* Switches the benchmark's floor. [owner] */
 int collector_floor(bool on);
 
-/* Stops what names the line behind idle time, or goes on with it, for benchmarks. [owner] */
+/* Stops the captures and samples that name the line behind idle time, or goes on with them, for
+ * benchmarks. [owner] */
 int collector_idle(bool on);
 
-/* While the collector changes the trace nobody else calls its ops. [collector] */
+/* Takes the lock under which the collector changes the trace, so that no other thread calls its
+ * ops meanwhile. [collector] */
 void collector_trace_take(void);
 void collector_trace_give(void);
 

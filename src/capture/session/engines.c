@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Why the session's engine is not the one asked for; "": it is. Owner's until the collector
- * starts, collector's from then on. */
+/* Why the session's engine is not the one asked for; "": it is. Used by the owner until the
+ * collector starts, and by the collector from then on. */
 static char why[320];
 
 __attribute__((format(printf, 1, 2))) static void why_set(const char *fmt, ...)
@@ -42,7 +42,8 @@ static bool asks_for_turns(const struct options *o)
     return strcasecmp(o->pc_kernel_collect, "windows") == 0;
 }
 
-/* Kernel records in addition to samples would have to stay on outside of windows, too (ADR 10). */
+/* In sessions with windows kernels are not recorded in addition to samples, because kernel records
+ * would have to stay on outside of windows, too (ADR 10). */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine)
 {
@@ -72,7 +73,7 @@ static bool has_engine(enum gpufl_engine engine, const struct backend *b)
 {
     const struct engine_row *r = &engine_table[engine];
     unsigned have = b->trace ? b->trace->engines : 0;
-    return !*r->feature || !(r->asks & ~have); /* what Trace and Sync miss is said on attaching */
+    return !*r->feature || !(r->asks & ~have); /* attaching reports what Trace and Sync lack */
 }
 
 const struct backend *engines_backend(const struct options *o)
@@ -162,7 +163,7 @@ static struct trace_config config_of(const struct options *o, const struct backe
     };
 }
 
-/* Counters of single kernels that stand in for an engine, in words; NULL: none do. */
+/* Counters of single kernels that are recorded in place of an engine, in words; NULL: none are. */
 static const char *kernel_counters(enum gpufl_engine engine, const struct backend *b)
 {
     unsigned asks = engines_bits(engine);
@@ -170,7 +171,7 @@ static const char *kernel_counters(enum gpufl_engine engine, const struct backen
     return b->trace && in_place ? b->trace->kernel_counters : NULL;
 }
 
-/* One that this backend has, down the ladder. */
+/* The next engine down the ladder that this backend has. */
 static enum gpufl_engine next_had(enum gpufl_engine e, const struct backend *b)
 {
     while (!has_engine(e, b)) {
@@ -190,7 +191,7 @@ static enum gpufl_engine use_instead(const struct options *o, enum gpufl_engine 
     return e;
 }
 
-/* False: where PCs are sampled on some machines alone, they are not on this one, which is noted. */
+/* False, with a noted reason, if this machine is not one of those on which PCs are sampled. */
 static bool samples(const struct options *o, const struct backend *b, enum gpufl_engine e)
 {
     struct err lack = {0};
@@ -212,7 +213,7 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
     if (!instead || samples(o, b, e))
         return use_instead(o, next_had(e, b));
     if (e == GPUFL_ENGINE_RANGE_PROFILER && counts_kernels(o))
-        return e; /* which is what was asked for */
+        return e; /* the options ask for counters of kernels */
     if (e == GPUFL_ENGINE_RANGE_PROFILER)
         why_set("engine RangeProfiler counts no scopes on this GPU");
     else if (!*why || !has_engine(e, b))
@@ -224,7 +225,7 @@ enum gpufl_engine engines_effective(const struct options *o, const struct backen
     return GPUFL_ENGINE_RANGE_PROFILER;
 }
 
-/* Notes that everything a trace would have brought is missing, for this reason. */
+/* Notes for every feature of a trace that it is missing, for this reason. */
 static void trace_failed(const char *status, const char *reason)
 {
     feature_set("kernels", true, status, reason);
@@ -270,7 +271,7 @@ bool engines_let_go(const struct backend *b, enum gpufl_engine engine)
     return !(engines_bits(engine) & ~off);
 }
 
-/* Says that only samples are taken, where more was asked for. */
+/* Says that only samples are taken although more was asked for. */
 static void say_alone(const struct options *o, const struct backend *b, enum gpufl_engine engine)
 {
     unsigned bits = engines_bits(engine);
@@ -323,12 +324,12 @@ struct trace *engines_attach(const struct options *o, const struct backend *b,
     return NULL;
 }
 
-/* A later session of the same engines knows what came since the first session: it says nothing
- * where the first one was in time. Where that was late, what it missed is still missing. What ran
- * before a later session need not be reported. */
+/* A later session of the same engines says nothing if the first session began in time, because
+  * what happened since then is known. If the first one was late, what it missed is still missing.
+  * Work that ran before a later session need not be reported. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected)
 {
-    static unsigned in_time; /* engine bits of sessions that were */
+    static unsigned in_time; /* engine bits of sessions that began in time */
     static bool again;       /* a session of this process has traced before */
     const struct engine_row *r = &engine_table[engine];
     const char *missing = b->engines ? b->engines->words[engine].late : "";

@@ -1,5 +1,5 @@
-/* engines.h - which backend and engines a session gets, and the sentence where it
- * is not what was asked for. [owner] */
+/* engines.h - chooses the backend and the engine of a session, and says in a sentence if
+ * they are not what was asked for. [owner] */
 #ifndef GPUFL_CAPTURE_SESSION_ENGINES_H
 #define GPUFL_CAPTURE_SESSION_ENGINES_H
 
@@ -9,21 +9,20 @@
 struct writer;
 struct intern;
 
-/* The backend of the option; None, with a sentence, where it is not available. */
+/* The backend of the option; None, with a sentence, if that backend is not available. */
 const struct backend *engines_backend(const struct options *o);
 
-/* The engine that runs on this backend for the one asked for, with a sentence where it differs. */
+/* The engine that runs on this backend for the one asked for, with a sentence if they differ. */
 enum gpufl_engine engines_effective(const struct options *o, const struct backend *b);
 
-/* What an engine asks of a backend: enum engine_bit. [any] */
+/* What an engine asks of a backend, as a sum of enum engine_bit. [any] */
 unsigned engines_bits(enum gpufl_engine engine);
 
-/* pc_kernel_collect, or the value that takes its place in windows. [any] */
+/* pc_kernel_collect, or the value that replaces it in sessions with windows. [any] */
 enum pc_collect engines_collect(const struct options *o, const struct backend *b,
                                 enum gpufl_engine engine);
 
-/* True where kernels, copies and fills are to be recorded: all of them, or those of windows.
- * [any] */
+/* True if kernels, copies and fills are to be recorded: all of them, or those in windows. [any] */
 bool engines_record_kernels(const struct options *o, const struct backend *b,
                             enum gpufl_engine engine);
 
@@ -32,26 +31,26 @@ bool engines_record_kernels(const struct options *o, const struct backend *b,
 const char *engines_windows_lack(const struct options *o, const struct backend *b,
                                  enum gpufl_engine engine);
 
-/* True where nothing of this engine stays on between windows. [any] */
+/* True if nothing of this engine stays on between windows. [any] */
 bool engines_let_go(const struct backend *b, enum gpufl_engine engine);
 
-/* Attaches; NULL where nothing is to be traced, or nothing can be, with a sentence. */
+/* Attaches the engine. NULL if nothing is to be traced, or, with a sentence, if nothing can be. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,
                              enum gpufl_engine engine, bool injected);
 
-/* Opens the engine's trace with these options, without a word: 0, or why not. [owner], or the
+/* Opens the engine's trace with these options, without a message. 0, or why not. [owner], or the
  * collector while it holds the trace. */
 int engines_open(const struct options *o, const struct backend *b, enum gpufl_engine engine,
                  bool injected, struct trace **out, struct err *e);
 
-/* Says what is missing where the program has used the GPU before the session. injected: it begins
- * inside the driver's initialization, or before. */
+/* Says what is missing if the program has used the GPU before the session. injected: the session
+ * begins inside the driver's initialization, or before. */
 void engines_say_late(const struct backend *b, enum gpufl_engine engine, bool injected);
 
-/* Starts what is attached; false: it does not, with a sentence. */
+/* Starts what is attached. False, with a sentence, if it does not start. */
 bool engines_start(const struct options *o, const struct backend *b, struct trace *t);
 
-/* The debug line: which engine runs for which one that was asked for. */
+/* Writes the debug line that says which engine runs for the one asked for. */
 void engines_debug(const struct options *o, enum gpufl_engine engine);
 
 /* Writes which engine was asked for, which one runs and why they differ, as settings of the engine

@@ -1,5 +1,5 @@
-/* fork.h - a child of fork: its session is silent, as if there had never been one, and a later
- * init starts a session of the child's own. */
+/* fork.h - a forked child has no session: nothing of the parent's is recorded in it, and a later
+ * init starts a session of its own. */
 #ifndef GPUFL_CAPTURE_SESSION_FORK_H
 #define GPUFL_CAPTURE_SESSION_FORK_H
 

@@ -105,7 +105,7 @@ static void read_profile(struct ledger_row *r, struct capture_sink *s)
     r->metrics_lost = lost(s, LOSS_METRICS);
 }
 
-/* A session without such an engine has none of these. */
+/* Makes these counts unknown in a session without such an engine. */
 static void unprofiled(const struct ledger *l, struct ledger_row *r)
 {
     if (!l->samples)
@@ -118,7 +118,7 @@ static void unprofiled(const struct ledger *l, struct ledger_row *r)
         r->metrics_lost = CELL_NULL;
 }
 
-/* A session without activity records has none of these, which is not 0. */
+/* Makes these counts unknown, which is not 0, in a session without activity records. */
 static void unrecorded(struct ledger_row *r)
 {
     r->kernels_recorded = r->kernels_written = CELL_NULL;
@@ -126,7 +126,7 @@ static void unrecorded(struct ledger_row *r)
     r->syncs_recorded = r->syncs_written = CELL_NULL;
 }
 
-/* A session that traces nothing sees no wait and no stack. */
+/* Makes the counts of waits and stacks unknown in a session that traces nothing. */
 static void untraced(struct ledger_row *r)
 {
     r->waits_recorded = r->waits_written = r->waits_lost = CELL_NULL;
@@ -152,7 +152,7 @@ void ledger_read(struct ledger *l, struct capture_sink *s)
     *r = (struct ledger_row){.time = clock_mono(), .cost_stop = CELL_NULL};
     read_threads(l, r, s);
     read_rows(r, s);
-    if (!l->activity && !r->kernels_recorded) /* an engine that cannot run may be Trace after all */
+    if (!l->activity && !r->kernels_recorded) /* an engine that cannot run may become Trace */
         unrecorded(r);
     read_stacks(r);
     read_profile(r, s);
@@ -209,7 +209,7 @@ static int64_t missing_kernels(const struct ledger_row *r)
     return r->launches + (whole ? 0 : r->graph_kernels) - known;
 }
 
-/* The launches of graphs that no record has, where graphs are recorded as a whole. */
+/* The number of graph launches without a record, if graphs are recorded as a whole. */
 static int64_t missing_graphs(const struct ledger_row *r)
 {
     if (r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL)

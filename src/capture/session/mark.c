@@ -1,4 +1,4 @@
-/* mark.c - see mark.h; src/cli/trace/program/marks.c is the other end. */
+/* mark.c - see mark.h; src/cli/trace/program/marks.c receives the marks. */
 #include "capture/session/mark.h"
 
 #include "capture/options/options.h"
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The id of the launcher's run, "" where there is none. */
+/* The id of the launcher's run; "" if there is none. */
 static void run_id(char *out, size_t size)
 {
     static const char key[] = "run_id=";

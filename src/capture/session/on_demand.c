@@ -17,8 +17,8 @@
 static const char NAME[] = "(on demand)";
 static const int64_t PATIENCE = 8ll * 1000000000;
 
-/* Engines that a session can be woken with. The others have to be there when the program makes its
- * contexts (backend/engine_texts.h, late). */
+/* Engines with which a session can be woken. The other engines have to be attached when the program
+ * makes its contexts (backend/engine_texts.h, late). */
 static const enum gpufl_engine wakeable[] = {GPUFL_ENGINE_TRACE};
 
 struct on_demand_order {
@@ -39,10 +39,10 @@ static struct {       /* guarded by lock */
     struct err why;
 } asked;
 
-static struct {    /* the collector's */
+static struct {    /* used by the collector only */
     int64_t until; /* steady ns; 0: no capture is under way */
     bool by_scope;
-    bool was_sync;          /* its trace is to come back */
+    bool was_sync;          /* the trace of engine Sync is to be restored */
     struct options options; /* of the woken trace; its texts are the session's */
 } now_open;
 
@@ -70,7 +70,7 @@ static int parse(const char *text, struct on_demand_order *out, struct err *e)
     return 0;
 }
 
-/* Takes the answer that has come. Caller holds the lock. */
+/* Takes the collector's answer. Caller holds the lock. */
 static int take_answer(struct err *e)
 {
     int rc = asked.rc;
@@ -144,7 +144,7 @@ static void make_options(const struct collector *c, const struct on_demand_order
     o->window_let_go = true;
 }
 
-/* Ends the trace that is there, with all that it recorded. */
+/* Ends the present trace, after its records are written. */
 static void end_trace(struct collector *c)
 {
     struct trace_cost cost = {0};
@@ -188,7 +188,7 @@ static void restore(struct collector *c)
     if (!now_open.was_sync)
         return;
     now_open.was_sync = false;
-    windows_end_woken(); /* waits for whoever is opening one */
+    windows_end_woken(); /* waits for a thread that is opening a window */
     collector_trace_take();
     end_trace(c);
     if (begin_trace(c, c->options, GPUFL_ENGINE_SYNC, &e))
@@ -234,7 +234,7 @@ static int wake(struct collector *c, const struct on_demand_order *order, struct
 
 /* ---- one capture. [collector] -------------------------------------------------------------- */
 
-/* Brings the session to where a window of this engine can be opened. */
+/* Prepares the session, so that a window of this engine can be opened. */
 static int make_ready(struct collector *c, const struct on_demand_order *order, struct err *e)
 {
     bool dormant = c->engine == GPUFL_ENGINE_MONITOR || c->engine == GPUFL_ENGINE_SYNC;

@@ -1,14 +1,14 @@
 /* pace.h - how often the collector takes records.
  *
- * A process that ends by _exit or is killed loses what the last two flushes would have brought,
- * and one that works for 50 ms would lose everything at an interval of 250 ms. So flushes come at
- * short intervals at first: a quarter of the time since the first launch, from `first` on, up to
- * `interval`. At 5 and 250 ms that is 18 flushes in the first second instead of 4, and none more
- * after that.
+ * A process that ends by _exit or is killed loses the records of the last two flush intervals, so
+ * a process that works for 50 ms would lose everything at an interval of 250 ms. Flushes therefore
+ * begin with short intervals: a quarter of the time since the first launch, at least `first` and at
+ * most `interval`. With 5 and 250 ms the first second has 18 flushes instead of 4, and later
+ * seconds have 4.
  *
- * Why from the first launch: before that there is nothing to take, and the driver may still be
- * initializing; nobody should call into CUPTI meanwhile without need. A thread that is new to
- * the session wakes the collector (threads.c), which then looks for its launch for a second.
+ * Why time counts from the first launch: before it there is nothing to take, and the driver may
+ * still be initializing, when CUPTI should not be called without need. A thread that is new to
+ * the session wakes the collector (threads.c), which then looks for a launch for a second.
  *
  * Pure. [collector] */
 #ifndef GPUFL_CAPTURE_SESSION_PACE_H
@@ -20,7 +20,7 @@
 struct pace {
     int64_t first, interval; /* ns; first 0: always the interval */
     int64_t began;           /* when the first launch was seen; 0: not yet */
-    int64_t watch_until;     /* it is looked for until then */
+    int64_t watch_until;     /* the first launch is looked for until then, ns */
 };
 
 /* Time to the next flush, ns. */
@@ -30,8 +30,8 @@ static inline int64_t pace_next(const struct pace *p, int64_t now)
     return p->began && next < p->interval ? next : p->interval;
 }
 
-/* True where the first launch is to be looked for now. woken: a thread is new, or something fills
- * up. */
+/* True if the first launch is to be looked for now. woken: the collector was woken, because a
+ * thread is new or a ring fills up. */
 static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
 {
     enum { WATCH_NS = 1000000000 };
@@ -42,7 +42,7 @@ static inline bool pace_looks(struct pace *p, bool woken, int64_t now)
     return now < p->watch_until;
 }
 
-/* When to look again; 0: not before somebody wakes the collector. */
+/* When to look for the first launch again; 0: not before the collector is woken. */
 static inline int64_t pace_look(const struct pace *p, int64_t now)
 {
     return p->first > 0 && !p->began && now < p->watch_until ? now + p->first : 0;

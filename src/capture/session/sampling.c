@@ -2,11 +2,12 @@
  * held while its thread is waited for.
  *
  * Sessions whose logs lie in one folder share the samples of the host and of GPUs
- * (monitor/roles.h): the locks lie there or are named after it, since a user who can read this
- * session there can read the other, too. Samples of sessions in other folders are shared where the
- * option asks for it: a run whose samples lie in another run's folder loses them with that.
- * Sessions of simulated GPUs do not share, each has GPUs of its own; nor do sessions in the public
- * client's format, which cannot say whose samples they are. */
+ * (monitor/roles.h). The locks lie in that folder or are named after it, because a user who can
+ * read one session in a folder can read the others, too. Sessions in different folders share
+ * samples only if the option asks for it, because a run whose samples lie in another run's folder
+ * loses them when that folder is removed. Sessions of simulated GPUs do not share, because each has
+ * its own GPUs; nor do sessions in the public client's format, which cannot say whose samples they
+ * are. */
 #include "capture/session/sampling.h"
 
 #include "base/file/file.h"
@@ -34,13 +35,13 @@ static struct sampler *sampler;           /* guarded by lock; NULL: none */
 static bool accepting;                    /* guarded by lock: a session runs */
 static const struct device_ops *devices;  /* constant while accepting */
 static const struct vendor *vendor;       /* of these devices; constant while accepting */
-static uint32_t device_ids[DEVICES_MOST]; /* the collector's: by the driver's index */
+static uint32_t device_ids[DEVICES_MOST]; /* by the driver's index; used by the collector only */
 static unsigned unsampled; /* guarded by lock: windows that are open while nothing is sampled */
 static bool unsampled_said;
 static bool simulated;
 static struct {
     char folder[PATH_MAX]; /* of the locks; "": samples are not shared */
-    bool keep;             /* it is the user's */
+    bool keep;             /* the folder is the user's, and is not removed */
     bool any_monitor;      /* nobody asked for an interval */
     struct role_holder self;
 } share;                 /* constant while accepting */
@@ -130,8 +131,8 @@ int sampling_begin(const struct options *o, const struct backend *b,
     return rc;
 }
 
-/* Says once that nothing is sampled at an interval of 0; stops still need their starts. Caller
- * holds the lock. */
+/* Counts windows while the interval is 0, because a stop still needs its start, and says once that
+ * nothing is sampled. Caller holds the lock. */
 static int window_without_samples(bool open)
 {
     if (!open && !unsampled)
@@ -241,10 +242,10 @@ int64_t sampling_cpu_ns(void)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* The reason why there is no sample, where nothing failed. */
+/* The reason why there is no sample although nothing failed. */
 static const char *no_sample(int64_t relied, const struct sampler_status *st)
 {
-    static char text[160]; /* the collector's */
+    static char text[160]; /* used by the collector only */
     if (relied) {
         snprintf(text, sizeof text, "session %s takes the samples of this one, too", st->holder);
         return *st->holder ? text : "another process takes the samples";

@@ -1,5 +1,5 @@
-/* sampling.h - the session's sampler: started where it is wanted, its rows into
- * the log, what became of it into the capabilities. */
+/* sampling.h - the session's sampler: starts it if it is wanted, writes its rows to
+ * the log, and notes in the capabilities what became of it. */
 #ifndef GPUFL_CAPTURE_SESSION_SAMPLING_H
 #define GPUFL_CAPTURE_SESSION_SAMPLING_H
 
@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Starts the sampler where the options ask for an interval; else the first window
- * will. 0 or GPUFL_E_NOMEM. [owner] */
+/* Starts the sampler if the options ask for an interval; otherwise the first window
+ * does. 0 or GPUFL_E_NOMEM. [owner] */
 int sampling_begin(const struct options *o, const struct backend *b,
                    const struct process_info *process,
                    const char *dir); /* of the session, absolute */
@@ -18,7 +18,7 @@ int sampling_begin(const struct options *o, const struct backend *b,
 /* gpufl_system_start and _stop. [any] */
 int sampling_window(const char *name, bool open);
 
-/* Samples continuously from now on, where no sampling was asked for before. [owner] */
+/* Samples continuously from now on, if no sampling was asked for before. [owner] */
 void sampling_continue(int64_t interval_ms);
 
 void sampling_drain(void);     /* [collector] */

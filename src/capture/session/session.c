@@ -1,8 +1,8 @@
 /* session.c - see session.h.
  *
  * Start: options -> backend -> directory -> engines attach -> log -> gate open ->
- * engines start -> collector. What fails before the gate is undone here; the end
- * is closing.c's, on the collector's thread. State lies in static memory. */
+ * engines start -> collector. A start that fails is undone here; the end of a session is
+ * in closing.c, on the collector's thread. State is in static memory. */
 #include "capture/session/session.h"
 
 #include "base/clock.h"
@@ -54,7 +54,7 @@ enum state {
 struct session {
     enum state state;
     struct options options;
-    struct collector collector; /* as handed to collector_start */
+    struct collector collector; /* as passed to collector_start */
     struct process_info process;
     char dir[PATH_MAX]; /* absolute; "": not made */
     struct err why;     /* of a start that failed */
@@ -85,8 +85,8 @@ static void look_for_proc(void)
                     "names of threads and host metrics; mount it (mount -t proc proc /proc)");
 }
 
-/* `gpufl trace` looks in a directory of its own; where the code says another one, a link there
- * leads to the session. */
+/* `gpufl trace` looks for sessions in its own directory. If the code sets another directory, a link
+ * in that of `gpufl trace` leads to the session. */
 static void link_dir(const struct session *s)
 {
     const struct options *o = &s->options;
@@ -163,7 +163,7 @@ static int open_log(struct session *s)
     return writer_open(&s->collector.writer, &c, names_table(), &s->why);
 }
 
-/* The backend, the engine in effect, and the engines attached. */
+/* Chooses backend and engine, and attaches the engine. */
 static void attach(struct session *s, bool injected)
 {
     struct collector *c = &s->collector;
@@ -195,7 +195,7 @@ static void open_gate(struct session *s)
     atomic_store_explicit(&capture_gate.gate, GATE_ON, memory_order_release);
 }
 
-/* Undoes a start that failed; everything is optional. */
+/* Undoes a start that failed, as far as it had got. */
 static void undo(struct session *s)
 {
     struct collector *c = &s->collector;
@@ -214,7 +214,7 @@ static void undo(struct session *s)
     sink_end();
     options_free(&s->options);
     if (s->dir[0])
-        (void)rmdir(s->dir); /* nothing was written: the files are gone */
+        (void)rmdir(s->dir); /* empty, because files without rows were removed */
     *c = (struct collector){0};
     s->state = STATE_NONE;
 }
@@ -245,7 +245,7 @@ static void say_unsampled(void)
     feature_set("host_metrics", true, "unavailable", why);
 }
 
-/* After the log is open: can fail only for lack of memory. */
+/* The last part of the start, after the log is open. Fails only for lack of memory. */
 static int launch(struct session *s, int64_t began)
 {
     struct collector *c = &s->collector;
@@ -292,7 +292,7 @@ static int launch(struct session *s, int64_t began)
     return rc;
 }
 
-/* Says why no session begins: `gpufl trace` says it at its end, where it runs; else the library
+/* Says why no session begins. If `gpufl trace` runs, it says so at its end; otherwise the library
  * does. */
 static int refuse(const struct session *s, int rc)
 {
@@ -341,7 +341,7 @@ static int start_new(const struct gpufl_options *code, bool injected)
     if (!rc)
         rc = server_keep(&s->options);
     if (!rc) {
-        (void)fd_thread_start(); /* without it files share the program's descriptors */
+        (void)fd_thread_start(); /* on failure our files are in the program's descriptor table */
         attach(s, injected);
         rc = open_log(s);
     }
@@ -373,7 +373,7 @@ static void reap(struct session *s)
     options_free(&s->options);
 }
 
-/* Says what gpufl_init asks for in a process that is captured already, where that differs. */
+/* Says which options of gpufl_init differ from those of the session that runs already. */
 static void merge(struct session *s, const struct gpufl_options *code)
 {
     const unsigned char *source = s->options.source;
@@ -396,8 +396,9 @@ static void merge(struct session *s, const struct gpufl_options *code)
 }
 
 /* Takes the lock for a start. A vendor's library that initializes its driver while we
- * attach comes back here on the same thread; and a thread inside cuInit may hold a lock
- * of the driver that the thread holding ours waits for. Neither may wait. */
+ * attach calls this function again on the same thread; and a thread inside cuInit may hold a
+ * lock of the driver for which the holder of our lock waits. In both cases the caller must not
+ * wait. */
 static bool start_lock(bool injected)
 {
     if (atomic_load_explicit(&starter, memory_order_relaxed) == thread_id())
@@ -414,9 +415,9 @@ int session_start(const struct gpufl_options *code, bool injected)
     if (options_disabled())
         return GPUFL_E_STATE;
     if (!start_lock(injected))
-        return 0; /* somebody is starting it */
+        return 0; /* another call is starting the session */
     atomic_store_explicit(&starter, thread_id(), memory_order_relaxed);
-    /* One that is ending by itself is waited for: the next one comes after it. */
+    /* Waits for a session that is ending by itself, and then starts the next one. */
     bool ending = !injected && session.state == STATE_RUNS && !session_active() &&
                   !collector_await_end(&FLUSH);
     bool once = session.options.traced && session.state == STATE_RUNS && collector_ended();
@@ -451,12 +452,12 @@ static void stop(const char *reason, const struct patience *p)
         return;
     }
     s->state = STATE_NONE;
-    if (!s->options.traced) /* else the launcher says it */
+    if (!s->options.traced) /* otherwise the launcher says it */
         log_debug("session %s ended (%s): %s", id, reason, dir);
     options_free(&s->options);
 }
 
-/* Ends the session for gpufl_shutdown. The backend learns where no other thread works with the GPU
+/* Ends the session for gpufl_shutdown. Tells the backend if no other thread works with the GPU
  * while this one waits, which only a session that still counts launches can know. Caller holds the
  * lock. */
 static void end_here(void)
@@ -478,7 +479,7 @@ void session_shutdown(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Asks for the end before it takes the lock: whoever holds the lock may be waiting for the
+/* Asks for the end before it takes the lock: the holder of the lock may be waiting for the
  * collector, and goes on when the collector has ended. */
 void session_exit(void)
 {
@@ -567,7 +568,7 @@ int session_idle(bool on)
 void session_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
-    memset(&session, 0, sizeof session); /* what it owns remains */
+    memset(&session, 0, sizeof session); /* what it owns is not freed */
     id[0] = '\0';
     atomic_store_explicit(&starter, 0, memory_order_relaxed);
     atomic_store_explicit(&given_up, false, memory_order_relaxed);

@@ -1,8 +1,8 @@
-/* session.h - one capture of this process: its start, its end, and who may ask for them.
+/* session.h - start and end of a capture of this process.
  *
- * One lock serializes start, stop and what else needs the session to stay; hot
- * paths never take it. A session that `gpufl trace` started ends with the
- * program, once: gpufl_shutdown only writes out what there is. */
+ * One lock serializes start, stop and other calls during which the session must not
+ * end; hot paths never take it. A session that `gpufl trace` started ends only with the
+ * program: gpufl_shutdown just writes out what is recorded. */
 #ifndef GPUFL_CAPTURE_SESSION_SESSION_H
 #define GPUFL_CAPTURE_SESSION_SESSION_H
 
@@ -10,19 +10,20 @@
 
 #include <stdbool.h>
 
-/* injected: from InitializeInjection, inside cuInit. Results as gpufl_init's. [any] */
+/* Starts a session. injected: called by InitializeInjection, inside cuInit. Returns what gpufl_init
+ * returns. [any] */
 int session_start(const struct gpufl_options *code, bool injected);
 
-/* [any] */
+/* gpufl_shutdown. [any] */
 void session_shutdown(void);
 
-/* At the program's end: waits while the collector gets on, ten seconds at most, and two where
- * it does not. */
+/* Ends the session at the program's end. Waits at most ten seconds while the collector makes
+ * progress, and two seconds without progress. */
 void session_exit(void);
 
-/* The calling thread ends, and perhaps the process: reads what the thread has counted, and waits
- * until the collector has finished what it is doing, as long as session_exit would. True: a
- * session is still running. [any] */
+/* Called when the calling thread ends, and perhaps the process. Reads what the thread has counted,
+ * and waits until the collector has finished its present work, as long as session_exit would. True:
+ * a session is still running. [any] */
 bool session_leave(void);
 
 /* Writes out what is recorded so far; GPUFL_E_TIMEOUT. [any] */
@@ -31,8 +32,8 @@ int session_flush(void);
 bool session_active(void);     /* [any] */
 const char *session_id(void);  /* "" before the first */
 const char *session_dir(void); /* absolute; "" before the first */
-/* Capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the config
- * file. [any] */
+/* True if capture is switched off: GPUFL_DISABLED, or enabled=false in code, the environment or the
+ * config file. [any] */
 bool session_switched_off(void);
 
 int session_floor(bool on); /* gpufl_bench_floor */

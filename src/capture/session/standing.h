@@ -1,9 +1,9 @@
-/* standing.h - for how long a collector has made no progress; for threads that wait for its end.
+/* standing.h - how long the collector has made no progress; for threads that wait for its end.
  *
- * Two threads do the work of the end in turns: the collector's and that of its files. A step of
- * the collector is progress. A wait for a core is the full machine's doing, not a standing still:
- * the kernel says how long a thread has waited in waits that are over, and a thread that can run
- * and has not run since the look before waits now.
+ * Two threads do the work of the end in turns: the collector and the thread of its files. A step of
+ * the collector is progress. A wait for a core does not count, because the busy machine causes it:
+ * the kernel says how long a thread has been in waits that are over, and a thread that can run
+ * but has not run since the look before is waiting now.
  *
  * Pure. [any] */
 #ifndef GPUFL_CAPTURE_SESSION_STANDING_H
@@ -18,7 +18,7 @@ enum { STANDING_THREADS = 2 };
 
 /* What the kernel says of a thread. */
 struct standing_thread {
-    bool known;              /* else nothing is said of it, and its waits are not seen */
+    bool known;              /* false: the kernel says nothing, so its waits are not seen */
     bool ready;              /* it is on a core, or waits for one */
     struct sched_said sched; /* if known */
 };
@@ -30,7 +30,7 @@ struct standing {
     struct standing_thread threads[STANDING_THREADS];
 };
 
-/* How much of the time since the look before the thread has waited for a core, ns. */
+/* How long the thread has waited for a core since the look before, ns. */
 static inline int64_t standing_waited(const struct standing_thread *before,
                                       const struct standing_thread *now, int64_t passed)
 {
@@ -41,7 +41,7 @@ static inline int64_t standing_waited(const struct standing_thread *before,
     return waits || over > passed ? passed : over;
 }
 
-/* A look: for how long the collector has stood still now. */
+/* Takes a look. Returns how long the collector has made no progress, ns. */
 static inline int64_t standing_look(struct standing *s, int64_t now, uint64_t step,
                                     const struct standing_thread threads[STANDING_THREADS])
 {

@@ -21,7 +21,7 @@ void folders_begin(void)
     snprintf(folders[1], sizeof folders[1], "%s", known ? started : "");
 }
 
-/* Puts the file below a folder; false: there is none. */
+/* Finds the file below a folder; false: the folder has no such file. */
 static bool is_below(const char *folder, const char *file, char path[PATH_MAX], struct stat *st)
 {
     size_t len = strlen(folder);

@@ -1,20 +1,20 @@
-/* folders.h - what relative names of files are relative to.
+/* folders.h - the folders to which relative file names are relative.
  *
  * Python names a script by the name that was given to its compiler: `runpy`, `exec` and debuggers
- * may give "train.py". The folder of that file is known while the program runs, if at all: the
- * working folder as the session began, or as the program was started (PWD), since the program may
- * have changed folders before it touched a GPU. The file has to exist in one of these folders only:
- * where two files differ, the name stays as it is. */
+ * may give "train.py". The folder of that file can be known only while the program runs: it is the
+ * working folder at the session's begin, or at the program's start (PWD), because the program may
+ * have changed folders before it used a GPU. The file must be found in only one of these folders:
+ * if both have a file of that name and the files differ, the name stays as it is. */
 #ifndef GPUFL_CAPTURE_STACKS_FOLDERS_H
 #define GPUFL_CAPTURE_STACKS_FOLDERS_H
 
 #include <limits.h>
 
-/* Notes the folders of now. [owner] */
+/* Notes the present folders. [owner] */
 void folders_begin(void);
 
-/* The file's absolute name, in `room` where it was relative; itself where it is absolute, no file
- * at all ("<string>") or not to be found. [collector] */
+/* The absolute name of a relative one, in `room`; the name itself if it is absolute, names no file
+ * ("<string>"), or cannot be found. [collector] */
 const char *folders_find(const char *file, char room[PATH_MAX]);
 
 #endif

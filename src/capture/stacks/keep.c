@@ -1,12 +1,12 @@
 /* keep.c - which modules are kept, and from where.
  *
- * A file counts only where it is the one that is mapped: it has the size and the time that it had
- * when the module was first seen, or the beginning of the mapping, which nothing relocates, and a
- * build id in it or the mapping's inode. Tried in this order: the path; the path without the
- * kernel's " (deleted)", where another hard link may be by now; /proc/self/exe, which opens the
- * program's file also after it was deleted; /proc/self/map_files, for which the kernel wants
- * privileges; the program's own descriptors, which a memfd has often; and last the mapping itself,
- * which has only the exported functions.
+ * A file is used only if it is the one that is mapped. Either its size and time are those that it
+ * had when the module was first seen; or it begins like the mapping, whose beginning is never
+ * relocated, and has a build id there or the mapping's inode. These are tried in order: the path;
+ * the path without the kernel's " (deleted)", which may be another hard link; /proc/self/exe, which
+ * opens the program's file also after it was deleted; /proc/self/map_files, which needs
+ * privileges; the program's own descriptors, one of which a memfd often has; and last the mapping
+ * itself, which has only the exported functions.
  *
  * Files are opened and read where the program cannot reach their descriptors
  * (base/process/fd_thread.h). */
@@ -35,14 +35,14 @@
 
 enum {
     START_MOST = 4096,       /* bytes of a mapping's beginning that are compared */
-    DESCRIPTORS_MOST = 4096, /* that are looked at for a module */
+    DESCRIPTORS_MOST = 4096, /* descriptors that are looked at for a module */
     MODULE_ELF = 1,          /* module.kind */
 };
 
 static char
-    temporary[PATH_MAX]; /* TMPDIR, "" where it is not set; written before the collector runs */
+    temporary[PATH_MAX]; /* TMPDIR, "" if it is not set; written before the collector runs */
 
-/* The root folder as the session began, zeros: unknown. As above. */
+/* The root folder as the session began; zeros: unknown. Written before the collector runs. */
 static dev_t root_device;
 static ino_t root_inode;
 
@@ -51,18 +51,18 @@ struct waiting {
     const struct stack_module *m;
 };
 
-/* The collector's. */
+/* Used by the collector only. */
 static struct {
     size_t bytes; /* kept in this session */
     unsigned files, failed;
     struct waiting *waiting; /* owned */
-    size_t count, cap, next; /* next: the first that has not had its turn */
+    size_t count, cap, next; /* next: the first module that was not tried yet */
 } kept;
 
 struct job {
     const struct stack_module *m;
     bool looked;               /* the three below are known */
-    struct module_mapping map; /* what is mapped at its beginning now */
+    struct module_mapping map; /* what is mapped at the module's beginning now */
     bool mapped;
     char start[START_MOST]; /* the mapping's first bytes */
     size_t start_len;
@@ -85,7 +85,7 @@ void keep_begin(void)
 
 void keep_forget(void)
 {
-    memset(&kept, 0, sizeof kept); /* what it holds may be half changed */
+    memset(&kept, 0, sizeof kept); /* not freed, because it may be half changed */
 }
 
 void keep_end(void)
@@ -104,7 +104,7 @@ static bool is_below(const char *path, const char *folder)
     return len && !strncmp(path, folder, len) && path[len] == '/';
 }
 
-/* After chroot: who reads the session finds another file at the path, or none. */
+/* True after chroot: a reader of the session finds another file at the path, or none. */
 static bool is_other_root(void)
 {
     struct stat now;
@@ -116,7 +116,7 @@ bool keep_is_fleeting(const struct stack_module *m)
     static const char *const folders[] = {"/tmp", "/var/tmp", "/dev/shm", "/run/user", "/proc"};
     if (m->kind != MODULE_ELF)
         return false;
-    if (m->size == CELL_NULL) /* it could not be found when it was first seen */
+    if (m->size == CELL_NULL) /* the file could not be found when the module was first seen */
         return true;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (is_below(m->path, folders[i]))
@@ -128,7 +128,7 @@ bool keep_is_fleeting(const struct stack_module *m)
 
 /* ---- from where ------------------------------------------------------------------------------ */
 
-/* Looks once at what is mapped, when that is needed first: it takes long where much is mapped. */
+/* Looks once at what is mapped, when that is first needed, because it takes long if much is. */
 static void look(struct job *j)
 {
     size_t room = j->m->end - j->m->begin, start = room < START_MOST ? room : START_MOST;
@@ -168,7 +168,7 @@ static bool is_the_file(struct job *j, int fd)
     return starts_as_mapped(j, fd) && (*j->m->build_id || is_mapped_file(j, &st));
 }
 
-/* True where the image is made, or no other place needs to be tried. */
+/* True if the image is made, or if no other place needs to be tried. */
 static bool try_path(struct job *j, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

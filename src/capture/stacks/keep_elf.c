@@ -1,7 +1,8 @@
-/* keep_elf.c - copies the sections that are worth something; the others stay as headers.
+/* keep_elf.c - copies the sections that name functions and lines; of the others only headers stay.
  *
- * Every section keeps its number, since symbols name the section they are in. One that is left out
- * becomes SHT_NOBITS, with its address and flags: these show readers which symbols are code. */
+ * Every section keeps its number, because symbols name their section by number. A section that is
+ * left out becomes SHT_NOBITS, with its address and flags, which show readers which symbols are
+ * code. */
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
@@ -17,7 +18,7 @@ enum {
     ALIGN = 16,
 };
 
-/* The worth of sections, the most first. */
+/* The worth of sections, greatest first. */
 enum worth { WORTH_NEEDED, WORTH_EXPORTED, WORTH_NAMES, WORTH_LINES, WORTH_NOTHING };
 
 struct source {
@@ -94,8 +95,8 @@ static uint64_t aligned(uint64_t n)
     return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* The bytes of an image with all sections of that worth and better. The sum never exceeds SIZE_MAX,
- * since each section lies in the file and there are few. */
+/* The bytes of an image with all sections of at least that worth. The sum never exceeds SIZE_MAX,
+ * because each section lies in the file and there are few. */
 static uint64_t bytes_with(const struct source *f, enum worth least)
 {
     uint64_t all = aligned(sizeof f->head) + f->count * sizeof *f->sections;

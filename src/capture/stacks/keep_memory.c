@@ -1,9 +1,9 @@
 /* keep_memory.c - exported functions of a module, from its mapping.
  *
- * A loaded file's section headers are not in memory; its dynamic section is, which leads to the
- * symbol table that the loader uses. The number of symbols is not written anywhere: it
- * comes from the hash tables. The result has one section of code for each executable
- * segment, which the copied symbols are made to refer to. */
+ * A loaded file's section headers are not in memory, but its dynamic section is, and it leads to
+ * the symbol table that the loader uses. The number of symbols is stored nowhere; it is computed
+ * from the hash tables. The result has one section of code for each executable segment, and the
+ * copied symbols are changed to refer to these sections. */
 #include "capture/stacks/keep_elf.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@ enum {
     CODES_MOST = 8, /* executable segments */
     SYMBOLS_MOST = 1 << 20,
     DYNAMIC_MOST = 512,
-    NOTE_MOST = 4096, /* bytes of one */
+    NOTE_MOST = 4096, /* bytes of a note */
     NOTES_MOST = 4,
     OTHERS = 3, /* sections other than code and notes */
     ALIGN = 16,
@@ -72,8 +72,8 @@ static bool read_segments(struct loaded *l)
     return l->codes && l->dynamic.size;
 }
 
-/* The address of an entry of the dynamic section: most loaders have turned the entry into an
- * address, some leave it as it was. */
+/* The address in an entry of the dynamic section. Most loaders have turned the entry into an
+ * address, some leave the offset. */
 static uint64_t as_address(const struct loaded *l, uint64_t value)
 {
     return value >= l->m->begin ? value : value + l->m->base;
@@ -100,7 +100,8 @@ static bool read_dynamic(struct loaded *l)
     return l->symbols && l->texts && l->texts_len;
 }
 
-/* The highest symbol of the GNU hash table: the last of the chain that begins last. */
+/* The number of symbols by the GNU hash table, whose highest symbol ends the chain that begins
+ * last. */
 static uint64_t count_gnu(const struct loaded *l)
 {
     uint32_t head[4], last = 0, hash = 0; /* buckets, first, words, shift */
@@ -136,7 +137,7 @@ static uint64_t aligned(uint64_t n)
     return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* Makes a function's symbol refer to the section that stands for its segment. */
+/* Makes a function's symbol refer to the section of its segment. */
 static void settle_symbol(const struct loaded *l, Elf64_Sym *s)
 {
     uint16_t in = SHN_ABS;
@@ -179,7 +180,8 @@ static void put_head(const struct loaded *l, char *bytes)
                                  .sh_size = l->code[i].size});
 }
 
-/* The sections with bytes: those before the texts' last one come from memory. */
+/* Writes the sections that have bytes; all except the last one, the names, come from memory. bytes:
+ * NULL to compute only the size, *end. */
 static bool put_bytes(const struct loaded *l, char *bytes, uint64_t *end)
 {
     unsigned first = FIRST_CODE + l->codes, count = l->notes + OTHERS;

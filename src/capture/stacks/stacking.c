@@ -1,9 +1,9 @@
 /* stacking.c - see stacking.h.
  *
- * Numbers of modules, code objects and stacks are the process's and dense, so arrays
- * map them to the session's rows. Frames and the tree's nodes are found by a key of two
- * words that holds all that distinguishes them: (parent, frame) for a node, the fields
- * in frame_key for a frame. */
+ * Modules, code objects and stacks have dense numbers in the process, so arrays map them
+ * to the session's rows. Frames and the tree's nodes are found by a key of two words with
+ * everything that distinguishes them: (parent, frame) for a node, the fields in frame_key
+ * for a frame. */
 #include "capture/stacks/stacking.h"
 
 #include "backend/backend.h"
@@ -27,7 +27,7 @@ enum {
     ROWS_MOST = 1 << 22, /* frames, or nodes of the tree */
     KEY = 2 * sizeof(uint64_t),
     NUMBERS_MOST = 1 << 20,
-    KEEP_FLUSH_NS = 20 * 1000 * 1000, /* for files that are kept, at a flush ... */
+    KEEP_FLUSH_NS = 20 * 1000 * 1000, /* time for keeping files at a flush ... */
     KEEP_LAST_NS = 500 * 1000 * 1000, /* ... and when the session ends */
 };
 
@@ -41,20 +41,20 @@ struct row_entry {
     uint32_t id;   /* 0: it has no row yet */
 };
 
-/* number -> row id; 0: none yet. */
+/* Maps a number to a row id; 0: no row yet. */
 struct row_numbers {
     uint32_t *id; /* owned */
     size_t cap;
 };
 
-/* The collector's. */
+/* Used by the collector only. */
 static struct {
     struct keyed frames, nodes; /* of struct row_entry */
     struct row_numbers modules, stacks;
     uint32_t frame_count, node_count, module_count, stack_count; /* of rows */
-    bool ends;                  /* a file in which stacks end has been named */
-    uint64_t unwritten;         /* uses of a captured stack that got no row: no memory */
-    struct stacks_stats before; /* when the session began */
+    bool ends;                  /* a message has named a file in which stacks end */
+    uint64_t unwritten;         /* uses of a captured stack that got no row for lack of memory */
+    struct stacks_stats before; /* the process's counts when the session began */
 } tables = {.frames = {.item_size = sizeof(struct row_entry), .key_size = KEY, .max = ROWS_MOST},
             .nodes = {.item_size = sizeof(struct row_entry), .key_size = KEY, .max = ROWS_MOST}};
 
@@ -148,7 +148,7 @@ void stacking_counts(struct stacking_counts *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The entry of a key, with id 0 where it is new; NULL: no room. */
+/* The entry of a key, with id 0 if it is new; NULL: no room. */
 static struct row_entry *entry_of(struct keyed *rows, uint64_t a, uint64_t b)
 {
     const uint64_t key[] = {a, b};
@@ -261,7 +261,7 @@ static uint32_t node_row(struct writer *w, uint32_t parent, uint32_t frame, unsi
     return e->id;
 }
 
-/* Says once why stacks end in a file: nothing in it leads to the callers. */
+/* Says once why stacks end in a file: its callers cannot be found. */
 static void say_where_it_ends(const struct stack *s)
 {
     char path[sizeof((struct stack_module *)0)->path];
@@ -333,7 +333,7 @@ void stacking_end(void)
 void stacking_forget(void)
 {
     atomic_store_explicit(&stacking_where, STACKING_OFF, memory_order_relaxed);
-    tables_clear(); /* what they hold may be half changed */
+    tables_clear(); /* not freed, because they may be half changed */
     keep_forget();
     stacks_forget();
 }

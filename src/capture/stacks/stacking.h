@@ -1,7 +1,7 @@
-/* stacking.h - where a session captures host stacks, and their rows in its log.
+/* stacking.h - at which calls a session captures host stacks, and their rows in its log.
  *
- * Stacks are the process's (stack/stack.h), their rows the session's: a stack is
- * written as the path of its frames through one tree, each frame and each module
+ * Stacks belong to the process (stack/stack.h), their rows to the session. A stack is
+ * written as a path of frames in one tree; each frame and each module is written
  * once. */
 #ifndef GPUFL_CAPTURE_STACKS_STACKING_H
 #define GPUFL_CAPTURE_STACKS_STACKING_H
@@ -22,7 +22,7 @@ struct stacking_counts { /* of the session */
 extern _Atomic uint32_t stacking_where __attribute__((visibility("hidden")));
 enum stacking { /* bits of where stacks are wanted */
                 STACKING_OFF = 0,
-                STACKING_WAITS = 1,    /* set where any other is, which makes the word greater */
+                STACKING_WAITS = 1,    /* at waits; set whenever another bit is set */
                 STACKING_LAUNCHES = 2, /* at every launch */
                 STACKING_SOME = 4,     /* at launches that launch_rule.h picks */
 };
@@ -37,20 +37,20 @@ static inline bool stacking_at_launches(void)
     return stacking_wants() & STACKING_LAUNCHES;
 }
 
-/* The session's first call. Says once what is not available. [owner] */
+/* Begins a session. Says once if stacks are not available. [owner] */
 void stacking_begin(const struct options *o, enum gpufl_engine engine);
 
-/* Sets STACKING_SOME, or takes it away. In a session that captures stacks. [owner] */
+/* Sets or clears STACKING_SOME, in a session that captures stacks. [owner] */
 void stacking_some(bool on);
 
-/* The calling thread's stack; 0: none is wanted, or it is lost and counted. [hot] */
+/* The calling thread's stack; 0: none is wanted, or the stack is lost and counted. [hot] */
 uint32_t stacking_at_wait(void);
-uint32_t stacking_capture(struct thread_state *t); /* where one is wanted for sure */
+uint32_t stacking_capture(struct thread_state *t); /* captures in any case */
 
 struct sink_frame;
 
-/* The stack of a simulated program (sink_ops.simulated); 0: none is wanted, or there is no room.
- * [any] */
+/* Keeps the stack of a simulated program (sink_ops.simulated); 0: none is wanted, or there is no
+ * room. [any] */
 uint32_t stacking_simulated(const struct sink_frame *frames, unsigned depth);
 
 /* The row of the stack dictionary for a captured stack, defined at its first use; 0: none.

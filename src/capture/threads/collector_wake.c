@@ -12,7 +12,7 @@
 
 static sem_t wakes;              /* posted at most once between two waits by collector_wake */
 static _Atomic bool asked;       /* a post is on its way */
-static _Atomic uint64_t steps;   /* of work done; relaxed: only its changing counts */
+static _Atomic uint64_t steps;   /* steps of work done; relaxed: only a change matters */
 static _Atomic int64_t expected; /* ns that the next step may take; relaxed */
 static bool prepared;
 
@@ -26,8 +26,8 @@ int collector_wake_prepare(void)
 
 void collector_wake(void)
 {
-    /* Pairs with the exchange of collector_wake_wait: the one of them that is second sees the
-     * other. */
+    /* Pairs with the exchange in collector_wake_wait: the later of the two exchanges sees the
+     * earlier one. */
     if (!atomic_exchange_explicit(&asked, true, memory_order_acq_rel))
         sem_post(&wakes);
 }
@@ -42,7 +42,7 @@ bool collector_wake_wait(int64_t due)
     struct timespec at = steady_timespec(due);
     while (sem_clockwait(&wakes, CLOCK_MONOTONIC, &at) && errno == EINTR)
         continue;
-    /* Taken back before anything is read. */
+    /* The flag is cleared before any ring is read. */
     return atomic_exchange_explicit(&asked, false, memory_order_acq_rel);
 }
 

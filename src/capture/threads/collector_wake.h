@@ -1,7 +1,7 @@
 /* collector_wake.h - waking the collector's thread, and signs that it makes progress.
  *
- * Why apart from collector.h: every part of the library that fills something up wakes the
- * collector, and the collector uses all of those parts. This file uses none of them.
+ * Why this file is not part of collector.h: every part of the library that fills a ring or a pool
+ * wakes the collector, and the collector uses all of those parts. This file uses none of them.
  *
  * Threads: collector_wake is for any thread, hot paths included. The rest is the collector's, or
  * collector.c's on an owner's thread. */
@@ -11,20 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Asks for a drain soon. One load while a drain is asked for already; never blocks. [hot] */
+/* Asks for a drain soon. Costs one load if a drain is asked for already; never blocks. [hot] */
 void collector_wake(void);
 
-/* Notes that a step of work is done: whoever waits for the collector sees that it makes progress.
- * [collector] */
+/* Notes that a step of work is done, so that a thread that waits for the collector sees its
+ * progress. [collector] */
 void collector_step(void);
 
-/* The next step may take so long, ns, in addition to the patience of whoever waits: it ends by
- * itself. [collector] */
+/* Announces that the next step may take so many ns and then ends by itself; a waiting thread adds
+ * them to its patience. [collector] */
 void collector_expect(int64_t ns);
 
 /* ---- for collector.c ------------------------------------------------------------------------- */
 
-/* Makes collector_wake usable, once a process: before the gate opens. 0 or GPUFL_E_NOMEM.
+/* Makes collector_wake usable; called before the gate opens, once in a process. 0 or GPUFL_E_NOMEM.
  * [owner] */
 int collector_wake_prepare(void);
 

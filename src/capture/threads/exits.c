@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The C library's function under C++'s thread_local: such destructors run in exit, too, and first
- * of all. */
+/* The function of the C library on which C++'s thread_local is built. Such destructors run in exit,
+ * too, before all exit handlers. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *module)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -40,7 +40,7 @@ int exits_first(enum exit_stage stage)
     return 0;
 }
 
-/* The thread may also have called pthread_exit: then process and session go on. */
+/* If the thread has called pthread_exit, process and session go on. */
 static void first_thread_ends(void *unused)
 {
     (void)unused;

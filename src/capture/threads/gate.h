@@ -1,10 +1,10 @@
-/* gate.h - the one word that every entry of the library looks at first.
+/* gate.h - the one word that every public function reads first.
  *
- * Off, the public functions cost a load and a branch. It is written by the owner
- * (session.c, copies.c, fork.c; release), for the end also by collector.c and
- * closing.c, and read by everyone (acquire). A thread that passes the gate late
- * finds its own memory and ring, which outlive every session, and the collector
- * knows from a slot's number which session the slot belongs to. */
+ * While the gate is off, a public function costs a load and a branch. The owner writes
+ * the gate (session.c, copies.c, fork.c; release), at the end also collector.c and
+ * closing.c; every thread reads it (acquire). A thread that passes the gate late
+ * finds its own memory and ring, which outlive every session, and each slot has the
+ * number of its session, by which the collector recognizes it. */
 #ifndef GPUFL_CAPTURE_THREADS_GATE_H
 #define GPUFL_CAPTURE_THREADS_GATE_H
 
@@ -14,7 +14,7 @@
 
 enum gate {
     GATE_OFF,     /* no session */
-    GATE_ENDING,  /* it is being ended: no new scopes; their ends and launches are still taken */
+    GATE_ENDING,  /* the session ends: no new scopes; ends of scopes and launches are still taken */
     GATE_ON,      /* a session runs */
     GATE_FORWARD, /* another copy of the library holds this process's session */
 };
@@ -25,13 +25,13 @@ struct capture_gate {
     _Atomic bool floor;       /* benchmark: launches are only counted */
     _Atomic bool scoped;      /* a scope has been opened in this session */
     _Atomic bool ranged;      /* the backend receives outermost scopes; release, acquire */
-    _Atomic uint32_t looks;   /* counts the times in which threads are looked at, from 1; relaxed */
+    _Atomic uint32_t looks; /* number of the period in which threads are sampled, from 1; relaxed */
 };
 
 /* Hidden, so that reading it takes one load relative to the code. */
 extern struct capture_gate capture_gate __attribute__((visibility("hidden")));
 
-/* True where a session records what the program's threads do. */
+/* True if a session records what the program's threads do. */
 static inline bool gate_is_on(void)
 {
     uint32_t gate = atomic_load_explicit(&capture_gate.gate, memory_order_acquire);

@@ -16,7 +16,8 @@ static uint32_t next_random(struct launch_rule *r)
     return r->random = x;
 }
 
-/* Sets what follows from the number of doublings: the limits, the second half to three halves. */
+/* Sets the limits by the number of doublings. The limit of the sum is random, between a half and
+ * three halves of its mean. */
 static void draw(struct launch_rule *r, const struct launch_limits *l)
 {
     uint64_t window = l->window << r->doublings;
@@ -24,8 +25,8 @@ static void draw(struct launch_rule *r, const struct launch_limits *l)
     r->next = window / 2 + (window * next_random(r) >> 32);
 }
 
-/* A stretch begins. What a thread has learned about the cost of its captures stays, and the second
- * that was under way goes on: the time between the stretches, since `left`, is no part of it. */
+/* Begins a stretch. The limits that were adapted to the cost of captures stay, and the present
+ * second goes on, without the time between the stretches, which began at `left`. */
 static void begin(struct launch_rule *r, const struct launch_limits *l, uint32_t stretch,
                   uint64_t left, uint64_t now)
 {
@@ -66,9 +67,9 @@ void launch_rule_spent(struct launch_rule *r, const struct launch_limits *l, uin
     r->left = now;
     r->spent += took;
     uint64_t least = passed > l->second ? passed : l->second;
-    uint64_t own = part ? least * part / TURN_WHOLE : least; /* time that the share is of */
+    uint64_t own = part ? least * part / TURN_WHOLE : least; /* the base of the share */
     uint32_t before = r->doublings;
-    if (r->spent > own / LAUNCH_MOST) /* not only once the second is over */
+    if (r->spent > own / LAUNCH_MOST) /* checked before the second is over, too */
         r->doublings += r->doublings < LAUNCH_LEVELS;
     else if (passed < l->second)
         return;

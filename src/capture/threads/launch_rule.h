@@ -1,13 +1,14 @@
-/* launch_rule.h - which of a thread's launches are captured with their stack.
+/* launch_rule.h - decides which of a thread's launches are captured with their stack.
  *
- * The time between a thread's calls of the vendor's library is the program's own. A launch that
- * ends a long stretch of such time is captured for itself (LONG). Shorter stretches are summed up,
- * and the launch at which the sum reaches a random limit is captured for all of them (SUM): random,
- * since a loop of a fixed length would else always be caught in one place. A thread that captures
- * too much doubles both limits, and takes that back once captures have become cheap or rare.
+ * The time between a thread's calls of the vendor's library is its own time. A launch that ends
+ * a long own time is captured for itself (LONG). Shorter own times are summed up, and the launch at
+ * which the sum reaches a limit is captured for all of them (SUM). The limit is random, because
+ * with a fixed one a loop of fixed length would always be captured at one place. If captures take
+ * too much of a thread's time, both limits are doubled; they are halved again once captures have
+ * become cheap or rare.
  *
- * Times are ticks of base/tick.h. All state is the thread's: no locks, no atomics. A launch that is
- * not captured costs the reading of the tick and two comparisons. */
+ * Times are ticks of base/tick.h. All state belongs to the thread, without locks or atomics. A
+ * launch that is not captured costs one reading of the tick and two comparisons. */
 #ifndef GPUFL_CAPTURE_THREADS_LAUNCH_RULE_H
 #define GPUFL_CAPTURE_THREADS_LAUNCH_RULE_H
 
@@ -31,10 +32,10 @@ struct launch_limits {
 
 struct launch_rule {
     uint64_t left;      /* when the thread last left the vendor's library */
-    uint64_t away;      /* own time from here on is long; 0: the rule has not begun */
+    uint64_t away;      /* from this length on own time is long; 0: the rule has not begun */
     uint64_t sum;       /* own time since the last SUM */
-    uint64_t next;      /* the sum that is captured */
-    uint64_t spent;     /* in captures, since ... */
+    uint64_t next;      /* the sum at which a launch is captured */
+    uint64_t spent;     /* ticks in captures, since ... */
     uint64_t since;     /* ... this tick */
     uint32_t random;    /* state of the generator; not 0 once the rule has begun */
     uint32_t stretch;   /* of capture: see launch_rule_judge; 0: none yet */
@@ -50,8 +51,8 @@ struct launch_verdict {
     uint64_t sum; /* of SUM, own included; below 2^32 */
 };
 
-/* True for a launch that is not captured, which is nearly every one; false: launch_rule_judge
- * decides. Notes nothing where it says false. [hot] */
+/* True for a launch that is not captured, as nearly all are. False: launch_rule_judge decides, and
+ * this call has noted nothing. [hot] */
 static inline bool launch_rule_quiet(struct launch_rule *r, uint64_t now)
 {
     uint64_t own = now - r->left, sum = r->sum + own;
@@ -68,15 +69,15 @@ static inline bool launch_rule_quiet(struct launch_rule *r, uint64_t now)
 struct launch_verdict launch_rule_judge(struct launch_rule *r, const struct launch_limits *l,
                                         uint32_t stretch, uint64_t now);
 
-/* The thread leaves the vendor's library, after a wait. [hot] */
+/* Notes that the thread leaves the vendor's library after a wait. [hot] */
 static inline void launch_rule_left(struct launch_rule *r, uint64_t now)
 {
     r->left = now;
 }
 
-/* A capture took from `began` until now: that time is not the program's own, and is what the limits
- * are adapted by. part: how much of a second is the thread's (turns.h), of TURN_WHOLE; 0: all.
- * [hot] */
+/* Notes a capture that took from `began` until now. That time is not the thread's own, and the
+ * limits are adapted by it. part: how much of a second is the thread's (turns.h), of TURN_WHOLE; 0:
+ * all. [hot] */
 void launch_rule_spent(struct launch_rule *r, const struct launch_limits *l, uint64_t began,
                        uint64_t now, uint32_t part);
 

@@ -1,7 +1,7 @@
 /* names.h - the process's one table of strings: kernel names, scopes, messages.
  *
- * It lives as long as the process, not the session: threads keep pointers into it
- * in their caches. */
+ * The table lives as long as the process, not the session, because threads keep pointers
+ * into it in their caches. */
 #ifndef GPUFL_CAPTURE_THREADS_NAMES_H
 #define GPUFL_CAPTURE_THREADS_NAMES_H
 
@@ -17,11 +17,11 @@ static inline struct intern *names_table(void)
     return atomic_load_explicit(&names_only, memory_order_acquire);
 }
 
-/* Makes it where there is none. 0 or GPUFL_E_NOMEM. [owner] */
+/* Makes the table if there is none. 0 or GPUFL_E_NOMEM. [owner] */
 int names_open(void);
 
-/* In a forked child: its lock may be held by a thread that is gone, so the next
- * session makes a new one. */
+/* In a forked child: a thread of the parent may have held the table's lock, so the next
+ * session makes a new table. */
 void names_forget(void);
 
 #endif

@@ -27,14 +27,14 @@ struct thread_counters threads_orphans;
 static _Atomic(struct thread_state *) first;
 static _Atomic uint64_t instances_taken; /* scope ids given out in blocks */
 static struct counts ended;              /* of threads that were freed; guarded by reaping */
-static pthread_mutex_t reaping = PTHREAD_MUTEX_INITIALIZER; /* not on the program's threads */
+static pthread_mutex_t reaping = PTHREAD_MUTEX_INITIALIZER; /* never taken on program threads */
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static _Atomic unsigned deaths; /* of threads, for the collector to be woken */
 static bool key_made;
 static void (*thread_ends)(struct thread_state *t); /* set before the key is made */
 
-/* Notes that the thread ends. What the thread still does in other destructors gets new memory. */
+/* Notes that the thread ends. Calls that it still makes in other destructors get a new state. */
 static void thread_ended(void *p)
 {
     struct thread_state *t = p;
@@ -43,7 +43,7 @@ static void thread_ended(void *p)
     atomic_store_explicit(&t->dead, true, memory_order_release);
     if (atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed) % DEATHS == DEATHS - 1 &&
         gate_is_on())
-        collector_wake(); /* the memory of these threads is freed */
+        collector_wake(); /* so that the state of these threads is freed */
 }
 
 static void key_make(void)
@@ -81,7 +81,7 @@ static void thread_free(struct thread_state *t)
     mem_free(t->memory);
 }
 
-/* Makes the thread's memory belong to the running session. */
+/* Makes the thread's state belong to the running session. */
 static void thread_renew(struct thread_state *t)
 {
 #define C(name) atomic_store_explicit(&t->counters.name, 0, memory_order_relaxed);
@@ -201,12 +201,13 @@ static void thread_see(struct thread_state *t, struct thread_seen *out)
     out->tid = t->tid;
     out->waits = waits && waits == atomic_load_explicit(&capture_gate.looks, memory_order_relaxed);
     memcpy(out->name, t->name, sizeof out->name);
-    /* The reader makes nothing of two different notes: it compares the id with memory. */
+    /* If state and id are of different notes, the reader finds out: it compares the id with
+     * memory. */
     out->python.state = atomic_load_explicit(&t->python, memory_order_acquire);
     out->python.thread_id = atomic_load_explicit(&t->python_id, memory_order_relaxed);
 }
 
-/* Turns go by the places of threads counted from the list's end, which new threads do not move. */
+/* Turns are counted in places from the list's end, which new threads do not change. */
 size_t threads_look(struct thread_seen *out, size_t most, int32_t always, uint64_t *turn)
 {
     size_t living = 0, n = 0, others = 0;

@@ -1,13 +1,12 @@
-/* threads.h - what capture keeps for each of the program's threads.
+/* threads.h - the state that the capture keeps for each of the program's threads.
  *
- * Made on a thread's first launch or scope, found through one thread-local
- * pointer, linked into a list that only grows at its head. Its thread alone
- * writes the upper half, the collector alone the lower one; a ring and counters
- * lie between them. It is freed by the collector once the thread has ended and
- * its ring is empty, when nobody uses it any more.
+ * The state is made on a thread's first launch or scope, found through one thread-local
+ * pointer, and linked into a list that grows only at its head. Only the thread writes the
+ * upper half, only the collector the lower one; a ring and counters connect them. The
+ * collector frees the state once the thread has ended and its ring is empty.
  *
- * A thread that outlives a session renews its memory when it enters the next one:
- * the memory and every slot have the number of their session. */
+ * A thread that outlives a session renews its state when it enters the next one:
+ * the state and every slot have the number of their session. */
 #ifndef GPUFL_CAPTURE_THREADS_THREADS_H
 #define GPUFL_CAPTURE_THREADS_THREADS_H
 
@@ -39,14 +38,14 @@ enum slot_kind {
     SLOT_WAIT,       /* before its WAIT_WHAT; id: correlation, instance, time: start, duration */
     SLOT_LEAVE,      /* a scope of any thread, alone: instance, tick */
     SLOT_LONG,       /* a captured launch; id: correlation, instance: stack, tick, tag: own ticks */
-    SLOT_SUMMED,     /* the same of LAUNCH_SUM; tag: sum, own ticks in the lower half */
+    SLOT_SUMMED,     /* like LONG, for LAUNCH_SUM; tag: sum, own ticks in the lower half */
     SLOT_WAIT_WHAT,  /* id: stack, instance: context, stream, time: bytes or event; wait_pack */
     SLOT_MARK,       /* id: name, instance: payload, tick, tag: mark_pack */
 };
 
 struct slot {
     uint16_t kind;    /* enum slot_kind */
-    uint16_t session; /* gate_session() when it was pushed, as far as it fits */
+    uint16_t session; /* low bits of gate_session() when the slot was pushed */
     uint32_t id;
     uint64_t instance;
     union {
@@ -86,12 +85,12 @@ static inline struct wait_packed wait_unpack(uint64_t tag)
 _Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "rings are powers of two");
 
 struct name_cached {
-    const char *given; /* the pointer it came with: where it is looked for */
-    const char *text;  /* the name table's copy: what it is compared with */
+    const char *given; /* the pointer that the program passed, by which the entry is found */
+    const char *text;  /* the name table's copy, with which the text is compared */
     uint32_t id;
 };
 
-/* Counts of one thread in one session; written by it, summed by the collector. */
+/* Counts of one thread in one session; written by the thread, summed by the collector. */
 #define THREAD_COUNTERS(C)                                                                         \
     C(launches)                                                                                    \
     C(launches_outside) /* of windows; not in the ledger */                                        \
@@ -133,39 +132,39 @@ struct scope_seen {
 struct thread_state {
     /* owner's thread */
     struct ring ring;         /* of struct slot */
-    _Atomic bool has_ring;    /* released once it can be used */
-    _Atomic uint32_t session; /* this memory is of that session; released by threads_renew */
+    _Atomic bool has_ring;    /* released once the ring can be used */
+    _Atomic uint32_t session; /* this state is of that session; released by thread_renew */
     _Atomic uint32_t depth;   /* open scopes; others read it relaxed */
     _Atomic uint32_t waits; /* capture_gate.looks, inside a call that waits; 0: outside; relaxed */
     _Atomic uintptr_t python; /* the thread's PyThreadState; 0: not known; released after its id */
     _Atomic uint64_t python_id; /* as in struct stack_other_thread */
-    uint64_t *open;             /* owned: their instances, outermost first */
+    uint64_t *open;             /* owned: instances of open scopes, outermost first */
     size_t open_cap;
     uint64_t next_instance, last_instance; /* ids left in the thread's block */
     uint64_t window_scope;                 /* the scope that opened a window; 0: none */
     uint32_t range_name;                   /* of the last scope that counters received */
-    uint64_t left_seen;      /* of scopes that another thread ended: so many are known here */
+    uint64_t left_seen;      /* how many scopes ended by other threads are known here */
     uint64_t woke;           /* the ring's head when this thread last woke the collector */
     struct launch_rule rule; /* of launches that are captured */
     int32_t tid;
-    char name[16]; /* when it was made */
+    char name[16]; /* of the thread, when the state was made */
     struct name_cached names[NAME_CACHE];
     struct thread_counters counters;
 
     /* shared */
     struct thread_state *next; /* constant once linked, except that the collector unlinks */
     _Atomic bool dead;         /* the thread has ended: released in its destructor */
-    _Atomic uint32_t turn;     /* part of a second that captures count with; 0: all; relaxed */
-    void *memory;              /* what was allocated: this is aligned inside it */
+    _Atomic uint32_t turn;     /* the thread's part of a second for captures; 0: all; relaxed */
+    void *memory;              /* the allocation in which this struct is aligned */
 
     /* collector */
-    uint64_t limit;        /* slots up to here lie before the newest knot of the curve */
+    uint64_t limit;        /* slots up to here are older than the newest knot of the curve */
     uint32_t seen_session; /* the fields below belong to that session */
     int64_t now;           /* the latest time of a slot, ns */
     int64_t left;          /* when a scope ended last, ns; INT64_MIN: none has */
     struct scope_seen *scopes;
     size_t scope_count, scope_cap;
-    struct slot prefix;    /* of a slot that takes two */
+    struct slot prefix;    /* the first slot of a pair */
     uint32_t turn_session; /* of the fields below; see turns.h */
     uint64_t turn_captured;
     int64_t turn_cpu; /* processor time, ns; -1: not known */
@@ -174,7 +173,7 @@ struct thread_state {
 extern __thread struct thread_state *thread_here
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* This thread's memory, of the running session; NULL: out of memory. [hot] */
+/* This thread's state in the running session; NULL: out of memory. [hot] */
 struct thread_state *threads_enter(void);
 
 static inline struct thread_state *thread_self(void)
@@ -193,16 +192,16 @@ static inline void counter_add(_Atomic uint64_t *c, uint64_t n)
 }
 
 /* Notes that the calling thread is inside a call that will be recorded as a wait, or has left it.
- * Where the end of such a call is never reported, because a window has closed, the note does not
- * count in the next one. [hot] */
+ * If the end of such a call is never reported, because a window has closed, the note does not
+ * count in the next window. [hot] */
 static inline void threads_wait(struct thread_state *t, bool inside)
 {
     uint32_t looks = inside ? atomic_load_explicit(&capture_gate.looks, memory_order_relaxed) : 0;
     atomic_store_explicit(&t->waits, looks, memory_order_relaxed);
 }
 
-/* Notes which thread of Python's the calling thread is. It may become one after its first call of
- * the vendor's, and get another thread state later. [hot, at waits] */
+/* Notes which Python thread the calling thread is. A thread may become a Python thread after its
+ * first call of the vendor's library, and get another thread state later. [hot, at waits] */
 void threads_note_python(struct thread_state *t);
 
 /* Makes a thread's ring; false: out of memory. [hot, once a thread] */
@@ -220,8 +219,8 @@ bool threads_open_grow(struct thread_state *t);
 /* The first of n scope ids that no other thread has. [hot, once in INSTANCE_BLOCK] */
 uint64_t threads_instances(uint64_t n);
 
-/* Before every session; the first call counts. ends: called on a thread that ends, for what it has
- * open. 0 or GPUFL_E_NOMEM. [owner] */
+/* Called before every session; the first call counts. ends: called on a thread that ends, to close
+ * what it has open. 0 or GPUFL_E_NOMEM. [owner] */
 int threads_init(void (*ends)(struct thread_state *t));
 
 /* The list's first element. [collector, sampler] */
@@ -230,37 +229,37 @@ struct thread_state *threads_first(void);
 /* Adds up the counters of the session's threads, ended ones included. [collector] */
 void threads_sum(struct counts *out);
 
-/* Counts for threads that have no memory. [hot] */
+/* Counts of threads for whose state there was no memory. [hot] */
 extern struct thread_counters threads_orphans;
 
-/* True where a scope is open on any thread. [any] */
+/* True if a scope is open on any thread. [any] */
 bool threads_any_scope(void);
 
-/* True where no other living thread has recorded anything in any session. [any] */
+/* True if no other living thread has recorded anything in any session. [any] */
 bool threads_alone(void);
 
 /* A thread of the session as another thread sees it. */
 struct thread_seen {
     int32_t tid;
     bool waits;                       /* inside a call that is recorded as a wait */
-    char name[16];                    /* when it was first seen */
+    char name[16];                    /* of the thread, when its state was made */
     struct stack_other_thread python; /* its thread_id; state 0: not known */
 };
 
-/* Copies the session's living threads to `out`, which has room for most + 1: `always` (a kernel id)
- * if it is among them, and `most` others. Where there are more, it is those whose turn it is. turn:
- * 0 at first; the function's own from call to call. Returns how many. Takes the lock of
+/* Copies living threads of the session to `out`, which has room for most + 1: `always` (a kernel
+ * id) if it is among them, and `most` others. If there are more, threads take turns. turn: 0 at the
+ * first call; the function keeps its place in it. Returns how many were copied. Takes the lock of
  * threads_any_scope. [sampler] */
 size_t threads_look(struct thread_seen *out, size_t most, int32_t always, uint64_t *turn);
 
-/* Frees the memory of threads that have ended and are drained; fn is called for each before.
- * [collector] */
+/* Frees the state of threads that have ended and whose rings are drained; fn is called for each
+ * before that. [collector] */
 void threads_reap(void (*fn)(void *arg, struct thread_state *t), void *arg);
 
-/* A new session starts: counters of ended threads begin at 0. [owner] */
+/* Sets the counters of ended threads to 0, when a session starts. [owner] */
 void threads_begin_session(void);
 
-/* In a forked child: other threads are gone, their memory is left alone. */
+/* In a forked child: forgets the other threads, which are gone, without freeing their state. */
 void threads_forget(void);
 
 #endif

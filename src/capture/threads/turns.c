@@ -10,7 +10,7 @@
 
 enum { EVERY_NS = 1000000000, MOST = 64 /* threads that are looked at in a second */ };
 
-static int64_t looked; /* 0: not in this session. Owner's, then the collector's */
+static int64_t looked; /* time of the last look; 0: none in this session */
 
 void turns_share(const int64_t *worked, uint32_t *parts, int n, int64_t passed)
 {
@@ -30,8 +30,8 @@ void turns_begin(void)
     looked = 0;
 }
 
-/* Whether the thread has captured since the last look at it, and how long it has worked since
- * then, ns; -1: this is the first look, or it is gone. */
+/* True if the thread has captured since the last look at it. *worked: how long it has worked since
+ * then, ns; -1: this is the first look, or the thread is gone. */
 static bool looked_at(struct thread_state *t, int64_t *worked)
 {
     uint64_t captured = atomic_load_explicit(&t->counters.launches_captured, memory_order_relaxed);

@@ -1,10 +1,10 @@
 /* control.c - see control.h.
  *
- * A program may close every descriptor that it finds, and gets their numbers for files of its own.
- * The socket, and the thread that serves it, are therefore in the table of gpufl-files
- * (fd_thread.h). Orders call the vendor's libraries, whose descriptors are the program's: a second
- * thread, in the program's table, carries orders out. Where there is no table of our own, the
- * thread checks each descriptor before use, and all of them from time to time. */
+ * A program may close every descriptor that it finds, and then gets their numbers for its own
+ * files. The socket, and the thread that serves it, are therefore in the table of gpufl-files
+ * (fd_thread.h). Requests call the vendor's libraries, whose descriptors are in the program's
+ * table, so a second thread, in the program's table, carries requests out. If there is no table of
+ * our own, the thread checks each descriptor before use, and all of them from time to time. */
 #include "capture/windows/control.h"
 
 #include "base/file/file.h"
@@ -36,11 +36,12 @@ struct end {
 };
 
 static struct thread listens, works;
-static bool shared;                        /* descriptors are in the program's table */
-static struct end listening, ending, wake; /* ending: what the thread waits for, wake its writer */
-static atomic_bool over;                   /* relaxed: joining orders the rest */
+static bool shared; /* descriptors are in the program's table */
+static struct end listening, ending,
+    wake;                /* ending: a pipe that ends the thread; wake: writes it */
+static atomic_bool over; /* relaxed: joining orders the rest */
 static sem_t asked, done;
-static char *request; /* of the working thread; NULL: the end. Ordered by asked and done */
+static char *request; /* for the working thread; NULL: the end. Ordered by asked and done */
 static struct buf *reply;
 static control_capture_fn *on_capture; /* set before the threads begin */
 static struct sockaddr_un address;
@@ -83,7 +84,7 @@ static bool same_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Reads a line within the time. False: there is none. */
+/* Reads a line within the time. False: no line came. */
 static bool read_line(int fd, char *line, size_t size)
 {
     size_t n = 0;
@@ -205,7 +206,7 @@ static void end_close(struct end *x)
     *x = (struct end){.fd = -1};
 }
 
-/* In fd_thread_run, as the three below. */
+/* Called in fd_thread_run, like the three functions below. */
 static void close_all(void *unused)
 {
     (void)unused;
@@ -272,7 +273,7 @@ int control_open(control_capture_fn *capture, struct err *e)
     int rc = control_path(getpid(), true, address.sun_path, sizeof address.sun_path, e);
     if (rc)
         return rc;
-    (void)unlink(address.sun_path); /* of a process of this number that was killed */
+    (void)unlink(address.sun_path); /* left by a killed process with this number */
     if (sem_init(&asked, 0, 0) || sem_init(&done, 0, 0))
         return err_set(e, GPUFL_E_NOMEM, "no semaphore: %s", strerror(errno));
     rc = thread_start(&works, "gpufl-ctl-work", 0, work_main, NULL);

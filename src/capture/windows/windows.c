@@ -1,9 +1,9 @@
 /* windows.c - see windows.h.
  *
- * Threads: whoever opens or closes a window holds `lock` while it waits for the engine, and so do
- * others that want to open or close one. The collector takes the rows under a lock of their own:
- * while it ends the capture the engine is the collector's, and whoever waits for that holds `lock`.
- * Launches and scopes look at atomics only. */
+ * Threads: a thread that opens or closes a window holds `lock` while it waits for the engine, so
+ * other threads that want to do so wait, too. The rows have a lock of their own, because the
+ * collector takes them while it ends the capture, and then a thread that waits for the engine may
+ * hold `lock`. Launches and scopes read atomics only. */
 #include "capture/windows/windows.h"
 
 #include "base/clock.h"
@@ -28,34 +28,34 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool active;
 static _Atomic uint64_t opened, failed;
 static windows_engine_fn *engine_window; /* guarded by lock */
-static struct {                          /* guarded by lock, as what follows */
+static struct {                          /* guarded by lock, like what follows */
     uint32_t name;                       /* id */
     uint32_t count;
 } open_names[NAMES_MOST];
 static unsigned open_count;
 static int64_t open_since, open_ns;
 static uint64_t open_total;              /* of all names */
-static uint64_t open_scopes[NAMES_MOST]; /* those of them that scopes have opened; 0: free */
+static uint64_t open_scopes[NAMES_MOST]; /* the scopes that have opened windows; 0: free */
 
 static pthread_mutex_t rows_lock = PTHREAD_MUTEX_INITIALIZER; /* taken last */
 static struct window_row queued[QUEUED_MOST];
 static unsigned queued_count;
 static uint64_t rows_lost;
 static struct {       /* guarded by rows_lock: the last times of one scope's window alone */
-    int64_t from, to; /* ns; to INT64_MAX: it still is */
+    int64_t from, to; /* ns; to is INT64_MAX while the window is open */
     uint64_t scope;   /* 0: free */
 } spans[SPANS_MOST];
 static uint64_t span_count;
 
-static struct {                  /* windows by the clock: the collector's */
-    int64_t begin, lasts, every; /* steady ns, and ns; of the one that is open or comes. 0: none */
-    int64_t due;                 /* steady ns; the next edge. 0: none */
+static struct {                  /* windows by the clock; used by the collector only */
+    int64_t begin, lasts, every; /* steady ns, and ns; of the present or next window. 0: none */
+    int64_t due;                 /* steady ns: the next opening or closing. 0: none */
     bool open;
 } by_clock;
-static bool switched; /* not within a launch: the collector does it. Set before the gate opens */
+static bool switched; /* the collector closes windows, not a launch. Set before the gate opens */
 enum { DUE_OPEN = 1, DUE_CLOSE = 2 };
-static _Atomic unsigned due; /* what launches have asked the collector for */
-static _Atomic bool limited; /* windows end after so many launches. Relaxed, as `during` */
+static _Atomic unsigned due; /* what launches have asked the collector to do */
+static _Atomic bool limited; /* windows end after so many launches. Relaxed, like `during` */
 static _Atomic int64_t before, during; /* launches until the window opens, and closes */
 
 bool windows_counts_launches(const struct options *o)
@@ -146,7 +146,7 @@ static uint64_t *open_scope(uint64_t scope)
     return i < NAMES_MOST ? &open_scopes[i] : NULL;
 }
 
-/* The scope of the only window that is open; 0: no scope opened it, or several or no windows are
+/* The scope that opened the only open window; 0: no scope opened it, or not exactly one window is
  * open. */
 static uint64_t only_scope(void)
 {
@@ -156,8 +156,9 @@ static uint64_t only_scope(void)
     return only;
 }
 
-/* Notes the begin of a window of one scope alone. span_begins is called before the engine is
- * switched on, span_ends after it is off, so all that the engine keeps lies in between. */
+/* Notes the begin of a time in which only one scope's window is open. span_begins is called before
+  * the engine is switched on, span_ends after it is off, so all records of the engine lie
+  * between. */
 static void span_begins(int64_t now)
 {
     uint64_t scope = only_scope();
@@ -178,7 +179,7 @@ static void span_ends(int64_t now)
     pthread_mutex_unlock(&rows_lock);
 }
 
-/* Counts one window of this scope (0: of none) more or less. */
+/* Counts a window of this scope (0: of no scope) as opened or closed. */
 static void count_open(bool open, uint64_t scope)
 {
     uint64_t *place = scope ? open_scope(open ? 0 : scope) : NULL;
@@ -276,8 +277,8 @@ int windows_switch(const char *name, bool open, struct err *e)
     return switch_window(name, open, 0, e);
 }
 
-/* Opens or closes a window where no caller gets the result: a failure becomes a message, once for
- * equal sentences in a row. */
+/* Opens or closes a window if no caller gets the result: a failure becomes a message, which is not
+ * repeated while the sentence stays the same. */
 static void switch_or_say(const char *name, bool open, uint64_t scope)
 {
     struct err e = {0};
@@ -305,7 +306,7 @@ int windows_lend_scope(const char *name, struct err *e)
     return rc;
 }
 
-/* A scope that ends later finds no window of its own, and changes nothing. */
+/* A scope that ends after this call finds no window of its own, and changes nothing. */
 void windows_end_scope(void)
 {
     struct err e = {0};
@@ -369,8 +370,8 @@ static void ask(unsigned what)
     collector_wake();
 }
 
-/* The edges of windows that repeat lie on a grid, so that their share of the time is the one asked
- * for, however long switching takes; edges that have passed meanwhile are left out. */
+/* Windows that repeat begin on a grid, so that their share of the time is the one asked for,
+ * however long switching takes. Begins that have passed meanwhile are left out. */
 static void clock_next(int64_t now)
 {
     by_clock.due = 0;
@@ -389,7 +390,7 @@ int64_t windows_clock(int64_t now)
     if (!by_clock.open) {
         switch_or_say(to_launches ? BY_LAUNCHES : BY_CLOCK, true, 0);
         by_clock.open = true;
-        /* From now on: what opening took is not recorded. */
+        /* The time counts from now on, because nothing was recorded while the window was opened. */
         by_clock.due = by_clock.lasts && !to_launches ? steady_ns() + by_clock.lasts : 0;
     } else {
         switch_or_say(BY_CLOCK, false, 0);
