@@ -1,7 +1,8 @@
 /* all.c - the GPUs of every vendor as one list: see all_devices in backend.h.
  *
- * Each vendor keeps its own devices; this file only finds whose an index is. A vendor whose GPUs
- * cannot be asked is left out, and looked for again when the list is opened the next time. */
+ * Each vendor's backend keeps its own devices; this file only finds to which vendor an index
+ * belongs. A vendor whose GPUs cannot be read is left out, and tried again when the list is opened
+ * the next time. */
 #include "backend/backend.h"
 #include "base/alloc.h"
 #include "base/file/file.h"
@@ -12,7 +13,7 @@ enum { VENDORS_MOST = 8 };
 
 struct part {
     const struct backend *backend;
-    struct devices *devices; /* owned; NULL: they cannot be asked */
+    struct devices *devices; /* owned; NULL: they cannot be read */
     int count;
 };
 
@@ -21,7 +22,8 @@ struct devices {
     int part_count, count;
 };
 
-/* The part that an index of the list belongs to, and *index within it; NULL: out of range. */
+/* The part to which an index of the list belongs; *index becomes the index in it. NULL: out of
+ * range. */
 static struct part *part_of(struct devices *d, int *index)
 {
     for (int i = 0; *index >= 0 && i < d->part_count; i++) {
@@ -32,7 +34,7 @@ static struct part *part_of(struct devices *d, int *index)
     return NULL;
 }
 
-/* One of the vendor's device files is there. */
+/* True if one of the vendor's device files exists. */
 static bool has_device_file(const struct backend *b)
 {
     for (const char *const *file = b->vendor ? b->vendor->devices : NULL; file && *file; file++)
@@ -53,8 +55,8 @@ static void all_close(struct devices *d)
     mem_free(d);
 }
 
-/* Opens one vendor's GPUs. *e becomes the error of the first vendor; another one's where that has
- * something here, and the first one has not. */
+/* Opens one vendor's GPUs. *e becomes the error of the first vendor, or that of another vendor
+ * whose error is not GPUFL_E_NOENT, if the first has no device file here. */
 static int open_part(struct devices *d, const struct backend *b, struct err *e)
 {
     struct err why = {0};
@@ -159,8 +161,8 @@ static bool opens(const struct backend *b)
     return ok;
 }
 
-/* A vendor that could not be asked counts as one GPU more once it can: the list is opened anew
- * then. */
+/* A vendor whose GPUs could not be read, and now can, counts as one more GPU: then the caller opens
+ * the list again. */
 static int all_listed(struct devices *d)
 {
     int count = 0;
@@ -178,7 +180,7 @@ static int all_listed(struct devices *d)
     return count;
 }
 
-/* The events of one vendor: the first one that has any. */
+/* Waits for events of one vendor: the first that reports any. */
 static int all_wait(struct devices *d, int64_t timeout_ns, struct device_event *out)
 {
     int before = 0;
@@ -211,7 +213,7 @@ const struct device_ops all_devices = {
     .watch = &watch,
 };
 
-/* ---- whose they are ----------------------------------------------------------------------- */
+/* ---- vendors of devices ------------------------------------------------------------------- */
 
 void all_devices_name(const struct devices *d, char *text, size_t size)
 {

@@ -1,4 +1,4 @@
-/* engine_table.c - schema/engines.def as data, and what follows from it. */
+/* engine_table.c - schema/engines.def as data, and functions on it. */
 #include "backend/engine_texts.h"
 
 #include <stddef.h>

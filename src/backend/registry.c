@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#ifndef GPUFL_BACKENDS_DEF /* a test has other ones */
+#ifndef GPUFL_BACKENDS_DEF /* a test defines others */
 #define GPUFL_BACKENDS_DEF "backend/backends.def"
 #endif
 
@@ -34,8 +34,8 @@ static bool usable(const struct backend *b)
     return p.usable;
 }
 
-/* The backend whose tool the vendor's library has called. Relaxed: written before the session that
- * reads it begins, on the same thread. */
+/* The backend whose tool was called by its vendor's library. Relaxed: it is written before the
+ * session that reads it begins, on the same thread. */
 static _Atomic(const struct backend *) called;
 
 static const struct backend *first_usable(void)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#ifndef GPUFL_BACKENDS_DEF /* a test has other ones */
+#ifndef GPUFL_BACKENDS_DEF /* a test defines others */
 #define GPUFL_BACKENDS_DEF "backend/backends.def"
 #endif
 
@@ -19,7 +19,7 @@ const struct vendor *const vendors[] = {
 static bool is_module(const struct vendor_module *m, const char *name)
 {
     size_t len = strlen(m->name);
-    /* A program called "libcuda-x" is somebody's own. */
+    /* A file called "libcuda-x" is the user's program. */
     return strncmp(name, m->name, len) == 0 && name[len] && strchr(m->next, name[len]) &&
            strstr(name, ".so");
 }

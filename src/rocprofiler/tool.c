@@ -1,11 +1,12 @@
-/* tool.c - libgpufl-rocprofiler.so: what rocprofiler-sdk loads as its tool (ROCP_TOOL_LIBRARIES).
+/* tool.c - libgpufl-rocprofiler.so: the tool that rocprofiler-sdk loads (ROCP_TOOL_LIBRARIES).
  *
- * Why a library of its own: rocprofiler-register looks for a visible `rocprofiler_configure` in
- * every object of the process, and where it finds one it insists on librocprofiler-sdk.so. In
- * libgpufl.so the symbol would end each linked program on a machine without the SDK.
+ * It is a library of its own because rocprofiler-register looks for a visible
+ * `rocprofiler_configure` in every object of the process, and if it finds one, it requires
+ * librocprofiler-sdk.so. In libgpufl.so the symbol would end every program that is linked with it
+ * on a machine without the SDK.
  *
- * This library hands the call over to the libgpufl.so beside it. Where libgpufl.so does not load,
- * the program runs on without capture, and stderr says why. */
+ * This library passes the call on to libgpufl.so in the same folder. If libgpufl.so does not load,
+ * the program runs without capture, and a message on stderr says why. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>

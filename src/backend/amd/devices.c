@@ -1,10 +1,10 @@
 /* devices.c - device metrics of AMD's GPUs, through AMD SMI or ROCm SMI.
  *
- * AMD SMI comes first from ROCm 6.4 on (major version 25), ROCm SMI otherwise, and an older AMD SMI
- * where there is nothing else. What a device does not know is not asked again; slow questions
- * have a period, and in between their cells are unknown. Tracing is not involved.
+ * From ROCm 6.4 on (major version 25) AMD SMI is tried first, otherwise ROCm SMI; an older AMD SMI
+ * is used if there is nothing else. A reader that a device does not support is not called again.
+ * Slow readers have a period, and in between their cells are unknown. Tracing is not involved.
  *
- * Threads: open on the owner's, all else on the sampler's. */
+ * Threads: open on the owner's, all other functions on the sampler's. */
 #include "backend/amd/devices.h"
 
 #include "backend/amd/device/inside.h"
@@ -33,8 +33,8 @@ static void devices_close(struct devices *d)
     mem_free(d);
 }
 
-/* GPUs are numbered by their places on the bus, as the trace numbers its own (trace/agents.c): each
- * library has an order of its own. */
+/* GPUs are numbered by their addresses on the bus, as in the trace (trace/agents.c): each library
+ * has an order of its own. */
 static int compare_places(const void *a, const void *b)
 {
     const struct amd_device *x = a, *y = b;
@@ -44,7 +44,7 @@ static int compare_places(const void *a, const void *b)
     return order ? order : ORDER(x->number, y->number);
 }
 
-/* No GPU is at this place, which stands for one that the library did not report. */
+/* False: the library did not report the address (address 0, at which there is no GPU). */
 static bool has_place(const struct amd_device *x)
 {
     return x->domain || x->location;
@@ -55,8 +55,8 @@ static bool share_place(const struct amd_device *x, const struct amd_device *y)
     return x->domain == y->domain && x->location == y->location;
 }
 
-/* Older libraries do not number the parts of a GPU: those follow each other here, and get numbers
- * in the library's order. */
+/* Older libraries do not number the parts of a GPU. The parts follow each other here, and get
+ * numbers in the library's order. */
 static void number_parts(struct devices *d)
 {
     for (int i = 1; i < d->count; i++) {
@@ -109,8 +109,8 @@ static int open_with(const struct smi *smi, struct devices **out, struct err *e)
     return 0;
 }
 
-/* What keeps both libraries from being used: of AMD SMI, unless that is not installed, or could not
- * even be loaded where ROCm SMI could. */
+/* Sets the reason why neither library can be used: that of AMD SMI, unless AMD SMI is not
+ * installed, or could not be loaded although ROCm SMI could. */
 static int say_why(bool amd_loaded, const struct err *amd, const struct err *rocm, struct err *e)
 {
     const char *chosen = amd_library_chosen();
@@ -179,7 +179,7 @@ const char *amd_devices_library(const struct devices *d, const char **path)
     return d->smi->library->name;
 }
 
-/* The parts of a GPU share its unique number. */
+/* Makes the texts of a GPU's parts different: they share its unique number. */
 static void tell_parts_apart(const struct devices *d, int index, struct device_text *text)
 {
     char parts[2 * PARTITION_SIZE + 16];
@@ -192,8 +192,8 @@ static void tell_parts_apart(const struct devices *d, int index, struct device_t
         snprintf(text->name + m, sizeof text->name - m, " (%s)", parts);
 }
 
-/* The address on the bus, unless several devices share it and have no UUIDs: then they would be
- * taken for one. */
+/* Writes the address on the bus, unless several devices share it and have no UUIDs: then they would
+ * be taken for one device. */
 static void put_address(const struct devices *d, int index, struct device_text *text)
 {
     const struct amd_device *x = &d->items[index];
@@ -256,18 +256,19 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
             x->knows |= bit;
         else if (got == AMD_NEVER && !(x->knows & bit))
             x->never |= bit;
-        /* A tenth early: whoever samples once a period is never a moment too soon. */
+        /* A tenth earlier, so that a caller that samples once a period never comes too soon. */
         x->due[i] = r->period ? now + r->period / 10 * 9 : 0;
     }
-    /* A GPU that is gone answers nothing at all; one that knows nothing says so. */
+    /* If a GPU is gone, every call fails; a GPU without metrics reports that they are
+     * unsupported. */
     return (x->knows || fails) && asked && !answered ? GPUFL_E_UNAVAILABLE : 0;
 }
 
-/* ---- what a monitor asks ------------------------------------------------------------------ */
+/* ---- for a monitor ------------------------------------------------------------------------ */
 
 static void watch_widen(struct devices *d, bool activity)
 {
-    (void)d; /* there is nothing that only a monitor can pay for */
+    (void)d; /* no reader is reserved for monitors */
     (void)activity;
 }
 

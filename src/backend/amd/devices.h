@@ -6,10 +6,10 @@
 
 extern const struct device_ops amd_devices;
 
-/* The library that opened the devices, for people: name, and path of its file. */
+/* The name, for people, and the file's path of the library that opened the devices. */
 const char *amd_devices_library(const struct devices *d, const char **path);
 
-/* The mode that splits a device into parts, as "CPX, memory NPS4"; "": none that is known. */
+/* The mode that divides a device into parts, such as "CPX, memory NPS4"; "": none is known. */
 void amd_devices_parts(const struct devices *d, int index, char *text, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
-/* find.h - where librocprofiler-sdk is.
+/* find.h - finds librocprofiler-sdk.
  *
- * In this order: GPUFL_ROCPROFILER_PATH (the library, or its folder; nothing else is looked at
- * then), ROCPROFILER_REGISTER_LIBRARY, LD_LIBRARY_PATH, ROCM_PATH/lib, where packages put it. */
+ * Places are tried in this order: GPUFL_ROCPROFILER_PATH (the library or its folder; if it is set,
+ * no other place is tried), ROCPROFILER_REGISTER_LIBRARY, LD_LIBRARY_PATH, ROCM_PATH/lib, and where
+ * packages install it. */
 #ifndef GPUFL_BACKEND_AMD_FIND_H
 #define GPUFL_BACKEND_AMD_FIND_H
 
@@ -12,7 +13,7 @@
 #define AMD_NO_SDK                                                                                 \
     "rocprofiler-sdk was not found: install it (ROCm 6.2 or later) or set GPUFL_ROCPROFILER_PATH"
 
-/* Puts the path of the library; false: there is none here. Loads nothing. Any thread. */
+/* Writes the path of the library to path; false: it was not found. Loads nothing. Any thread. */
 bool amd_find_sdk(char *path, size_t size);
 
 #endif

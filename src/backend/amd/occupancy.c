@@ -1,4 +1,5 @@
-/* occupancy.c - see occupancy.h. Units of each family first; the first row that fits counts. */
+/* occupancy.c - see occupancy.h. The table has the units of each family; the first row that fits
+ * counts. */
 #include "backend/amd/occupancy.h"
 
 #include <stddef.h>
@@ -8,7 +9,7 @@ enum { ANY = -1, KIB = 1024, GROUP_MOST = 1024 };
 /* How accumulation registers count. */
 enum agprs { AGPRS_NONE, AGPRS_APART, AGPRS_UNIFIED };
 
-/* Numbers of wave64; RDNA's wave32 has twice the registers and the granule. */
+/* Numbers for wave64; with RDNA's wave32, registers and granule are twice as many. */
 static const struct family {
     int major, minor, first, last; /* of the target's step */
     int waves;                     /* slots of a SIMD */
@@ -34,7 +35,7 @@ static const struct family {
     {12, 0, 0, 1, 16, 2, 768, 12, 0, 64, 1024, AGPRS_NONE, true}, /* RDNA4 */
 };
 
-/* Workgroups of more than one wavefront that a compute unit has barriers for. */
+/* Workgroups of more than one wavefront for which a compute unit has barriers. */
 enum { GROUPS_OF_CU = 16 };
 
 static const struct family *family_of(const struct amd_target *t)

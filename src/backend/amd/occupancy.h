@@ -1,10 +1,10 @@
-/* occupancy.h - wavefronts of a kernel that fit on a compute unit at once, by gfx target: a pure
- * function.
+/* occupancy.h - how many wavefronts of a kernel fit on a compute unit at once, by gfx target: a
+ * pure function.
  *
- * A workgroup runs on a compute unit; on RDNA, in WGP mode, on a workgroup processor, which is two
- * of them. The counts are those of the unit that the workgroup runs on. Checked against what
- * clang-16 says ("; Occupancy") for gfx906 to gfx1103; of gfx950, gfx115x and gfx12 the rules
- * are read only. [any] */
+ * A workgroup runs on a compute unit; on RDNA in WGP mode it runs on a workgroup processor, which
+ * has two of them. The counts are those of the unit on which the workgroup runs. The results were
+ * checked against clang-16 ("; Occupancy") for gfx906 to gfx1103; the rules for gfx950, gfx115x and
+ * gfx12 are from documents and unchecked. [any] */
 #ifndef GPUFL_BACKEND_AMD_OCCUPANCY_H
 #define GPUFL_BACKEND_AMD_OCCUPANCY_H
 
@@ -33,12 +33,12 @@ struct amd_occupancy {
     int64_t groups;             /* resident workgroups: the least of the limits */
     int64_t waves, waves_most;  /* resident wavefronts, and slots for them */
     int64_t limits[AMD_LIMITS]; /* workgroups that each resource allows; AMD_NO_LIMIT */
-    enum amd_limit limiter;     /* of several equal ones the first of the enum */
+    enum amd_limit limiter;     /* of several equal limits the first in the enum */
 };
 
 enum { AMD_NO_LIMIT = INT32_MAX };
 
-/* False where the target is not known or a number makes no sense. */
+/* False if the target is not known or a number is out of range. */
 bool amd_occupancy(const struct amd_kernel *k, struct amd_occupancy *out);
 
 /* "wavefronts", "vgprs", "sgprs", "lds", "workgroups". */

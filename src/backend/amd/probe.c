@@ -1,8 +1,8 @@
-/* probe.c - facts about AMD's driver and libraries here, each with what to do where it does not
- * work.
+/* probe.c - facts about AMD's driver and libraries on this machine, with advice if something does
+ * not work.
  *
- * Only a management library is loaded, and it only where files show the kernel driver, or where the
- * user or the program has chosen one. */
+ * Only a management library is loaded, and only if files show that the kernel driver is there, or
+ * if the user or the program has chosen a library. */
 #include "backend/amd/probe.h"
 
 #include "backend/amd/devices.h"
@@ -109,8 +109,8 @@ static bool probe_sdk(struct probe *p)
     return found;
 }
 
-/* Whether a GPU is sampled is known only to a tool of the library's, in a program. lack: what every
- * engine that records programs lacks, as a fact above says; NULL: nothing. */
+/* Whether a GPU can be sampled is known only inside a program, to a tool of rocprofiler-sdk. lack:
+ * the fact above that keeps all engines that record programs from running; NULL: none. */
 static void probe_engine(struct probe *p, const struct engine_row *r, const char *lack)
 {
     char name[48];
@@ -141,7 +141,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const char
                  engine_table[r->next].name);
 }
 
-/* The user or the program has chosen a library. */
+/* True if the user or the program has chosen a library. */
 static bool has_library(void)
 {
     return amd_library_chosen() || dl_find_loaded("libamd_smi.so", NULL, 0) ||
@@ -162,7 +162,7 @@ void amd_probe(struct probe *out)
     amd_driver_version(version, sizeof version);
     if (amd_driver_loaded())
         fact_add(out, "AMD driver", true, "amdgpu, %s", version);
-    else /* the library has been chosen, and says what to do */
+    else /* a library was chosen; its error gives the advice */
         fact_add(out, "AMD driver", false, "not loaded");
     fact_add(out, "backend Amd", true,
              AMD_UNVERIFIED ": made from AMD's headers and tested over simulated libraries only");
@@ -175,8 +175,8 @@ void amd_probe(struct probe *out)
         probe_engine(out, r, lack);
 }
 
-/* Files of the kernel's say whether there is a GPU, so that a program on another vendor's GPU does
- * not get a library of AMD's. */
+/* Files of the kernel show whether there is a GPU, so that no library of AMD is loaded into a
+ * program that uses another vendor's GPU. */
 bool amd_usable(void)
 {
     struct devices *d;

@@ -1,5 +1,4 @@
-/* vendor.c - what has to be known of AMD where ROCm's libraries are not asked: see
- * backend/vendor.h. */
+/* vendor.c - facts about AMD that do not come from ROCm's libraries: see backend/vendor.h. */
 #include "backend/vendor.h"
 
 #include "backend/amd/find.h"
@@ -18,15 +17,15 @@ static const struct vendor_module modules[] = {
 };
 
 static const struct vendor_rule rules[] = {
-    /* These are the runtime's inlined headers, and what hipcc generates: functions that launch a
-     * kernel, and registration. */
+    /* Inlined functions of the runtime's headers, and functions that hipcc generates: to launch a
+     * kernel, and to register code. */
     {VENDOR_FILE, VENDOR_HAS, "/include/hip/", true, false},
     {VENDOR_FUNCTION, VENDOR_HAS, "__device_stub__", true, false},
     {VENDOR_FUNCTION, VENDOR_BEGINS, "__hip", true, true},
     {VENDOR_FUNCTION, VENDOR_API, "hip", true, true},
     {VENDOR_FUNCTION, VENDOR_BEGINS, "hsa_", true, true},
 
-    /* Libraries by where they are installed, and their headers. */
+    /* Libraries by the folder of their installation, and their headers. */
     {VENDOR_MODULE, VENDOR_BEGINS, "/opt/rocm", false, false},
     {VENDOR_FILE, VENDOR_HAS, "/include/rocprim/", false, false},
     {VENDOR_FILE, VENDOR_HAS, "/include/hipcub/", false, false},

@@ -1,7 +1,7 @@
 /* buffers.c - see buffers.h.
  *
- * The free list is a stack of indices whose top carries a count of its changes:
- * a top that was taken and put back in between is not mistaken for the same. */
+ * The free list is a stack of indices. Its top also contains a count of changes, so that a top that
+ * was taken and put back meanwhile is not mistaken for an unchanged one. */
 #include "backend/common/buffers.h"
 
 #include <stdatomic.h>
@@ -41,7 +41,8 @@ uint8_t *buffers_take(struct buffers *b)
     return b->memory + (size_t)index * b->size;
 }
 
-/* The item of a buffer that was out until now; NULL: it is not of this pool, or was not out. */
+/* Takes back a buffer that the library has; NULL: it is not of this pool, or the library does not
+ * have it. */
 static struct buffer *come_back(struct buffers *b, const uint8_t *memory)
 {
     if (memory < b->memory || memory >= b->memory + (size_t)b->count * b->size)
@@ -156,7 +157,7 @@ struct buffers *buffers_open(struct buffers_list *all, int64_t buffer_bytes, int
         if (b->size != size || b->count != count || count_out(b) > count / 2)
             continue;
         atomic_fetch_add_explicit(&b->round, 1, memory_order_relaxed);
-        release_filled(b); /* what came too late for the session before */
+        release_filled(b); /* buffers that came too late for the session before */
         return b;
     }
     struct buffers *b = make_pool(size, count);

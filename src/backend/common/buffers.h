@@ -1,14 +1,14 @@
-/* buffers.h - memory for activity records: a bounded pool that CUPTI takes from
- * and a queue by which it hands filled buffers to the collector.
+/* buffers.h - memory for activity records: a bounded pool from which CUPTI gets
+ * buffers, and a queue by which filled buffers reach the collector.
  *
- * Taking and giving happen on the program's threads and CUPTI's own: no lock, no
- * allocation, no system call. A pool is one mapping that is never unmapped,
- * because CUPTI may write into a buffer after the session's end; its pages are
- * touched as they are used, most recently used first.
+ * Buffers are taken and given on the program's threads and CUPTI's own, without lock,
+ * allocation or system call. A pool is one mapping that is never unmapped,
+ * because CUPTI may write into a buffer after the session's end. The buffer that was
+ * freed last is taken first, so that few pages are touched.
  *
- * Sessions that follow each other share pools: a buffer that CUPTI still holds does not cost the
- * next session a new mapping. Such a buffer is marked when it comes back, since records of the
- * session before may lie in it. */
+ * Sessions that follow each other share pools, so that a buffer that CUPTI still holds does not
+ * cost the next session a new mapping. Such a buffer is marked when it comes back, because it may
+ * have records of the session before. */
 #ifndef GPUFL_BACKEND_COMMON_BUFFERS_H
 #define GPUFL_BACKEND_COMMON_BUFFERS_H
 
@@ -20,7 +20,7 @@
 struct buffer {
     struct queue_node node; /* in the queue of filled ones; first member */
     _Atomic uint32_t next;  /* in the free list: index + 1, 0: last */
-    _Atomic bool out;       /* with CUPTI */
+    _Atomic bool out;       /* CUPTI holds the buffer */
     _Atomic uint32_t round; /* the pool's round in which CUPTI got it; relaxed */
     bool old;               /* CUPTI got it in a session before this one */
     bool floor;             /* filled while only counting: see trace_ops.floor */
@@ -44,30 +44,30 @@ struct buffers_list {
     _Atomic(struct buffers *) newest; /* release in buffers_open, acquire in buffers_home */
 };
 
-/* A pool for a session: one of the list that has the same sizes and at least half of its buffers
- * free, else a new one, which joins the list. NULL when out of memory. [owner] */
+/* A pool for a session: one of the list with these sizes and at least half of its buffers free,
+ * else a new one, which is added to the list. NULL: out of memory. [owner] */
 struct buffers *buffers_open(struct buffers_list *all, int64_t buffer_bytes, int64_t pool_bytes);
 
-/* Gives the memory of free buffers back to the system, not the pool. [owner] */
+/* Gives the memory of free buffers back to the system, but keeps the pool. [owner] */
 void buffers_trim(struct buffers *b);
 
 /* A free buffer, or NULL. [hot] */
 uint8_t *buffers_take(struct buffers *b);
 
-/* Hands over a filled one. False when it is not of this pool. [hot] */
+/* Queues a filled buffer. False: the buffer is not of this pool. [hot] */
 bool buffers_give(struct buffers *b, uint8_t *memory, size_t valid, bool floor);
 
-/* Frees a buffer that CUPTI gives back after a session with another pool has begun: nobody reads
- * it. False when it is of no pool of the list. [hot] */
+/* Frees a buffer that CUPTI gives back after a session with another pool has begun; it is not read.
+ * False: the buffer is of no pool of the list. [hot] */
 bool buffers_home(const struct buffers_list *all, const uint8_t *memory);
 
-/* True when so many wait that the collector should come early. [hot] */
+/* True if so many filled buffers wait that the collector should come early. [hot] */
 bool buffers_pressing(struct buffers *b);
 
-/* True while CUPTI holds one: it has records that are not finished. [any] */
+/* True while CUPTI holds a buffer, which has unfinished records. [any] */
 bool buffers_out(const struct buffers *b);
 
-/* All filled ones, oldest first, linked by node. [collector] */
+/* All filled buffers, oldest first, linked by node. [collector] */
 struct queue_node *buffers_filled(struct buffers *b);
 uint8_t *buffers_memory(const struct buffers *b, const struct buffer *item);
 void buffers_release(struct buffers *b, struct buffer *item);

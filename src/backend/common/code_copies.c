@@ -1,7 +1,7 @@
 /* code_copies.c - see code_copies.h.
  *
- * Whether bytes have been seen is known from a hash of all of them, in a table that is only
- * added to: two objects that differ in one constant are two. */
+ * Objects that were seen before are found by a hash of all their bytes, in a table from which
+ * nothing is removed: objects that differ in one constant are different objects. */
 #include "backend/common/code_copies.h"
 
 #include "base/alloc.h"
@@ -30,9 +30,9 @@ static struct {
     _Atomic uint64_t heard;                      /* modules */
     _Atomic uint64_t too_large, no_room, unread; /* objects that were not copied */
 
-    struct code_copy *kept; /* collector's; by checksum */
+    struct code_copy *kept; /* [collector] by checksum */
     size_t kept_count, kept_cap;
-    uint64_t kept_bytes, unkept, said; /* collector's; said: how many of them are reported */
+    uint64_t kept_bytes, unkept, said; /* [collector] said: how many unkept ones are reported */
 } me = {.waiting = QUEUE_INIT};
 
 static uint64_t mix(uint64_t h)
@@ -41,7 +41,7 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 29;
 }
 
-/* Four lanes, so that it runs at the speed of memory. */
+/* Four independent sums, so that it runs at the speed of memory. */
 static uint64_t hash_of(const void *bytes, size_t size)
 {
     uint64_t lane[4] = {size, 1, 2, 3}, word[4];
@@ -59,7 +59,7 @@ static uint64_t hash_of(const void *bytes, size_t size)
     return mix(lane[0] ^ mix(lane[1] ^ mix(lane[2] ^ mix(lane[3])))) | 1;
 }
 
-/* True where these bytes are new; a full table takes nothing as new. */
+/* True if these bytes are new. If the table is full, nothing is new. */
 static bool first_time(uint64_t hash)
 {
     for (size_t i = 0; i < PROBES; i++) {
@@ -85,7 +85,7 @@ static void count(_Atomic uint64_t *n)
     atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
 }
 
-/* An object was reported. False, and counted: it is too large. */
+/* Counts a reported object. False: it is too large, which is counted as well. */
 static bool fits(size_t size)
 {
     count(&me.heard);
@@ -108,7 +108,7 @@ static struct copy *map_copy(size_t size)
     return c;
 }
 
-/* Takes room among the copies that wait; false: there is none. */
+/* Reserves room among the waiting copies. False: there is none. */
 static bool reserve(size_t size)
 {
     size_t bytes = sizeof(struct copy) + size;
@@ -120,7 +120,7 @@ static bool reserve(size_t size)
     return false;
 }
 
-/* Copies code for the collector, or counts that there is no room. */
+/* Copies code for the collector, or counts an object without room. */
 static void copy_code(const void *code, size_t size, uint64_t hash)
 {
     bool has_room = reserve(size);
@@ -146,7 +146,7 @@ uint64_t code_copies_loaded(const void *code, size_t size)
     return hash;
 }
 
-/* The file is read into the copy that waits, so that an object is in memory once. */
+/* The file is read directly into the waiting copy, so that the object is in memory only once. */
 uint64_t code_copies_read(int fd, off_t offset, size_t size)
 {
     if (!fits(size))
@@ -201,7 +201,7 @@ void code_copies_begin(void)
     me.kept_bytes = me.unkept = me.said = 0;
 }
 
-/* Place of a checksum, or where it belongs. */
+/* Index of a checksum, or the index at which it has to be added. */
 static size_t place_of(uint64_t crc)
 {
     return ORDER_PLACE(me.kept_count, i, me.kept[i].crc < crc);

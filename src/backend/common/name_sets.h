@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 struct name_row {
-    const char *set, *name; /* a row without a name begins a set; the others have none */
-    int kinds;              /* the table's own */
+    const char *set, *name; /* a row with a set begins that set; other rows have a name */
+    int kinds;              /* of the table's own meaning */
 };
 
 struct name_sets {
@@ -15,14 +15,15 @@ struct name_sets {
     size_t count;
 };
 
-/* The row that begins the set of this name, whatever the case of its letters; count: none does. */
+/* The row that begins the set with this name, without regard to case; the number of rows if there
+ * is none. */
 size_t name_sets_find(const struct name_sets *s, const char *word, size_t length);
 
 /* Name i of all sets, set by set, and the name of its set; NULL after the last. */
 const struct name_row *name_sets_at(const struct name_sets *s, size_t i, const char **set);
 
 /* Adds a name to a list, unless the list has the name: *count of at most `most` names, each in
- * `room` bytes. 0, or GPUFL_E_FULL where the list or its room does not suffice. */
+ * `room` bytes. 0, or GPUFL_E_FULL if the list or the room does not suffice. */
 int name_list_put(char *names, size_t room, size_t most, size_t *count, const char *name,
                   size_t length);
 

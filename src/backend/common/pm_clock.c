@@ -27,7 +27,7 @@ static void loosen(struct pm_clock *c, int64_t now)
     c->most += drift;
 }
 
-/* The bounds, where what was read had just ended. */
+/* The lower bound if the newest record had just ended when it was read. */
 static int64_t lowest(const struct pm_clock *c)
 {
     return c->told && c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
@@ -39,11 +39,11 @@ static void settle(struct pm_clock *c, int64_t wall)
         c->offset = c->lower ? c->least : c->most;
         return;
     }
-    if (c->least > c->most) /* a record without a true time: the newer bound counts */
+    if (c->least > c->most) /* a record had a wrong time: the newer bound counts */
         c->least = c->most;
     int64_t least = lowest(c);
     bool agrees = -wall >= least - WALL_SLACK && -wall <= c->most + WALL_SLACK;
-    bool anew = c->settled && llabs(c->offset + wall) > WALL_SLACK; /* it was set, and had agreed */
+    bool anew = c->settled && llabs(c->offset + wall) > WALL_SLACK; /* the wall clock was set */
     if (agrees && !c->apart)
         c->offset = -wall;
     else if (!c->apart && !anew)

@@ -1,12 +1,11 @@
-/* range_pick.c - see range_pick.h. Names are distinguished by a hash of 64 bits, and nothing else
- * of them is kept. */
+/* range_pick.c - see range_pick.h. Only a hash of 64 bits is kept for each name. */
 #include "backend/common/range_pick.h"
 
 #include "base/intern.h"
 
 #include <string.h>
 
-enum { FULL = RANGE_PICK_NAMES / 4 * 3 }; /* so that a name that is not there is soon known */
+enum { FULL = RANGE_PICK_NAMES / 4 * 3 }; /* so that searches for absent names stay short */
 
 void range_pick_init(struct range_pick *p, uint32_t most)
 {

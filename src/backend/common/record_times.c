@@ -1,4 +1,5 @@
-/* record_times.c - see record_times.h. Sums are unsigned, since a damaged time may be anything. */
+/* record_times.c - see record_times.h. Sums are unsigned, because a damaged time can be any
+ * number. */
 #include "backend/common/record_times.h"
 
 #include "base/clock.h"

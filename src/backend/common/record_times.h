@@ -1,7 +1,7 @@
-/* record_times.h - whether the times of a vendor's record can be true.
+/* record_times.h - checks whether the times of a vendor's record are possible.
  *
- * A damaged time may be anything, and one that lies before the session or after now cannot be of
- * it. Such a record is counted as lost, and the first one is reported. [collector] */
+ * A record whose times lie before the session or after now is damaged, or not of this session. It
+ * is counted as lost, and the first such record is reported. [collector] */
 #ifndef GPUFL_BACKEND_COMMON_RECORD_TIMES_H
 #define GPUFL_BACKEND_COMMON_RECORD_TIMES_H
 
@@ -13,18 +13,18 @@ struct record_times {
     struct sink *sink;
     const char *library, *code; /* "CUPTI", and the code of the message */
     int64_t earliest, latest;   /* ns of our clock: times outside are impossible */
-    bool said;                  /* an impossible one has been reported */
+    bool said;                  /* an impossible time has been reported */
 };
 
-/* Nothing before now less a second. */
+/* Begins: times earlier than a second before now are impossible. */
 void record_times_open(struct record_times *t, struct sink *s, const char *library,
                        const char *code);
 
-/* Nothing after now and a second. Before records are read. */
+/* Called before records are read: times later than a second after now are impossible. */
 void record_times_now(struct record_times *t);
 
-/* Both times onto our clock, shift ns from the record's; false and counted where they are
- * impossible. */
+/* Converts both times to our clock, which is shift ns ahead of the record's. False: they are
+ * impossible, and the record is counted as lost. */
 bool record_times_read(struct record_times *t, uint64_t start, uint64_t end, int64_t shift,
                        int64_t *at, int64_t *duration);
 

@@ -1,12 +1,11 @@
 /* devices.c - device metrics of NVIDIA GPUs through NVML.
  *
- * One table of readers: each fills the columns it knows and leaves the others
- * CELL_NULL, so that "not supported" never looks like 0. A reader whose device
- * answers "not supported" is not asked again. Readers that are slow have a period:
- * in between their columns are unknown, so that a sampling interval of 50 ms
- * stays one. Tracing is not involved: libcupti is never loaded from here.
+ * There is one table of readers: each fills the columns that it knows and leaves the others
+ * CELL_NULL, so that "not supported" never looks like 0. A reader that a device does not support is
+ * not called again. Slow readers have a period, and in between their columns are unknown, so that a
+ * sampling interval of 50 ms can be kept. Tracing is not involved: libcupti is never loaded here.
  *
- * Threads: open on the owner's (nvml.h says why), all else on the sampler's. */
+ * Threads: open on the owner's (see nvml.h), all other functions on the sampler's. */
 #include "backend/nvidia/devices.h"
 
 #include "backend/nvidia/device/inside.h"
@@ -35,7 +34,7 @@ static int read_utilization(const struct nvml *n, struct device *d, struct devic
     return result;
 }
 
-/* The second form does not count what the driver reserves as used, as nvidia-smi does. */
+/* Like nvidia-smi, the second form does not count memory that the driver reserves as used. */
 int device_memory(const struct nvml *n, nvml_device handle, int64_t *used, int64_t *total,
                   int64_t *reserved)
 {
@@ -161,9 +160,9 @@ static int read_ecc(const struct nvml *n, struct device *d, struct device_metric
 
 enum { CLIENTS_MOST = 64 }; /* processes whose ids are compared */
 
-/* Clients of MPS are in a list of their own; in the other one the server stands for them. clients:
- * how many there are. Returns how many use the device: the clients, and who is no client, without
- * one, the server. */
+/* Clients of MPS are in a list of their own; in the other list only their server is. clients: their
+ * number. Returns how many processes use the device: the clients, and the processes that are not
+ * clients, without the server. */
 static unsigned with_clients(const struct nvml *n, const struct device *d, unsigned clients,
                              unsigned others)
 {
@@ -186,7 +185,7 @@ static unsigned with_clients(const struct nvml *n, const struct device *d, unsig
 
 static int read_processes(const struct nvml *n, struct device *d, struct device_metric_row *row)
 {
-    unsigned count = 0, clients = 0; /* no room: the library only tells how many there are */
+    unsigned count = 0, clients = 0; /* no room: the library only returns how many there are */
     if (!n->nvmlDeviceGetComputeRunningProcesses_v3)
         return NVML_E_NOT_SUPPORTED;
     int result = n->nvmlDeviceGetComputeRunningProcesses_v3(d->handle, &count, NULL);
@@ -255,9 +254,9 @@ int device_fields(const struct nvml *n, const struct device *d, struct nvml_fiel
     return result;
 }
 
-/* The rate is taken from byte counters, in a window inside the sample: they are 32
- * bits wide on today's drivers, which a fast link wraps within 70 ms, so that the
- * difference between two samples would mean nothing. */
+/* The rate is computed from byte counters, in a short window inside the sample: today's counters
+ * have 32 bits, so that with a fast link they wrap within 70 ms, and the difference between two
+ * samples would mean nothing. */
 
 static int pcie_read(const struct nvml *n, struct device *d, struct counter *tx, struct counter *rx)
 {
@@ -295,7 +294,7 @@ static int pcie_end(const struct nvml *n, struct device *d, struct device_metric
     int64_t elapsed = clock_mono() - d->pcie_time;
     if (!d->pcie_time)
         return NVML_OK;
-    if (elapsed < PCIE_WINDOW) /* a measurement needs its length */
+    if (elapsed < PCIE_WINDOW) /* too short for a measurement */
         nanosleep(&(struct timespec){.tv_nsec = PCIE_WINDOW - elapsed}, NULL);
     if (pcie_read(n, d, &tx, &rx) != NVML_OK)
         return NVML_OK;
@@ -325,8 +324,8 @@ static int read_pcie_slowly(const struct nvml *n, struct device *d, struct devic
     return result;
 }
 
-/* In this order: the PCIe window spans what lies between its rows. Measured on an
- * H200: energy takes 2.4 ms a call, the slow PCIe form 41 ms, the rest below 0.4. */
+/* The order matters: the readers between the two PCIe rows run during the PCIe window. Measured on
+ * an H200: energy takes 2.4 ms a call, the slow PCIe form 41 ms, the others less than 0.4 ms. */
 static const struct {
     reader_fn *read;
     int64_t period; /* ns at least between two readings; 0: with every sample */
@@ -392,7 +391,7 @@ static int devices_enumerate(struct devices *d, struct err *e)
     for (unsigned i = 0; i < count; i++) {
         struct device *item = &d->items[i];
         if (d->nvml->nvmlDeviceGetHandleByIndex_v2(i, &item->handle) != NVML_OK)
-            item->handle = NULL; /* present but not for us: every cell stays unknown */
+            item->handle = NULL; /* present, but not accessible: every cell stays unknown */
         else if (d->nvml->nvmlDeviceGetPciInfo_v3)
             d->nvml->nvmlDeviceGetPciInfo_v3(item->handle, &item->pci);
     }
@@ -480,8 +479,9 @@ static const struct {
     {8, 9, 128}, {9, 0, 128}, {10, 0, 128}, {10, 3, 128}, {12, 0, 128}, {12, 1, 128},
 };
 
-/* NVML counts cores, not multiprocessors. The driver, which knows those, is not asked: this runs on
- * the sampler's thread, perhaps while the program is inside cuInit (nvml.h). */
+/* NVML has the number of cores, not of multiprocessors. The driver, which knows that, is not
+ * called: this runs on the sampler's thread, perhaps while the program is inside cuInit
+ * (nvml.h). */
 static void describe_multiprocessors(const struct nvml *n, struct device *d, struct device_row *row)
 {
     unsigned cores = 0;
@@ -493,7 +493,7 @@ static void describe_multiprocessors(const struct nvml *n, struct device *d, str
             row->sm_count = cores / capabilities[i].cores;
 }
 
-/* Adds what NVML knows to what row and text hold already. */
+/* Adds NVML's data to those that row and text already contain. */
 static void describe(const struct nvml *n, struct device *item, struct device_row *row,
                      struct device_text *text)
 {
@@ -547,7 +547,7 @@ static int devices_sample(struct devices *d, int index, struct device_metric_row
         if (result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND)
             item->unsupported |= 1u << i;
         lost |= result == NVML_E_GPU_IS_LOST;
-        /* A tenth early: whoever samples once a period is never a moment too soon. */
+        /* A tenth earlier, so that a caller that samples once a period never comes too soon. */
         item->due[i] = groups[i].period ? now + groups[i].period / 10 * 9 : 0;
     }
     return lost ? GPUFL_E_UNAVAILABLE : 0;

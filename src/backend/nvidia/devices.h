@@ -7,8 +7,8 @@
 extern const struct device_ops nvidia_devices;
 
 /* Describes a device by the program's ordinal (its numbering, after
- * CUDA_VISIBLE_DEVICES); row->index is NVML's, by which device metrics go, or the
- * ordinal where NVML does not say. [any] */
+ * CUDA_VISIBLE_DEVICES). row->index is NVML's, which device metrics use, or the
+ * ordinal if NVML does not know the device. [any] */
 void nvidia_device_describe(int ordinal, struct device_row *row, struct device_text *text);
 
 #endif

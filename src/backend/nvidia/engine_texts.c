@@ -1,4 +1,4 @@
-/* engine_texts.c - what the engines record, need and cost on NVIDIA's GPUs; costs by
+/* engine_texts.c - what the engines record, need and cost on NVIDIA's GPUs. The costs are from
  * docs/benchmarks.md. */
 #include "backend/engine_texts.h"
 

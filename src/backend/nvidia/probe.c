@@ -1,8 +1,8 @@
-/* probe.c - facts about NVIDIA's driver and libraries here, each with what to do
- * where it does not work.
+/* probe.c - facts about NVIDIA's driver and libraries on this machine, with advice if something
+ * does not work.
  *
- * Only NVML is loaded. Neither the driver nor CUPTI is: files show whether they would be found, so
- * that asking changes nothing in this process. */
+ * Only NVML is loaded, and neither the driver nor CUPTI: files show whether they would be found, so
+ * that nothing else changes in this process. */
 #include "backend/nvidia/probe.h"
 
 #include "backend/engine_texts.h"
@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static void advice(struct probe_fact *f, c
 
 /* ---- driver ---------------------------------------------------------------------------- */
 
-/* libcuda lies beside NVML; a container without the compute capability has only the latter. */
+/* libcuda is in the folder of NVML; a container without the capability "compute" has only NVML. */
 static bool driver_library(const struct nvml *n, char *path, size_t size)
 {
     char dir[PATH_MAX];
@@ -102,7 +102,7 @@ static int major_of(const char *path)
     return so ? atoi(so + 4) : 0;
 }
 
-/* Path of the library that would be taken; false: there is none. */
+/* Path of the library that would be used. False: there is none. */
 static bool find_cupti(int cuda, char *path, size_t size)
 {
     struct cupti_search *search;
@@ -161,14 +161,14 @@ static bool administrator(void)
     return effective >> CAP_SYS_ADMIN_BIT & 1;
 }
 
-/* What engines need, as far as it can be known from outside a program. */
+/* What engines need and this machine has, as far as it can be known outside of a program. */
 struct here {
     bool cupti;
     bool counters;    /* hardware counters may be read, as far as is known */
     unsigned compute; /* the newest GPU's capability, 10 x major + minor; 0: unknown */
 };
 
-/* Trace works without it; sampling and hardware counters need it. */
+/* The permission for counters: Trace works without it, sampling and hardware counters need it. */
 static bool probe_permission(struct probe *p)
 {
     char *text = NULL;
@@ -193,7 +193,7 @@ static bool probe_permission(struct probe *p)
 
 /* ---- devices and engines --------------------------------------------------------------- */
 
-/* How many there are; *compute: the newest one's, 0: unknown. */
+/* The number of GPUs. *compute: the compute capability of the newest; 0: unknown. */
 static int probe_devices(struct probe *p, unsigned *compute)
 {
     struct devices *d;
@@ -230,8 +230,7 @@ static const struct engine_words *words_of(const struct engine_row *r)
     return &nvidia_engine_texts.words[r - engine_table];
 }
 
-/* What keeps an engine of the ladder from running here; NULL: nothing that can be known from
- * outside a program. */
+/* Why an engine cannot run here; NULL: no reason that can be known outside of a program. */
 static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {
     const struct engine_words *w = words_of(r);

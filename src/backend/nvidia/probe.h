@@ -4,10 +4,10 @@
 
 #include "backend/backend.h"
 
-/* [any] Loads NVML at most; looks at files for the rest. */
+/* [any] Loads no library except NVML; looks at files for the rest. */
 void nvidia_probe(struct probe *out);
 
-/* [any] There is a driver, so that a program may use a GPU. Looks at files first. */
+/* [any] True if there is a driver, so that a program may use a GPU. Looks at files first. */
 bool nvidia_usable(void);
 
 extern const struct engine_texts nvidia_engine_texts; /* engine_texts.c */

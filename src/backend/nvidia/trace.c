@@ -1,17 +1,16 @@
-/* trace.c - the Trace engine's life: open, start, stop, close, and what the collector has of it.
+/* trace.c - engine Trace: open, start, stop, close, and the functions for the collector.
  *
- * Order of attaching: attach.h, then the kinds. The driver is never initialized from
- * here. Inside its own initialization (injection), or before it, all of this is
- * allowed; should a library want an initialized driver to enable a kind, enabling
- * waits for the callback that says it is.
+ * Order of attaching: attach.h, then the kinds. The driver is never initialized here. Inside its
+ * own initialization (injection), or before it, all of this is allowed; if a library needs an
+ * initialized driver to enable a kind, enabling waits for the callback that reports it.
  *
- * Order of detaching: kinds off, launch callbacks inert, unsubscribed. CUPTI is
- * finalized between windows only (detach.h): at the end that gains nothing. Callbacks
- * that come late find `live` NULL.
+ * Order of detaching: the kinds are disabled, launch callbacks do nothing any more, then gpufl
+ * unsubscribes. CUPTI is finalized between windows only (detach.h): at the end of a session that
+ * would gain nothing. Late callbacks find `live` NULL.
  *
- * After fork the child's copy of CUPTI lacks its worker thread: it runs on, but a
- * flush in it never returns (seen on an H200). The child stays silent: nothing calls
- * CUPTI there, and callbacks find nothing to do. */
+ * After fork the child's copy of CUPTI lacks its worker thread: calls work, but a flush never
+ * returns (seen on an H200). So the child records nothing: it does not call CUPTI, and callbacks do
+ * nothing. */
 #include "backend/nvidia/trace.h"
 
 #include "backend/nvidia/engine/pc/sampling.h"
@@ -38,8 +37,9 @@ struct trace the_trace;
 
 /* ---- fork ------------------------------------------------------------------------------ */
 
-/* In the child: CUPTI's own thread is gone, so that calling it may never return. What
- * it still calls us for is refused. Stores only: other threads' locks are lost too. */
+/* In the child: CUPTI's own thread does not exist, so that calls of CUPTI may never return. Its
+  * callbacks are refused. This function only stores: locks of other threads may be locked for
+  * ever. */
 static void on_fork_child(void)
 {
     atomic_store(&the_trace.live, NULL);
@@ -151,7 +151,7 @@ static void trace_drain(struct trace *t)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
-/* Refuses CUPTI where the program is to have it (ADR 18). */
+/* Refuses if CUPTI is left to the program (ADR 18). */
 static int config_check(const struct trace_config *c, struct err *e)
 {
     char library[64];
@@ -174,18 +174,18 @@ static void on_program_begins(const char *function)
     handover_begin(&the_trace, function);
 }
 
-/* Buffers and their reader, then CUPTI, where no window has to come first. */
+/* Makes the buffers and their reader, then attaches CUPTI, unless a window has to come first. */
 static int prepare(struct trace *t, struct err *e)
 {
     struct buffers *pool = buffers_open(&t->pools, t->config.buffer_bytes, t->config.pool_bytes);
     if (!pool || records_open(&t->records, t->cupti, t->sink, 0) != 0)
         return err_set(e, GPUFL_E_NOMEM, "out of memory for activity buffers");
     atomic_store_explicit(&t->pool, pool, memory_order_release);
-    struct err unused; /* windows try again, and say why not */
+    struct err unused; /* windows try again, and report a failure */
     bool waits = t->detaches && !t->config.passed;
     int rc = waits ? attach_watch(t, &unused) : attach_on(t, e);
     if (!rc && t->detaches)
-        object_calls_begin(t); /* also where a session before has left its subscription */
+        object_calls_begin(t); /* also if an earlier session has left its subscription */
     if (waits) {
         atomic_store(&t->announce_holder, rc == 0);
         return 0;
@@ -206,7 +206,7 @@ static void say_ignored(const struct cupti *c, struct sink *s)
                         chosen, c->path);
 }
 
-/* What no driver has shown to be right is not sold as measured. */
+/* Reports a CUPTI with which gpufl was not tested. */
 static void say_unverified(const struct cupti *c, struct sink *s)
 {
     if (c->version < CUPTI_VERIFIED)
@@ -215,7 +215,7 @@ static void say_unverified(const struct cupti *c, struct sink *s)
                         c->version);
 }
 
-/* What a session before may have left. */
+/* Resets what an earlier session may have left. */
 static void begin_anew(struct trace *t)
 {
     t->flush_failed = t->dropped_failed = t->kinds_said = false;
@@ -296,7 +296,7 @@ static int trace_open(struct trace **out, const struct trace_config *config, str
     return 0;
 }
 
-/* Sampling that outlived a session of another kind. */
+/* The error if sampling goes on since an earlier session with another engine. */
 static int refused_by_sampling(struct trace *t, int result, struct err *e)
 {
     if (result != CUPTI_E_NOT_COMPATIBLE || !pc_sampling_lasts())
@@ -327,7 +327,7 @@ static int trace_start(struct trace *t, struct err *e)
     return refused_by_sampling(t, result, e);
 }
 
-/* Kinds first: it is better to count a launch in between than to miss it. */
+/* Kinds are disabled first: a launch in between is counted as lost rather than missed. */
 static int trace_stop(struct trace *t)
 {
     bool mute = trace_mute(t);
@@ -347,7 +347,7 @@ static int trace_stop(struct trace *t)
     return 0;
 }
 
-/* Complete records belong to the mode before: they are flushed under its flag. */
+/* Complete records belong to the mode before: they are flushed with its flag. */
 static int trace_floor(struct trace *t, bool on)
 {
     if (trace_mute(t) || !(atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1))
@@ -393,7 +393,7 @@ static void trace_close(struct trace *t)
     if (!cupti_fatal(t) && !nv_engines_last())
         attach_off(t);
     if (t->records)
-        trace_drain(t); /* taken but not decoded: nothing, where drain was called */
+        trace_drain(t); /* decodes buffers that were taken; there are none if drain was called */
     if (pool)
         buffers_trim(pool);
     if (!cupti_fatal(t))

@@ -1,4 +1,4 @@
-/* vendor.c - what has to be known of NVIDIA where CUPTI, NVML and the driver are not asked: see
+/* vendor.c - facts about NVIDIA that do not come from CUPTI, NVML or the driver: see
  * backend/vendor.h. */
 #include "backend/vendor.h"
 
@@ -17,8 +17,8 @@ static const struct vendor_module modules[] = {
 };
 
 static const struct vendor_rule rules[] = {
-    /* The runtime that is linked in, then without debug information; inlined parts of its headers,
-     * and what nvcc generates: the stub of a kernel, and registration. */
+    /* The runtime, if it is linked into the program (without debug information); inlined functions
+     * of its headers, and functions that nvcc generates: stubs of kernels, and registration. */
     {VENDOR_FILE, VENDOR_HAS, "/cuda_runtime", true, false},
     {VENDOR_FILE, VENDOR_HAS, "/crt/host_runtime.h", true, false},
     {VENDOR_FILE, VENDOR_HAS, "tmpxft_", true, false},
@@ -31,7 +31,7 @@ static const struct vendor_rule rules[] = {
     {VENDOR_FUNCTION, VENDOR_BEGINS, "cudart::", true, true},
     {VENDOR_FUNCTION, VENDOR_BEGINS, "libcudart_static_", true, true},
 
-    /* Libraries by where they are installed, and their headers. */
+    /* Libraries by the folder of their installation, and their headers. */
     {VENDOR_MODULE, VENDOR_BEGINS, "/usr/local/cuda", false, false},
     {VENDOR_MODULE, VENDOR_BEGINS, "/opt/cuda", false, false},
     {VENDOR_FILE, VENDOR_HAS, "/include/thrust/", false, false},
@@ -44,9 +44,9 @@ static const struct vendor_rule rules[] = {
 
 static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH", NULL};
 
-/* Registers are given to warps in units of 256; what siblings with four partitions cannot run,
- * GP100 with its two does not run either. Shared memory comes in units of 128 bytes (256 before
- * sm_80), and from sm_80 on the driver adds 1 KiB to each block. */
+/* Registers are given to warps in units of 256. GP100, with two partitions, is treated like its
+  * siblings with four. Shared memory is given in units of 128 bytes (256 before sm_80), and from
+  * sm_80 on the driver adds 1 KiB to each block. */
 static void occupancy(int64_t compute_major, int64_t compute_minor, struct occupancy_units *out)
 {
     bool gp100 = compute_major == 6 && compute_minor == 0;

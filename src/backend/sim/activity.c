@@ -1,6 +1,6 @@
 /* activity.c - see activity.h.
  *
- * A buffer's way: free -> filled by a thread -> ready -> taken -> drained -> free. */
+ * The states of a buffer: free -> filled by a thread -> ready -> taken -> drained -> free. */
 #include "backend/sim/activity.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 enum {
     WAIT_LIMIT = 30,   /* s without a drain after which a thread gives up waiting */
-    FLUSH_COST = 2400, /* ns that handing over a buffer takes the host */
+    FLUSH_COST = 2400, /* ns of host time to deliver a buffer */
 };
 
 void sim_buffers_push(struct sim_buffers *l, struct sim_buffer *b)
@@ -35,7 +35,7 @@ struct sim_buffer *sim_buffers_pop(struct sim_buffers *l)
     return b;
 }
 
-/* A buffer from the pool, or NULL where it is exhausted. a->lock held. */
+/* A buffer from the pool; NULL: it is exhausted. a->lock held. */
 static struct sim_buffer *buffer_get(struct sim_trace *a)
 {
     struct sim_buffer *b = sim_buffers_pop(&a->free);
@@ -93,7 +93,7 @@ void sim_activity_hand_over(struct sim_trace *a, struct sim_thread *t)
     a->sink->ops->wake(a->sink);
 }
 
-/* The thread's own hand-over costs it some time, as the vendor's library reports. */
+/* A thread that delivers its buffer itself loses some time, as with the vendor's library. */
 static void hand_over_full(struct sim_trace *a, struct sim_thread *t)
 {
     struct sim_record r = {
@@ -165,7 +165,7 @@ struct sim_trace *sim_activity_begin(struct sim_thread *t, unsigned n)
         }
         if (b)
             hand_over_full(a, t);
-        wait_enter(a); /* before the lock goes: close waits for us */
+        wait_enter(a); /* before unlocking, so that close waits for this thread */
         pthread_mutex_unlock(&t->lock);
         b = make_room(a, t);
         pthread_mutex_lock(&t->lock);
@@ -216,7 +216,7 @@ static void drop(struct sim_thread *t, struct sim_trace *a, const struct sim_rec
     a->sink->ops->lost(a->sink, LOSS_DRIVER, 1);
 }
 
-/* What a script does to a kernel record: false where it does not come (now). */
+/* Changes a kernel record by the script. False: the record does not come, or not now. */
 static bool script(struct sim_thread *t, struct sim_trace *a, struct sim_record *r)
 {
     const int64_t *every = t->machine->config.every;
@@ -257,7 +257,7 @@ static bool script(struct sim_thread *t, struct sim_trace *a, struct sim_record 
 void sim_activity_put(struct sim_thread *t, struct sim_trace *a, const struct sim_record *r)
 {
     if (!(a->config.engines & ENGINE_TRACE))
-        return; /* engine Sync asks for calls only */
+        return; /* engine Sync wants calls only */
     if (!t->buffer) {
         a->sink->ops->lost(a->sink, LOSS_POOL, 1);
         drop(t, a, r);

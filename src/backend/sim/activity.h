@@ -1,10 +1,10 @@
 /* activity.h - activity records of the simulated GPU and their way to the collector.
  *
- * Each host thread fills a buffer of its own; full ones are handed over in order,
- * taken and drained by the collector, and used again. In a lossless machine a
- * thread waits for that before it goes on, or goes on by one buffer: the simulated
- * device can wait, so that nothing is ever lost for lack of room. Otherwise the
- * pool's limit loses records, and counts them. */
+ * Each host thread fills its own buffer; full buffers are queued in order, taken and
+ * drained by the collector, and used again. In a lossless machine a thread waits
+ * for the drain before it goes on, or fills at most one more buffer: the simulated
+ * device can wait, so no record is lost for lack of room. Otherwise records beyond
+ * the pool's limit are lost and counted. */
 #ifndef GPUFL_BACKEND_SIM_ACTIVITY_H
 #define GPUFL_BACKEND_SIM_ACTIVITY_H
 
@@ -33,7 +33,7 @@ struct sim_trace {
     unsigned capacity;    /* records of a buffer */
     unsigned most;        /* buffers */
     pthread_mutex_t lock; /* lists, allocated, waiting, running */
-    pthread_cond_t moved; /* outstanding or waiting fell, or running changed */
+    pthread_cond_t moved; /* outstanding or waiting was lowered, or running changed */
     struct sim_buffers free, ready;
     struct sim_buffers taken; /* changed by the collector only, under lock */
     unsigned allocated;
@@ -46,7 +46,7 @@ struct sim_trace {
     struct sim_counters counters;
 };
 
-/* Operations of one thread: what may be on its way to the collector is twice this, and
+/* Operations of one thread. At most twice as many may be on their way to the collector, and
  * capture's rings hold more than that. */
 #define SIM_WINDOW 4096
 
@@ -57,7 +57,7 @@ struct sim_trace {
 #define SIM_COST_SAMPLE 64 /* one launch callback in this many is measured */
 
 /* [hot] Begins work that makes up to n records and n ring events; returns with
- * t->lock held and room for them. The trace is NULL where nobody listens. */
+ * t->lock held and room for them. The trace is NULL if no session records. */
 struct sim_trace *sim_activity_begin(struct sim_thread *t, unsigned n);
 void sim_activity_end(struct sim_thread *t);
 
@@ -71,7 +71,7 @@ void sim_activity_put(struct sim_thread *t, struct sim_trace *a, const struct si
  * False: it did not. Own thread, nothing held. */
 bool sim_activity_drain(struct sim_thread *t, bool wait);
 
-/* Puts the thread's buffer on its way. t->lock held. */
+/* Queues the thread's buffer for the collector. t->lock held. */
 void sim_activity_hand_over(struct sim_trace *a, struct sim_thread *t);
 
 /* Moves the thread's late records into its buffer. t->lock held. */

@@ -1,4 +1,4 @@
-/* config.c - what GPUFL_SIM and --errors may say, as two tables and one parser.
+/* config.c - the words of GPUFL_SIM and --errors, as two tables and one parser.
  *
  * Constant tables; any thread. */
 #include "backend/sim/sim.h"

@@ -51,8 +51,8 @@ static int64_t resident(const struct sim_record *r, int64_t warps)
     return blocks > 0 ? blocks : 1;
 }
 
-/* What the kernel keeps busy, in parts of 1000 of its time. Those with large tiles in shared memory
- * multiply matrices and wait for the tensor pipes; the others wait for DRAM. */
+/* How busy the kernel keeps the units, in parts of 1000 of its time. Kernels with large tiles in
+ * shared memory multiply matrices and wait for the tensor pipes; the others wait for DRAM. */
 static void model(const struct sim_record *r, int64_t parts[SIM_COUNTERS])
 {
     int64_t blocks = (int64_t)r->grid[0] * r->grid[1] * r->grid[2];
@@ -67,7 +67,7 @@ static void model(const struct sim_record *r, int64_t parts[SIM_COUNTERS])
     parts[SIM_DRAM] = (matrices ? 280 : 740) * sms / 1000;
 }
 
-/* ns of the kernel's time between from and to. */
+/* Adds ns of the kernel's time. */
 static void add(struct sim_busy *b, const int64_t parts[SIM_COUNTERS], int64_t ns)
 {
     for (int i = 0; i < SIM_COUNTERS; i++)
@@ -161,7 +161,7 @@ static void describe(struct sim_counters *c, struct sink *s)
                         "the simulated GPU does not have all of these metrics: %.300s", c->skipped);
 }
 
-/* The wanted metrics of what was busy in so many ns. */
+/* Writes the wanted metrics of the busy times within a time in ns. */
 static void put(struct sim_counters *c, struct sink *s, const struct counter_row *of,
                 const struct sim_busy *b, int64_t ns)
 {
@@ -221,7 +221,7 @@ static void sample_kernel(struct sim_counters *c, struct sim_drain *d, struct si
     model(r, parts);
     reach(c, d, s, r->device, r->start);
     v->latest = end > v->latest ? end : v->latest;
-    at = at > v->base ? at : v->base; /* what came too late for its sample is in none */
+    at = at > v->base ? at : v->base; /* times before written samples are left out */
     while (at < end) {
         reach(c, d, s, r->device, at);
         int64_t bucket = (at - v->base) / c->interval;
@@ -277,7 +277,7 @@ static struct sim_range *range_of(struct sim_counters *c, uint32_t correlation)
 {
     uint32_t ended = atomic_load_explicit(&c->ended, memory_order_acquire);
     uint32_t begun = atomic_load_explicit(&c->begun, memory_order_acquire);
-    uint32_t low = 0, high = begun; /* the last that begins at or before the id */
+    uint32_t low = 0, high = begun; /* finds the last that begins at or before the id */
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if ((int32_t)(correlation - c->ranges[mid].from) >= 0)
@@ -324,7 +324,7 @@ static void count_kernel(struct sim_counters *c, struct sim_drain *d, struct sin
     put(c, s, &row, &busy, r->duration);
 }
 
-/* Written once all records are here, so that none is missing in them. */
+/* Ranges are written after all records have come, so that they are complete. */
 static void drain_ranges(struct sim_counters *c, struct sim_drain *d, struct sink *s)
 {
     uint32_t ended = atomic_load_explicit(&c->ended, memory_order_acquire);
@@ -340,7 +340,7 @@ static void drain_ranges(struct sim_counters *c, struct sim_drain *d, struct sin
         /* the device is waited for at the end of a scope that is counted */
         put(c, s, &row, &r->busy, (r->last > r->end ? r->last : r->end) - r->start);
     }
-    if (atomic_exchange(&c->open, 0)) /* at the session's end alone */
+    if (atomic_exchange(&c->open, 0)) /* only at the end of the session */
         s->ops->uncounted(s, c->ranges[ended].scope, "open when the session ended");
 }
 

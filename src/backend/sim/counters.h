@@ -1,10 +1,10 @@
 /* counters.h - hardware counters of the simulated GPU: over time (PmSampling), of scopes and of
  * kernels (RangeProfiler).
  *
- * All values come from a model of what each kernel does while it runs: how many warps it
- * keeps resident, how much of its time the tensor pipes and DRAM are busy. A sample or a range is
- * the mean of the kernels that ran in it, by their time. A range is known by its correlation ids:
- * those that were given out while its scope was open. [collector] except where said otherwise */
+ * All values come from a model of each kernel: how many warps it keeps resident, and for what share
+ * of its time the tensor pipes and DRAM are busy. A sample or a range is the mean of the kernels
+ * that ran in it, weighted by their time. The kernels of a range are those whose correlation ids
+ * were given out while its scope was open. [collector] except where said otherwise */
 #ifndef GPUFL_BACKEND_SIM_COUNTERS_H
 #define GPUFL_BACKEND_SIM_COUNTERS_H
 
@@ -22,7 +22,7 @@ enum {
     SIM_RANGES_MOST = 65536,
 };
 
-/* What was busy for how long, ns; of the warps and pipes weighted by their share. */
+/* How long each unit was busy, ns; for warps and pipes weighted by their share. */
 struct sim_busy {
     int64_t ns[SIM_COUNTERS];
 };
@@ -47,10 +47,10 @@ struct sim_range {
 
 struct sim_counters {
     unsigned engines; /* ENGINE_PM_SAMPLING or ENGINE_RANGE_PROFILER; 0: nothing is counted */
-    bool kernels;     /* one by one, instead of scopes */
+    bool kernels;     /* single kernels are counted instead of scopes */
     bool wanted[SIM_COUNTERS], described;
     char preset[32];     /* of the metrics; "": they were named */
-    const char *skipped; /* the list that was asked for, where some of it is not there */
+    const char *skipped; /* the list that was asked for, if some of its metrics are missing */
     int64_t interval;    /* ns */
     unsigned launches;   /* of each kernel */
     uint32_t metrics[SIM_COUNTERS];
@@ -64,12 +64,12 @@ struct sim_counters {
     uint64_t written;
 };
 
-/* Sets it up for the engines. GPUFL_E_NOMEM. [owner] */
+/* Sets *c up for the engines. 0 or GPUFL_E_NOMEM. [owner] */
 int sim_counters_init(struct sim_counters *c, const struct trace_config *config);
 void sim_counters_fini(struct sim_counters *c); /* [owner] */
 
-/* A scope begins or ends on the calling thread; next: the next correlation id. Why it is not
- * counted, or NULL. [hot] */
+/* Reports that a scope begins or ends on the calling thread. next: the next correlation id. Returns
+ * why the scope is not counted, or NULL. [hot] */
 const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum range_moment moment,
                                uint32_t next, uint32_t name);
 
@@ -77,7 +77,7 @@ const char *sim_counters_scope(struct sim_counters *c, uint64_t instance, enum r
 void sim_counters_kernel(struct sim_counters *c, struct sim_drain *d, struct sink *s,
                          const struct sim_record *r);
 
-/* Reports to the sink what is complete; all: what there is. */
+/* Reports complete samples and ranges to the sink; all: incomplete ones, too. */
 void sim_counters_drain(struct sim_counters *c, struct sim_drain *d, struct sink *s, bool all);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Utilization is the union of kernel intervals since the sample before; memory is
  * what was allocated; power, temperature and clocks follow utilization smoothly.
- * Which metrics a device knows differs by its index, so that readers meet cells
- * that are unknown, which is not zero. */
+ * Which metrics a device knows differs by its index, so that readers have to handle unknown cells,
+ * which are not zero. */
 #include "backend/sim/devices.h"
 
 #include "backend/sim/generator.h"
@@ -48,7 +48,7 @@ struct state { /* of a device at its last sample */
 
 struct devices {
     struct sim_machine *machine;
-    bool generating;  /* we hold the workload's thread */
+    bool generating;  /* the workload's thread runs for these devices */
     uint64_t samples; /* asked for so far */
     struct state state[SIM_DEVICES_MAX];
 };
@@ -122,7 +122,7 @@ static int64_t percent(int64_t part, int64_t whole)
     return v < 0 ? 0 : v > 100 ? 100 : v;
 }
 
-/* Lets *v approach target by the time constant. */
+/* Moves *v towards target with a time constant. */
 static void approach(int64_t *v, int64_t target, int64_t ms, int64_t tau_ms)
 {
     *v += (target - *v) * ms / (ms + tau_ms);
@@ -138,7 +138,7 @@ static int64_t state_update(struct state *s, struct sim_device *dev, int64_t now
     int64_t memory = dev->memory_used;
     pthread_mutex_unlock(&dev->lock);
     int64_t dt = now - s->time;
-    if (dt >= 1000000) { /* less says little */
+    if (dt >= 1000000) { /* shorter intervals are too inexact */
         s->util = percent(busy - s->busy, dt);
         s->mem_util = percent((busy - s->busy) * 2 / 5 + (moved - s->moved), dt);
         s->rx = (in - s->in) * 1000 / (dt / 1000000);

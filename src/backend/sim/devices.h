@@ -1,4 +1,4 @@
-/* devices.h - what the simulated devices are and how they feel. */
+/* devices.h - the simulated devices and their metrics. */
 #ifndef GPUFL_BACKEND_SIM_DEVICES_H
 #define GPUFL_BACKEND_SIM_DEVICES_H
 

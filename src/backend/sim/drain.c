@@ -1,7 +1,7 @@
 /* drain.c - see drain.h.
  *
- * The sink computes occupancy and defines rows once per distinct launch
- * configuration; the cache here spares it the question for most records. */
+ * The sink computes occupancy and defines rows once per distinct launch configuration; because of
+ * the cache here it is not called for most records. */
 #include "backend/sim/drain.h"
 
 #include "backend/sim/devices.h"

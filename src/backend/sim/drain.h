@@ -1,4 +1,4 @@
-/* drain.h - activity records to rows of the sink, ids cached in front of it. [collector] */
+/* drain.h - turns activity records into rows of the sink, and caches the sink's ids. [collector] */
 #ifndef GPUFL_BACKEND_SIM_DRAIN_H
 #define GPUFL_BACKEND_SIM_DRAIN_H
 
@@ -8,7 +8,7 @@
 
 enum sim_fault { SIM_FAULT_NONE, SIM_FAULT_TIME, SIM_FAULT_UNKNOWN };
 
-/* One record, much as a driver lays it out. */
+/* One record, laid out much like a driver's. */
 struct sim_record {
     uint8_t type;   /* enum record_type */
     uint8_t fault;  /* enum sim_fault */
@@ -43,7 +43,7 @@ struct sim_config_slot {
     uint32_t grid[3], block[3], shared;
 };
 
-/* What the sink called things in this session; 0: not asked yet. */
+/* The sink's ids in this session; 0: not asked for yet. */
 struct sim_drain {
     uint32_t names[SIM_KERNEL_COUNT];
     uint32_t flush_name;
@@ -53,11 +53,11 @@ struct sim_drain {
     struct sim_config_slot configs[SIM_CONFIG_CACHE];
 };
 
-/* Defines the first n devices, in order, as the sampler does: ids of their names do
- * not depend on who was first. */
+/* Defines the first n devices in order, like the sampler, so that the ids of their names do
+ * not depend on which of the two was first. */
 void sim_drain_devices(struct sim_drain *d, struct sink *s, int n);
 
-/* Hands n records to the sink. floor: kernels are only counted, the rest passed over. */
+/* Passes n records to the sink. floor: kernels are only counted, other records are passed over. */
 void sim_drain_records(struct sim_drain *d, struct sink *s, const struct sim_record *r, unsigned n,
                        bool floor);
 

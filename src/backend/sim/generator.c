@@ -1,7 +1,7 @@
 /* generator.c - see generator.h.
  *
- * Its kernels belong to no scope: a scope joins what its own thread launches, and
- * no thread of the program launches these. */
+ * Its kernels belong to no scope: a scope contains the launches of its own thread, and no thread of
+ * the program launches these. */
 #include "backend/sim/generator.h"
 
 #include "backend/sim/workload.h"

@@ -9,7 +9,7 @@
 int sim_generator_get(struct sim_machine *m, struct err *e);
 void sim_generator_put(void);
 
-/* In a forked child: the thread is gone, and so are its references. */
+/* In a forked child: forgets the thread, which is gone, and its references. */
 void sim_generator_forget(void);
 
 #endif

@@ -21,7 +21,7 @@ static pthread_mutex_t machine_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The calling thread's sim_thread: its time is what clock_mono answers there. */
 static _Thread_local struct sim_thread *self;
 
-/* Set while the machine's clock stands behind clock.h; written by the owner only. */
+/* Set while clock.h uses the machine's clock; written by the owner only. */
 static struct sim_machine *clock_machine;
 
 /* ---- clock ---------------------------------------------------------------------------- */
@@ -144,8 +144,8 @@ void sim_close(void)
     pthread_mutex_unlock(&machine_lock);
 }
 
-/* In a forked child the machine is the parent's: locks and threads of it may be in
- * any state, so it is left where it is. A session of the child makes its own. */
+/* In a forked child the machine belongs to the parent: its locks and threads may be in any state,
+ * so it is not touched. A session of the child makes a new machine. */
 static void forget(void)
 {
     pthread_mutex_init(&machine_lock, NULL);
@@ -171,7 +171,7 @@ int sim_machine_get(struct sim_machine **out, struct err *e)
     if (!machine) {
         struct sim_config c;
         sim_config_init(&c);
-        c.realtime = true; /* the program around us lives on the real clock */
+        c.realtime = true; /* the program uses the real clock */
         c.lossless = false;
         const char *text = getenv("GPUFL_SIM");
         rc = sim_config_parse(&c, text ? text : "", e);

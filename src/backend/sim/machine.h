@@ -49,10 +49,10 @@ struct sim_machine {
     struct sim_tally closed;      /* of threads that ended; guarded by lock */
     _Atomic int64_t now;          /* latest time of any thread */
     _Atomic uint32_t correlation; /* next id */
-    _Atomic uint64_t samples;     /* what the session's engines reported; stored by its collector,
+    _Atomic uint64_t samples;     /* reported by the session's engines; stored by its collector,
                                           loaded by sim_tally_read: relaxed, a statistic */
-    _Atomic uint64_t metric_rows; /* the same */
-    _Atomic(struct sim_trace *) trace; /* where records go; NULL: nobody listens.
+    _Atomic uint64_t metric_rows; /* like samples */
+    _Atomic(struct sim_trace *) trace; /* where records go; NULL: nowhere.
                                           Stored by start and stop, loaded under a thread's lock */
     struct sim_device devices[SIM_DEVICES_MAX];
 };
@@ -69,7 +69,7 @@ struct sim_thread {
     int64_t stretch_others;  /* own thread only: of everything else, likewise */
     uint32_t external_kind;  /* own thread only */
     uint64_t external_id;    /* own thread only */
-    unsigned depth;          /* own thread only: functions it is in */
+    unsigned depth;          /* own thread only: number of functions on its stack */
     struct sink_frame frames[SIM_FRAMES_MAX]; /* own thread only: outermost first */
     int64_t event;                            /* own thread only: the last event's number */
     struct sim_buffer *buffer;                /* being filled; guarded by lock */
@@ -84,7 +84,7 @@ struct sim_thread {
     struct sim_tally tally;  /* own thread only */
 };
 
-/* The process's machine; makes it from GPUFL_SIM where there is none. [any] */
+/* The process's machine; if there is none, makes it from GPUFL_SIM. [any] */
 int sim_machine_get(struct sim_machine **out, struct err *e);
 
 /* The machine if there is one. [any] */
@@ -117,7 +117,7 @@ static inline uint64_t sim_mix(uint64_t *state)
 /* Waits, on the real clock at most limit ns, until everything queued has ended. [owner] */
 void sim_machine_finish(struct sim_machine *m, int64_t limit);
 
-/* True when the n-th thing (from 0) is hit by an error of one in every. */
+/* True if the n-th record or buffer (from 0) gets an error that hits one in `every`. */
 static inline bool sim_hit(int64_t every, uint64_t n)
 {
     return every > 0 && n % (uint64_t)every == (uint64_t)every - 1;

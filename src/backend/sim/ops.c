@@ -1,9 +1,9 @@
 /* ops.c - what a program does with the simulated GPU: launches, copies, waits.
  *
- * A stream is a queue with an end time. Work starts when the host has launched
- * it, its stream is free, and a slot of the device (kernels) or a copy engine is
- * free. Durations come from the thread's own random sequence, so that totals of
- * several threads do not depend on who was first; starts do. */
+ * A stream is a queue with an end time. Work starts when the host has launched it, its stream is
+ * free, and a slot of the device (kernels) or a copy engine is free. Durations come from the
+ * thread's own random sequence, so that totals of several threads do not depend on their order;
+ * starts do. */
 #include "backend/sim/activity.h"
 #include "base/alloc.h"
 
@@ -36,7 +36,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What usually takes ns, other than a kernel. */
+/* The time of an operation, other than a kernel, that usually takes ns. */
 static int64_t stretched(const struct sim_thread *t, int64_t ns)
 {
     return ns * t->stretch_others / SIM_STRETCH_ONE;
@@ -52,7 +52,7 @@ static struct sim_device *device_of(struct sim_thread *t, struct sim_at at)
     return &t->machine->devices[at.device];
 }
 
-/* Frames of the simulated program's stack; 0: it says nothing of it. */
+/* Number of frames of the simulated program's stack; 0: it has none. */
 static unsigned depth_of(const struct sim_thread *t)
 {
     return t->depth < SIM_FRAMES_MAX ? t->depth : SIM_FRAMES_MAX;
@@ -63,7 +63,7 @@ static uint32_t next_correlation(struct sim_thread *t)
     uint32_t id;
     do
         id = atomic_fetch_add_explicit(&t->machine->correlation, 1, memory_order_relaxed);
-    while (id == 0); /* wrapped around: 0 means none */
+    while (id == 0); /* after an overflow: 0 means none */
     return id;
 }
 
@@ -78,7 +78,7 @@ static void queue_wait(struct sim_thread *t, struct sim_at at)
         sim_until(t, end - QUEUE_NS);
 }
 
-/* Runs a kernel on the device from ready on; its start. d->lock held. */
+/* Runs a kernel on the device, not before `ready`. Returns its start. d->lock held. */
 static int64_t device_run(struct sim_device *d, int slots, int stream, int64_t ready,
                           int64_t duration)
 {
@@ -96,7 +96,7 @@ static int64_t device_run(struct sim_device *d, int slots, int stream, int64_t r
     return start;
 }
 
-/* A kernel's usual time and a little noise, mostly short of it, sometimes far beyond. */
+/* A kernel's usual time with a little noise: mostly shorter, sometimes much longer. */
 static int64_t duration_of(struct sim_thread *t, const struct sim_work *w)
 {
     uint64_t random = sim_random(t);
@@ -108,7 +108,7 @@ static int64_t duration_of(struct sim_thread *t, const struct sim_work *w)
     return (random & 0xfff0000) ? duration : duration * 3;
 }
 
-/* Seven parameters: the row's own columns, which a struct of three callers would only rename. */
+/* The seven parameters are the columns of the row: a struct would not be clearer. */
 static void put_kernel(struct sim_thread *t, struct sim_trace *a, struct sim_at at,
                        const struct sim_work *w, uint32_t correlation, unsigned graph,
                        unsigned node)
@@ -202,7 +202,7 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
             .correlation = correlation,
             .kernels = g->count,
             .graph = graph,
-            .start = a->config.graph_launches ? entry : 0, /* asks for a row */
+            .start = a->config.graph_launches ? entry : 0, /* not 0: a row is wanted */
             .duration = cost,
             .frames = t->frames,
             .depth = depth_of(t),
@@ -214,7 +214,7 @@ void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph)
     sim_activity_end(t);
 }
 
-/* What the session does not want is not recorded. */
+/* True if the session wants records of this type. */
 static bool wanted(const struct sim_trace *a, int type)
 {
     return type == RECORD_sync    ? a->config.synchronization
@@ -266,8 +266,8 @@ static uint32_t stack_of(struct sim_thread *t, struct sink *s)
     return depth ? s->ops->simulated(s, t->frames, depth) : s->ops->stack(s);
 }
 
-/* A record whose call held the host up from `start` to `end`. The wait takes two slots of capture's
- * rings. */
+/* Puts a record whose call made the host wait from `start` to `end`. The wait takes two slots of
+ * capture's rings. */
 static void put_wait(struct sim_thread *t, struct sim_record *r, enum wait_call call, int64_t start,
                      int64_t end)
 {
@@ -367,7 +367,7 @@ void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value
     put_other(t, &r);
 }
 
-/* Until when a wait of that kind lasts; a stream's wait delays the stream instead. */
+/* The end of a wait of that kind. If a stream waits, the stream is delayed instead of the host. */
 static int64_t wait_end(struct sim_device *d, int stream, enum sim_wait kind, int other)
 {
     int64_t end = 0;

@@ -70,7 +70,7 @@ static const char *const reason_names[REASONS] = {
     [RUNNING] = "smsp__pcsamp_warps_issue_stalled_selected",
 };
 
-/* Parts of a kernel's samples, in order; those of a fault come on top. */
+/* Parts of a kernel's samples, in order; those of a fault are added. */
 static const struct weight {
     uint8_t instruction, reason, parts;
 } weights[] = {
@@ -92,7 +92,7 @@ static const char *const metric_names[METRICS] = {
     [WAVES_IDEAL] = "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal",
 };
 
-/* The kernel that a fault is planted in. */
+/* The kernel in which a fault is planted. */
 static const unsigned planted[SIM_PLANT_COUNT] = {
     [SIM_PLANT_STALL] = SIM_KERNEL_FLASH_DQ,
     [SIM_PLANT_DIVERGENCE] = SIM_KERNEL_DROPOUT,
@@ -118,7 +118,7 @@ void sim_profile_kernel(struct sim_profile *p, const struct sim_record *r)
     p->to = end > p->to ? end : p->to;
 }
 
-/* ---- what is reported once --------------------------------------------------------------- */
+/* ---- definitions, reported once ---------------------------------------------------------- */
 
 static void tell_source(struct sink *s, uint32_t path)
 {
@@ -206,8 +206,8 @@ static uint32_t function_id(struct sim_profile *p, struct sink *s, unsigned kern
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
-/* The samples, of `total`, that fall to the first `part` of `whole`: differences of this add up to
- * what there is. */
+/* The samples, of `total`, for the first `part` of `whole`: the differences of these numbers add up
+ * to the total. */
 static int64_t share(int64_t total, int64_t part, int64_t whole)
 {
     return (int64_t)((__int128)total * part / whole);

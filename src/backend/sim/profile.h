@@ -1,10 +1,9 @@
 /* profile.h - samples and counted instructions of the simulated GPU.
  *
- * What engines above Trace would bring, made from the kernels that a drain of the
- * collector found: as many samples as their time allows, spread over instructions
- * and stall reasons as a table has it, and what each instruction would have counted.
- * Rounding is carried from drain to drain, so that a run's sums are exact. Planted
- * faults change one kernel each. [collector] */
+ * They are made from the kernels of a drain: a number of samples by the kernels' time,
+ * spread over instructions and stall reasons by a table, and the counts of each
+ * instruction. Remainders of rounding are carried from drain to drain, so that a run's
+ * sums are exact. Each planted fault changes one kernel. [collector] */
 #ifndef GPUFL_BACKEND_SIM_PROFILE_H
 #define GPUFL_BACKEND_SIM_PROFILE_H
 
@@ -12,14 +11,14 @@
 
 #include <stdint.h>
 
-#define SIM_SAMPLE_NS 250 /* of a kernel's time a sample */
+#define SIM_SAMPLE_NS 250 /* a sample for so many ns of a kernel's time */
 
 enum { SIM_INSTRUCTIONS = 12 };
 
-/* What was profiled of one kernel on one device. */
+/* Sums of one kernel on one device. */
 struct sim_profiled {
-    int64_t ns, told;       /* of kernels so far; and of those that samples were reported for */
-    int64_t warps, counted; /* the same for executed warps */
+    int64_t ns, told;       /* of kernels so far; the part for which samples were reported */
+    int64_t warps, counted; /* executed warps so far; the part for which counts were reported */
 };
 
 struct sim_profile {
@@ -35,7 +34,7 @@ struct sim_profile {
 /* Takes a kernel's record into account. */
 void sim_profile_kernel(struct sim_profile *p, const struct sim_record *r);
 
-/* Reports to the sink what the kernels since the last call make. */
+/* Reports samples and counts of the kernels since the last call to the sink. */
 void sim_profile_drain(struct sim_profile *p, struct sim_drain *d, struct sink *s);
 
 #endif

@@ -1,14 +1,14 @@
-/* sim.h - the simulated GPU: what test programs and `gpufl sim` drive it with.
+/* sim.h - the simulated GPU: the functions by which test programs and `gpufl sim` use it.
  *
- * One simulated machine a process: up to 16 devices whose streams are queues with
+ * A process has one simulated machine: up to 16 devices whose streams are queues with
  * an end time, on a clock of their own. Host threads call the functions below as
- * a program calls CUDA; launches are reported on the calling thread and activity
- * records go through bounded buffers to the collector, like a vendor's, so that
- * the whole capture path runs. What was done is also counted here, before any
- * record exists (tally.h): every reader of a session can be checked against it.
+ * a program calls CUDA. Launches are reported on the calling thread, and activity
+ * records reach the collector in bounded buffers, like a vendor's, so that the whole
+ * capture path runs. The work is also counted here, before any record exists
+ * (tally.h), so that every reader of a session can be checked against the counts.
  *
  *   virtual clock   time passes only by what threads do; with one thread that takes
- *                   turns with the collector, a seed gives the same session byte for byte
+ *                   turns with the collector, a seed always gives one session byte for byte
  *   real clock      threads are held back to the system's time
  *
  * Without sim_open the machine is made from the environment (GPUFL_SIM, see
@@ -80,8 +80,8 @@ struct sim_config {
     int64_t plants;                 /* bit by enum sim_plant */
     bool realtime;                  /* the real clock instead of the virtual one */
     bool lossless;                  /* threads wait for the collector rather than lose records */
-    bool ahead;                     /* they may fill a buffer meanwhile; else it is in turns, and
-                                       one thread's session the same byte for byte */
+    bool ahead;                     /* they may fill a buffer meanwhile; else threads and collector
+                                       take turns, and a seed always gives one session */
 };
 
 void sim_config_init(struct sim_config *c); /* the defaults: virtual, lossless */
@@ -98,7 +98,7 @@ int sim_config_plants(struct sim_config *c, const char *text, struct err *e);
 
 /* ---- machine -------------------------------------------------------------------------- */
 
-/* Makes the machine of *c and puts its clock behind clock.h. */
+/* Makes the machine of *c and sets its clock as clock.h's source. */
 int sim_open(const struct sim_config *c, struct err *e);
 void sim_close(void); /* every sim_thread is closed, no session runs */
 
@@ -122,13 +122,13 @@ struct sim_work {
 
 /* Opens a host thread for the calling thread; seed distinguishes the threads of one machine. */
 int sim_thread_open(struct sim_thread **out, uint64_t seed);
-void sim_thread_close(struct sim_thread *t); /* hands over what is left; NULL is fine */
+void sim_thread_close(struct sim_thread *t); /* queues the rest of its records; t may be NULL */
 
-/* Everything launched so far has been drained by the collector when this
- * returns (lossless machines). False: nothing drained it. */
+/* Waits until the collector has drained everything launched so far (lossless machines).
+ * False: nothing drained it. */
 bool sim_thread_drain(struct sim_thread *t); /* for tests */
 
-/* Meets the collector before anything is launched: what it writes at its start
+/* Waits for the collector before anything is launched, so that what it writes at its start
  * comes first in every session (lossless machines). */
 void sim_thread_meet(struct sim_thread *t);
 
@@ -152,9 +152,8 @@ void sim_stretch(struct sim_thread *t, int64_t kernels, int64_t others);
 /* Framework operation around the launches that follow; kind 0: none. */
 void sim_external(struct sim_thread *t, uint32_t kind, uint64_t id); /* for tests */
 
-/* The simulated program's own stack, which its waits report: functions it is in, each with the
- * line it stands at. Texts are kept as they are. Beyond SIM_FRAMES_MAX the outer ones are
- * reported. */
+/* The simulated program's stack, which its waits report: its functions, each with the present line.
+ * Texts are kept by pointer. Of more than SIM_FRAMES_MAX functions the outer ones are reported. */
 enum { SIM_FRAMES_MAX = 16 };
 void sim_enter(struct sim_thread *t, const char *function, const char *file);
 void sim_line(struct sim_thread *t, int line);
@@ -173,7 +172,7 @@ enum sim_wait {
 
 void sim_launch(struct sim_thread *t, struct sim_at at, const struct sim_work *w);
 
-/* async: the host goes on; else it waits for the copy. peer: of SIM_PTOP, else -1. */
+/* async: the host goes on; else it waits for the copy. peer: for SIM_PTOP, else -1. */
 void sim_memcpy(struct sim_thread *t, struct sim_at at, enum sim_copy kind, int64_t bytes,
                 bool async, int peer);
 void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value);
@@ -182,11 +181,11 @@ void sim_memset(struct sim_thread *t, struct sim_at at, int64_t bytes, int value
  * SIM_WAIT_STREAM_EVENT: the stream waits for an event of stream `other`. */
 void sim_sync(struct sim_thread *t, struct sim_at at, enum sim_wait kind, int other);
 
-/* A graph of n kernels in a row; its number, from 1, or 0 where there is no room. */
+/* Makes a graph of n kernels in a row. Returns its number, from 1; 0: there is no room. */
 unsigned sim_graph_create(const struct sim_work *nodes, unsigned n);
 void sim_graph_launch(struct sim_thread *t, struct sim_at at, unsigned graph);
 
-/* Device memory: an address, or 0 where the device is full. */
+/* Allocates device memory. Returns its address; 0: the device is full. */
 uint64_t sim_alloc(struct sim_thread *t, int device, int64_t bytes);
 void sim_free(struct sim_thread *t, int device, uint64_t address, int64_t bytes);
 

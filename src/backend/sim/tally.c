@@ -27,8 +27,8 @@ void sim_tally_init(struct sim_tally *t)
     t->scope = -1;
 }
 
-/* The row of a path: its name below parent; made where there is none. A full
- * table answers the parent, so that nothing is lost but detail. */
+/* The row of a path: of a name below parent; it is made if there is none. If the table is full,
+ * this is the parent, so that only detail is lost. */
 static int scope_row(struct sim_tally *t, int parent, const char *name)
 {
     for (int i = parent + 1; i < t->scope_count; i++)

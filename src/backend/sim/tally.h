@@ -1,7 +1,7 @@
-/* tally.h - what was generated, counted where it is generated: before any record
- * exists, so that what a reader finds in a session can be checked against it.
+/* tally.h - counts of the simulated work, taken where it is generated, before any record
+ * exists, so that what a reader finds in a session can be checked against them.
  *
- * One tally a host thread, merged when it is asked for. Owner's thread. */
+ * Each host thread has a tally; they are merged on demand. Owner's thread. */
 #ifndef GPUFL_BACKEND_SIM_TALLY_H
 #define GPUFL_BACKEND_SIM_TALLY_H
 
@@ -13,7 +13,7 @@
 
 enum { SIM_COPY_KINDS = 11, SIM_WAIT_KINDS = 5, SIM_SCOPES_MAX = 256 };
 
-/* kernels whose records were withheld are in count and ns, and in lost and lost_ns. */
+/* Kernels whose records were withheld are in count and ns, and also in lost and lost_ns. */
 struct sim_tally_kernel {
     uint64_t count, lost;
     int64_t ns, lost_ns;
@@ -43,7 +43,7 @@ struct sim_tally {
     uint64_t launches; /* single ones */
     uint64_t graph_launches, graph_kernels;
     uint64_t samples, metric_rows; /* of engines above Trace, by the last session; not per thread */
-    uint64_t errors[SIM_ERROR_COUNT]; /* times each was injected */
+    uint64_t errors[SIM_ERROR_COUNT]; /* how often each was injected */
     struct sim_tally_scope scopes[SIM_SCOPES_MAX];
     int scope_count;
     int scope; /* innermost open one, or -1 */
@@ -53,14 +53,14 @@ struct sim_tally {
 void sim_tally_init(struct sim_tally *t);
 void sim_tally_merge(struct sim_tally *into, const struct sim_tally *from);
 
-/* Enters the scope of that name inside the innermost one; the same path is the same row. */
+/* Enters the scope of that name inside the innermost one; equal paths share a row. */
 void sim_tally_enter(struct sim_tally *t, const char *name);
 /* Leaves the innermost scope after wall ns. */
 void sim_tally_leave(struct sim_tally *t, int64_t wall);
 
 void sim_tally_kernel(struct sim_tally *t, unsigned kernel, int64_t ns);
 
-uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names ; for tests */
+uint64_t sim_tally_kernels(const struct sim_tally *t); /* of all names; for tests */
 
 /* The members "kernels" … "errors" of a JSON object, without its braces. */
 void sim_tally_json(const struct sim_tally *t, struct buf *out);

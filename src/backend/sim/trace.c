@@ -10,7 +10,7 @@
 
 #define FINISH_LIMIT 2000000000ll /* ns that stop waits for the devices to finish */
 
-/* The contract's struct is the backend's own: ours has another name, for the files here. */
+/* Each backend defines struct trace; in the files here it has another name. */
 static struct sim_trace *trace_of(struct trace *t)
 {
     return (struct sim_trace *)t;
@@ -106,7 +106,7 @@ static int trace_stop(struct trace *t)
     a->running = false;
     pthread_cond_broadcast(&a->moved);
     pthread_mutex_unlock(&a->lock);
-    /* Who still works with the old pointer holds its thread's lock. */
+    /* A thread that still uses the old pointer holds its own lock. */
     pthread_mutex_lock(&m->lock);
     for (struct sim_thread *s = m->threads; s; s = s->next) {
         pthread_mutex_lock(&s->lock);
@@ -121,7 +121,7 @@ static int trace_flush(struct trace *t, bool all)
     struct sim_trace *a = trace_of(t);
     struct sim_machine *m = a->machine;
     if (!all && !m->config.realtime)
-        return 0; /* threads hand over by themselves, at the same places every time */
+        return 0; /* threads deliver by themselves, at the same places in every run */
     pthread_mutex_lock(&m->lock);
     for (struct sim_thread *s = m->threads; s; s = s->next) {
         pthread_mutex_lock(&s->lock);
@@ -136,8 +136,8 @@ static int trace_flush(struct trace *t, bool all)
     return 0;
 }
 
-/* True where the buffer can go to the collector: a driver keeps one that holds
- * work which has not ended. a->lock held. */
+/* True if the collector can get the buffer: like a driver, this keeps a buffer with work that has
+ * not ended. a->lock held. */
 static bool may_take(const struct sim_trace *a, const struct sim_buffer *b, int64_t now)
 {
     return !a->running || !a->machine->config.realtime || b->complete <= now;
@@ -156,7 +156,7 @@ static void trace_take(struct trace *t)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* A kernel whose record is sound. */
+/* True for a kernel whose record is complete. */
 static bool is_profiled(const struct sim_record *r)
 {
     return r->type == RECORD_kernel && r->fault != SIM_FAULT_UNKNOWN && r->start > 0 &&
@@ -239,7 +239,7 @@ static void trace_close(struct trace *t)
         mem_free(s->buffer);
         s->buffer = NULL;
         s->held_count = 0;
-        pthread_mutex_lock(&a->lock); /* who gives up waiting for the collector looks at it */
+        pthread_mutex_lock(&a->lock); /* threads that stop waiting for the collector read it */
         s->outstanding = 0;
         pthread_mutex_unlock(&a->lock);
         pthread_mutex_unlock(&s->lock);

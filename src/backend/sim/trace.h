@@ -1,4 +1,4 @@
-/* trace.h - the tracing ops, and what ends with a thread. */
+/* trace.h - the tracing ops, and the end of a thread. */
 #ifndef GPUFL_BACKEND_SIM_TRACE_H
 #define GPUFL_BACKEND_SIM_TRACE_H
 
@@ -6,7 +6,7 @@
 
 extern const struct trace_ops sim_trace_ops;
 
-/* A thread ends: its buffers on their way lose their owner. m->lock and t->lock held. */
+/* Called when a thread ends: its queued buffers lose their owner. m->lock and t->lock held. */
 void sim_trace_forget(struct sim_machine *m, struct sim_thread *t);
 
 #endif

@@ -1,8 +1,7 @@
 /* workload.c - the training loop, as tables of steps and one interpreter.
  *
- * Every launch goes to all devices of the thread, as in a data-parallel program
- * of one process. Lanes are streams, rotated by the step's number so that all of
- * them are used. */
+ * Every launch is done on all devices of the thread, as in a data-parallel program of one process.
+ * Lanes are streams; they are rotated by the number of the step, so that all of them are used. */
 #include "backend/sim/workload.h"
 
 #include "backend/sim/machine.h"
@@ -16,15 +15,15 @@ enum step_kind {
     STEP_END, /* of a table */
     STEP_KERNEL,
     STEP_OPEN,  /* a scope */
-    STEP_CLOSE, /* it */
+    STEP_CLOSE, /* the scope */
     STEP_CALL,  /* another table, n times */
     STEP_COPY,
-    STEP_PEER, /* to the next device, where there are several */
+    STEP_PEER, /* a copy to the next device, if there are several */
     STEP_FILL,
     STEP_GRAPH,
     STEP_SYNC,
     STEP_FORK, /* the auxiliary lane waits for the main one */
-    STEP_JOIN, /* and the other way round */
+    STEP_JOIN, /* the main lane waits for the auxiliary one */
     STEP_HOST, /* the host computes */
 };
 
@@ -35,7 +34,7 @@ struct step {
     int what;  /* kind of copy or wait */
     const struct step *table;
     const char *name, *tag; /* of a scope; of a table: the function it stands for */
-    int line;               /* of the simulated program: where this step stands here */
+    int line;               /* of the simulated program: the line of this step in this file */
 };
 
 /* The source of the simulated program, which is the tables below. */
@@ -211,7 +210,7 @@ static struct sim_work work_of(const struct run *r, unsigned kernel)
     };
 }
 
-/* Holds the run to its rate and says whether it goes on. */
+/* Waits so that the run keeps its rate. False: the run ends. */
 static bool go_on(struct run *r)
 {
     const struct sim_workload *w = r->w;
@@ -271,7 +270,7 @@ static void scope_close(struct run *r)
     r->w->scope_end(r->scopes[r->depth].handle);
 }
 
-/* Steps that every device takes by itself. */
+/* Runs a step that every device does on its own. */
 static void run_device_step(struct run *r, const struct step *s, int d)
 {
     struct sim_thread *t = r->thread;
@@ -312,7 +311,7 @@ static void run_table(struct run *r, const char *function, const struct step *s)
         else if (s->kind == STEP_CLOSE)
             scope_close(r);
         else if (r->over)
-            continue; /* only scopes are still closed, and those that balance them opened */
+            continue; /* at the end scopes are still opened and closed, so that they balance */
         else if (s->kind == STEP_KERNEL)
             run_kernel(r, s->lane, (unsigned)s->n);
         else if (s->kind == STEP_GRAPH)
@@ -342,8 +341,8 @@ static void table_sum(const struct step *s, int64_t times, int64_t *kernels, int
     }
 }
 
-/* At a rate, kernels last as long as the wanted load takes, and everything
- * else is fast enough for it. */
+/* If a rate is given, kernels get the duration that makes the wanted load, and everything else is
+ * made fast enough for the rate. */
 static void set_load(struct run *r)
 {
     int64_t kernels = 0, ns = 0;

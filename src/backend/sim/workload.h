@@ -1,6 +1,6 @@
 /* workload.h - a training loop for the simulated GPU: epochs of steps of forward,
  * backward and optimizer, with batches copied in, a loss copied out, a CUDA graph
- * for the optimizer, and memory that comes and goes. Owner's thread. */
+ * for the optimizer, and memory that is allocated and freed. Owner's thread. */
 #ifndef GPUFL_BACKEND_SIM_WORKLOAD_H
 #define GPUFL_BACKEND_SIM_WORKLOAD_H
 
@@ -8,13 +8,13 @@
 
 struct sim_workload {
     int64_t kernels;  /* to launch, exactly */
-    int64_t duration; /* ns after which it ends anyway; 0: none */
+    int64_t duration; /* ns after which it ends in any case; 0: no limit */
     int64_t rate;     /* kernels a second; 0: as fast as the clock goes */
     int streams;      /* of each device */
     int first_stream;
     int device_count;
     int devices[SIM_DEVICES_MAX];
-    /* Scopes, where wanted: gpufl_scope_begin and gpufl_scope_end. */
+    /* gpufl_scope_begin and gpufl_scope_end if scopes are wanted; else NULL. */
     uint64_t (*scope_begin)(const char *name, const char *tag);
     void (*scope_end)(uint64_t handle);
     /* Waits for ns on the system's clock instead of the simulated one; false: end. */

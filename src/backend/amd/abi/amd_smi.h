@@ -1,9 +1,9 @@
-/* amd_smi.h - what we need to know of AMD SMI (libamd_smi.so), in our own words, so that nothing
- * here needs ROCm to build.
+/* amd_smi.h - our own declarations of AMD SMI (libamd_smi.so), so that the build does not need
+ * ROCm.
  *
- * A device goes by a handle. Structures are only read as far as the loaded major version is known
- * to lay them out so; calls get more room than any version writes (AMDSMI_ROOM).
- * tests/unit/backend/abi/test_amd_smi.c checks the file against AMD's header, where that is
+ * A device is named by a handle. Only those fields of a structure are read whose place is known for
+ * the loaded major version; calls get more room than any version writes (AMDSMI_ROOM).
+ * tests/unit/backend/abi/test_amd_smi.c checks this file against AMD's header if that is
  * installed. */
 #ifndef GPUFL_BACKEND_AMD_ABI_AMD_SMI_H
 #define GPUFL_BACKEND_AMD_ABI_AMD_SMI_H

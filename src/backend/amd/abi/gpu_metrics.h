@@ -1,6 +1,6 @@
-/* gpu_metrics.h - the table of metrics that AMD's firmware fills, as ROCm SMI and AMD SMI hand it
- * out: one layout, to whose end newer libraries add. Each library writes as many bytes as its own
- * structure has, 96 to 4544, so that the caller has to have room for the largest.
+/* gpu_metrics.h - the table of metrics that AMD's firmware fills, as ROCm SMI and AMD SMI return
+ * it. There is one layout, to which newer libraries add at the end. Each library writes as many
+ * bytes as its own structure has, 96 to 4544, so the caller needs room for the largest.
  *
  * The caller sets all bits before the call: a number with all bits set is unknown, whether the
  * firmware says so or the library is too old to write that part.
@@ -43,7 +43,7 @@ struct gpu_metrics {
     uint16_t clocks_gfx[8];               /* MHz, of each chiplet; instead of clock_gfx */
     uint16_t clocks_media[12];
     uint8_t rest[72];
-    /* From ROCm 6.3 on: for how many of these ticks each limit has held the clocks down. */
+    /* From ROCm 6.3 on: ticks so far, and for how many of them each limit lowered the clocks. */
     uint64_t ticks;
     uint64_t held_prochot, held_power, held_socket, held_regulator, held_hbm;
 };

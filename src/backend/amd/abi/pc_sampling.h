@@ -1,9 +1,9 @@
 /* pc_sampling.h - our own declarations of rocprofiler-sdk's PC sampling, as trace/abi.h has the
  * rest of that library.
  *
- * Why sizes: the numbers of the kinds of samples changed between SDK 0.6 (ROCm 6.4) and 1.0 (7.0),
- * the records did not, so a record is known by the size that it begins with. Records of SDK 0.4 and
- * 0.5 are others, of which AMD says that they are not for use. */
+ * Why records are recognized by size: the numbers of the kinds of samples changed between SDK 0.6
+ * (ROCm 6.4) and 1.0 (7.0), but the records did not, and each begins with its size. SDK 0.4 and
+ * 0.5 have other records, which AMD says are not for use. */
 #ifndef GPUFL_BACKEND_AMD_ABI_PC_SAMPLING_H
 #define GPUFL_BACKEND_AMD_ABI_PC_SAMPLING_H
 
@@ -17,9 +17,9 @@ enum { ROCP_SAMPLES_OLDEST = 600 };
 
 enum rocp_sampling_method { ROCP_STOCHASTIC = 1, ROCP_HOST_TRAP = 2 };
 enum rocp_sampling_unit { ROCP_CYCLES = 2, ROCP_TIME = 3 }; /* time: us */
-enum { ROCP_POWER_OF_TWO = 1 };                             /* a flag: the interval must be one */
+enum { ROCP_POWER_OF_TWO = 1 }; /* a flag: the interval must be a power of two */
 
-/* What a GPU offers. */
+/* A way of sampling that a GPU offers. */
 struct rocp_sampling {
     uint64_t size;
     uint32_t method, unit;
@@ -29,7 +29,7 @@ struct rocp_sampling {
 
 typedef int rocp_samplings_fn(const struct rocp_sampling *offers, size_t count, void *data);
 
-/* An instruction: its place from the load base of a code object; 0: of none that is known. */
+/* An instruction: its offset from the load base of a code object; 0: of no known object. */
 struct rocp_pc {
     uint64_t object, offset;
 };

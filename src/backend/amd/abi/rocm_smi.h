@@ -1,9 +1,9 @@
-/* rocm_smi.h - what we need to know of ROCm SMI (librocm_smi64.so), in our own words, so that
- * nothing here needs ROCm to build.
+/* rocm_smi.h - our own declarations of ROCm SMI (librocm_smi64.so), so that the build does not need
+ * ROCm.
  *
- * tests/unit/backend/abi/test_rocm_smi.c checks it against rocm_smi.h wherever that is installed.
- * A device goes by its index. Everything but initialization and the number of devices is optional:
- * releases differ in what they export, devices in what they answer. */
+ * tests/unit/backend/abi/test_rocm_smi.c checks this file against rocm_smi.h if that is installed.
+ * A device is named by its index. All functions except those for initialization and the number of
+ * devices are optional: releases differ in what they export, devices in what they answer. */
 #ifndef GPUFL_BACKEND_AMD_ABI_ROCM_SMI_H
 #define GPUFL_BACKEND_AMD_ABI_ROCM_SMI_H
 
@@ -30,8 +30,8 @@ enum rsmi_result {
 #undef RSMI_RESULT_ENUM
 };
 
-/* Locks of the library are its process's own; else they lie in /dev/shm, where a process that was
- * killed keeps them. Known from ROCm 6.2 on, and ignored before. */
+/* Makes the library's locks local to the process. Otherwise they lie in /dev/shm, where a killed
+ * process keeps them locked. Known from ROCm 6.2 on, and ignored before. */
 #define RSMI_INIT_OWN_LOCKS UINT64_C(0x400000000000000)
 
 enum { RSMI_MEMORY_VRAM = 0 };

@@ -1,7 +1,7 @@
-/* amdsmi.c - devices over AMD SMI. Its numbers: degrees, watts, MHz, millivolts.
+/* amdsmi.c - devices through AMD SMI. Its units: degrees, watts, MHz, millivolts.
  *
- * Structures that differ between major versions are read where the loaded version's layout is
- * known; where it is not, their cells stay unknown, and the calls that return single numbers still
+ * Structures that differ between major versions are read if the layout of the loaded version is
+ * known. If it is not, their cells stay unknown, and the calls that return single numbers still
  * fill theirs. */
 #include "backend/amd/device/inside.h"
 #include "backend/amd/library/amd_smi.h"
@@ -18,7 +18,7 @@ static enum amd_answer answer_of(int result)
                                                                             : AMD_NOT_NOW;
 }
 
-/* A number of 32 bits, or CELL_NULL where all bits are set, of 16 or of 32. */
+/* A number of 32 bits; CELL_NULL if all of its 16 or 32 bits are set. */
 static int64_t number(uint32_t v, int64_t scale)
 {
     return v == UINT16_MAX || v == UINT32_MAX ? CELL_NULL : (int64_t)v * scale;
@@ -82,7 +82,7 @@ static enum amd_answer read_memory_sensor(struct amd_device *x, struct device_me
     return read_sensor(x, AMDSMI_SENSOR_MEMORY, &row->temperature_memory);
 }
 
-/* GPUs say what they draw now, or the mean of a moment, or both. */
+/* GPUs report their present power, or an average, or both. */
 static void fill_power(uint32_t now, uint32_t average, struct device_metric_row *row)
 {
     amd_fill(&row->power, number(now, 1000));
@@ -234,7 +234,7 @@ static int code_of(int result)
                                                                           : GPUFL_E_UNAVAILABLE;
 }
 
-/* Without room the library only says how many there are, in every version. */
+/* If it gets no room, the library only returns how many there are, in every version. */
 static enum amd_answer read_processes(struct amd_device *x, struct device_metric_row *row)
 {
     uint32_t count = 0;
@@ -355,7 +355,7 @@ static void amd_partitions(struct amd_device *x, char *compute, char *memory)
         *memory = '\0';
 }
 
-/* What single calls answer comes first; the table fills the rest. */
+/* Single calls come first; the firmware's table fills the rest. */
 static const struct amd_reader readers[] = {
     {read_activity, 0, false},       {read_memory, 0, false},
     {read_edge, 0, false},           {read_junction, 0, false},

@@ -1,12 +1,12 @@
-/* inside.h - what the files of the device metrics share: their state, and what each of the two
- * management libraries does behind one interface.
+/* inside.h - what the files of the device metrics share: their state, and one interface to both
+ * management libraries.
  *
- *   ../devices.c  opening, describing, the loop over readers, what a monitor asks
- *   rocm.c        readers over ROCm SMI
- *   amdsmi.c      readers over AMD SMI
- *   metrics.c     the firmware's table of metrics, which both hand out
+ *   ../devices.c  opens and describes devices, calls the readers, answers a monitor
+ *   rocm.c        readers with ROCm SMI
+ *   amdsmi.c      readers with AMD SMI
+ *   metrics.c     the firmware's table of metrics, which both libraries return
  *
- * Threads: all on the sampler's. */
+ * Threads: all functions are called on the sampler's thread. */
 #ifndef GPUFL_BACKEND_AMD_DEVICE_INSIDE_H
 #define GPUFL_BACKEND_AMD_DEVICE_INSIDE_H
 
@@ -18,19 +18,19 @@
 
 enum { READERS_MOST = 32, PARTITION_SIZE = 16, AMD_LINKS = 8 };
 
-/* What became of a question. */
+/* The result of a reader. */
 enum amd_answer {
     AMD_ANSWERED,
-    AMD_NOT_NOW, /* the next sample asks again */
-    AMD_NEVER    /* this device does not know: it is not asked again */
+    AMD_NOT_NOW, /* no answer; the next sample asks again */
+    AMD_NEVER    /* the device has no such metric and is not asked again */
 };
 
-/* Ticks for which something held the clocks down, as in gpu_metrics. */
+/* Ticks in which a limit lowered the clocks, as in gpu_metrics. */
 struct amd_held {
     uint64_t prochot, power, socket, regulator, hbm;
 };
 
-/* What has crossed the links to other GPUs, as in gpu_metrics, when the sample before was taken. */
+/* Counts of the links to other GPUs at the sample before, as in gpu_metrics. */
 struct amd_links {
     bool known;
     uint64_t clock;                             /* of the firmware; 10 ns */
@@ -41,12 +41,12 @@ struct amd_device {
     uint32_t number;           /* the library's order; ROCm SMI's index */
     void *handle;              /* of AMD SMI */
     uint32_t domain, location; /* place on the bus: location is bus << 8 | device << 3 | function */
-    uint32_t part;             /* number of the part of a GPU; 0: the first one, or it is whole */
-    uint32_t never;            /* bit per reader: never to be asked again */
-    uint32_t knows;            /* bit per reader: it has answered */
+    uint32_t part;             /* number of the part of a GPU; 0: the first part, or a whole GPU */
+    uint32_t never;            /* bit per reader: the reader is not asked again */
+    uint32_t knows;            /* bit per reader: the reader has answered */
     int64_t due[READERS_MOST]; /* ns: when a slow reader is to be asked again */
-    bool whole_metrics; /* all of struct gpu_metrics is laid out so in the loaded library, not
-                                  only what all versions have */
+    bool whole_metrics; /* the loaded library has all of struct gpu_metrics, not only the fields of
+                                  all versions */
     bool held_known;
     struct amd_held held; /* of the sample before */
     struct amd_links links;
@@ -58,7 +58,7 @@ typedef enum amd_answer amd_reader_fn(struct amd_device *x, struct device_metric
 struct amd_reader {
     amd_reader_fn *read;
     int64_t period; /* ns at least between two readings; 0: with every sample */
-    bool apart;     /* an answer does not say that the GPU is there */
+    bool apart;     /* an answer does not prove that the GPU works */
 };
 
 /* A management library. */
@@ -67,7 +67,7 @@ struct smi {
     /* Counts the devices; fills up to max of them. Negative: the library does not answer. */
     int (*list)(struct amd_device *out, int max);
     void (*describe)(struct amd_device *x, struct device_row *row, struct device_text *text);
-    /* Texts of the modes of a GPU in parts: "CPX", "NPS4"; "": not known. */
+    /* Names of the partition modes of a GPU: "CPX", "NPS4"; "": not known. */
     void (*partitions)(struct amd_device *x, char *compute, char *memory);
     /* Does what device_watch_ops.processes does, for one device. */
     /* See device_watch_ops. */
@@ -88,7 +88,7 @@ struct devices {
 void amd_metrics_fill(struct amd_device *x, const struct gpu_metrics *m,
                       struct device_metric_row *row);
 
-/* Sets a cell that nobody has set. */
+/* Sets a cell that is still CELL_NULL. */
 static inline void amd_fill(int64_t *cell, int64_t value)
 {
     if (*cell == CELL_NULL)

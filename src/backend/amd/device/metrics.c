@@ -1,7 +1,7 @@
-/* metrics.c - the firmware's table of metrics in the cells of a sample.
+/* metrics.c - copies the firmware's table of metrics into the cells of a sample.
  *
- * A number with all bits set is unknown. What a single call of the library has answered stays: the
- * table fills what is left. */
+ * A number with all bits set is unknown. Cells that a single call of the library has filled stay:
+ * the table fills only the others. */
 #include "backend/amd/device/inside.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static void fill16(int64_t *cell, uint16_t value, int64_t scale)
         amd_fill(cell, value * scale);
 }
 
-/* What holds the clocks down now, as newer firmware reports: a counter that has grown since the
+/* Why the clocks are low now, by newer firmware: the reasons whose counters have grown since the
  * sample before. CELL_NULL: there are no counters, or no sample before. */
 static int64_t held_since(struct amd_device *x, const struct gpu_metrics *m)
 {
@@ -89,8 +89,8 @@ static int64_t rate_of(const uint64_t *now, const uint64_t *before, uint64_t tic
     return known && rate < 1e18 ? (int64_t)rate : CELL_NULL;
 }
 
-/* What crosses the links to other GPUs. The firmware counts it, and stamps the table: its own clock
- * gives the time between two samples. */
+/* Fills the traffic over the links to other GPUs. The firmware counts it, and the table has a time
+ * of the firmware's clock, which gives the time between two samples. */
 static void fill_links(struct amd_device *x, const struct gpu_metrics *m,
                        struct device_metric_row *row)
 {

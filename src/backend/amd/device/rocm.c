@@ -1,4 +1,4 @@
-/* rocm.c - devices over ROCm SMI. Its numbers: millidegrees, microwatts, Hz, millivolts. */
+/* rocm.c - devices through ROCm SMI. Its units: millidegrees, microwatts, Hz, millivolts. */
 #include "backend/amd/device/inside.h"
 #include "backend/amd/library/rocm_smi.h"
 
@@ -190,7 +190,7 @@ static enum amd_answer read_replays(struct amd_device *x, struct device_metric_r
     return answer_of(result);
 }
 
-/* The sum over the units that have ECC. A unit without counters adds nothing; where none has
+/* The sum over the units that have ECC. A unit without counters adds nothing; if no unit has
  * counters, the sum is unknown. */
 static enum amd_answer read_ecc(struct amd_device *x, struct device_metric_row *row)
 {
@@ -260,8 +260,8 @@ static struct device_process process_of(const struct rsmi_process *p)
 }
 
 /* The library lists the processes of all devices together, with the sums over the devices that a
- * process uses. Newer ones report the part of one device; else a process that uses several has
- * unknown numbers. */
+  * process uses. Newer libraries also report the part of one device; with older ones the numbers of
+  * a process that uses several devices are unknown. */
 static void tell_of(struct amd_device *x, const struct rsmi_process *sum,
                     struct device_process *out)
 {
@@ -291,7 +291,7 @@ static int rocm_processes(struct amd_device *x, struct device_process *out, int 
     if (result == RSMI_E_NOT_SUPPORTED || result == RSMI_E_NOT_YET)
         return GPUFL_E_NOT_BUILT;
     if (result == RSMI_E_NOT_FOUND)
-        return 0; /* nobody computes */
+        return 0; /* no process uses a GPU */
     if (result != RSMI_OK && result != RSMI_E_SIZE)
         return result == RSMI_E_PERMISSION ? GPUFL_E_PERM : GPUFL_E_UNAVAILABLE;
     for (uint32_t i = 0; i < n && i < LIST_MOST; i++) {
@@ -367,7 +367,7 @@ static void rocm_partitions(struct amd_device *x, char *compute, char *memory)
         *memory = '\0';
 }
 
-/* What single calls answer comes first; the table fills the rest. */
+/* Single calls come first; the firmware's table fills the rest. */
 static const struct amd_reader readers[] = {
     {read_busy, 0, false},
     {read_memory_busy, 0, false},

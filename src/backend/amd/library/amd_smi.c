@@ -1,4 +1,4 @@
-/* amd_smi.c - opening libamd_smi, and what its refusals mean to a person. */
+/* amd_smi.c - opens libamd_smi, and explains its errors to the user. */
 #include "backend/amd/library/amd_smi.h"
 
 #include <stddef.h>

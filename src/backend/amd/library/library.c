@@ -1,11 +1,11 @@
 /* library.c - see library.h.
  *
- * Users are counted under a lock. After fork the child initializes again for itself. Where the fork
- * came while another thread was in here, this lock and the library's own are held in the child for
- * ever: the child gets an error instead of waiting for them.
+ * Users are counted under a lock. After fork the child initializes the library again. If another
+ * thread was in here during the fork, this lock and those of the library stay locked in the child:
+ * it gets an error instead of waiting for them.
  *
- * A library that the program has loaded itself comes first, and where the library does not count
- * its users, it stays initialized: the program may be using it. */
+ * A library that the program has loaded itself is used first. If the library does not count its
+ * users, it then stays initialized, because the program may be using it. */
 #include "backend/amd/library/library.h"
 
 #include "backend/amd/library/driver.h"

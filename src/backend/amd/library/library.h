@@ -1,5 +1,5 @@
-/* library.h - one of AMD's management libraries, opened once and shared: what ROCm SMI and AMD SMI
- * have in common. */
+/* library.h - opens one of AMD's management libraries once and shares it: the code that ROCm SMI
+ * and AMD SMI have in common. */
 #ifndef GPUFL_BACKEND_AMD_LIBRARY_LIBRARY_H
 #define GPUFL_BACKEND_AMD_LIBRARY_LIBRARY_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Names the file of a library, or a folder of libraries: instead of where they are searched. */
+/* Variable that names the file of a library, or a folder of libraries, in place of the search. */
 #define AMD_SMI_PATH "GPUFL_AMD_SMI_PATH"
 
 struct amd_library {
@@ -25,10 +25,10 @@ struct amd_library {
     bool counts;                 /* the library counts its users itself */
 
     pthread_mutex_t lock;
-    char path[256]; /* guarded by lock until loaded, constant afterwards; as all to here: */
+    char path[256]; /* this and the next two: guarded by lock until loaded, then constant */
     int major;      /* of the file's name; 0: unknown */
-    bool theirs;    /* the program had it before us */
-    bool loaded;    /* guarded by lock, as users and owner */
+    bool theirs;    /* the program had loaded the library before us */
+    bool loaded;    /* guarded by lock, like users and owner */
     int users;
     pid_t owner;        /* process that initialized */
     _Atomic int inside; /* process that holds the lock, 0: none; relaxed, fork orders it */
@@ -45,7 +45,7 @@ int amd_library_load(struct amd_library *l, struct err *e);
  * GPUFL_E_UNAVAILABLE. */
 int amd_library_no_gpu(const struct amd_library *l, int result, struct err *e);
 
-/* Loads it, and initializes it for its first user. [any] */
+/* Loads the library, and initializes it for its first user. [any] */
 int amd_library_get(struct amd_library *l, struct err *e);
 void amd_library_put(struct amd_library *l); /* once for every get that returned 0 [any] */
 

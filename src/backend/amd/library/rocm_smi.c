@@ -1,9 +1,9 @@
-/* rocm_smi.c - opening librocm_smi64, and what its refusals mean to a person. */
+/* rocm_smi.c - opens librocm_smi64, and explains its errors to the user. */
 #include "backend/amd/library/rocm_smi.h"
 
 #include <stddef.h>
 
-/* ROCm's own, newest first, then Debian's and Fedora's. */
+/* The libraries of ROCm, newest first, then those of Debian and Fedora. */
 static const char *const candidates[] = {
     "librocm_smi64.so.7",
     "librocm_smi64.so.6",

@@ -1,9 +1,10 @@
-/* abi.h - our own declarations of rocprofiler-sdk: what the backend calls, and what it reads.
+/* abi.h - our own declarations of rocprofiler-sdk: the functions that the backend calls, and the
+ * records that it reads.
  *
  * Why: the binary runs with ROCm 6.2 to 7.x, whose headers differ and are not on most machines.
  * Three structs changed with SDK 1.0 (ROCm 7.0), and two of them are passed by value, so their form
- * has to be chosen by the version that the library gives to rocprofiler_configure. Numbers of kinds
- * changed as well: kinds and operations are found by name (sdk.c).
+ * is chosen by the version that the library passes to rocprofiler_configure. The numbers of kinds
+ * changed as well, so kinds and operations are found by name (sdk.c).
  *
  * A record begins with its size. A field is read only where the record's size covers it. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_ABI_H
@@ -31,8 +32,8 @@ enum { ROCP_COUNTED_DISPATCH = 1, ROCP_COUNTED_VALUE = 2 }; /* kinds of ROCP_COU
 
 enum { ROCP_COUNTER_INFO = 1 }; /* version of struct rocp_counter_info */
 
-/* A buffer that is full makes the library's thread wait until we have taken what is in it. The
- * other policy, which discards, throws in SDK 0.5 as soon as the buffer has been flushed once. */
+/* Policy: while a buffer is full, the library's thread waits until we have taken its records. The
+ * other policy, which discards records, throws in SDK 0.5 after the buffer was flushed once. */
 enum { ROCP_LOSSLESS = 2 };
 
 enum rocp_phase { ROCP_NONE, ROCP_ENTER, ROCP_EXIT, ROCP_LOAD = ROCP_ENTER, ROCP_UNLOAD };
@@ -108,7 +109,7 @@ struct rocp_marker {
     uint64_t more;
     union {
         int32_t level;
-        uint64_t made; /* the number of a range that began */
+        uint64_t made; /* the number that a started range got */
     };
 };
 
@@ -159,7 +160,7 @@ struct rocp_copy {
     uint64_t bytes;
 };
 
-/* What follows the correlation ids, of which the new form has three. */
+/* The fields after the correlation ids, of which the new form has three. */
 struct rocp_allocation {
     uint64_t thread, start, end;
     uint64_t agent, address, bytes;
@@ -192,7 +193,7 @@ typedef void rocp_counting_old_fn(struct rocp_counting_old d, uint64_t *config,
 typedef void rocp_counting_new_fn(struct rocp_counting_new d, uint64_t *config,
                                   union rocp_user *user, void *data);
 
-/* A record that comes before so many values of the dispatch. */
+/* A record in front of the values of a dispatch; it has their number. */
 struct rocp_counted_old {
     uint64_t size, values, internal, external;
     struct rocp_dispatch_info info;
@@ -251,8 +252,8 @@ typedef void rocp_buffer_fn(uint64_t context, uint64_t buffer, struct rocp_heade
 typedef int rocp_kind_fn(int kind, void *data);
 typedef int rocp_operation_fn(int kind, uint32_t operation, void *data);
 
-/* F(required, result, name, arguments). Ids are structs of one 64-bit number, which are passed as
- * the number is. */
+/* F(required, result, name, arguments). Ids are structs of one 64-bit number, which are passed like
+ * that number. */
 #define ROCP_FUNCTIONS(F)                                                                          \
     F(true, int, rocprofiler_create_context, (uint64_t * context))                                 \
     F(true, int, rocprofiler_start_context, (uint64_t context))                                    \

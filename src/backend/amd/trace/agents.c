@@ -16,7 +16,7 @@ static struct {
     bool visible_known;
 } me;
 
-/* "gfx90a": the last digit is hexadecimal, the one before, too. */
+/* Writes a name like "gfx90a"; its last two digits are hexadecimal. */
 static void name_target(uint32_t target, char *out, size_t size)
 {
     snprintf(out, size, "gfx%u%x%x", target / 10000 % 100, target / 100 % 100, target % 100);
@@ -83,9 +83,9 @@ bool agents_choose(const char *list, int *chosen, int *count)
     return true;
 }
 
-/* A GPU's number is the rank of its place on the bus, as in the metrics (amd/devices.c): each
- * library has an order of its own. Parts of one GPU follow each other: bits 28 to 31 of the
- * location are a part's number. Parts that have none stay in the library's order. */
+/* GPUs are numbered in the order of their addresses on the bus, as in the metrics (amd/devices.c):
+ * each library has an order of its own. Parts of a GPU follow each other: bits 28 to 31 of the
+ * location are the number of the part. Parts without such a number stay in the library's order. */
 static void number_by_place(void)
 {
     for (int i = 0; i < me.count; i++) {
@@ -98,7 +98,7 @@ static void number_by_place(void)
     }
 }
 
-/* The parts of a GPU have one address, which then says nothing. */
+/* Removes the addresses of parts of a GPU: they share one, so it does not identify them. */
 static void forget_shared_places(void)
 {
     bool shared[AGENTS_MOST] = {false};

@@ -10,11 +10,11 @@
 enum { AGENTS_MOST = 64, AGENT_UNKNOWN = -1 };
 
 struct agent {
-    uint64_t id;    /* the library's */
+    uint64_t id;    /* of the library */
     uint64_t place; /* on the PCI bus: domain << 32 | bus << 8 | device << 3 | function */
     struct device_row row;
     struct device_text text;
-    bool wave32; /* its usual wavefronts have 32 work-items */
+    bool wave32; /* wavefronts usually have 32 work-items */
 };
 
 /* Asks the library, and reads which GPUs the program may use (ROCR_VISIBLE_DEVICES,
@@ -27,12 +27,12 @@ const struct agent *agents_at(int index);
 /* Index of an agent; AGENT_UNKNOWN: no GPU has this id. [any] */
 int agents_index(uint64_t id);
 
-/* Index of the program's device of this number; AGENT_UNKNOWN: its variables name GPUs by what is
- * no number, or it has none of this number. [hot] */
+/* Index of the program's device with this number; AGENT_UNKNOWN: the program's variables do not
+ * name GPUs by numbers, or it has no such device. [hot] */
 int agents_of_ordinal(int ordinal);
 
-/* Applies a list of numbers ("2,0") to a choice of `count` devices, of which there are *count
- * afterwards. A number that is not one ends the list, as in the runtime; false: an entry is no
+/* Applies a list of numbers ("2,0") to a choice of *count devices; *count is then the number of
+ * those chosen. A number without a device ends the list, as in the runtime. False: an entry is no
  * number, so that the choice is unknown. Pure. */
 bool agents_choose(const char *list, int *chosen, int *count);
 

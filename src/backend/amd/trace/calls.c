@@ -26,7 +26,7 @@ enum {
     PAUSE_NS = 50000,
 };
 
-/* A call that is only reported where it was long: beyond this it waited for something. */
+/* Some calls are reported only if they took longer than this: then they waited for something. */
 #define LONG_NS 10000
 
 /* The word of a call: its start in the lower bits, its stack above. */
@@ -47,8 +47,8 @@ static const struct form {
 
 _Static_assert(sizeof forms / sizeof *forms <= CALLS_MOST, "room for all calls");
 
-/* A remembered call. Its thread writes key 0, the facts, and the key (release); a reader that
- * finds the key before (acquire) and after has facts that belong together. */
+/* A remembered call. Its thread writes key 0, the other members, and the key (release). If a reader
+ * finds the same key before (acquire) and after reading the members, they belong together. */
 struct remembered {
     _Atomic uint64_t key;   /* correlation id */
     _Atomic uint64_t place; /* stream << 32 | graph */
@@ -61,22 +61,22 @@ static struct {
     _Atomic(struct sink *) sink;       /* release by calls_report, acquire by callbacks */
     _Atomic uint64_t session;          /* counts calls_report; relaxed */
     _Atomic int64_t began;             /* ns: when the session began; relaxed */
-    _Atomic int64_t since;             /* ns: when that or the window began; relaxed */
-    _Atomic bool waits, syncs, graphs; /* as the session wants; relaxed */
+    _Atomic int64_t since;             /* ns: when the session or the window began; relaxed */
+    _Atomic bool waits, syncs, graphs; /* wanted by the session; relaxed */
     _Atomic uint64_t launched;         /* relaxed */
     _Atomic bool windows;              /* the session records inside windows only; relaxed */
     _Atomic bool passed;               /* launches outside are reported to the sink; relaxed */
-    _Atomic bool open;                 /* a window is; sequentially consistent, with inside */
+    _Atomic bool open;                 /* a window is open; sequentially consistent, like inside */
     _Atomic int64_t inside;            /* launches that began in a window and have not returned */
-    _Atomic uint16_t pauses;           /* of recording: a hipSetDevice may be unheard; relaxed */
-    _Atomic int64_t cost;              /* ns in measured callbacks; relaxed */
+    _Atomic uint16_t pauses; /* of recording: a hipSetDevice may have been missed; relaxed */
+    _Atomic int64_t cost;    /* ns in measured callbacks; relaxed */
     struct remembered remembered[REMEMBERED];
     struct handles streams;
 } me;
 
 static __thread struct {
     int16_t device;  /* of the last hipSetDevice */
-    uint16_t pauses; /* of me.pauses when that was heard */
+    uint16_t pauses; /* me.pauses at that time */
     int16_t inside;  /* launches of the thread that are counted in me.inside */
     uint16_t events; /* callbacks, to measure one in COST_SAMPLE */
 } here __attribute__((tls_model("initial-exec")));
@@ -109,7 +109,8 @@ int calls_result(const struct rocp_call *c)
     return result;
 }
 
-/* The default stream is 0. A thread's own default stream is distinguished by the thread. */
+/* The default stream is 0. The default streams of single threads are distinguished by the
+ * thread. */
 static uint32_t stream_of(const struct form *f, const struct rocp_call *c)
 {
     if (f->stream_at == NONE || c->size < sizeof *c + f->stream_at + sizeof(uint64_t))
@@ -189,8 +190,9 @@ static void leave_window(void)
     atomic_fetch_sub(&me.inside, 1);
 }
 
-/* A launch begins. False: it is outside of windows. Counts it before it looks whether one is open,
- * so that calls_window, which closes first and then reads the count, misses none. */
+/* Counts a launch that begins. False: it is outside of windows. It is counted before the check for
+  * an open window, so that calls_window, which first closes and then reads the count, misses
+  * none. */
 static bool enter_window(void)
 {
     if (!atomic_load_explicit(&me.windows, memory_order_relaxed))
@@ -208,7 +210,7 @@ static bool is_launch(const struct form *f)
     return f->does == DOES_LAUNCH || f->does == DOES_GRAPH;
 }
 
-/* True where a call is of no window. One that began in a window is of it. */
+/* True if a call belongs to no window. A call that began in a window belongs to it. */
 static bool is_outside(const struct form *f, struct sink *s, const struct call_event *e)
 {
     bool launch = is_launch(f);
@@ -249,7 +251,7 @@ static struct launch launch_of(const struct form *f, const struct call_event *e)
                            .graph = graph};
 }
 
-/* A launch's kernels, if they are known, are to have records. */
+/* Counts the kernels of a launch, if they are known, as records that have to come. */
 static void expect(const struct launch *l)
 {
     if (l->kernels != CELL_NULL)
@@ -277,7 +279,7 @@ static void launch_enter(const struct form *f, struct sink *s, const struct call
     l.kind = graph ? LAUNCH_GRAPH : LAUNCH_KERNEL;
     expect(&l);
     if (s->ops->launch(s, &l) || !windows)
-        return; /* a close of the window waits for it */
+        return; /* closing the window waits for it */
     atomic_store_explicit(&me.remembered[e->correlation % REMEMBERED].key, 0, memory_order_release);
     expect_no_more(&l);
     e->user->value = 0;
@@ -325,8 +327,8 @@ static void wait_enter(const struct form *f, struct sink *s, const struct call_e
         on ? (uint64_t)l.stack << START_BITS | ((uint64_t)clock_mono() & START_MASK) : 0;
 }
 
-/* The GPU that the thread works on, or AGENT_UNKNOWN: the thread may have chosen another one while
- * nothing was heard of it. */
+/* The GPU that the thread uses; AGENT_UNKNOWN: the thread may have chosen another GPU while calls
+ * were not reported. */
 static int device_here(void)
 {
     bool heard = here.pauses == atomic_load_explicit(&me.pauses, memory_order_relaxed);

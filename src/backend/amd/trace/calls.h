@@ -1,16 +1,16 @@
-/* calls.h - HIP calls of the program: launches, waits, and what their records lack.
+/* calls.h - HIP calls of the program: launches, waits, and facts that records lack.
  *
- * The library calls back at a call's entry and exit, on the thread that makes it. A launch is
+ * The library calls back at a call's entry and exit, on the thread that makes the call. A launch is
  * counted at its entry; a call that waits is reported at its exit, with the stack of the thread.
- * Records of dispatches and copies say neither the stream nor what a fill was: the call says it,
- * and is remembered by its correlation id until the record has come. */
+ * Records of dispatches and copies have neither the stream nor the kind of a fill. The call has
+ * both; it is remembered by its correlation id until the record has come. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_CALLS_H
 #define GPUFL_BACKEND_AMD_TRACE_CALLS_H
 
 #include "backend/amd/trace/sdk.h"
 #include "backend/backend.h"
 
-/* A call as the library hands it over, whatever its version. */
+/* A call as the library reports it, in one form for all versions. */
 struct call_event {
     uint64_t correlation;
     uint32_t operation, phase;
@@ -18,7 +18,7 @@ struct call_event {
     union rocp_user *user;
 };
 
-/* What a call says of its record. */
+/* The facts of a call that its record lacks. */
 struct call_facts {
     uint32_t stream; /* WAIT_NO_STREAM: unknown */
     uint32_t graph;  /* of a graph's launch; 0 */
@@ -31,21 +31,21 @@ struct call_facts {
 
 enum { CALLS_MOST = 128 };
 
-/* Finds the numbers of the calls in the library; *operations gets those that it has. Returns how
+/* Finds the library's numbers of the calls; operations gets those that the library has. Returns how
  * many. [owner] */
 size_t calls_find(const struct rocp *sdk, uint32_t operations[CALLS_MOST]);
 
 /* Calls are reported to the sink from now on; NULL: to none. [owner] */
 void calls_report(struct sink *s, const struct trace_config *c);
 
-/* Opens or closes the session's window. What begins outside of one is not reported, except launches
- * where c->passed, up to the first. A close waits until launches that other threads began in the
- * window have returned. False: the deadline (clock_mono, ns) came first. One thread at a time.
- * [any] */
+/* Opens or closes the session's window. A call that begins outside of a window is not reported,
+ * except launches before the first window if c->passed. A close waits until launches that other
+ * threads began in the window have returned. False: the deadline (clock_mono, ns) came first. One
+ * thread at a time. [any] */
 bool calls_window(bool open, int64_t deadline);
 
-/* Recording stops, or begins later than the session: which GPU a thread chooses meanwhile is not
- * heard, so its waits have none until it chooses again. [any] */
+/* Notes that recording stops, or begins later than the session. Which GPU a thread chooses
+ * meanwhile is not seen, so its waits have no device until it chooses one again. [any] */
 void calls_pause(void);
 
 /* The argument at an offset, and what the call returned; 0 where the payload has none. [hot] */
@@ -55,12 +55,12 @@ int calls_result(const struct rocp_call *c);
 /* The library's callback. [hot] */
 void calls_event(const struct call_event *e);
 
-/* Gives what was remembered of a call. False: nothing was, or later calls have overwritten it.
+/* Gets the facts of a call. False: none were remembered, or later calls have overwritten them.
  * [collector] */
 bool calls_facts(uint64_t correlation, struct call_facts *out);
 
-/* Kernels of launches that were begun and did not fail, in this session, those of graphs included
- * where their number is known. [any] */
+/* Number of kernels launched in this session without an error, with those of graphs if their number
+ * is known. [any] */
 uint64_t calls_launched(void);
 
 /* ns in callbacks of the session, extrapolated from those that were measured. [any] */

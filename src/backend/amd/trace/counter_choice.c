@@ -20,7 +20,7 @@ bool counter_choice_can(const struct rocp *sdk, struct err *e)
     return false;
 }
 
-/* ---- what an agent has --------------------------------------------------------------- */
+/* ---- counters of an agent ------------------------------------------------------------ */
 
 struct walk {
     const struct rocp *sdk;
@@ -51,7 +51,7 @@ int counter_choice_each(const struct rocp *sdk, uint64_t agent, counter_choice_f
 int counter_choice_fit(const struct rocp *sdk, uint64_t agent, uint64_t *ids, size_t count,
                        uint64_t *config)
 {
-    *config = 0; /* the library would copy the counters of another one */
+    *config = 0; /* else the library would copy the counters of the config with that id */
     return sdk->rocprofiler_create_counter_config
                ? sdk->rocprofiler_create_counter_config(agent, ids, count, config)
                : sdk->rocprofiler_create_profile_config(agent, ids, count, config);
@@ -61,7 +61,7 @@ int counter_choice_fit(const struct rocp *sdk, uint64_t agent, uint64_t *ids, si
 
 struct known {
     const struct counter_list *wanted;
-    uint64_t ids[COUNTERS_MOST]; /* by place in wanted; valid where has */
+    uint64_t ids[COUNTERS_MOST]; /* by index in wanted; valid if `has` is true */
     bool has[COUNTERS_MOST];
 };
 

@@ -1,8 +1,8 @@
 /* counter_offers.c - see counter_offers.h.
  *
- * rocprofiler-sdk is asked as a tool of this process, inside its initialization, as its own program
- * that lists counters does. No kernel runs. Whether a counter fits into a pass is asked for each,
- * for as long as the caller has patience. */
+ * rocprofiler-sdk is called as a tool of this process, inside its initialization, like its own
+ * program that lists counters. No kernel runs. For each counter it is asked whether the counter
+ * fits into a pass, until the caller's time is over. */
 #include "backend/amd/trace/counter_offers.h"
 
 #include "backend/amd/probe.h"
@@ -26,7 +26,7 @@ static struct {
     const struct counter_visit *visit;
     struct err why;
     int rc;
-    struct offered *list; /* owned: of the agent that is asked */
+    struct offered *list; /* owned: of the present agent */
     size_t count, cap;
 } me;
 

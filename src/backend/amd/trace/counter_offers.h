@@ -1,10 +1,10 @@
-/* counter_offers.h - the hardware counters of AMD's GPUs here, for `gpufl info --metrics`. */
+/* counter_offers.h - the hardware counters of this host's AMD GPUs, for `gpufl info --metrics`. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_COUNTER_OFFERS_H
 #define GPUFL_BACKEND_AMD_TRACE_COUNTER_OFFERS_H
 
 #include "backend/backend.h"
 
-/* This is backend.counters for AMD. Nothing is opened where the kernel driver shows no GPU. */
+/* backend.counters of AMD. Opens nothing if the kernel driver shows no GPU. */
 int amd_counters(const struct counter_visit *v, struct err *e);
 
 #endif

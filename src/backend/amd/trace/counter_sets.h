@@ -1,4 +1,4 @@
-/* counter_sets.h - which hardware counters are asked for: names of sets, or names of counters.
+/* counter_sets.h - reads which hardware counters are asked for: names of sets, or of counters.
  * Constant data. [any] */
 #ifndef GPUFL_BACKEND_AMD_TRACE_COUNTER_SETS_H
 #define GPUFL_BACKEND_AMD_TRACE_COUNTER_SETS_H
@@ -11,7 +11,7 @@
 enum { COUNTERS_MOST = 32, COUNTER_NAME = 64 };
 
 struct counter_list {
-    bool of_set; /* all names are of sets, where a GPU may lack some */
+    bool of_set; /* all names come from sets, of which a GPU may lack some */
     size_t count;
     char names[COUNTERS_MOST][COUNTER_NAME];
 };

@@ -1,8 +1,8 @@
 /* counting.c - see counting.h.
  *
- * Which launches are counted is decided on the thread that enqueues, without a lock: the first ones
- * of each kernel, by the library's number of it. Values come in pieces, and those of several
- * kernels between each other: they are gathered by the number of the dispatch. */
+ * The enqueuing thread decides without a lock which launches are counted: the first launches of
+ * each kernel, by the library's number of the kernel. Values come in pieces, and those of several
+ * kernels are mixed: they are gathered by the number of the dispatch. */
 #include "backend/amd/trace/counting.h"
 
 #include "backend/amd/trace/agents.h"
@@ -33,11 +33,11 @@ struct picked {
     _Atomic uint32_t counted;
 };
 
-/* A kernel whose values come. [collector] */
+/* A kernel whose values are arriving. [collector] */
 struct pending {
     uint64_t dispatch;
-    bool headed;          /* the header has come; wanted and what follows are its */
-    bool broken;          /* a value came that is of no known counter */
+    bool headed;          /* the header has come; wanted and the next members are from it */
+    bool broken;          /* a value of an unknown counter came */
     uint64_t wanted, got; /* values */
     uint64_t kernel, internal, start, end;
     int agent;
@@ -57,8 +57,9 @@ static struct {
     _Atomic uint64_t began, ended, passed; /* kernels: picked, complete or given up, without room;
                                               relaxed */
     struct picked picked[KERNELS];
-    _Atomic bool windows; /* as enqueued, kernels of calls that calls.h does not remember are not of
-                             the session; relaxed */
+    _Atomic bool
+        windows; /* kernels of calls that calls.h does not remember, when they are enqueued,
+                             do not belong to the session; relaxed */
 
     /* [collector] */
     struct sink *to;
@@ -69,12 +70,12 @@ static struct {
     size_t known_count;
     struct pending pending[PENDING];
     size_t pending_count;
-    uint64_t given_up; /* the highest dispatch that has given its place up */
+    uint64_t given_up; /* the highest dispatch whose place was given to another */
     uint64_t written, lost;
     bool told[AGENTS_MOST], passed_told;
 } me;
 
-/* ---- which kernels: the threads that enqueue ----------------------------------------- */
+/* ---- choosing kernels: on the threads that enqueue ----------------------------------- */
 
 /* True for the first launches of a kernel. */
 static bool pick(uint64_t kernel)
@@ -94,14 +95,14 @@ static bool pick(uint64_t kernel)
     return false;
 }
 
-/* A kernel of no window: its call, which this thread makes, is not remembered. */
+/* True for a kernel outside of windows: its call, which this thread makes, is not remembered. */
 static bool is_outside(uint64_t internal)
 {
     struct call_facts f;
     return atomic_load_explicit(&me.windows, memory_order_relaxed) && !calls_facts(internal, &f);
 }
 
-/* The library ends the program where a config is not one of the kernel's GPU. */
+/* The library ends the program if it gets a config of another GPU than the kernel's. */
 static void on_dispatch(uint64_t internal, const struct rocp_dispatch_info *d, uint64_t *config)
 {
     int agent = agents_index(d->agent);
@@ -194,7 +195,7 @@ static bool is_runtimes(uint64_t kernel)
     return symbols_find(kernel, &s) && s.name && symbols_of_runtime(s.name);
 }
 
-/* Nobody waits for the kernel any more. */
+/* Frees the place of a kernel. */
 static void end_kernel(size_t at)
 {
     atomic_fetch_add_explicit(&me.ended, 1, memory_order_relaxed);
@@ -208,8 +209,8 @@ static void lose_kernel(size_t at)
     end_kernel(at);
 }
 
-/* The kernel's place; the oldest gives its own up where there is none. NULL: the kernel has given
- * its place up, or comes after younger ones that have. */
+/* The kernel's place; if none is free, that of the oldest kernel. NULL: the kernel's place was
+ * given to another one, or that of a later kernel was. */
 static struct pending *pending_of(uint64_t dispatch)
 {
     size_t oldest = 0;
@@ -307,7 +308,7 @@ static void write_kernel(const struct pending *p, const char *name, int64_t shif
     for (size_t i = 0; i < p->count; i++) {
         struct decimal value;
         if (!decimal_of(p->values[i].sum, DIGITS, &value))
-            continue; /* a rate of nothing */
+            continue; /* a rate without a denominator */
         struct counter_row row = {.start =
                                       timed ? (int64_t)(p->start + (uint64_t)shift) : CELL_NULL,
                                   .duration = timed ? (int64_t)(p->end - p->start) : CELL_NULL,
@@ -325,7 +326,7 @@ static void write_kernel(const struct pending *p, const char *name, int64_t shif
     me.written++;
 }
 
-/* A kernel is written whole or not at all. */
+/* Writes a kernel, with all its values or not at all. */
 static void finish_kernel(size_t at, int64_t shift, uint32_t (*device)(int agent))
 {
     const struct pending *p = &me.pending[at];
@@ -356,7 +357,7 @@ void counting_read(uint32_t kind, const void *record, int64_t shift, uint32_t (*
         finish_kernel((size_t)(p - me.pending), shift, device);
 }
 
-/* Kernels that were picked, and of which too little has come. */
+/* Counts kernels that were picked, and of which values are missing, as lost. */
 static void lose_rest(void)
 {
     while (me.pending_count)

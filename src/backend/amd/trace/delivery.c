@@ -15,12 +15,12 @@ enum { RECORD_MOST = 512, SECOND = 1000000000 };
 #define COUNTED (UINT32_C(1) << 31)
 #define SAMPLED (UINT32_C(1) << 30)
 
-/* What a buffer of the pool begins with. */
+/* The head of a buffer of the pool. */
 struct batch {
-    int64_t shift; /* ns: CLOCK_MONOTONIC - CLOCK_BOOTTIME as the library handed the records over */
+    int64_t shift; /* ns: CLOCK_MONOTONIC - CLOCK_BOOTTIME when the library delivered the records */
 };
 
-/* What stands before each record in it. */
+/* The head of each record in it. */
 struct packed {
     uint32_t bytes; /* of the record, rounded up to 8 */
     uint32_t kind;  /* the library's number, with COUNTED of counters; SAMPLED */
@@ -30,7 +30,7 @@ static struct {
     bool kinds[ROCP_BUFFER_KIND_COUNT];
     struct buffers_list pools;
     _Atomic(struct buffers *) pool; /* release, acquire */
-    _Atomic(struct sink *) sink;    /* NULL: nobody records. Release, acquire */
+    _Atomic(struct sink *) sink;    /* NULL: no session records. Release, acquire */
     _Atomic uint64_t dropped;       /* that the library has reported, a running total */
     _Atomic bool memory;            /* the session records allocations. Relaxed */
     struct queue_node *taken;       /* [collector] */
@@ -57,7 +57,7 @@ static int64_t boot_ns(void)
     return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* Both clocks differ by the time that the machine slept. */
+/* The difference of both clocks: the time for which the machine was suspended. */
 static int64_t shift_now(void)
 {
     int64_t before = boot_ns(), now = clock_mono(), after = boot_ns();
@@ -119,7 +119,7 @@ static void put(struct delivery_packing *p, uint32_t kind, const void *record, s
     p->used += sizeof head + head.bytes;
 }
 
-/* loss: what a record without room is counted as. */
+/* loss: the reason that is counted for records without room. */
 static void end(struct delivery_packing *p, enum loss loss)
 {
     give(p);
@@ -157,7 +157,7 @@ static void pack(struct delivery_packing *p, const struct rocp_header *h)
 }
 
 /* The library's number of a kind that the session does not record, or ROCP_NO_KIND. Services are
- * configured before the first session, for all of them, so that the records come all the same. */
+ * configured before the first session, for all sessions, so that unwanted records come, too. */
 static int unwanted_kind(const struct rocp *sdk)
 {
     return atomic_load_explicit(&me.memory, memory_order_relaxed)

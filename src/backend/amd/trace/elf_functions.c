@@ -17,7 +17,7 @@ struct image {
     size_t size;
 };
 
-/* A part of the file; NULL: it is not all there. */
+/* A part of the file; NULL: it is not wholly in the file. */
 static const uint8_t *part(const struct image *f, uint64_t at, uint64_t size)
 {
     return at <= f->size && size <= f->size - at ? f->bytes + at : NULL;
@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
     return ORDER(x->address, y->address);
 }
 
-/* The name of a symbol; NULL: it has none that ends. */
+/* The name of a symbol; NULL: there is none, or no NUL ends it. */
 static const char *name_at(const uint8_t *names, size_t size, uint32_t at)
 {
     const char *name = at < size ? (const char *)names + at : NULL;
@@ -76,7 +76,8 @@ static int read_table(const struct image *f, const Elf64_Ehdr *head, const Elf64
     return rc;
 }
 
-/* The table of all symbols has what the one of exported symbols has, where it is there. */
+/* Reads the table of all symbols, which contains the exported ones, or else that of the exported
+ * symbols. */
 static int read_tables(const struct image *f, const Elf64_Ehdr *head, struct elf_functions *out)
 {
     static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};

@@ -1,8 +1,8 @@
-/* elf_functions.h - the functions of a code object, by their place in it.
+/* elf_functions.h - the functions of a code object, by address.
  *
- * A sample names an instruction by its place in the code object; a session names it by a function
- * and the place in that. Kernels alone would not do: functions that were not inlined lie between
- * them. Pure, except for memory. */
+ * A sample names an instruction by its offset in the code object; a session names it by a function
+ * and the offset in that. Kernels alone do not suffice, because functions that were not inlined lie
+ * between them. Pure, except for memory. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_ELF_FUNCTIONS_H
 #define GPUFL_BACKEND_AMD_TRACE_ELF_FUNCTIONS_H
 
@@ -19,8 +19,8 @@ struct elf_functions {
     size_t count;
 };
 
-/* Reads the functions of an ELF file of 64 bits, which may be damaged. 0; GPUFL_E_CORRUPT where
- * there are none, or GPUFL_E_NOMEM. */
+/* Reads the functions of a 64-bit ELF file, which may be damaged. 0; GPUFL_E_CORRUPT: it has none;
+ * GPUFL_E_NOMEM. */
 int elf_functions_read(const void *elf, size_t size, struct elf_functions *out);
 void elf_functions_free(struct elf_functions *s);
 

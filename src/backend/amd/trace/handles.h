@@ -1,8 +1,8 @@
 /* handles.h - small numbers for the runtime's handles (streams, executable graphs), so that no
  * address is in the log.
  *
- * A handle keeps its number for the life of the process, also where the runtime uses its address
- * again. Programs have few of them. No lock. Any thread. */
+ * A handle keeps its number for the life of the process, also if the runtime uses its address
+ * again. Programs have few handles. No lock. Any thread. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_HANDLES_H
 #define GPUFL_BACKEND_AMD_TRACE_HANDLES_H
 
@@ -11,12 +11,12 @@
 
 enum { HANDLES_MOST = 1 << 12 };
 
-/* All 0: none is known. A handle is stored with a compare-and-swap, and stays. */
+/* All 0: no handle is known. A handle is stored with a compare-and-swap and never removed. */
 struct handles {
     _Atomic uint64_t handle[HANDLES_MOST]; /* relaxed: it points to nothing */
 };
 
-/* From 1, in the order of first use; 0: there is no room. [hot] */
+/* The number of a handle, from 1, in the order of first use; 0: there is no room. [hot] */
 static inline uint32_t handles_number(struct handles *h, uint64_t handle)
 {
     for (uint32_t at = 0; at < HANDLES_MOST; at++) {

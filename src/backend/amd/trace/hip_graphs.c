@@ -1,8 +1,8 @@
 /* hip_graphs.c - see hip_graphs.h.
  *
- * HIP is called inside the callback at the end of an instantiation: the runtime has left its own
- * code there, and no lock of its is held. Counting nodes neither allocates on the device nor waits.
- * A graph with a node of a kind that is not known has no count. */
+ * HIP is called inside the callback at the end of an instantiation: the runtime's own code has
+ * returned by then, and holds no lock. Counting nodes neither allocates on the device nor waits. A
+ * graph with a node of an unknown kind has no count. */
 #include "backend/amd/trace/hip_graphs.h"
 
 #include "backend/amd/trace/handles.h"
@@ -17,7 +17,7 @@ enum { HIP_NODE_KERNEL = 0, HIP_NODE_GRAPH = 4, HIP_NODE_LAST = 13 }; /* hipGrap
 
 enum does { DOES_NOTHING, DOES_INSTANTIATE, DOES_CHANGE, DOES_DESTROY };
 
-/* The functions whose first argument is the executable graph, or where it is put. */
+/* The functions whose first argument is the executable graph, or the place where it is stored. */
 static const struct {
     const char *name;
     enum does does;
@@ -144,7 +144,7 @@ void hip_graphs_event(const struct call_event *e)
         return;
     uint64_t first = calls_argument(e->call, 0);
     if (does != DOES_INSTANTIATE && enters)
-        know(first, CELL_NULL); /* before another thread can get the address */
+        know(first, CELL_NULL); /* before another thread's graph can get this address */
     else if (does == DOES_INSTANTIATE && !enters && calls_result(e->call) == 0)
         instantiated(first, calls_argument(e->call, sizeof first));
 }

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-enum { STARTED = 1 << 12 }; /* ranges that are remembered until they stop; a power of two */
+enum { STARTED = 1 << 12 }; /* ranges that can be remembered until they stop; a power of two */
 
 /* A started range. Its number is written last (release) and read first (acquire). */
 struct started {
@@ -21,7 +21,8 @@ void markers_report(struct sink *s)
     atomic_store_explicit(&me.sink, s && s->ranges ? s : NULL, memory_order_release);
 }
 
-/* A range that finds its place taken, by one of 4096 numbers before that still runs, is dropped. */
+/* A range is dropped if its place is taken: by a range, STARTED numbers before, that has not
+ * stopped. */
 static void start(const struct sink_ranges *to, const struct rocp_marker *m)
 {
     struct started *s = &me.started[m->made % STARTED];

@@ -80,7 +80,8 @@ static uint64_t copy_file(const char *path, uint64_t offset, uint64_t size)
     return hash;
 }
 
-/* Copies an object from where the library says that it is. The hash of its bytes; 0: not kept. */
+/* Copies an object from the place that the library reports. Returns the hash of its bytes; 0: it is
+ * not kept. */
 static uint64_t copy_object(const struct rocp_code_object *o)
 {
     char path[PATH_MAX];
@@ -106,7 +107,9 @@ static struct elf_functions *read_elf(const void *elf, size_t size)
     return s;
 }
 
-/* The bytes are read and not mapped: a file that gets shorter would end the program. */
+/* The bytes are read, not mapped: if a mapped file became shorter, reading it would end the
+ * program.
+ */
 static struct elf_functions *read_file(const char *path, uint64_t offset, uint64_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -154,7 +157,8 @@ const struct elf_function *objects_function(uint64_t id, uint64_t place, uint64_
 
 /* ---- the table ----------------------------------------------------------------------- */
 
-/* Takes what o points to over, except where the object has one already: readers keep pointers. */
+/* Takes the members of o over, except those that the object has already: readers keep pointers to
+ * them. */
 static void put(const struct object *o)
 {
     uint32_t index = 0;

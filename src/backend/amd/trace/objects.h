@@ -1,9 +1,11 @@
-/* objects.h - code objects of the program: which one a kernel is in, and its bytes for the session.
+/* objects.h - code objects of the program: which object has a kernel, and its bytes for the
+ * session.
  *
- * The library reports each code object as it is loaded, on the thread that loads it, and its bytes
- * are sure to be there during that call alone: they are copied (common/code_copies.h), from memory
- * or from the file that its URI names. What is known of an object stays for the life of the
- * process, since records come after it is unloaded. A mutex guards the table: loading is rare. */
+ * The library reports each code object as it is loaded, on the thread that loads it. The bytes are
+ * certain to be there only during that call, so they are copied (common/code_copies.h), from memory
+ * or from the file that the object's URI names. What is known of an object is kept for the life of
+ * the process, because records may come after the object is unloaded. A mutex guards the table,
+ * because loading is rare. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_OBJECTS_H
 #define GPUFL_BACKEND_AMD_TRACE_OBJECTS_H
 
@@ -16,24 +18,24 @@ struct object {
     uint64_t hash;    /* of its bytes, in the session that saw it loaded; 0: not kept */
     uint64_t agent;   /* the library's id of the GPU it is for */
     uint64_t session; /* see objects_begin */
-    const char *file; /* it was loaded from; NULL: from memory. Stays */
-    uint64_t shift;   /* from a place in the loaded code to an address of the ELF file */
-    const struct elf_functions *functions; /* NULL: not known. Stays */
+    const char *file; /* from which it was loaded; NULL: from memory. Never freed */
+    uint64_t shift;   /* from an offset in the loaded code to an address of the ELF file */
+    const struct elf_functions *functions; /* NULL: not known. Never freed */
 };
 
-/* The functions of code that is loaded from now on are read. While the library initializes the
- * tool. [owner] */
+/* Makes the functions of code that is loaded from now on be read. Called while the library
+ * initializes the tool. [owner] */
 void objects_read_functions(void);
 
-/* The function at a place of an object, from its load base, which stays; NULL: none is known there.
- * *offset: the place in the function. [any] */
+/* The function at an offset from an object's load base; never freed. NULL: no function is known
+ * there. *offset: the offset in the function. [any] */
 const struct elf_function *objects_function(uint64_t id, uint64_t place, uint64_t *offset);
 
-/* A session begins, or has ended: between sessions no bytes are copied. [owner] */
+/* Reports that a session begins, or has ended: between sessions no bytes are copied. [owner] */
 void objects_begin(void);
 void objects_end(void);
 
-/* A code object is loaded. [any] */
+/* Reports that a code object is loaded. [any] */
 void objects_loaded(const struct rocp_code_object *o);
 
 /* Copies what is known of an object. False: nothing is. [any] */
@@ -46,8 +48,8 @@ void objects_drain(struct sink *s);
  * [collector] */
 uint32_t objects_define(struct sink *s, uint64_t id, const char *arch, const char *name);
 
-/* What a URI says of a file ("file:///a%20b#offset=4096&size=512"): its path with the escapes
- * resolved, and the part of it; size 0: up to its end. False: it names no file. Pure. */
+/* Reads a URI of a file ("file:///a%20b#offset=4096&size=512"): its path with the escapes resolved,
+ * and the part of the file; size 0: up to its end. False: the URI names no file. Pure. */
 bool objects_uri(const char *uri, char *path, size_t room, uint64_t *offset, uint64_t *size);
 
 #endif

@@ -31,9 +31,9 @@ uint64_t rocm_records_dispatches(const struct rocm_records *r)
     return atomic_load_explicit(&r->dispatches, memory_order_relaxed);
 }
 
-/* ---- what records share -------------------------------------------------------------- */
+/* ---- common to all records ----------------------------------------------------------- */
 
-/* True where the record's own size covers a field. */
+/* True if the size of the record covers a field. */
 #define HAS(record, field)                                                                         \
     ((record)->r.size >= offsetof(typeof(*(record)), field) + sizeof(record)->field)
 
@@ -96,8 +96,8 @@ static void no_occupancy(struct config_row *row)
         row->occ_limit_blocks = row->occ_warps = row->occ_max_warps = CELL_NULL;
 }
 
-/* On RDNA a kernel runs in WGP mode or not, as it was compiled. Occupancy is known where both give
- * the same share; the columns are those of a compute unit. */
+/* On RDNA a kernel runs in WGP mode or not, as it was compiled. Occupancy is known if both modes
+ * give the same share; the columns are those of a compute unit. */
 const char *rocm_records_occupancy(const struct agent *a, const struct symbol *s,
                                    struct config_row *row)
 {
@@ -159,7 +159,7 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* What a kernel of the runtime did for a call: a row of a fill or of a copy. */
+/* Writes a kernel of the runtime as the fill or copy that the program called. */
 static void put_fill(struct rocm_records *r, const struct rocp_dispatch *d, int agent,
                      const struct kernel_row *k, const struct call_facts *f)
 {
@@ -206,7 +206,7 @@ static void find_symbol(struct rocm_records *r, uint64_t kernel, struct symbol *
     r->name_said = true;
 }
 
-/* The first kernel of a function reports to the session which code it is. */
+/* At the first kernel of a function, reports to the session which code it is. */
 static void define_function(struct rocm_records *r, uint64_t kernel, const struct symbol *s,
                             int agent)
 {

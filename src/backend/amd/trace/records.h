@@ -1,7 +1,7 @@
-/* records.h - what rocprofiler-sdk's records become: rows of kernels, copies, fills, allocations.
+/* records.h - turns rocprofiler-sdk's records into rows of kernels, copies, fills, allocations.
  *
- * The library has no kind for fills, nor for copies that a kernel of the runtime does: such a
- * kernel is known by its name, and its call says what was filled or copied. [collector] */
+ * The library has no kind of record for fills, nor for copies done by a kernel of the runtime. Such
+ * a kernel is recognized by its name, and its call says what was filled or copied. [collector] */
 #ifndef GPUFL_BACKEND_AMD_TRACE_RECORDS_H
 #define GPUFL_BACKEND_AMD_TRACE_RECORDS_H
 
@@ -21,10 +21,10 @@ struct rocm_records {
     _Atomic uint64_t dispatches; /* that calls_launched counts; relaxed */
 };
 
-/* windows: kernels of calls that calls.h does not remember are not of the session. */
+/* windows: kernels of calls that calls.h does not remember are not part of the session. */
 void rocm_records_open(struct rocm_records *r, struct sink *s, bool windows);
 
-/* One record. shift: ns from its clock to ours. kind: the library's number. */
+/* Reads one record. shift: ns from its clock to ours. kind: the library's number. */
 void rocm_records_read(struct rocm_records *r, uint32_t kind, const void *record, int64_t shift);
 
 /* The sink's id of an agent's device; 0: no GPU has this index. */

@@ -20,10 +20,10 @@ enum {
     WATERMARK_BYTES = 2 << 20,
     CELLS_MOST = 1 << 20, /* instructions and reasons between two drains */
     FUNCTIONS_MOST = 1 << 18,
-    ATTEMPTS = 3 /* at the choice of a GPU, which another process may change meanwhile */
+    ATTEMPTS = 3 /* to configure a GPU: another process may change it meanwhile */
 };
 
-/* By enum rocp_stall, under the library's names; 0 is unknown. */
+/* By enum rocp_stall, the library's names; 0 is unknown. */
 static const char *const stall_names[ROCP_STALLS] = {
     [ROCP_STALL_NO_INSTRUCTION] = "NO_INSTRUCTION_AVAILABLE",
     [ROCP_STALL_ALU_DEPENDENCY] = "ALU_DEPENDENCY",
@@ -47,7 +47,7 @@ struct cell {
 struct defined {
     uint64_t object;
     const struct elf_function *function;
-    uint32_t id; /* the sink's; 0: it is not the program's */
+    uint32_t id; /* of the sink; 0: it does not belong to the program */
 };
 
 static struct {
@@ -60,7 +60,7 @@ static struct {
 
     /* [collector] */
     struct sink *to;
-    int64_t from; /* no sample that comes is older, ns */
+    int64_t from; /* ns: older samples are not taken */
     struct keyed cells, functions;
     uint32_t reasons[REASONS]; /* the sink's ids; 0: not defined yet */
     bool described[AGENTS_MOST], refusal_told;
@@ -85,7 +85,7 @@ static uint32_t reason_of(const struct rocp_stochastic_sample *r)
     return stall < ROCP_STALLS ? stall : ROCP_STALL_NONE;
 }
 
-/* False: the record is no sample. */
+/* Reads a record. False: it is not a sample. */
 static bool read_record(const struct rocp_header *h, struct sample_taken *out)
 {
     struct rocp_host_trap_sample trap;
@@ -97,7 +97,7 @@ static bool read_record(const struct rocp_header *h, struct sample_taken *out)
         memcpy(&trap, h->payload, sizeof trap);
         out->object = trap.pc.object;
         out->place = trap.pc.offset;
-        out->reason = ROCP_STALL_NONE; /* this method does not say why */
+        out->reason = ROCP_STALL_NONE; /* this method does not report reasons */
     } else if (size == sizeof stopped) {
         memcpy(&stopped, h->payload, sizeof stopped);
         out->object = stopped.pc.object;
@@ -107,7 +107,7 @@ static bool read_record(const struct rocp_header *h, struct sample_taken *out)
     return size == sizeof trap || size == sizeof stopped;
 }
 
-/* Samples that the hardware spoiled come as records without a place: they are lost ones. */
+/* Invalid samples of the hardware come as records without a place: they count as lost. */
 static void take(uint64_t context, uint64_t buffer, struct rocp_header **headers, size_t count,
                  void *data, uint64_t dropped)
 {
@@ -143,8 +143,8 @@ static int make_buffer(uint64_t context, uint64_t thread, int agent)
     return status;
 }
 
-/* The status of the last thing that was asked of the library; choices[agent].method says whether
- * the GPU is sampled. */
+/* Returns the status of the last call of the library; choices[agent].method shows whether the GPU
+ * is sampled. */
 static int make_agent(uint64_t context, uint64_t thread, int agent, unsigned period)
 {
     const struct agent *a = agents_at(agent);
@@ -248,7 +248,7 @@ static void describe(int agent, uint32_t device)
     me.described[agent] = true;
 }
 
-/* Whether another wavefront issued an instruction in that cycle is not reported. */
+/* The library does not report whether another wavefront issued an instruction in that cycle. */
 static uint32_t define_reason(uint32_t reason)
 {
     struct sink *s = me.to;
@@ -263,7 +263,7 @@ static uint32_t define_reason(uint32_t reason)
     return me.reasons[reason] = s->ops->define(s, RECORD_stall_reason, &row);
 }
 
-/* The sink's id of a function; 0: it is not the program's. */
+/* The sink's id of a function; 0: it does not belong to the program. */
 static uint32_t define_function(const struct cell *c, const struct elf_function *f)
 {
     struct defined key;

@@ -1,7 +1,8 @@
-/* sampling.h - where wavefronts stand, and why they wait: rocprofiler-sdk's PC sampling.
+/* sampling.h - samples the program counters of wavefronts, and why they wait, with
+ * rocprofiler-sdk's PC sampling.
  *
- * Each GPU that offers sampling has a buffer of its own: a sample does not name its GPU, and a
- * flush empties what the driver holds for the first GPU of a buffer alone. Samples are summed by
+ * Each GPU that offers sampling has its own buffer, because a sample does not name its GPU, and a
+ * flush fetches what the driver holds only for the first GPU of a buffer. Samples are summed by
  * instruction and reason, and become rows of pc_sample each time that they are written.
  *
  * Threads: the library calls back on the thread of its buffers. */
@@ -18,26 +19,26 @@ struct sample_taken {
     uint32_t reason;        /* index of sampling.c's reasons; 0: unknown */
 };
 
-/* Configures a context so that it samples the GPUs that offer it. thread: of the library, for the
- * buffers. While the library initializes the tool only, and once. GPUFL_E_UNAVAILABLE, _PERM or
+/* Configures a context so that it samples the GPUs that offer sampling. thread: of the library, for
+ * the buffers. Called once, while the library initializes the tool. GPUFL_E_UNAVAILABLE, _PERM or
  * _VENDOR and why. [owner] */
 int sampling_make(const struct rocp *sdk, uint64_t context, uint64_t thread,
                   const struct trace_config *c, struct err *e);
 
-/* Samples are for this session from now on; NULL: for none. [owner] */
+/* Sets the session that gets samples from now on; NULL: none. [owner] */
 void sampling_report(struct sink *s);
 
-/* The context was started with this status of the library. [owner], or the opener of a window */
+/* Reports the library's status of starting the context. [owner], or the opener of a window */
 void sampling_started(int status);
 
-/* Makes the library hand over its samples. [collector], or the library while it ends */
+/* Makes the library deliver its samples. [collector], or the library while it ends */
 void sampling_flush(void);
 
-/* One struct sample_taken. [collector] */
+/* Reads one struct sample_taken. [collector] */
 void sampling_read(const void *sample);
 
-/* Writes what was read since the last call, with how the GPUs are sampled before the first row.
- * device: the sink's id of an agent. [collector] */
+/* Writes the samples read since the last call; before the first row, reports how the GPUs are
+ * sampled. device: returns the sink's id of an agent. [collector] */
 void sampling_write(uint32_t (*device)(int agent));
 
 #endif

@@ -4,10 +4,10 @@
 #include <string.h>
 
 enum {
-    PERIOD_LEAST = 8, /* the shortest interval that AMD names is 2^8 cycles */
+    PERIOD_LEAST = 8, /* the shortest interval in AMD's documentation is 2^8 cycles */
     PERIOD_MOST = 31,
     RATE_LOG2 = 18,  /* samples a second of a GPU */
-    MHZ_GUESS = 1000 /* of a GPU that reports none */
+    MHZ_GUESS = 1000 /* for a GPU that reports no clock */
 };
 
 bool sampling_choice_can(const struct rocp *sdk, struct err *e)
@@ -61,7 +61,7 @@ uint64_t sampling_choice_interval(const struct rocp_sampling *offer, const struc
     return power > offer->most && power > 1 ? power >> 1 : power;
 }
 
-/* ---- which ---------------------------------------------------------------------------- */
+/* ---- choosing a method ---------------------------------------------------------------- */
 
 struct choosing {
     const struct agent *agent;
@@ -96,9 +96,9 @@ int sampling_choice_make(const struct rocp *sdk, const struct agent *a, unsigned
 
 /* ---- refusals ------------------------------------------------------------------------- */
 
-/* The arguments are the library's own offers, so one that refuses them has a function of another
- * form: states between releases take the version and size of a record before the flags, and find
- * the version 0 in ours. */
+/* The arguments are taken from the library's own offers. If the library refuses them, its function
+ * has other parameters: versions between releases take the version and size of a record before the
+ * flags, and find version 0 in our call. */
 static int other_form(const struct rocp *sdk, struct err *e)
 {
     return err_set(e, GPUFL_E_UNAVAILABLE,
@@ -110,7 +110,7 @@ static int other_form(const struct rocp *sdk, struct err *e)
 int sampling_choice_error(const struct rocp *sdk, int status, struct err *e)
 {
     static const struct {
-        const char *name; /* the end of the library's: numbers differ between versions */
+        const char *name; /* end of the status's name: numbers differ between versions */
         int code;
         const char *text;
     } refusals[] = {

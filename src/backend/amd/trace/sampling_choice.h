@@ -1,7 +1,8 @@
-/* sampling_choice.h - how a GPU is sampled: by which of the methods that it offers, and how often.
+/* sampling_choice.h - chooses how a GPU is sampled: by which of the methods that it offers, and how
+ * often.
  *
- * The hardware's method (stochastic) comes first: it says why a wavefront waits. Where another
- * process samples the GPU already, the library offers that process's choice alone. */
+ * The hardware's method (stochastic) is preferred, because it says why a wavefront waits. If
+ * another process samples the GPU already, the library offers only that process's choice. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_SAMPLING_CHOICE_H
 #define GPUFL_BACKEND_AMD_TRACE_SAMPLING_CHOICE_H
 
@@ -12,11 +13,11 @@ struct sampling_choice {
     uint64_t interval;
 };
 
-/* True where the library has what is needed. e: what it lacks. */
+/* True if the library has the functions that sampling needs. e: what it lacks. */
 bool sampling_choice_can(const struct rocp *sdk, struct err *e);
 
-/* Chooses for an agent. period: the option's, 0: by the GPU. The library's status; without an
- * offer that can be used out->method is 0. [owner] */
+/* Chooses for an agent. period: of the option; 0: by the GPU. Returns the library's status;
+ * out->method is 0 if no offer can be used. [owner] */
 int sampling_choice_make(const struct rocp *sdk, const struct agent *a, unsigned period,
                          struct sampling_choice *out);
 
@@ -25,7 +26,7 @@ int sampling_choice_make(const struct rocp *sdk, const struct agent *a, unsigned
 uint64_t sampling_choice_interval(const struct rocp_sampling *offer, const struct agent *a,
                                   unsigned period);
 
-/* A refusal of the library as a sentence that says what to do. Returns the error's code. */
+/* Puts a refusal of the library into *e, with what to do. Returns the error's code. */
 int sampling_choice_error(const struct rocp *sdk, int status, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* sdk.h - rocprofiler-sdk: the copy that is in the process, its kinds and operations by name.
+/* sdk.h - opens the process's copy of rocprofiler-sdk, and finds its kinds and operations by name.
  *
  * Two copies in one process do not see each other, so the copy that called our tool, or that the
- * program has loaded, is the one to use. The table is constant once it is open. Any thread. */
+ * program has loaded, is used. The table is constant once it is open. Any thread. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_SDK_H
 #define GPUFL_BACKEND_AMD_TRACE_SDK_H
 
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* What we read of the library: kinds by their names in it, which are the same in all versions. */
+/* The kinds that we read, by the library's names, which all versions share. */
 #define ROCP_BUFFER_KINDS(K)   K(KERNEL_DISPATCH) K(MEMORY_COPY) K(MEMORY_ALLOCATION)
 #define ROCP_CALLBACK_KINDS(K) K(CODE_OBJECT) K(HIP_RUNTIME_API) K(MARKER_CORE_API)
 
@@ -33,17 +33,17 @@ struct rocp { /* functions by name; those that are not required may be NULL */
     int kinds[ROCP_KIND_COUNT]; /* the library's number; ROCP_NO_KIND: this version lacks it */
 };
 
-/* Opens the copy that holds this address of code; NULL: one that is loaded already, else one that
- * the loader finds. version and kinds are not set yet. GPUFL_E_UNAVAILABLE and what to install. */
+/* Opens the copy that contains this address; NULL: a copy that is loaded already, else one that the
+ * loader finds. Does not set version and kinds. GPUFL_E_UNAVAILABLE and what to install. */
 int rocp_open(struct rocp *sdk, const void *code, struct err *e);
 
-/* Asks for the numbers of kinds. Inside rocprofiler_configure or later. */
+/* Asks the library for the numbers of kinds. Called inside rocprofiler_configure or later. */
 void rocp_find_kinds(struct rocp *sdk);
 
 /* The library's own numbers of the kinds of records, for a reader of records. */
 enum rocp_kind rocp_buffer_kind(const struct rocp *sdk, uint32_t number);
 
-/* Numbers of operations that are distinguished: HIP's are far fewer. */
+/* How many numbers of operations are distinguished; HIP has far fewer. */
 enum { ROCP_OPERATIONS = 2048 };
 
 /* Rows of a table that begin with the name of a HIP call. */
@@ -52,12 +52,13 @@ struct rocp_named {
     size_t stride, count; /* bytes from row to row; rows */
 };
 
-/* Finds the library's numbers of these calls: rows[number] becomes the row, from 1 on, and stays
- * where a row has the number already; operations gets the numbers. Returns how many. [owner] */
+/* Finds the library's numbers of these calls. rows[number] becomes the row, from 1 on, unless
+ * another row has the number already; operations gets the numbers. Returns how many. [owner] */
 size_t rocp_find_calls(const struct rocp *sdk, const struct rocp_named *calls,
                        uint8_t rows[ROCP_OPERATIONS], uint32_t *operations);
 
-/* A status of the library as a sentence; doing: "to create a context". Returns GPUFL_E_VENDOR. */
+/* Puts a status of the library into *e as a sentence. doing: "to create a context". Returns
+ * GPUFL_E_VENDOR. */
 int rocp_error(const struct rocp *sdk, int status, const char *doing, struct err *e);
 
 static inline bool rocp_new_form(const struct rocp *sdk)

@@ -29,18 +29,18 @@ enum tool_state { TOOL_NONE, TOOL_CONFIGURED, TOOL_READY, TOOL_FAILED };
 static struct {
     struct rocp sdk;
     struct rocp_tool tool;
-    pid_t process;      /* that the tool was made in */
-    int (*begin)(void); /* a session, once the tool is initialized; NULL: it has begun */
+    pid_t process;      /* in which the tool was made */
+    int (*begin)(void); /* begins a session once the tool is initialized; NULL: it has begun */
     uint64_t main, code, markers, samples, buffer, thread;
     bool has_markers;
-    bool initializing;                 /* the library still takes services [owner] */
+    bool initializing;                 /* the library still accepts services [owner] */
     bool counts, sampled;              /* kernels can be counted, GPUs sampled [owner] */
     bool samples_wanted;               /* by the session [owner] */
     const struct trace_config *forced; /* of the session that made the tool; NULL: it came first */
     struct err why;                    /* of TOOL_FAILED */
-    struct err refusals[ROCP_KIND_COUNT]; /* what the session does without */
+    struct err refusals[ROCP_KIND_COUNT]; /* why kinds of records are missing in the session */
     struct err count_why;   /* why kernels cannot be counted; "": that was not asked for */
-    struct err sample_why;  /* the same of samples */
+    struct err sample_why;  /* the same for samples */
     _Atomic int state;      /* enum tool_state; release, acquire */
     _Atomic bool finalized; /* release by finalize, acquire */
     _Atomic bool forgotten; /* in the child of a fork; relaxed */
@@ -57,7 +57,7 @@ static void on_call(uint64_t correlation, uint32_t operation, uint32_t phase, vo
 
 static void on_code(uint32_t operation, uint32_t phase, const void *payload)
 {
-    /* Another thread of the parent may hold these tables' locks for ever. */
+    /* After a fork: a thread of the parent may have held the locks of these tables. */
     if (phase != ROCP_LOAD || !payload || atomic_load_explicit(&me.forgotten, memory_order_relaxed))
         return;
     if (operation == ROCP_CODE_KERNEL)
@@ -95,7 +95,7 @@ TWO_FORMS(marker, markers_event(r.operation, r.phase, r.payload))
 
 /* ---- making -------------------------------------------------------------------------- */
 
-/* The first refusal ends a ladder of these. */
+/* Makes an error of a status; calls are chained so that the first failure ends the chain. */
 static int ask(int status, const char *doing, struct err *e)
 {
     return status == ROCP_OK ? 0 : rocp_error(&me.sdk, status, doing, e);
@@ -103,12 +103,12 @@ static int ask(int status, const char *doing, struct err *e)
 
 static int make_context(uint64_t *context, const char *doing, struct err *e)
 {
-    *context = 0; /* the library insists */
+    *context = 0; /* the library requires it */
     return ask(me.sdk.rocprofiler_create_context(context), doing, e);
 }
 
-/* Graphs are counted from the beginning on, too: programs make them once. Where they cannot be, the
- * session says of each launch that its kernels are not known. */
+/* Kernels of graphs are counted from the beginning, because programs make graphs once. If that
+ * fails, the session reports for each launch that its kernels are not known. */
 static void make_graphs(void)
 {
     uint32_t operations[HIP_GRAPHS_OPERATIONS];
@@ -152,7 +152,8 @@ static int make_calls(struct err *e)
         "to report HIP calls", e);
 }
 
-/* Dispatches are needed. What the library has and refuses beside them, the session says. */
+/* Dispatches are required. If the library refuses other records that it has, the session reports
+ * it. */
 static int make_records(struct err *e)
 {
     static const char *const doing[ROCP_BUFFER_KIND_COUNT] = {
@@ -223,8 +224,9 @@ static int make(struct err *e)
 
 /* ---- the tool's life ----------------------------------------------------------------- */
 
-/* Prepares what a session in the program's own code may want beyond Trace: the session asks again,
- * and then says what is not available. Counters stand in for samples. */
+/* Prepares services beyond Trace that a session in the program's own code may want: that session
+ * asks again, and then reports what is not available. Counters replace samples that are not
+ * available. */
 static void make_profile(struct trace_config c)
 {
     struct err later;
@@ -240,16 +242,16 @@ static int initialize(void *finalize, void *data)
     me.initializing = rc == 0;
     atomic_store_explicit(&me.state, rc ? TOOL_FAILED : TOOL_READY, memory_order_release);
     if (me.begin)
-        (void)me.begin(); /* also where making failed: the session says why */
+        (void)me.begin(); /* also if making the tool failed: the session reports why */
     else if (me.forced)
         make_profile(*me.forced);
     me.initializing = false;
     return 0;
 }
 
-/* Runs with a lock of the library's held: nothing but stopping and flushing is safe. Records that
- * come afterwards find the session's buffers, which stay. In the child of a fork a flush would wait
- * for a thread that the parent has. */
+/* The library holds a lock meanwhile: only stopping and flushing is safe. Records that come later
+  * use the session's buffers, which are kept. In the child of a fork, a flush would wait for a
+  * thread that exists only in the parent. */
 static void finalize(void *data)
 {
     (void)data;
@@ -315,9 +317,9 @@ static struct rocp_tool *configure(uint32_t version, const char *runtime, uint32
                             .code = (void *)(uintptr_t)me.sdk.rocprofiler_force_configure});
 }
 
-/* rocprofiler-register hands the runtimes' tables over where it sees rocprofiler_configure, to the
- * rocprofiler_set_api_table that it sees: so the SDK and our tool's library become visible. No
- * variable is set: other threads may read the environment. */
+/* rocprofiler-register passes the tables of the runtimes to the visible rocprofiler_set_api_table
+ * if rocprofiler_configure is visible, too: so the SDK and our tool's library are made visible. No
+ * environment variable is set, because other threads may read the environment. */
 static int show(struct err *e)
 {
     char path[PATH_MAX];
@@ -343,7 +345,7 @@ int tool_force(const struct trace_config *c, struct err *e)
     int rc = rocp_open(&me.sdk, NULL, e);
     if (rc || (rc = show(e)))
         return rc;
-    me.forced = c; /* while the caller's config is there */
+    me.forced = c; /* valid during this call only */
     int status = me.sdk.rocprofiler_force_configure(configure);
     me.forced = NULL;
     if (status == ROCP_OK)
@@ -432,7 +434,7 @@ int tool_resume(struct err *e)
 
 int tool_start(const struct trace_config *c, struct err *e)
 {
-    bool waits = c->windows && !c->passed; /* for its first window */
+    bool waits = c->windows && !c->passed; /* recording begins with the first window */
     if (gone())
         return err_set(e, GPUFL_E_STATE, "rocprofiler-sdk has ended: the program is exiting");
     me.samples_wanted = me.sampled && (c->engines & ENGINE_PC_SAMPLING);

@@ -1,4 +1,4 @@
-/* tool.h - what rocprofiler-sdk loads: contexts and buffers, made once a process.
+/* tool.h - the tool that rocprofiler-sdk loads: its contexts and buffers, made once in a process.
  *
  * The library lets a tool create contexts and buffers only while it initializes the tool, before
  * or inside the program's first HIP call. So everything that a session may want is made then, and
@@ -12,37 +12,37 @@
  *                     session asks for it
  *   markers context   rocTX
  *
- * Nothing of this is ever freed: the library calls back from its own threads until the process is
- * gone, also while and after exit handlers run. */
+ * None of this is ever freed, because the library calls back from its own threads until the process
+ * is gone, also while and after exit handlers run. */
 #ifndef GPUFL_BACKEND_AMD_TRACE_TOOL_H
 #define GPUFL_BACKEND_AMD_TRACE_TOOL_H
 
 #include "backend/amd/trace/sdk.h"
 #include "backend/backend.h"
 
-/* What libgpufl-rocprofiler.so was called with. Returns a struct rocp_tool, or NULL: this process
- * has its tool, or the library cannot be used. */
+/* Makes the tool. c: the arguments of libgpufl-rocprofiler.so's call. Returns a struct rocp_tool;
+ * NULL: this process has a tool already, or the library cannot be used. */
 void *tool_configure(const struct tool_call *c);
 
-/* Makes the library take our tool where the program is not run under `gpufl trace`. To be called
+/* Makes the library take our tool if the program is not run under `gpufl trace`. Has to be called
  * before the first HIP call. GPUFL_E_UNAVAILABLE or GPUFL_E_BUSY and what to do. [owner] */
 int tool_force(const struct trace_config *c, struct err *e);
 
-/* Makes the library count kernels for a session of this config, where that is asked for. It can be
- * made only while the library initializes the tool. 0 or why not. [owner] */
+/* Makes the library count kernels for a session of this config, if that is asked for. This is
+ * possible only while the library initializes the tool. 0 or why not. [owner] */
 int tool_count(const struct trace_config *c, struct err *e);
 
-/* Makes the library sample GPUs, as tool_count makes it count kernels. 0 or why not. [owner] */
+/* Makes the library sample GPUs, under the conditions of tool_count. 0 or why not. [owner] */
 int tool_sample(const struct trace_config *c, struct err *e);
 
-/* 0 where the tool is initialized, else why not. [owner] */
+/* 0 if the tool is initialized, else why not. [owner] */
 int tool_ready(struct err *e);
 
-/* Why the library refused a kind that it has; of HIP_RUNTIME_API: the making of graphs; an empty
- * text: it did not. [owner, collector] */
+/* Why the library refused a kind that it has; for HIP_RUNTIME_API, calls that make graphs. "": it
+ * did not refuse the kind. [owner, collector] */
 const char *tool_refusal(enum rocp_kind kind);
 
-/* In the child of a fork: nothing more is kept of code that is loaded. */
+/* In the child of a fork: keeps nothing more of code that is loaded. */
 void tool_forget(void);
 
 const struct rocp *tool_sdk(void);
@@ -55,7 +55,7 @@ void tool_stop(void);
 int tool_resume(struct err *e);
 void tool_suspend(void);
 
-/* Makes the library hand over its records; false: it has been finalized. [collector] */
+/* Makes the library deliver its records; false: the library has been finalized. [collector] */
 bool tool_flush(void);
 
 #endif

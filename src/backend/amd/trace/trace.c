@@ -1,11 +1,11 @@
-/* trace.c - the tracing ops of the AMD backend: rocprofiler-sdk's records and callbacks as a
- * session.
+/* trace.c - the tracing ops of the AMD backend: makes a session of rocprofiler-sdk's records and
+ * callbacks.
  *
- * The tool (tool.h) exists once a process, and is there before the session where `gpufl trace`
- * began it; a program that begins its session itself makes the tool here.
+ * There is one tool (tool.h) per process. If the program was started by `gpufl trace`, it exists
+ * before the session; in a program that begins its session itself, it is made here.
  *
- * After fork the child is silent: the library makes new threads there, but our collector is not
- * there. */
+ * After fork the child records nothing: the library makes new threads there, but our collector does
+ * not exist there. */
 #include "backend/amd/trace.h"
 
 #include "backend/amd/trace/calls.h"
@@ -24,17 +24,17 @@
 #include <unistd.h>
 
 enum { FLUSH_PATIENCE = 500000000, WINDOW_PATIENCE = 500000000, FLUSH_PAUSE = 1000000 }; /* ns */
-enum { QUIET_FLUSHES = 2 }; /* that bring nothing, one after the other: all that ended has come */
+enum { QUIET_FLUSHES = 2 }; /* so many empty flushes: all records of finished work have come */
 
 /* The one of this process. [owner] */
 struct trace {
     struct sink *sink;
     struct trace_config config;
     bool open, fork_watched;
-    bool said; /* what is recorded [collector] */
+    bool said; /* it was reported what is recorded [collector] */
     bool stopped;
     struct err uncounted; /* why kernels are not counted, though that was asked for */
-    struct err unsampled; /* the same of samples */
+    struct err unsampled; /* the same for samples */
     pid_t process;
 };
 
@@ -63,7 +63,7 @@ static int make_tool(const struct trace_config *c, struct err *e)
     return rc == GPUFL_E_STATE ? tool_force(c, e) : rc ? tool_ready(e) : 0;
 }
 
-/* Where there is no tool at all, open says why. */
+/* If there is no tool, open reports why. */
 static int trace_sample(const struct trace_config *c, struct err *e)
 {
     struct err why;
@@ -93,8 +93,7 @@ static int trace_open(struct trace **out, const struct trace_config *c, struct s
                         .fork_watched = t->fork_watched,
                         .process = getpid()};
     if (tool_count(c, &t->uncounted))
-        t->config.engines &=
-            ~(unsigned)ENGINE_RANGE_PROFILER; /* kernels are recorded all the same */
+        t->config.engines &= ~(unsigned)ENGINE_RANGE_PROFILER; /* kernels are still recorded */
     if ((c->engines & ENGINE_PC_SAMPLING) && tool_sample(c, &t->unsampled))
         t->config.engines &= ~(unsigned)ENGINE_PC_SAMPLING;
     const struct rocp *sdk = tool_sdk();
@@ -114,7 +113,7 @@ static bool samples(const struct trace *t)
     return t->config.engines & ENGINE_PC_SAMPLING;
 }
 
-/* Nothing that comes from now on is for a session. */
+/* Ends all reports to the session. */
 static void report_none(void)
 {
     calls_report(NULL, NULL);
@@ -154,15 +153,15 @@ static int trace_stop(struct trace *t)
     return 0;
 }
 
-/* Code comes before the kernels that are in it. */
+/* Code is written before the kernels in it. */
 static void decode(struct trace *t)
 {
     objects_drain(t->sink);
     delivery_decode();
 }
 
-/* A record comes when its work has ended: the end waits a moment for what is in flight. The number
- * of kernels that must come is known, the number of copies is not. */
+/* A record comes when its work has ended, so the end of a session waits a moment for running work.
+ * The number of kernels that must come is known, the number of copies is not. */
 static int trace_flush(struct trace *t, bool all)
 {
     int64_t deadline = clock_mono() + FLUSH_PATIENCE;
@@ -187,7 +186,7 @@ static void trace_take(struct trace *t)
         delivery_gather();
 }
 
-/* What an engine was asked for, and the session does without. */
+/* Reports an engine that was asked for and is missing in the session. */
 static void say_lacking(struct trace *t, const struct err *why, const char *code,
                         const char *feature, const char *instead)
 {
@@ -198,13 +197,14 @@ static void say_lacking(struct trace *t, const struct err *why, const char *code
     s->ops->capability(s, feature, true, "unavailable", why->text);
 }
 
-/* What the library has and refuses: the first screen of a report has these messages. */
+/* Reports a service that the library has and refuses: these messages are on the first screen of a
+ * report. */
 static void say_refused(struct sink *s, const char *what, const char *why)
 {
     s->ops->message(s, SEVERITY_WARNING, "trace.refused", "%s: %s", what, why);
 }
 
-/* Where rocTX is not there, a program whose ranges are all rocTX's seems to have none. */
+/* Without rocTX ranges, a program that uses only these seems to have no ranges. */
 static void say_untold(struct sink *s)
 {
     const char *graphs = tool_refusal(ROCP_HIP_RUNTIME_API);
@@ -217,7 +217,7 @@ static void say_untold(struct sink *s)
     s->ops->capability(s, "scopes", true, "unavailable", ranges);
 }
 
-/* Options that another vendor's library has a service for. */
+/* Reports options for which only another vendor's library has a service. */
 static void say_unoffered(struct trace *t)
 {
     static const struct {
@@ -237,7 +237,7 @@ static void say_unoffered(struct trace *t)
     }
 }
 
-/* What became of each feature. Kernels are recorded wherever the tool is ready. */
+/* Reports the state of each feature. Kernels are always recorded if the tool is ready. */
 static void say_recorded(struct trace *t)
 {
     static const struct {
@@ -310,9 +310,9 @@ static void trace_cost(struct trace *t, struct trace_cost *out)
         .callbacks_ns = calls_cost(), .stacks_apart = true, .launches_counted = true};
 }
 
-/* The library's context runs while a window is open, so that nothing is paid outside. It starts
- * before calls count and stops after the last of them has returned: calls at its edges have no
- * halves. */
+/* The library's context runs only while a window is open, so that there is no overhead outside. It
+ * starts before calls are counted and stops after the last of them has returned, so that no call is
+ * recorded in part. */
 static int trace_window(struct trace *t, bool open, struct err *e)
 {
     if (forked(t))

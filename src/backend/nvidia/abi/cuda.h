@@ -1,5 +1,5 @@
-/* cuda.h - what we need to know of NVIDIA's driver API (libcuda.so.1), in
- * our own words, so that nothing here needs a CUDA toolkit to build.
+/* cuda.h - our own declarations of NVIDIA's driver API (libcuda.so.1), so that the
+ * build does not need a CUDA toolkit.
  *
  * This file has only facts that the driver's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the
@@ -84,7 +84,7 @@ struct cuda_uuid {
     unsigned char bytes[16];
 };
 
-/* Parameters of driver calls as the profiling library shows them in its
+/* Parameters of driver calls as the profiling library passes them to its
  * callbacks: a struct of the call's arguments. */
 struct cuda_launch_params { /* cuLaunchKernel and the cooperative form */
     void *function;

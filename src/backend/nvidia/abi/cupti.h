@@ -1,5 +1,5 @@
-/* cupti.h - what we need to know of NVIDIA's CUPTI (libcupti.so), in our own
- * words, so that nothing here needs a CUDA toolkit to build.
+/* cupti.h - our own declarations of NVIDIA's CUPTI (libcupti.so), so that the build
+ * does not need a CUDA toolkit.
  *
  * This file has only facts that the library's binary interface fixes: values, layouts and
  * signatures. tests/unit/backend/abi/test_cupti.c checks every one of them against the
@@ -77,7 +77,7 @@ enum cupti_resource {
 /* Callback ids of the domain of states. */
 enum cupti_state { CUPTI_STATE_FATAL = 1 }; /* after which the library finalizes itself */
 
-/* What a callback of the driver or runtime domain is shown. */
+/* The data that a callback of the driver or runtime domain gets. */
 struct cupti_callback {
     int site;             /* enum cupti_site */
     const char *function; /* name of the call */
@@ -90,7 +90,7 @@ struct cupti_callback {
     uint32_t correlation; /* as in the activity records */
 };
 
-/* What a callback of the resource domain is shown. */
+/* The data that a callback of the resource domain gets. */
 struct cupti_resource_event {
     cuda_context context;
     void *handle; /* a stream, where one is meant */

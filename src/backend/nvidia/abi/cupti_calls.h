@@ -190,7 +190,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuMemAllocFromPoolAsync, 611)                                                                \
     X(cuMemAllocFromPoolAsync_ptsz, 612)
 
-/* Calls that bring code to the device or take it away. */
+/* Calls that load or unload code. */
 #define CUPTI_CODE_CALLS(X)                                                                        \
     X(cuModuleLoad, 18)                                                                            \
     X(cuModuleLoadData, 19)                                                                        \
@@ -201,8 +201,8 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuLibraryLoadFromFile, 679)                                                                  \
     X(cuLibraryUnload, 680)
 
-/* Calls, among all these, after which what the program had asked for is done, and calls that take
- * code or a context away. */
+/* Calls, among all these, after which the program's earlier work is done, and calls that unload
+ * code or destroy a context. */
 #define CUPTI_DONE_CALLS(X)                                                                        \
     X(cuCtxSynchronize, 17)                                                                        \
     X(cuEventSynchronize, 121)                                                                     \
@@ -220,7 +220,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuDevicePrimaryCtxReset_v2, 545)                                                             \
     X(cuLibraryUnload, 680)
 
-/* The calls that take code away. */
+/* The calls that unload code. */
 #define CUPTI_UNLOAD_CALLS(X)                                                                      \
     X(cuModuleUnload, 22)                                                                          \
     X(cuLibraryUnload, 680)
@@ -300,7 +300,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuStreamBeginCaptureToGraph, 720)                                                            \
     X(cuStreamBeginCaptureToGraph_ptsz, 721)
 
-/* Calls that end this. */
+/* Calls that end such a capture. */
 #define CUPTI_CAPTURE_END_CALLS(X)                                                                 \
     X(cuStreamEndCapture, 497)                                                                     \
     X(cuStreamEndCapture_ptsz, 498)
@@ -313,7 +313,7 @@ enum { CUPTI_HARMLESS_CALL = 4 }; /* cuDeviceGetCount: needs no context, and cha
     X(cuGraphInstantiateWithParams, 656)                                                           \
     X(cuGraphInstantiateWithParams_ptsz, 657)
 
-/* Calls that end one, or switch a node of it on or off. */
+/* Calls that destroy an executable graph, or switch one of its nodes on or off. */
 #define CUPTI_EXEC_CALLS(X)                                                                        \
     X(cuGraphExecDestroy, 516)                                                                     \
     X(cuGraphNodeSetEnabled, 650)

@@ -1,10 +1,9 @@
-/* nvml.h - what we need to know of NVIDIA's management library
- * (libnvidia-ml.so.1), in our own words, so that nothing here needs a CUDA
- * toolkit to build.
+/* nvml.h - our own declarations of NVIDIA's management library
+ * (libnvidia-ml.so.1), so that the build does not need a CUDA toolkit.
  *
- * tests/unit/backend/abi/test_nvml.c checks it against nvml.h wherever that is installed
- * (ADR 0001). Everything but initialization and enumeration is optional: drivers
- * differ in what they export, devices in what they answer. */
+ * tests/unit/backend/abi/test_nvml.c checks this file against nvml.h if that is installed
+ * (ADR 0001). All functions except those for initialization and enumeration are optional:
+ * drivers differ in what they export, devices in what they answer. */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_NVML_H
 #define GPUFL_BACKEND_NVIDIA_ABI_NVML_H
 
@@ -80,8 +79,8 @@ struct nvml_event {
     unsigned gpu_instance, compute_instance;
 };
 
-/* Hardware counters between two samples (GPM). The library reads as many metrics as `count`
- * says, so that fewer than the vendor's header has may follow it. */
+/* Hardware counters between two samples (GPM). The library reads only as many metrics as `count`
+ * says, so fewer of them than in the vendor's header may follow it. */
 typedef struct nvml_gpm_sample_handle *nvml_gpm_sample;
 
 enum nvml_gpm_id {

@@ -1,9 +1,9 @@
-/* pc.h - what we need to know of CUPTI's PC Sampling API, in our own words, as
- * cupti.h has it of the rest.
+/* pc.h - our own declarations of CUPTI's PC Sampling API; cupti.h has the rest of
+ * CUPTI.
  *
- * This file has only facts that the library's binary interface fixes. Structs carry their size in
- * their first member: the library fills no more than that. tests/unit/backend/abi/test_cupti.c
- * checks all of it against the vendor's headers where those are installed (ADR 0001). */
+ * This file has only facts that the library's binary interface fixes. The first member of a struct
+ * is its size; the library fills no more than that. tests/unit/backend/abi/test_cupti.c
+ * checks all of it against the vendor's headers if those are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_PC_H
 #define GPUFL_BACKEND_NVIDIA_ABI_PC_H
 
@@ -11,7 +11,7 @@
 
 enum pc_mode { PC_CONTINUOUS = 1, PC_SERIALIZED = 2 };
 
-enum { PC_PARSED = 1 };                         /* the one format of data there is */
+enum { PC_PARSED = 1 };                         /* the only format of data */
 enum { PC_PERIOD_MIN = 5, PC_PERIOD_MAX = 31 }; /* a sample every 2^period cycles */
 enum { PC_REASON_NAME = 128 };                  /* bytes of a stall reason's name */
 

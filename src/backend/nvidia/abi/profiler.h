@@ -1,11 +1,10 @@
-/* profiler.h - what we need to know of CUPTI's interfaces to hardware counters, in our own
- * words, as cupti.h has it of the rest: the profiler's host (from names of metrics to an
- * image of what the hardware is to count, and from what it counted to values), PM Sampling and
- * the Range Profiler.
+/* profiler.h - our own declarations of CUPTI's interfaces to hardware counters; cupti.h has the
+ * rest of CUPTI. These are the profiler host (which makes an image of what the hardware is to count
+ * from names of metrics, and values from the counts), PM Sampling and the Range Profiler.
  *
- * This file has only facts that the library's binary interface fixes. Structs carry their size in
- * their first member, up to their last field and without the padding after it: PROFILER_SIZE. An
- * older library knows fewer fields, a newer one takes what is missing for 0.
+ * This file has only facts that the library's binary interface fixes. The first member of a struct
+ * is its size up to the last field, without the padding after it: PROFILER_SIZE. An
+ * older library knows fewer fields, a newer one takes a missing field for 0.
  * tests/unit/backend/abi/test_profiler.cpp checks all of it against the vendor's headers (ADR
  * 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_PROFILER_H
@@ -156,8 +155,9 @@ struct pm_config_params {
     size_t hardware_bytes;
     uint64_t interval; /* ns or cycles */
     int trigger;       /* enum pm_trigger */
-    /* Since CUDA 12.8 there is one more, whose 0 is what a library takes it for where it is not
-       given: the oldest records are kept. */
+    /* CUDA 12.8 added a field here. If it is missing, the library takes it for 0: the oldest
+     * records
+       are kept. */
 };
 
 struct pm_image_size_params {

@@ -1,9 +1,8 @@
-/* sass.h - what we need to know of CUPTI's SASS Metrics API, in our own words, as cupti.h
- * has it of the rest.
+/* sass.h - our own declarations of CUPTI's SASS Metrics API; cupti.h has the rest of CUPTI.
  *
- * This file has only facts that the library's binary interface fixes. Parameter structs carry
- * their size in their first member, as profiler.h has it (PROFILER_SIZE).
- * tests/unit/backend/abi/test_cupti.c checks all of it against the vendor's headers where those
+ * This file has only facts that the library's binary interface fixes. The first member of a
+ * parameter struct is its size, as in profiler.h (PROFILER_SIZE).
+ * tests/unit/backend/abi/test_cupti.c checks all of it against the vendor's headers if those
  * are installed (ADR 0001). */
 #ifndef GPUFL_BACKEND_NVIDIA_ABI_SASS_H
 #define GPUFL_BACKEND_NVIDIA_ABI_SASS_H
@@ -11,7 +10,8 @@
 #include "backend/nvidia/abi/pc.h"
 #include "backend/nvidia/abi/profiler.h"
 
-/* One value a metric for the whole GPU; finer ones are by multiprocessor or by its parts. */
+/* One value of a metric for the whole GPU; finer granularities are by multiprocessor or its
+ * parts. */
 enum { SASS_GRANULARITY_GPU = 0 };
 
 struct sass_metric_details {
@@ -49,14 +49,14 @@ struct sass_enable_params {
     size_t size;
     void *private_data;
     cuda_context context;
-    uint8_t lazy; /* a kernel is instrumented where it is first launched */
+    uint8_t lazy; /* a kernel is instrumented at its first launch */
 };
 
 struct sass_disable_params {
     size_t size;
     void *private_data;
     cuda_context context;
-    size_t dropped; /* out: values that nobody took */
+    size_t dropped; /* out: values that were not taken in time */
 };
 
 struct sass_extent_params {

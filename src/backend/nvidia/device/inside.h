@@ -1,11 +1,11 @@
-/* inside.h - what the files of the device metrics share: their state, and the readers of each.
+/* inside.h - what the files of the device metrics share: their state and their readers.
  *
- *   ../devices.c  opening, describing, the table of readers
+ *   ../devices.c  opens and describes devices, has the table of readers
  *   wide.c        readers that only a monitor asks for
  *   watch.c       processes, parts (MIG), events
  *
- * Threads: all on the sampler's, except watch_wait, which has one of its own and reads only what
- * is constant between open and close. */
+ * Threads: all functions are called on the sampler's thread, except watch_wait, which has its own
+ * thread and reads only state that is constant between open and close. */
 #ifndef GPUFL_BACKEND_NVIDIA_DEVICE_INSIDE_H
 #define GPUFL_BACKEND_NVIDIA_DEVICE_INSIDE_H
 
@@ -23,11 +23,11 @@ struct counter {
     bool narrow; /* wraps at 2^32 */
 };
 
-/* Two samples of the hardware counters, by turns. */
+/* Two samples of the hardware counters, which are filled in turns. */
 struct gpm {
     bool asked, offered; /* offered: the device has them */
     nvml_gpm_sample samples[2];
-    unsigned next; /* the one to be filled */
+    unsigned next; /* the sample that is filled next */
     bool filled;   /* the other one holds the sample before */
 };
 
@@ -35,14 +35,14 @@ struct gpm {
 struct gpm_part {
     struct gpm gpm;
     int64_t gpu_instance;
-    unsigned round; /* of the list that had it last; 0: free */
+    unsigned round; /* number of the last list with this part; 0: the entry is free */
     int64_t cells[NVML_GPM_METRICS];
 };
 
 struct device {
     nvml_device handle;              /* of the library */
-    struct nvml_pci pci;             /* its place; all zero where not known */
-    unsigned unsupported;            /* bit per row of groups[]: never to be asked again */
+    struct nvml_pci pci;             /* its place on the bus; all zero: not known */
+    unsigned unsupported;            /* bit per row of groups[]: the group is not asked again */
     int64_t due[GROUP_MAX];          /* ns: when a slow group is to be read again */
     struct counter pcie_tx, pcie_rx; /* at pcie_time */
     int64_t pcie_time;               /* ns, begin of this sample's window; 0: no counters */
@@ -65,11 +65,11 @@ struct devices {
 /* A reader returns an enum nvml_result; NVML_E_NOT_SUPPORTED switches it off for the device. */
 typedef int reader_fn(const struct nvml *n, struct device *d, struct device_metric_row *row);
 
-/* Value of a field of the generic query; false: it has none. */
+/* The value of a field of the generic query; false: the field has none. */
 bool device_field(const struct nvml_field *f, unsigned long long *v);
 
-/* Asks for fields of a device in one call. NVML_OK: each of them was answered; else the first
- * result that says why not. */
+/* Asks for fields of a device in one call. NVML_OK: every field has a value; otherwise the first
+ * result that says why one has none. */
 int device_fields(const struct nvml *n, const struct device *d, struct nvml_field *f, int count);
 
 reader_fn wide_links, wide_replays, wide_codecs, wide_remapped, wide_power_limit, wide_activity;

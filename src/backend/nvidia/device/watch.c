@@ -20,7 +20,7 @@ static const struct {
 };
 enum { EVENT_KINDS = sizeof event_kinds / sizeof *event_kinds };
 
-/* The code of a result that is not OK. */
+/* The error code for a result that is not NVML_OK. */
 static int code_of(int result)
 {
     return result == NVML_E_NOT_SUPPORTED || result == NVML_E_FUNCTION_NOT_FOUND ? GPUFL_E_NOT_BUILT
@@ -37,7 +37,7 @@ static int64_t number(unsigned v)
 
 typedef int list_fn(nvml_device device, unsigned *count, struct nvml_process *infos);
 
-/* The processes that are reported, in the caller's room. */
+/* The processes that are reported, in the caller's array. */
 struct told {
     struct device_process *out;
     int max, have, count;
@@ -50,7 +50,7 @@ static void add_found(struct told *t, const struct nvml_process *found, unsigned
         while (at < t->have && t->out[at].pid != (int64_t)found[i].pid)
             at++;
         if (at < t->have)
-            continue; /* it stands in both lists */
+            continue; /* it is in both lists */
         t->count++;
         if (t->have == t->max)
             continue;
@@ -67,9 +67,9 @@ static void add_found(struct told *t, const struct nvml_process *found, unsigned
     }
 }
 
-/* Adds the processes of one list. The library fills nothing where there is not room for all, and
- * says how many there are: the next try has more room than that. Where no try has enough, they are
- * counted. */
+/* Adds the processes of one list. If there is not room for all, the library fills nothing and
+ * returns how many there are: the next attempt has more room than that. If no attempt has enough,
+ * the processes are only counted. */
 static int add_list(list_fn *list, const struct device *d, struct told *t)
 {
     struct nvml_process first[LIST_FIRST], *found = first, *larger = NULL;
@@ -92,8 +92,9 @@ static int add_list(list_fn *list, const struct device *d, struct told *t)
     return result == NVML_E_SIZE ? NVML_OK : result;
 }
 
-/* The use that the driver has sampled since the last call: the newest sample of each process. One
- * without a sample since then is not known to have done nothing. */
+/* Takes the usage that the driver has sampled since the last call: the newest sample of each
+  * process. A process without a sample may have used the GPU all the same, so its usage is
+  * unknown. */
 static void take_use(struct device *d, const struct nvml_process_use *uses, unsigned count,
                      struct told *t)
 {
@@ -263,7 +264,7 @@ static int watch_wait(struct devices *d, int64_t timeout_ns, struct device_event
             out->code = (int64_t)event.data;
         return 1;
     }
-    return 0; /* a type that nobody asked for */
+    return 0; /* a type that was not asked for */
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* wide.c - readers of device metrics that a monitor asks for, and a traced program never does. */
+/* wide.c - readers of device metrics that are used by monitors, and never in traced programs. */
 #include "backend/nvidia/device/inside.h"
 #include "base/clock.h"
 
@@ -6,8 +6,8 @@
 
 /* ---- links between GPUs ------------------------------------------------------------------ */
 
-/* Bytes a second between two readings of a counter of KiB; unknown where it went back, as it does
- * when the driver is loaded anew. */
+/* Bytes a second between two readings of a counter of KiB; unknown if the counter decreased, as
+ * when the driver was loaded again. */
 static int64_t link_rate(const struct counter *from, const struct counter *to, int64_t elapsed)
 {
     unsigned long long kib = to->value - from->value;
@@ -188,7 +188,7 @@ static struct gpm_part *part_of(struct device *d, int64_t gpu_instance)
     return unused;
 }
 
-/* Several compute instances of a GPU instance have its counters in common: they are read once. */
+/* The compute instances of a GPU instance share its counters, which are read once. */
 static void part_activity(const struct nvml *n, struct device *d, struct device_instance *out)
 {
     struct gpm_part *p = part_of(d, out->gpu_instance);

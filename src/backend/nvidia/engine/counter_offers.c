@@ -1,9 +1,10 @@
 /* counter_offers.c - see counter_offers.h.
  *
- * The driver is initialized and no context is made: CUPTI's profiler host works from the chip's
- * name. It has to set up each metric for the number of its passes, which takes a while for the
- * thousands that a chip has, so that the metrics outside the sets are asked for as long as the
- * caller has patience. What the sets name comes first, and devices of one chip are asked once. */
+ * The driver is initialized, but no context is made: CUPTI's profiler host needs only the name of
+ * the chip. To find the number of passes of a metric, it has to set the metric up, which takes a
+ * while for the thousands of metrics of a chip. So the metrics of the sets come first; the passes
+ * of the others are asked until the caller's time is over. Devices with the same chip are asked
+ * once. */
 #include "backend/nvidia/engine/counter_offers.h"
 
 #include "backend/nvidia/engine/metric_sets.h"
@@ -31,7 +32,7 @@ struct chip {
     const struct counter_visit *visit;
     struct profiler_host ranges, samples;
     bool samples_open; /* the device can be sampled, or may at least be asked */
-    int64_t until;     /* ns: passes are asked until then */
+    int64_t until;     /* ns: the passes of metrics are asked until then */
 };
 
 static void give(struct chip *c, const char *set, const char *metric, bool ask)
@@ -57,7 +58,7 @@ static void give_sets(struct chip *c)
         give(c, m.set, m.metric, true);
 }
 
-/* All that the chip has, also what sets name: by another ending, maybe. */
+/* Gives all metrics of the chip, also those of the sets, maybe with another ending. */
 static int give_all(struct chip *c)
 {
     for (int kind = 0; kind < PROFILER_METRIC_KINDS; kind++) {
@@ -75,7 +76,7 @@ static int give_all(struct chip *c)
     return CUPTI_OK;
 }
 
-/* Which counters may be sampled; NULL: not known, and CUPTI answers for the chip alone. */
+/* Which counters may be sampled; NULL: not known, then CUPTI goes by the chip only. */
 static uint8_t *availability(const struct profiler_library *l, uint32_t device)
 {
     struct pm_availability_params p = {.size = PROFILER_SIZE(pm_availability_params, image),
@@ -130,7 +131,7 @@ done:
     return rc;
 }
 
-/* Wakes the driver; the capture library, which a variable may name, is not to be loaded by that. */
+/* Initializes the driver, without letting it load the capture library that a variable may name. */
 static const struct cuda *driver_start(int *devices, struct err *e)
 {
     int (*initialize)(unsigned flags);

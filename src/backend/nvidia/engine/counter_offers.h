@@ -1,4 +1,4 @@
-/* counter_offers.h - which hardware counters the devices here offer, and in how many passes. For
+/* counter_offers.h - which hardware counters this host's devices offer, and in how many passes, for
  * `gpufl info --metrics`. One thread. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_COUNTER_OFFERS_H

@@ -1,5 +1,5 @@
-/* deep.c - see deep.h. Which engine is at work is the phase; they are switched at the driver's
- * gate. */
+/* deep.c - see deep.h. The phase tells which engine is working; the engines are switched while the
+ * driver's gate is shut. */
 #include "backend/nvidia/engine/deep.h"
 
 #include "backend/common/setting.h"
@@ -16,23 +16,23 @@ static const char ENGINE[] = "Deep";
 enum phase {
     PHASE_SAMPLING,
     PHASE_STUCK,     /* the library would not end sampling */
-    PHASE_UNCOUNTED, /* the library would not count: sampling goes on, where there is any */
+    PHASE_UNCOUNTED, /* the library would not count: sampling goes on, if it runs anywhere */
     PHASE_COUNTING,
 };
 
 enum { CONTEXTS = 64 };
 
-static const int64_t RETRY = 2000000; /* ns, where another thread was inside */
+static const int64_t RETRY = 2000000; /* ns, if another thread was inside the driver */
 
 static struct {
     _Atomic int phase;
     _Atomic int64_t first,
         due;                 /* ns: of the first launch, and of the switch; 0: not yet. Relaxed */
-    _Atomic uint64_t missed; /* that it was time, and another thread was inside. Relaxed */
+    _Atomic uint64_t missed; /* how often it was time, but another thread was inside. Relaxed */
     int64_t sample;          /* ns; constant in a session */
     _Atomic int64_t sampled, took; /* ns; took is written last: release, acquire */
     _Atomic bool unsampled;        /* nothing could be sampled. Relaxed */
-    bool said;                     /* collector's */
+    bool said;                     /* the switch was reported [collector] */
     struct err refused;            /* why nothing is counted [collector] */
 } me;
 
@@ -40,7 +40,7 @@ static int deep_open(struct trace *t, struct err *e)
 {
     (void)e;
     if (!t->engines[NV_PC_SAMPLING].runs || !t->engines[NV_SASS_METRICS].runs)
-        return GPUFL_E_UNAVAILABLE; /* what lacks is said, and the other one goes on alone */
+        return GPUFL_E_UNAVAILABLE; /* the reason is reported; the other engine works alone */
     me.sample = t->config.deep_sample_ns;
     sass_metrics_defer();
     driver_gate_open();
@@ -54,7 +54,7 @@ static int deep_open(struct trace *t, struct err *e)
     return 0;
 }
 
-/* Sampling is to be ended yet. */
+/* True if sampling has still to be ended. */
 static bool to_be_switched(void)
 {
     return atomic_load_explicit(&me.phase, memory_order_acquire) == PHASE_SAMPLING;
@@ -78,12 +78,11 @@ static void deep_enter(struct trace *t, uint32_t id, const struct cupti_callback
     driver_gate_enter();
 }
 
-/* Contexts in which counting is refused are sampled again: half of what was asked for is more than
- * nothing. */
+/* Contexts in which counting is refused are sampled again, so that there is at least that. */
 static enum phase count_instead(struct trace *t, const cuda_context *contexts, size_t count)
 {
     if (sass_metrics_begin(t, contexts, count)) {
-        pc_sampling_stop(t, true); /* nothing is sampled, and no context that comes shall be */
+        pc_sampling_stop(t, true); /* nothing is sampled; new contexts must not be sampled either */
         return PHASE_COUNTING;
     }
     if (!pc_sampling_resume(t))
@@ -91,8 +90,8 @@ static enum phase count_instead(struct trace *t, const cuda_context *contexts, s
     return PHASE_UNCOUNTED;
 }
 
-/* From one engine to the other. Nobody is inside the driver but this thread, at the exit of a
- * call. */
+/* Switches from one engine to the other, at the exit of a call. No other thread is inside the
+ * driver. */
 static void switch_engines(void *arg)
 {
     struct trace *t = arg;
@@ -109,9 +108,9 @@ static void switch_engines(void *arg)
     atomic_store(&me.phase, (int)next);
 }
 
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. Nor is
- * anything counted: counting switches CUPTI's kernel records off (ADR 11), and that must not be
- * done once sampling was tried (ADR 10). [any, not in a launch] */
+/* If sampling was refused in every context, every kernel is recorded. Then nothing is counted
+ * either: counting switches CUPTI's kernel records off (ADR 11), which must not be done after an
+ * attempt to sample (ADR 10). [any, not in a launch] */
 static void look_unsampled(struct trace *t)
 {
     if (!to_be_switched() || !pc_sampling_refused(t))
@@ -149,7 +148,7 @@ static const char *why_uncounted(struct trace *t)
                               : "CUPTI was busy when the time of sampling was over";
 }
 
-/* Why no instruction was counted in a session that is over; "": they were. [collector] */
+/* Why no instruction was counted in a session that has ended; "": some were. [collector] */
 static const char *why_sampled_only(struct trace *t)
 {
     switch (atomic_load(&me.phase)) {

@@ -10,10 +10,11 @@
 #include <time.h>
 
 enum { PAUSES = 20000, PAUSE = 50000 /* ns */ };
-/* ns: those inside are waited for so long, and after that was for nothing not again for so long. */
+/* ns: how long threads inside are waited for; after a failure there is no wait for AGAIN_…. */
 enum { DRAIN = 500000, DRAIN_PAUSE = 10000, AGAIN_LEAST = 50000000, AGAIN_MOST = 1000000000 };
 
-/* Calls, by session: who entered in one leaves it there, also where the next begins meanwhile. */
+/* Calls are counted by session: a call leaves the session in which it entered, also if the next
+ * session has begun meanwhile. */
 enum { SESSIONS = 8 };
 static struct {
     _Atomic int64_t inside[SESSIONS];
@@ -21,14 +22,14 @@ static struct {
     _Atomic bool shut;
     _Atomic unsigned session; /* relaxed: set before the first callback of a session */
 
-    struct {           /* of the thread that shuts it */
-        int64_t next;  /* ns: when those inside may be waited for */
-        int64_t again; /* ns: how long not, after the next time that it is for nothing */
+    struct {           /* used by the thread that shuts the gate */
+        int64_t next;  /* ns: when threads inside may be waited for again */
+        int64_t again; /* ns: for how long they are not, after the next failure */
     } draining;
 } me;
 
 static __thread struct {
-    unsigned session, depth; /* calls that this thread is inside of */
+    unsigned session, depth; /* depth: calls in which this thread is */
     bool shuts;
 } mine;
 
@@ -42,7 +43,7 @@ void driver_gate_open(void)
     atomic_store(&me.shut, false);
 }
 
-/* Until it is open; false: that takes too long. */
+/* Waits until the gate is open. False: that takes too long. */
 static bool wait_for_open(void)
 {
     for (int i = 0; i < PAUSES; i++) {
@@ -68,7 +69,7 @@ void driver_gate_enter(void)
         return;
     _Atomic int64_t *calls = &me.inside[current % SESSIONS];
     atomic_fetch_add(calls, 1);
-    while (atomic_load(&me.shut)) { /* again where it was shut once more meanwhile */
+    while (atomic_load(&me.shut)) { /* again if it was shut once more meanwhile */
         atomic_fetch_sub(calls, 1);
         int64_t begin = engine_time_begin();
         bool open = wait_for_open();
@@ -94,12 +95,12 @@ bool driver_gate_leave(void)
     unsigned current = atomic_load_explicit(&me.session, memory_order_relaxed);
     if (mine.shuts || !mine.depth || --mine.depth)
         return false;
-    if (current - mine.session < SESSIONS) /* else its place is another's */
+    if (current - mine.session < SESSIONS) /* else its counter belongs to another session */
         atomic_fetch_sub(&me.inside[mine.session % SESSIONS], 1);
     return mine.session == current;
 }
 
-/* Shut: nobody is inside, or is any more. */
+/* True if no thread is inside; the gate is shut. */
 static bool is_empty(void)
 {
     _Atomic int64_t *calls = &me.inside[atomic_load(&me.session) % SESSIONS];

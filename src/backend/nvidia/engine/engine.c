@@ -28,7 +28,7 @@ static bool is_asked(const struct trace *t, const struct nv_engine_ops *o)
     return (t->config.engines & o->asks) == o->asks;
 }
 
-/* The operations of engine i where it runs; NULL: it does not. */
+/* The operations of engine i if it runs; else NULL. */
 static const struct nv_engine_ops *running(const struct trace *t, size_t i)
 {
     return t->engines[i].runs ? nv_engines[i] : NULL;
@@ -97,7 +97,7 @@ void nv_engine_say_failure(struct trace *t, enum nv_engine_id id)
         say_nothing(t, nv_engines[id], why.text);
 }
 
-/* ---- what they need, and what they keep others from ------------------------------------------ */
+/* ---- what engines need, and which exclude each other ----------------------------------------- */
 
 bool nv_engines_need_moments(const struct trace *t)
 {
@@ -266,7 +266,7 @@ void nv_engines_close(struct trace *t)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* One engine. What can never be had is GPUFL_E_UNAVAILABLE. */
+/* Opens or closes a window for one engine. GPUFL_E_UNAVAILABLE: it can never work. */
 static int switch_one(struct trace *t, size_t i, bool open, struct err *e)
 {
     if (t->engines[i].runs)
@@ -283,8 +283,8 @@ static void close_engines(struct trace *t, size_t count)
             (void)switch_one(t, i, false, &unused);
 }
 
-/* Refused by one that may be available the next time, or because none of them can be, nor kernel
- * records. */
+/* Opens a window for all engines. Fails if an engine refuses that may be available the next time,
+ * or if neither an engine nor kernel records are available. */
 static int open_engines(struct trace *t, struct err *e)
 {
     bool any = activity_kinds_wanted(t) && !nv_engines_alone(t);
@@ -415,7 +415,7 @@ void nv_engines_drain(struct trace *t)
     }
 }
 
-/* Why it brings nothing; an empty text: it does, or nobody has tried yet. */
+/* Why an engine gives no data; an empty text: it does, or it was not tried yet. */
 static struct err why_nothing(struct trace *t, size_t i)
 {
     if (!t->engines[i].runs)
@@ -453,7 +453,7 @@ unsigned nv_engines_running(struct trace *t, const char **why)
         me.first = me.first.text[0] ? me.first : one;
         lacks |= o->brings;
         if (o->instead && t->config.pc_collect == PC_COLLECT_NONE && !runs_alone(t))
-            lacks |= ENGINE_TRACE; /* nothing else was asked for */
+            lacks |= ENGINE_TRACE; /* no other engine was asked for */
         if (o->no_calls && nv_engines_need_no_calls(t))
             return 0;
     }

@@ -7,9 +7,9 @@
 #include <pthread.h>
 
 enum {
-    STRETCHES = 4096, /* between two drains; of those beyond only the sum is known */
+    STRETCHES = 4096, /* between two drains; of further ones only the sum is kept */
     CONTEXTS = 64,
-    OTHERS = 256,   /* launches elsewhere, after which those that are awaited are not any more */
+    OTHERS = 256,   /* launches in other contexts, after which awaited ones are given up */
     LEAST = 100000, /* ns */
 };
 
@@ -17,11 +17,11 @@ static struct {
     struct stretch {
         int64_t start, duration; /* ns */
         int32_t thread;
-    } stretches[STRETCHES], drained[STRETCHES]; /* the latter is the collector's */
+    } stretches[STRETCHES], drained[STRETCHES]; /* drained: [collector] */
     size_t stretch_count;
     struct {
         cuda_context context;
-        int64_t begin;  /* of its launch; 0: that has not been entered */
+        int64_t begin;  /* of its first launch; 0: that has not begun */
         int32_t thread; /* of the launch */
     } awaited[CONTEXTS];
     size_t awaited_count;
@@ -31,7 +31,7 @@ static struct {
     _Atomic int64_t total; /* ns. Relaxed */
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-_Atomic int engine_time_expected; /* that many are awaited */
+_Atomic int engine_time_expected; /* number of awaited first launches */
 
 static __thread uint8_t depth;
 
@@ -50,7 +50,7 @@ int64_t engine_time_begin(void)
     return clock_mono();
 }
 
-/* costs: nobody else counts it. */
+/* Adds a stretch of time. costs: it is not counted anywhere else. */
 static void note(int64_t begin, bool costs)
 {
     int64_t ns = clock_mono() - begin;
@@ -78,7 +78,7 @@ void engine_time_end_start(int64_t begin)
 
 /* ---- first launches -------------------------------------------------------------------------- */
 
-/* The lock is held. Returns which of them; awaited_count: none. */
+/* The lock is held. Returns the index of the context; awaited_count: it is not awaited. */
 static size_t find_context(cuda_context context)
 {
     size_t i = 0;

@@ -1,9 +1,9 @@
-/* time.h - what engines take from the program's threads: calls in which they are set up, read or
- * given back there, and the first launch after a set-up, with which the library finishes it.
+/* time.h - the time that engines take from the program's threads: calls in which engines are set
+ * up, read or given back, and the first launch after a set-up, in which the library finishes it.
  *
- * Each stretch of LEAST or more is a row of overhead of kind "engine", so that nobody takes it for
- * the program's own time. A stretch inside another is part of that. Threads of ours are not
- * counted. Any thread, except where said otherwise. */
+ * Each stretch of at least LEAST is a row of overhead of kind "engine", so that it is not taken for
+ * the program's own time. A stretch inside another is part of the outer one. Our own threads are
+ * not counted. Any thread, except where said otherwise. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_TIME_H
 
@@ -15,13 +15,13 @@
 /* A session begins. [owner] */
 void engine_time_open(void);
 
-/* What begin returns is given to the end, which the same thread calls. */
+/* Begins a stretch. The result is passed to the end, which is called on this thread, too. */
 int64_t engine_time_begin(void);
 void engine_time_end(int64_t begin);
 /* engine_time_end for a part of the session's start, whose time is counted there. */
 void engine_time_end_start(int64_t begin);
 
-/* The next launch in the context finishes a set-up: of that and no other the time counts. */
+/* Makes the time of the next launch in the context count, because it finishes a set-up. */
 void engine_time_await(cuda_context context);
 void engine_time_forget(cuda_context context); /* it goes */
 

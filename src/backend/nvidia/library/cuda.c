@@ -1,9 +1,9 @@
-/* cuda.c - the driver's library and what it says of devices.
+/* cuda.c - opens the driver's library, and reads attributes of devices from it.
  *
- * The table is filled by whoever needs it first and published with release; readers
- * take it with acquire. If two threads fill one at the same time, the first counts. There
- * is no lock: a child of fork could find it held for ever. The library stays open: the
- * program has it anyway. */
+ * The first thread that needs the table fills it and publishes it with release; readers take it
+ * with acquire. If two threads fill one at the same time, the first counts. There is no lock,
+ * because it could stay locked in the child of a fork. The library stays open: the program uses it
+ * anyway. */
 #include "backend/nvidia/library/cuda.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,8 @@ static const struct dl_symbol symbols[] = {
 
 static _Atomic(struct cuda *) published; /* complete; never freed */
 
-/* Publishes a copy of c; what is published in the end, or NULL when out of memory. */
+/* Publishes a copy of c, unless another thread was faster. Returns the published table; NULL: out
+ * of memory. */
 static const struct cuda *table_publish(const struct cuda *c)
 {
     struct cuda *first = NULL, *mine = mem_alloc(sizeof *mine);
@@ -86,7 +87,8 @@ bool cuda_primary_lives(const struct cuda *c, int ordinal)
            c->cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_OK && active;
 }
 
-/* A driver that is up and has no context has run nothing: who only counts devices is not late. */
+/* If the driver is initialized and there is no context, no work has run: a session that begins
+ * after the program has only counted devices is not late. */
 bool cuda_in_use(void)
 {
     const struct cuda *c = cuda_loaded();

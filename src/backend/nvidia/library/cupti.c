@@ -1,7 +1,7 @@
-/* cupti.c - opening CUPTI, and what its refusals mean to a person.
+/* cupti.c - opens CUPTI, and explains its errors to the user.
  *
- * One table for the process, filled once and never closed: the driver holds
- * pointers into the library for as long as it lives. There is no lock, as in cuda.c. */
+ * There is one table for the process, filled once and never closed: the driver keeps pointers into
+ * the library until the process ends. There is no lock, as in cuda.c. */
 #include "backend/nvidia/library/cupti.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -137,7 +137,7 @@ int cupti_open(const struct cupti **out, struct err *e)
     if (first)
         return 0;
     if (!cuda_load(
-            NULL)) /* CUPTI without it fails each of its calls, with an error that says nothing */
+            NULL)) /* without the driver each call of CUPTI fails, with an error without a reason */
         return err_set(
             e, GPUFL_E_UNAVAILABLE,
             "there is no NVIDIA driver here (libcuda.so.1 does not load): install it, or "

@@ -1,7 +1,7 @@
 /* cupti.h - CUPTI, found and opened at run time.
  *
- * Two copies in one process do not see each other, so one that the program has
- * loaded always comes first. The order of the search stands in cupti_search.c.
+ * Two copies in one process do not see each other, so a copy that the program has
+ * loaded always comes first. cupti_search.c has the order of the search.
  * Any thread; the table is constant once it is open. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_CUPTI_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_CUPTI_H
@@ -21,25 +21,25 @@ struct cupti { /* functions by name; those that are not required may be NULL */
     uint16_t filled[CUPTI_KIND_LIMIT]; /* bytes of a record by kind; 0: not read by us */
 };
 
-/* The first version whose records and calls ran on a real driver; of older ones only the layouts
- * are compared with the vendor's headers. */
+/* The first version whose records and calls ran on a real driver; for older versions only the
+ * layouts were compared with the vendor's headers. */
 enum { CUPTI_VERIFIED = 130000 };
 #define CUPTI_UNVERIFIED "record layouts checked, not verified on a real driver"
 
-/* Loads it. GPUFL_E_UNAVAILABLE with what to install. [owner] */
+/* Loads CUPTI. GPUFL_E_UNAVAILABLE with what to install. [owner] */
 int cupti_open(const struct cupti **out, struct err *e);
 
-/* Fills a table of functions that not every trace needs, from the copy of CUPTI that is in use.
+/* Fills a table of functions that not every trace needs, from the copy of CUPTI in use.
  * can: "sample program counters"; since: "CUDA 11.3". GPUFL_E_UNAVAILABLE with what is missing.
  * Seven parameters: a table is an address, its rows and their number, and a sentence needs two
  * words. [any] */
 int cupti_extend(const struct cupti *c, void *table, const struct dl_symbol *rows, size_t count,
                  const char *can, const char *since, struct err *e);
 
-/* A result of a call as a sentence for a person; doing: "to subscribe". Returns the code. */
+/* Puts the result of a call into *e as a sentence. doing: "to subscribe". Returns the code. */
 int cupti_error(const struct cupti *c, int result, const char *doing, struct err *e);
 
-/* A subscription that failed, as a sentence: a missing device may be the reason. */
+/* cupti_error for a failed subscription, for which a missing device may be the reason. */
 int cupti_no_subscriber(const struct cupti *c, int result, struct err *e);
 
 /* ---- where it may be (cupti_search.c) -------------------------------------------------- */

@@ -1,14 +1,14 @@
-/* cupti_search.c - where a libcupti may be, best first.
+/* cupti_search.c - the places where a libcupti may be, the best first.
  *
- * After a copy that is loaded already (cupti_open looks for it):
+ * The first choice is a copy that is loaded already (cupti_open looks for it). Then:
  *   1. GPUFL_CUPTI_PATH, a file or a directory
  *   2. beside the CUDA libraries that the program has loaded, which finds the
  *      Python wheels (nvidia/cu13/lib, nvidia/cuda_cupti/lib) and a toolkit that
  *      the program was linked with
  *   3. CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*
- *   4. whatever the loader finds by name
- * In all of them the CUDA major version of the driver first, older ones after it:
- * a library newer than the driver does not work. */
+ *   4. what the loader finds by name
+ * In each of these places, libraries of the driver's major CUDA version come first, then older
+ * ones: a library newer than the driver does not work. */
 #include "backend/nvidia/library/cupti.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@
 
 enum { MAJOR_NEWEST = 14, MAJOR_OLDEST = 11, DIRECTORIES = 64 };
 
-/* Libraries of a CUDA program whose neighbours are looked at. */
+/* Libraries of a CUDA program, in whose folders a libcupti may be. */
 static const char *const markers[] = {"libcudart.so", "libtorch_cuda.so",    "libcublas.so",
                                       "libnvrtc.so",  "libxla_extension.so", NULL};
 
@@ -49,7 +49,7 @@ static const char *const toolkit_patterns[] = {
 struct directories {
     char text[DIRECTORIES][224]; /* existing ones, best first */
     int count;
-    char path[PATH_MAX], near[PATH_MAX]; /* rooms of the functions below */
+    char path[PATH_MAX], near[PATH_MAX]; /* buffers of the functions below */
 };
 
 static void directories_add(struct directories *d, const char *path)

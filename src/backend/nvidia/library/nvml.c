@@ -1,10 +1,9 @@
-/* nvml.c - opening libnvidia-ml, and what its refusals mean to a person.
+/* nvml.c - opens libnvidia-ml, and explains its errors to the user.
  *
- * One table for the process, filled once and never closed; users are counted
- * under a lock. After fork the child initializes again for itself: the library's
- * descriptors belong to the parent. Where the fork came while another thread was in
- * here, this lock and the library's own are held in the child for ever: the child gets an error
- * instead of waiting for them. */
+ * There is one table for the process, filled once and never closed; users are counted under a lock.
+ * After fork the child initializes the library again, because its descriptors belong to the parent.
+ * If another thread was in here during the fork, this lock and those of the library stay locked in
+ * the child: it gets an error instead of waiting for them. */
 #include "backend/nvidia/library/nvml.h"
 
 #include "base/process/dl.h"
@@ -71,7 +70,7 @@ static void lock_leave(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* True in a child whose parent was in here when it forked. */
+/* True in a child if a thread of its parent was in here during the fork. */
 static bool lock_is_lost(void)
 {
     int holder = atomic_load_explicit(&me.inside, memory_order_relaxed);

@@ -1,19 +1,18 @@
 /* nvml.h - NVIDIA's management library, opened once and shared.
  *
  * nvml_get opens libnvidia-ml and initializes it for the first user; nvml_put of
- * the last one shuts it down (the library counts its users itself: the host
- * program's own use of it is not disturbed). Needs no GPU context and never loads
- * libcuda or libcupti. The functions of the table may be called from any thread between get and
- * put.
+ * the last user shuts it down. The library counts its users itself, so the program's own
+ * use is not disturbed. No GPU context is needed, and libcuda and libcupti are never
+ * loaded. The functions of the table may be called from any thread between get and put.
  *
  * The first nvml_get of a process must not run while another thread is inside cuInit. Measured on
  * H100s (driver 580.159.04) in programs that are linked with CUPTI: nvmlInit on another thread
  * takes a recursive mutex of libcuda and never releases it, and cuInit waits for the mutex for
- * ever; also after cuDeviceGetCount works, since cuInit goes on with CUPTI's part then (23 of 24
- * runs). On the thread that is inside cuInit, which is where the driver calls InitializeInjection,
- * nvmlInit is safe (10 of 10), and so is nvmlInit seconds later on any thread. It takes 7 to 10 ms
- * there. So a session opens NVML on the thread that begins the session, before it starts threads of
- * its own. */
+ * ever. This also happens after cuDeviceGetCount works, because cuInit then still runs CUPTI's part
+ * (23 of 24 runs). nvmlInit is safe on the thread that is inside cuInit, on which the driver calls
+ * InitializeInjection (10 of 10 runs), and on any thread seconds later. It takes 7 to 10 ms there.
+ * So a session opens NVML on the thread that begins the session, before it starts its own
+ * threads. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 

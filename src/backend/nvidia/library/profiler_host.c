@@ -1,7 +1,7 @@
 /* profiler_host.c - see profiler_host.h.
  *
- * An object of the library takes metrics and never gives one back: whether one more fits is
- * tried with a new object, and the last one that did is kept. */
+ * Metrics can be added to an object of the library, but not removed: whether one more fits is tried
+ * with a new object, and the last object that was possible is kept. */
 #include "backend/nvidia/library/profiler_host.h"
 
 #include "base/alloc.h"
@@ -19,8 +19,9 @@ static const struct dl_symbol symbols[] = {
 #undef PROFILER_SYMBOL
 };
 
-/* CUPTI loads it with the first counters, on whichever thread asks for them: by then the program
- * may be at its end, where the handlers that it installs would run before the session's. */
+/* Loads the library libnvperf_host early. CUPTI loads it when counters are first used, on any
+ * thread: by then the program may be ending, and the exit handlers that the library installs would
+ * run before those of the session. */
 static void load_host(const struct cupti *c)
 {
     char path[sizeof c->path + sizeof "/libnvperf_host.so"];
@@ -28,7 +29,7 @@ static void load_host(const struct cupti *c)
     if (!slash)
         return;
     snprintf(path, sizeof path, "%.*s/libnvperf_host.so", (int)(slash - c->path), c->path);
-    (void)dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* where it is not, CUPTI says what that means */
+    (void)dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* if it is missing, CUPTI reports it later */
 }
 
 int profiler_library_open(struct profiler_library *out, const struct cupti *c, struct err *e)
@@ -78,7 +79,7 @@ static void trial_drop(const struct profiler_host *h, struct trial *t)
     *t = (struct trial){0};
 }
 
-/* The image of what the object's metrics need, and how many passes that takes. */
+/* Makes the image with the configuration for the object's metrics, and finds their passes. */
 static int trial_config(const struct profiler_host *h, struct trial *t)
 {
     const struct profiler_library *l = h->library;
@@ -196,7 +197,7 @@ int profiler_host_choose(struct profiler_host *h, const struct metric_list *l, s
                    l->names[0], h->chip);
 }
 
-/* ---- what there is ------------------------------------------------------------------------ */
+/* ---- metrics of the chip ------------------------------------------------------------------ */
 
 int profiler_host_passes(struct profiler_host *h, const char *metric, size_t *passes)
 {

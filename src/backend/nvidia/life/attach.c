@@ -15,7 +15,7 @@
 
 /* ---- callbacks ------------------------------------------------------------------------- */
 
-/* [hot] The driver has come up: what could not be enabled before it can be now. */
+/* [hot] The driver is initialized: what could not be enabled before can be now. */
 static void on_driver_up(struct trace *t, struct sink *s)
 {
     struct err e;
@@ -76,7 +76,7 @@ static uint64_t on_clock(void)
     return (uint64_t)clock_mono();
 }
 
-/* ns to add to CUPTI's times where it cannot use our clock: the best of some pairs. */
+/* ns to add to CUPTI's times if it cannot use our clock: the best of several measurements. */
 static int64_t clock_offset(const struct cupti *c)
 {
     int64_t offset = 0, best = INT64_MAX;
@@ -97,7 +97,7 @@ int attach_watch(struct trace *t, struct err *e)
 {
     if (t->subscriber)
         return 0;
-    if (atomic_exchange(&t->gone, false)) /* who finalized it leaves its callback meanwhile */
+    if (atomic_exchange(&t->gone, false)) /* waits until the finalizing thread has left CUPTI */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     int result = t->cupti->cuptiSubscribe(&t->subscriber, on_callback, t);
     if (result != CUPTI_OK) {
@@ -105,7 +105,7 @@ int attach_watch(struct trace *t, struct err *e)
         return cupti_no_subscriber(t->cupti, result, e);
     }
     cupti_fatal_watch(t);
-    if (t->detaches || atomic_load(&t->suspends)) /* else CUPTI stays */
+    if (t->detaches || atomic_load(&t->suspends)) /* else CUPTI stays attached */
         object_calls_begin(t);
     return 0;
 }

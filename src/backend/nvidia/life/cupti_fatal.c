@@ -10,7 +10,7 @@
 
 static struct {
     _Atomic unsigned suspicions;
-    unsigned looked; /* at so many of them [collector, or the owner after it] */
+    unsigned looked; /* how many of them were examined [collector, or the owner after it] */
 } me;
 
 static const char SILENT[] =
@@ -36,12 +36,12 @@ static void end(struct trace *t, const char *why, const char *more)
         return;
     snprintf(t->fatal_why, sizeof t->fatal_why, "%s%s", why, more);
     atomic_store_explicit(&t->fatal, FATAL_KNOWN, memory_order_release);
-    struct sink *s = atomic_exchange(&t->live, NULL); /* callbacks under way find nothing to do */
+    struct sink *s = atomic_exchange(&t->live, NULL); /* later callbacks do nothing */
     if (s)
         s->ops->wake(s);
 }
 
-/* ---- how one learns of it ------------------------------------------------------------------- */
+/* ---- errors that CUPTI reports -------------------------------------------------------------- */
 
 void cupti_fatal_watch(struct trace *t)
 {
@@ -66,7 +66,7 @@ void cupti_fatal_by_program(struct trace *t, const char *function)
     end(t, why, "");
 }
 
-/* ---- it is asked ----------------------------------------------------------------------------- */
+/* ---- checking whether CUPTI still works ------------------------------------------------------ */
 
 bool cupti_fatal_answers(struct trace *t, uint32_t id)
 {
@@ -76,8 +76,8 @@ bool cupti_fatal_answers(struct trace *t, uint32_t id)
     return true;
 }
 
-/* The call changes nothing, and CUPTI has to report it. Where the driver has ended, with the
- * process, nothing can be learnt. */
+/* True if CUPTI does not report a call that changes nothing, although it has to. If the driver has
+ * ended with the process, this cannot be checked. */
 static bool silent(struct trace *t)
 {
     const struct cuda *cuda = cuda_loaded();
@@ -93,8 +93,7 @@ static bool silent(struct trace *t)
     return called && !atomic_load(&t->answered);
 }
 
-/* Where CUPTI may be detached between windows, what becomes of this subscription is another
- * thread's. */
+/* True if CUPTI may be detached between windows: then another thread may end this subscription. */
 static bool goes_and_comes(struct trace *t)
 {
     return (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed)) &&

@@ -1,12 +1,12 @@
 /* cupti_users.c - see cupti_users.h.
  *
- * Each function of the table has a replacement that calls the real function. The real one is
- * found in the copy of libcupti that the program has loaded, or is what dlsym gave the program.
- * A second copy has other addresses: its functions are not replaced, and their look-up counts
- * as the use, since a program looks them up where it begins.
+ * Each function of the table has a replacement that calls the real function. The real function is
+ * found in the copy of libcupti that the program has loaded, or is the result of dlsym for the
+ * program. A second copy has other addresses: its functions are not replaced, and looking them up
+ * counts as their use, because programs look them up when they begin to use CUPTI.
  *
- * Threads: replacements run on the program's threads; after the first use one of them costs a
- * load and a jump. `lock` is held while the first use is handled, by that thread alone. */
+ * Threads: replacements run on the program's threads; after the first use, a call takes a load and
+ * a jump more. `lock` is held while the first use is handled, by that thread only. */
 #include "backend/nvidia/life/cupti_users.h"
 
 #include "base/file/file.h"
@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Calls by which a use of CUPTI begins: name, parameters, arguments. Left out are calls that only
- * ask (versions, times, names of metrics) or that come after one of these. */
+/* Calls with which programs begin to use CUPTI: name, parameters, arguments. Left out are calls
+ * that only ask (for versions, times, names of metrics), and calls that come after one of these. */
 #define BEGINNINGS(CALL)                                                                           \
     CALL(cuptiSubscribe, (void **subscriber, void *callback, void *user),                          \
          (subscriber, callback, user))                                                             \
@@ -58,18 +58,18 @@ static const char *const names[] = {
 };
 
 static struct {
-    _Atomic(void *) real[USES];               /* release; acquire. Written once each */
-    void (*when_begun)(const char *function); /* written before the first replacement is */
+    _Atomic(void *) real[USES];               /* release; acquire. Each is written once */
+    void (*when_begun)(const char *function); /* written before the first replacement is made */
     pthread_mutex_t lock;
     _Atomic bool began;      /* release under lock; acquire */
     _Atomic int owner;       /* process that watches: a fork's child handles nothing. Relaxed */
     unsigned long long seen; /* plt_loaded() at the last look [owner, then collector] */
-    char copy[64]; /* soname of the copy whose functions are known; "": none is [as `seen`] */
+    char copy[64]; /* soname of the copy whose functions are known; "": none [as `seen`] */
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- replacements ---------------------------------------------------------------------- */
 
-/* CUPTI's threads and ours call none of these on the program's behalf. */
+/* A use begins. Calls on CUPTI's threads and on ours are not uses of the program. */
 static void begin(const char *function)
 {
     if (atomic_load_explicit(&me.began, memory_order_acquire) || thread_is_ours() ||
@@ -107,7 +107,7 @@ __attribute__((visibility("hidden"))) void *cupti_users_dlsym_real;
 __attribute__((visibility("hidden"))) void *cupti_users_look(void *handle, const char *name);
 void cupti_users_dlsym(void);
 
-/* What dlsym(handle, name) is to answer; NULL: what it answers without us. */
+/* The result for dlsym(handle, name); NULL: the result of the real dlsym. */
 void *cupti_users_look(void *handle, const char *name)
 {
     static const char prefix[] = "cupti";
@@ -130,8 +130,8 @@ void *cupti_users_look(void *handle, const char *name)
     return NULL;
 }
 
-/* In place of dlsym. Everything but CUPTI's functions goes on to dlsym as it came, the return
- * address included: for RTLD_NEXT and RTLD_DEFAULT dlsym looks at its caller. */
+/* Replaces dlsym. For all names except CUPTI's functions it jumps to dlsym with unchanged arguments
+ * and return address: for RTLD_NEXT and RTLD_DEFAULT dlsym looks at its caller. */
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
         ".hidden cupti_users_dlsym\n"
@@ -200,8 +200,8 @@ bool cupti_users_linked(char *out, size_t size)
     return plt_program_needs("libcupti.so", out, size);
 }
 
-/* Libraries whose calls are their own business: CUPTI's and the driver's among themselves, the C
- * library's, the sanitizers', and ours. */
+/* False for libraries whose calls do not count as uses by the program: CUPTI, the driver, the C
+ * library, the sanitizers, and ours. */
 static bool is_led(const char *path)
 {
     static const char *const left[] = {"libcupti", "libnvperf", "libcuda.so", "libnvidia-",
@@ -227,10 +227,10 @@ static void find_real(void)
             atomic_compare_exchange_strong(&me.real[i], &known, found);
     }
     if (handle)
-        dlclose(handle); /* the program holds it */
+        dlclose(handle); /* the program keeps it loaded */
 }
 
-/* Only functions whose real one is known: a replacement without it could not go on. */
+/* Replaces only functions whose real function is known: a replacement has to call it. */
 static void lead(void)
 {
     struct plt_hook hooks[USES + 1];

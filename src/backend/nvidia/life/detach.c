@@ -21,7 +21,7 @@ void detach_now(struct trace *t, uint32_t correlation)
         !object_calls_quiet(t->config.rest_ns) ||
         !atomic_compare_exchange_strong(&t->attach_state, &state, ATTACH_FINALIZING))
         return;
-    struct sink *s = t->sink; /* after ATTACH_NONE the session may be another one */
+    struct sink *s = t->sink; /* read before ATTACH_NONE: later it may be another session's */
     bool done = t->cupti->cuptiFinalize() == CUPTI_OK;
     if (done) {
         t->subscriber = NULL;
@@ -35,9 +35,9 @@ void detach_now(struct trace *t, uint32_t correlation)
         s->ops->wake(s);
 }
 
-/* Not on the thread that finalized it, which is still inside CUPTI's frame of its callback. A
- * context usually takes longer to be made than the collector to come here. Where another tool has
- * been quicker, the next window says so. */
+/* This is not done on the thread that finalized CUPTI, which is still inside CUPTI's callback.
+ * Usually the collector is here before a new context is complete. If another tool has subscribed
+ * meanwhile, the next window reports it. */
 void detach_return(struct trace *t)
 {
     struct err unused;
@@ -143,9 +143,9 @@ bool detach_is_held_up(struct trace *t)
            !object_calls_quiet(t->config.rest_ns);
 }
 
-/* The last window was shut long enough ago (that is also since CUPTI came, so that a context whose
- * making began unreported is made by now), and what was launched in windows is complete, as far as
- * CUPTI reports, or has not been so for so long that the rest is given up. */
+/* True if the last window was closed long enough ago (then CUPTI was attached for as long, so that
+ * a context whose creation it did not report is complete), and the work of windows is complete, as
+ * far as CUPTI reports, or was incomplete for so long that the rest is given up. */
 static bool can_go(struct trace *t)
 {
     int64_t since = clock_mono() - atomic_load(&t->shut_since);
@@ -172,7 +172,7 @@ void detach_flush(struct trace *t)
 void detach_taken(struct trace *t)
 {
     int state = ATTACH_FLUSHED;
-    bool lasts = t->detaches && nv_engines_last(); /* of a session before */
+    bool lasts = t->detaches && nv_engines_last(); /* an engine of an earlier session goes on */
     bool can = !t->stopped && t->cupti->cuptiFinalize && !atomic_load(&t->not_finalized) &&
                !atomic_load(&t->passing) && !lasts;
     atomic_compare_exchange_strong(&t->attach_state, &state, can ? ATTACH_ENDING : ATTACH_SHUT);

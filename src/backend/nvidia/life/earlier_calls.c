@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 enum { THREADS = 1024 };
-static const int64_t RUN = 5000000; /* ns of processor time in which any launch returns */
+static const int64_t RUN = 5000000; /* ns of processor time within which any launch returns */
 
 static struct {
     pthread_mutex_t lock; /* guards what follows */
     struct {
         int32_t tid;
-        int64_t ran;    /* ns of processor time by then */
-    } threads[THREADS]; /* whose calls may not have returned */
+        int64_t ran;    /* ns of processor time at that moment */
+    } threads[THREADS]; /* threads whose calls may not have returned */
     size_t count;
     _Atomic bool some; /* relaxed: there are any */
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -45,8 +45,8 @@ void earlier_calls_begin(void)
         closedir(tasks);
 }
 
-/* The thread waits for a processor, or has one, and is not gpufl's own; false also where that
- * is unknown. */
+/* True if the thread is running or waits for a processor, and is not a thread of gpufl. False also
+ * if that is unknown. */
 static bool can_run(int32_t tid)
 {
     char path[48], text[128];
@@ -64,7 +64,7 @@ bool earlier_calls_returned(void)
 {
     if (!atomic_load_explicit(&me.some, memory_order_relaxed))
         return true;
-    int32_t own = thread_id(); /* it is here, and in none of them */
+    int32_t own = thread_id(); /* it is in this function, so in none of these calls */
     pthread_mutex_lock(&me.lock);
     for (size_t i = me.count; i-- > 0;) {
         int64_t ran = clock_cpu_of_thread(me.threads[i].tid);

@@ -1,5 +1,5 @@
-/* graph_cuts.c - see graph_cuts.h. Records are read soon after they are made: the latest moments
- * are enough. */
+/* graph_cuts.c - see graph_cuts.h. Only the latest moments are kept: records are read soon after
+ * they are made. */
 #include "backend/nvidia/life/graph_cuts.h"
 
 #include <pthread.h>

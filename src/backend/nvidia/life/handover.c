@@ -11,7 +11,7 @@
 
 enum { ROUNDS = 2, PAUSES = 2000, PAUSE = 1000000 /* ns */ };
 
-/* What an unprofiled CUPTI uses: ns since the Unix epoch (measured: within 1 us). */
+/* The clock of a CUPTI without settings: ns since the Unix epoch (measured: within 1 us). */
 static uint64_t on_default_clock(void)
 {
     struct timespec t;
@@ -19,7 +19,7 @@ static uint64_t on_default_clock(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Settings stay in CUPTI beyond a subscription. */
+/* Restores CUPTI's settings, which last longer than a subscription. */
 static void restore_settings(const struct cupti *c)
 {
     if (c->cuptiActivityRegisterTimestampCallback)
@@ -28,8 +28,8 @@ static void restore_settings(const struct cupti *c)
         c->cuptiSetThreadIdType(CUPTI_THREAD_ID_DEFAULT);
 }
 
-/* The collector decodes what was handed over: only CUPTI's functions read it. The second round
- * begins after the first one, which may have been under way. */
+/* Waits until the collector has decoded the delivered buffers, which only CUPTI's functions can
+ * read. Two rounds, because the first may have begun before. */
 static void await_collector(struct trace *t, struct sink *s)
 {
     uint64_t until = atomic_load(&t->drains) + ROUNDS;
@@ -42,9 +42,9 @@ static void await_collector(struct trace *t, struct sink *s)
 static void detach(struct trace *t, struct sink *s)
 {
     if (t->detaches || atomic_load_explicit(&t->suspends, memory_order_relaxed))
-        detach_stop(t); /* nobody finalizes CUPTI meanwhile */
+        detach_stop(t); /* so that no thread finalizes CUPTI meanwhile */
     if (!t->subscriber)
-        return; /* between windows: CUPTI is not there */
+        return; /* between windows: CUPTI is detached */
     nv_engines_stop(t);
     activity_kinds_disable(t);
     (void)activity_flush(t, true);

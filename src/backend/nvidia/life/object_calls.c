@@ -1,5 +1,5 @@
-/* object_calls.c - see object_calls.h. A call is known by its correlation id, so an end whose begin
- * was not reported, because it was before CUPTI came, changes nothing. */
+/* object_calls.c - see object_calls.h. A call is identified by its correlation id, so the end of a
+ * call that began before CUPTI was attached changes nothing. */
 #include "backend/nvidia/life/object_calls.h"
 
 #include "base/clock.h"
@@ -16,7 +16,7 @@ static const bool counted[IDS] = {
 #undef ROW
 };
 
-/* Heard of, too: what graphs_count_kernels found is no longer so. */
+/* Calls that are also followed, because they change the number that graphs_count_kernels found. */
 static const bool changes[IDS] = {
 #define ROW(name, id) [id] = true,
     CUPTI_EXEC_CALLS(ROW)
@@ -25,11 +25,11 @@ static const bool changes[IDS] = {
 
 static struct {
     _Atomic uint32_t inside[PLACES]; /* correlation ids, 0: free. Sequentially consistent */
-    _Atomic bool crowded;            /* there was no place for one */
+    _Atomic bool crowded;            /* there was no place for a call */
 
-    /* ns, of the session; relaxed: a moment more or less is nothing to them */
-    _Atomic int64_t last;    /* when one began or ended; 0: none has */
-    _Atomic int64_t longest; /* from one to the next */
+    /* ns, of the session; relaxed, because they need not be exact */
+    _Atomic int64_t last;    /* when a call last began or ended; 0: none has */
+    _Atomic int64_t longest; /* longest time from one to the next */
 } me;
 
 void object_calls_session(void)
@@ -53,7 +53,7 @@ void object_calls_begin(struct trace *t)
             t->cupti->cuptiEnableCallback(1, t->subscriber, CUPTI_DOMAIN_DRIVER, id);
 }
 
-/* True where a place had the one value, and has the other now. */
+/* Changes a place with one value to the other value. False: there is no such place. */
 static bool replace(uint32_t from, uint32_t to)
 {
     for (size_t i = 0; i < PLACES; i++) {
@@ -92,7 +92,7 @@ bool object_calls_under_way(void)
     return any;
 }
 
-/* Nobody knows when calls are over of which there were more than places. */
+/* Never true after there were more calls than places: it is not known when those ended. */
 bool object_calls_quiet(int64_t least)
 {
     int64_t at = atomic_load_explicit(&me.last, memory_order_relaxed);

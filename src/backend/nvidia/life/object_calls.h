@@ -1,36 +1,37 @@
-/* object_calls.h - calls of the driver that make or destroy what CUPTI keeps book of: contexts,
- * code, streams and graphs. In sessions that detach CUPTI they are reported from the first
+/* object_calls.h - calls of the driver that make or destroy objects that CUPTI tracks: contexts,
+ * code, streams and graphs. In sessions that detach CUPTI these calls are reported from the first
  * subscription on, also between windows.
  *
- * CUPTI must neither go nor come beside one: a context whose making is cut in two faults, and the
- * end of a graph beside cuptiFinalize does, too (seen on an H200, ADR 13). Nobody can be kept out
- * of the driver meanwhile, since CUPTI frees what those who are kept waiting stand in. So it goes
- * where no such call is under way nor has been for long, by what is usual in this program: programs
- * make their objects at the begin, and those that make them over and over are never quiet. */
+ * CUPTI must be neither finalized nor attached during such a call: the program faults if a context
+ * is being created or a graph destroyed meanwhile (seen on an H200, ADR 13). Threads cannot be kept
+ * out of the driver in the meantime, because CUPTI frees memory that waiting threads use. So CUPTI
+ * is detached when no such call is under way and none was for long, compared with the usual pauses
+ * of this program: most programs make their objects at the begin, and a program that makes objects
+ * all the time is never quiet. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIFE_OBJECT_CALLS_H
 #define GPUFL_BACKEND_NVIDIA_LIFE_OBJECT_CALLS_H
 
 #include "backend/nvidia/trace.h"
 
-/* A session begins: nothing is known of what was before. [owner] */
+/* Begins a session; nothing is known of earlier calls. [owner] */
 void object_calls_session(void);
 
-/* CUPTI is subscribed to, and they are reported from here on: none is known to be under way.
- * [owner, or who attaches] */
+/* Notes that CUPTI reports these calls from here on; none is known to be under way. [owner, or the
+ * thread that attaches] */
 void object_calls_begin(struct trace *t);
 
-/* A callback that stays on between windows, where others are switched off: of such a call, or of
- * one that changes what is known of a graph. [any] */
+/* True for a callback that stays on between windows: that of such a call, or of a call that changes
+ * the known number of a graph's kernels. [any] */
 bool object_calls_listed(uint32_t id);
 
-/* A callback of the driver's domain; true: it is of such a call. [hot] */
+/* Takes a callback of the driver's domain; true: the callback is that of such a call. [hot] */
 bool object_calls_tell(uint32_t id, const struct cupti_callback *c);
 
-/* Some thread is inside one. [any] */
+/* True if a thread is inside such a call. [any] */
 bool object_calls_under_way(void);
 
-/* No thread is inside one, nor has been for `least` ns, nor for ten times the longest pause between
- * two of them so far; a minute is enough. [any] */
+/* True if no thread is inside such a call, and none was for `least` ns and for ten times the
+ * longest pause between two of them so far, but no longer than a minute. [any] */
 bool object_calls_quiet(int64_t least);
 
 #endif

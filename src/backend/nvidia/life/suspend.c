@@ -1,6 +1,6 @@
-/* suspend.c - see suspend.h. The state is trace.attach_state: ATTACH_OPEN while the engines work,
- * in windows and for a while after them; after ATTACH_SUSPENDING it works as with windows of
- * Trace. */
+/* suspend.c - see suspend.h. The state is trace.attach_state. It is ATTACH_OPEN while the engines
+  * work, in windows and for a while after them; after ATTACH_SUSPENDING everything is as with
+  * windows of engine Trace. */
 #include "backend/nvidia/life/suspend.h"
 
 #include "backend/common/code_copies.h"
@@ -23,49 +23,49 @@
 enum {
     CONTEXTS = 64,
     NOTED = 16,
-    TRIES = 20, /* of the thread that opens a window, to find nobody inside the driver */
+    TRIES = 20, /* of the thread that opens a window, to find no thread inside the driver */
 };
 
-/* ns. A call from before CUPTI was attached has returned by UNDER_WAY, and where several threads
- * call the driver by the longer one. */
+/* ns, after which a call that began before CUPTI was attached has returned; the longer time is for
+ * several threads that call the driver. */
 static const int64_t UNDER_WAY = 5000000, UNDER_WAY_BESIDE = 20000000;
 static const int64_t TRY_PAUSE = 1000000;
 enum {
     EARLIER_TRIES = 1000
 }; /* of the thread that opens a window, until calls from before have returned */
-static const int64_t RETRY = 250000000; /* where an engine cannot rest yet */
-static const int64_t LATE = 50000000;   /* of a window that goes on: worth telling */
+static const int64_t RETRY = 250000000; /* ns, if an engine cannot be suspended yet */
+static const int64_t LATE = 50000000;   /* ns: if engines begin later in a window, it is reported */
 
 static struct {
-    _Atomic bool wanted;      /* that the engines rest. Relaxed, as what follows */
-    _Atomic bool unbegun;     /* they may begin in a context, and have not */
-    _Atomic int64_t earliest; /* ns: nothing of both before */
-    _Atomic bool missed;      /* it was time, and somebody was inside */
-    _Atomic bool busy;        /* and an engine was still at work */
+    _Atomic bool wanted;      /* the engines should rest. Relaxed, like the next members */
+    _Atomic bool unbegun;     /* there is a context in which they have still to begin */
+    _Atomic int64_t earliest; /* ns: neither is done before */
+    _Atomic bool missed;      /* it was time, but a thread was inside the driver */
+    _Atomic bool busy;        /* it was time, but an engine was still working */
 
     pthread_mutex_t lock; /* guards what follows; taken last */
     struct place {
         cuda_context handle;
-        int64_t
-            worked; /* ns: of the first launch there in this window, after its opening; 0: none */
+        int64_t worked; /* ns from the opening of this window to its first launch there; 0: none */
         bool begun;
     } places[CONTEXTS];
     size_t place_count;
-    bool again; /* the engines have rested: they begin where they have not */
-    _Atomic(cuda_context) noted[NOTED]; /* some that have a place; also read without it */
-    bool on;           /* they have, somewhere; also before they have ever rested */
-    bool unplaced;     /* a window's launch in a context without a place: there they do not begin */
-    int64_t opened_at; /* ns: of the window that is open, after a rest; 0: none is */
-    int64_t late_here; /* ns: by so much they began late in it, in some context */
-    uint64_t late_count; /* windows in which they did */
-    int64_t late_most;   /* ns */
+    bool again; /* the engines have rested: they have to begin in contexts again */
+    _Atomic(cuda_context)
+        noted[NOTED]; /* some contexts that have a place; also read without lock */
+    bool on;          /* the engines work in some context; also before the first rest */
+    bool unplaced; /* a window had a launch in a context without a place: they do not begin there */
+    int64_t opened_at;   /* ns: when the open window was opened, after a rest; 0: none is open */
+    int64_t late_here;   /* ns: how late the engines began in it, in the latest context */
+    uint64_t late_count; /* windows in which they began late */
+    int64_t late_most;   /* ns: the longest delay */
 
     /* [collector] */
     int64_t idle_since; /* ns; 0: a window is open */
     uint32_t idle_window;
     uint64_t idle_heard;
     _Atomic bool listening; /* calls are reported only so that the engines can rest. Relaxed */
-    uint64_t codeless;      /* before this session */
+    uint64_t codeless;      /* functions without code before this session */
     bool concluded;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -87,15 +87,15 @@ static _Atomic(cuda_context) *noted_at(cuda_context context)
     return &me.noted[((uintptr_t)context >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 60];
 }
 
-/* The lock is held: whatever is there, it is looked up again. */
+/* The lock is held. Every context is looked up again. */
 static void look_again(void)
 {
     for (size_t i = 0; i < NOTED; i++)
         atomic_store_explicit(&me.noted[i], NULL, memory_order_relaxed);
 }
 
-/* [hot] Programs work in few contexts, each of which is looked up once, and at each launch in a
- * window in which the engines have not begun there. */
+/* [hot] Programs use few contexts: each is looked up once, and at each launch in a window in which
+ * the engines have not begun there. */
 static void note(cuda_context context, bool launched)
 {
     if (atomic_load_explicit(noted_at(context), memory_order_relaxed) == context)
@@ -113,9 +113,8 @@ static void note(cuda_context context, bool launched)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* The lock is held: the engines begin in a context now, or will not in this window. What was
- * launched there so far in the window is missing. Where it is sampled, that of one context a device
- * may be. */
+/* The lock is held. The engines begin in a context now, or (never) not in this window: earlier
+ * launches of the window there are missing. If contexts are sampled, only one per device can be. */
 static void note_late(const struct trace *t, const struct place *p, bool never)
 {
     bool counts = me.opened_at && p->worked && !p->begun &&
@@ -156,7 +155,7 @@ static void forget_all(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* The engines have rested: in the contexts that are there they have not begun. */
+/* The engines have rested: they have to begin again in all existing contexts. */
 static void begin_in_all(void)
 {
     pthread_mutex_lock(&me.lock);
@@ -169,7 +168,7 @@ static void begin_in_all(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* A window is open: what is launched from here on is to be in it. */
+/* A window is open: launches from here on belong to it. */
 static void window_begins(void)
 {
     pthread_mutex_lock(&me.lock);
@@ -181,7 +180,7 @@ static void window_begins(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* Or the session, with it. */
+/* The window ends, maybe with the session. */
 static void window_ends(const struct trace *t)
 {
     pthread_mutex_lock(&me.lock);
@@ -209,9 +208,10 @@ static bool is_unplaced(void)
     return yes;
 }
 
-/* To rest waits for the kernels of all contexts, and those of another may wait for what this thread
- * launches next: in several contexts only where the user takes that on. Never where some have no
- * place: the engines would not begin there again. */
+/* True if the engines cannot rest because of several contexts. Resting waits for the kernels of
+  * all contexts, and those of another context may wait for the next launch of this thread: so it is
+  * done with several contexts only if the user accepts this (window_let_go). It is never done if a
+  * context has no place: the engines would not begin there again. */
 static bool is_crowded(const struct trace *t)
 {
     pthread_mutex_lock(&me.lock);
@@ -220,7 +220,7 @@ static bool is_crowded(const struct trace *t)
     return yes;
 }
 
-/* ---- with nobody in the driver --------------------------------------------------------------- */
+/* ---- with no thread in the driver ------------------------------------------------------------ */
 
 static void give_back(void *arg)
 {
@@ -251,7 +251,7 @@ static void begin(void *arg)
     cuda_context contexts[CONTEXTS];
     size_t count = 0;
     if (atomic_load_explicit(&t->attach_state, memory_order_acquire) != ATTACH_OPEN ||
-        object_calls_under_way()) /* also those that the gate does not count */
+        object_calls_under_way()) /* also calls that the gate does not count */
         return;
     pthread_mutex_lock(&me.lock);
     for (size_t i = 0; i < me.place_count; i++)
@@ -275,7 +275,7 @@ void suspend_enter(void)
     driver_gate_enter();
 }
 
-/* A stream that is being captured must not be waited for. */
+/* True if a stream is being captured, which must not be waited for. */
 static bool captures(struct trace *t)
 {
     return atomic_load_explicit(&t->captures, memory_order_relaxed) > 0;
@@ -291,7 +291,7 @@ void suspend_leave(struct trace *t, cuda_context context, bool waited)
     if (context)
         note(context, !waited);
     if (__builtin_expect(!driver_gate_is_inside(),
-                         0)) /* from before: there may be more such calls */
+                         0)) /* it began before: there may be more such calls */
         atomic_store_explicit(&me.earliest, under_way(), memory_order_relaxed);
     if (!driver_gate_leave() || !waited)
         return;
@@ -307,8 +307,7 @@ void suspend_leave(struct trace *t, cuda_context context, bool waited)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* The thread that begins the engines does so in the context of the one that opens the window, too.
- */
+/* Notes the context of the thread that opens the window, so that the engines begin there, too. */
 static void note_own(void)
 {
     cuda_context current = cuda_current();
@@ -316,8 +315,8 @@ static void note_own(void)
         note(current, false);
 }
 
-/* The next launch is recorded, where other threads come out of the driver. A thread that is not of
- * the program's waits for calls that name a context. */
+/* Begins the engines at once if other threads leave the driver, so that the next launch is
+ * recorded. A thread that does not belong to the program waits for calls that name a context. */
 static void begin_here(struct trace *t)
 {
     int64_t ns = atomic_load_explicit(&me.earliest, memory_order_relaxed) - clock_mono();
@@ -331,13 +330,13 @@ static void begin_here(struct trace *t)
             nanosleep(&(struct timespec){.tv_nsec = TRY_PAUSE}, NULL);
 }
 
-/* The state is ATTACH_OPENING, and was not ATTACH_OPEN before. Contexts that calls named before
- * CUPTI reported destroyed ones may be gone: they are forgotten twice. */
+/* The state is ATTACH_OPENING, and was not ATTACH_OPEN before. While CUPTI is detached it does not
+ * report destroyed contexts, so known contexts are forgotten, before and after it is attached. */
 static int wake(struct trace *t, bool anew, struct err *e)
 {
     int rc = 0;
     if (anew) {
-        driver_gate_open(); /* calls whose end CUPTI did not report while it was away */
+        driver_gate_open(); /* for calls that ended while CUPTI was detached */
         sass_gate_begin();
         rc = attach_on(t, e);
         earlier_calls_begin();
@@ -349,7 +348,7 @@ static int wake(struct trace *t, bool anew, struct err *e)
         forget_all();
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
-    if (cupti_fatal(t)) /* just now */
+    if (cupti_fatal(t)) /* it may have happened just now */
         atomic_store_explicit(&t->live, NULL, memory_order_release);
     atomic_store_explicit(&me.earliest, anew ? under_way() : 0, memory_order_relaxed);
     return 0;
@@ -422,8 +421,8 @@ void suspend_start(struct trace *t)
     atomic_store_explicit(&t->suspends, true, memory_order_release);
 }
 
-/* Code that is loaded while CUPTI is away is not reported: while it comes, CUPTI is not
- * detached. */
+/* CUPTI does not report code that is loaded while it is detached: so it is not detached while the
+ * program loads code. */
 void suspend_look(struct trace *t)
 {
     int64_t now = clock_mono();
@@ -444,7 +443,7 @@ void suspend_look(struct trace *t)
     if (!object_calls_quiet(t->config.rest_ns))
         return;
     if (nv_engines_need_no_calls(t) && !atomic_load(&me.listening)) {
-        driver_gate_open(); /* calls whose begin CUPTI did not report */
+        driver_gate_open(); /* for calls whose begin CUPTI did not report */
         if (launches_enable(t) != CUPTI_OK)
             return; /* no call would be reported */
         earlier_calls_begin();
@@ -474,7 +473,7 @@ void suspend_conclude(struct trace *t)
     if (me.concluded)
         return;
     me.concluded = true;
-    window_ends(t); /* one that is still open */
+    window_ends(t); /* if one is still open */
     if (atomic_load(&me.wanted) && !atomic_load(&t->finalized))
         say_never(t);
     if (me.late_count)

@@ -94,7 +94,7 @@ void activity_decode(struct trace *t)
     t->taken = NULL;
 }
 
-/* Says once a session that a call failed: it is made again with every flush. */
+/* Reports once a session that a call failed, because it is repeated with every flush. */
 static void say_failure(struct trace *t, bool *said, enum severity severity, int result,
                         const char *code, const char *doing)
 {
@@ -110,7 +110,7 @@ static void dropped_count(struct trace *t)
 {
     size_t dropped = 0;
     if (!atomic_load_explicit(&t->hears, memory_order_relaxed))
-        return; /* records that nobody wants */
+        return; /* records that no session wants */
     int result = t->cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
     if (result == CUPTI_OK && dropped)
         t->sink->ops->lost(t->sink, LOSS_DRIVER, dropped);
@@ -118,8 +118,8 @@ static void dropped_count(struct trace *t)
                 "to say how many records it dropped");
 }
 
-/* A forced flush hands over records of kernels that still run, without times: they
- * are lost. So the end waits a moment for what is in flight. */
+/* A forced flush delivers records of running kernels without times: they are lost. So the end of a
+ * session waits a moment for running work. */
 static void flush_finished(struct trace *t)
 {
     const struct buffers *pool = atomic_load_explicit(&t->pool, memory_order_relaxed);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 enum { NOT_TRIED = -1, WAITING = -2 };
-enum { CALLS_WITHOUT_IDS = 20000 }; /* after which none are looked for any longer */
+enum { CALLS_WITHOUT_IDS = 20000 }; /* after so many, ids are not looked for any longer */
 
 bool activity_kinds_wanted(const struct trace *t)
 {
@@ -21,9 +21,9 @@ bool activity_kinds_wanted(const struct trace *t)
     return (t->config.engines & ENGINE_TRACE) && !nv_engines_instead(t);
 }
 
-/* Records of launches alone are available (CUDA 12.5 and later), and can be given up. Those of all
- * calls, 24 to a kernel in PyTorch, cost that kernel more than its own record does, and half of
- * that when they are off again (ADR 16). */
+/* True if records of launches only are available (CUDA 12.5 and later), which can be disabled
+ * again. Records of all calls, 24 for each kernel in PyTorch, take more time than the kernel's own
+ * record, and still half of it after they are disabled (ADR 16). */
 static bool told_apart(const struct cupti *c)
 {
     return c->cuptiActivityEnableDriverApi;
@@ -38,7 +38,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
     int kind = kind_rows[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
     bool apart = told_apart(t->cupti);
-    /* Could not be given up: see activity_kinds_disable and told_apart. */
+    /* Records that could not be disabled again: see activity_kinds_disable and told_apart. */
     bool stays = nv_engines_keep_ids(t) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
         return false;
@@ -55,10 +55,10 @@ void activity_kinds_session(struct trace *t)
         t->statuses[kind_rows[i].kind] = NOT_TRIED;
 }
 
-/* ---- what became of them --------------------------------------------------------------- */
+/* ---- reporting the state of kinds ------------------------------------------------------ */
 
-/* One feature is one row of kinds or several. What failed is said, unless kernels
- * failed: they are required, and whoever enabled them has said it. */
+/* A feature has one row of kinds or several. A failure is reported, unless it is that of kernels:
+ * they are required, and the code that enabled them has reported it. */
 static void announce_feature(struct trace *t, unsigned i)
 {
     struct sink *s = t->sink;
@@ -68,7 +68,7 @@ static void announce_feature(struct trace *t, unsigned i)
         if (t->statuses[kind_rows[j].kind] != NOT_TRIED)
             result = t->statuses[kind_rows[j].kind];
     if (first == WAITING)
-        return; /* activity_kinds_retry comes back to it, or the program never uses the GPU */
+        return; /* activity_kinds_retry tries again, or the program never uses the GPU */
     if (result > CUPTI_OK)
         cupti_error(t->cupti, result, "to enable all records of this kind", &e);
     if (result > CUPTI_OK && kind_rows[i].kind == CUPTI_KIND_GRAPH_TRACE && t->config.windows)
@@ -86,8 +86,8 @@ static void announce_feature(struct trace *t, unsigned i)
                         kind_rows[i].feature, e.text);
 }
 
-/* CUPTI has one subscriber. Where it is kept although the program may want it, the session says so
- * before a person wonders why the program's profiler is empty. */
+/* CUPTI has only one subscriber. If gpufl keeps it although the program may want it, the session
+ * reports that, because then the program's own profiler records nothing. */
 void activity_kinds_announce_holder(struct trace *t)
 {
     if (t->announced || !t->config.keep || !dl_find_loaded("libtorch_cpu.so", NULL, 0))
@@ -125,16 +125,16 @@ void activity_kinds_announce_end(struct trace *t, const char *why)
 
 /* ---- on and off ------------------------------------------------------------------------ */
 
-/* CUPTI's records of synchronizations cost every call, in PyTorch some 4 us a kernel (ADR 16), and
- * say nothing that the callback of the call does not know. Their bit in trace.kinds is for
- * waits.c. */
+/* True for synchronizations. CUPTI's records of these slow down every call, in PyTorch by some 4 us
+ * a kernel (ADR 16), and contain nothing that the callback of the call does not know. Their bit in
+ * trace.kinds is used by waits.c. */
 static bool known_by_calls(int kind)
 {
     return kind == CUPTI_KIND_SYNC;
 }
 
-/* Records of the calls that start kernels. Calls that CUPTI does not know have no records; CUPTI
- * knows the one by which nearly all kernels are launched. */
+/* Switches records of the calls that launch kernels. Calls that CUPTI does not know have no
+ * records; every CUPTI knows the call that launches nearly all kernels. */
 static int launches_switch(const struct cupti *c, bool on)
 {
     static const uint16_t ids[] = {
@@ -159,7 +159,8 @@ static void kind_disable(struct trace *t, int kind)
         t->cupti->cuptiActivityDisable(kind);
 }
 
-/* Which counters of managed memory are wanted has to be set before. */
+/* Sets which counters of managed memory are wanted; this has to be done before enabling the
+ * kind. */
 static int managed_configure(const struct cupti *c)
 {
     struct cupti_managed_config configs[CUPTI_MANAGED_LIMIT - 1];
@@ -179,7 +180,7 @@ static int kind_enable(struct trace *t, int kind)
     if (kind == CUPTI_KIND_DRIVER && told_apart(c))
         return launches_switch(c, true);
     if (kind == CUPTI_KIND_GRAPH_TRACE && (!c->filled[kind] || t->config.windows))
-        result = CUPTI_E_INVALID_KIND; /* after windows CUPTI ends the program: ADR 13 */
+        result = CUPTI_E_INVALID_KIND; /* with windows CUPTI would end the program: ADR 13 */
     if (kind == CUPTI_KIND_MANAGED)
         result = managed_configure(c);
     return result == CUPTI_OK ? c->cuptiActivityEnable(kind) : result;
@@ -198,7 +199,7 @@ int activity_kinds_enable(struct trace *t)
         int kind = kind_rows[i].kind;
         t->statuses[kind] = kind_wanted(t, i) ? failed : NOT_TRIED;
         if (t->statuses[kind] != CUPTI_OK || atomic_load(&t->kinds) >> kind & 1)
-            continue; /* those of a session before may have had to stay on */
+            continue; /* some may have to stay on since an earlier session */
         int result = kind_enable(t, kind);
         t->statuses[kind] = result == CUPTI_E_NOT_READY ? WAITING : result;
         if (result == CUPTI_OK)
@@ -219,7 +220,7 @@ void activity_kinds_retry(struct trace *t)
     atomic_store_explicit(&t->announce, true, memory_order_release);
 }
 
-/* A context is what a kind may wait for. */
+/* Some kinds can be enabled only after a context exists: waits for one. */
 static void await_context(struct trace *t)
 {
     if (t->statuses[CUPTI_KIND_MANAGED] == WAITING)
@@ -254,7 +255,7 @@ int activity_kinds_up(struct trace *t)
     return result;
 }
 
-/* Enables the kinds that are wanted now, or the callback that says that the driver is up. */
+/* Enables the wanted kinds now, or the callback that reports that the driver is initialized. */
 static int enable_or_wait(struct trace *t)
 {
     int result = activity_kinds_enable(t);

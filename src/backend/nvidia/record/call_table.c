@@ -1,7 +1,7 @@
 /* call_table.c - see call_table.h. */
 #include "backend/nvidia/record/call_table.h"
 
-/* clang-format off: a line a list of calls */
+/* clang-format off: one line for each list of calls */
 #define ROW(name, id) [id] = VALUE,
 
 const uint8_t call_roles[CALL_IDS] = {

@@ -1,5 +1,5 @@
-/* call_table.h - what each call of the driver, by its callback id, means to us: whether it
- * launches, waits, loads code, or ends a capture. Constant; any thread. */
+/* call_table.h - what each call of the driver does, by its callback id: whether it launches,
+ * waits, loads code, or ends a capture. Constant; any thread. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_CALL_TABLE_H
 
@@ -28,14 +28,15 @@ enum call_role {
     ROLE_EXEC
 };
 
-/* When counts can be taken: what was launched is done, or its code or context is about to go. */
+/* When counts can be taken: all launched work is done, or its code or context is about to be
+ * destroyed. */
 enum call_moment { MOMENT_NONE, MOMENT_DONE, MOMENT_ENDING };
 
 #define CALL_TABLE extern __attribute__((visibility("hidden"))) const
 CALL_TABLE uint8_t call_roles[CALL_IDS];   /* enum call_role */
 CALL_TABLE uint8_t call_moments[CALL_IDS]; /* enum call_moment */
 CALL_TABLE bool call_loads[CALL_IDS];      /* the call launches, or loads code */
-CALL_TABLE bool call_unloads[CALL_IDS];    /* the call takes code away */
+CALL_TABLE bool call_unloads[CALL_IDS];    /* the call unloads code */
 #undef CALL_TABLE
 
 static inline bool call_launches(uint32_t id)
@@ -49,7 +50,7 @@ static inline int call_result(const struct cupti_callback *c)
     return c->result ? *(const int *)c->result : CUDA_OK;
 }
 
-/* The call has returned well, and what was asked of the device before it is done. */
+/* True if the call has returned without an error, and all earlier work of the device is done. */
 static inline bool call_waited(uint32_t id, const struct cupti_callback *c)
 {
     return call_moments[id] == MOMENT_DONE && call_result(c) == CUDA_OK;

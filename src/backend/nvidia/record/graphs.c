@@ -1,13 +1,13 @@
 /* graphs.c - see graphs.h.
  *
- * An open-addressing table of two atomic words per graph: its address, and its
- * number and kernel count in one word, so that a reader sees both or neither. A
- * slot keeps its address for good; destroyed graphs leave the word 0, and their
- * slots go when the table grows. Outgrown tables stay allocated, because a reader
- * may be in one: together they are smaller than the present one.
+ * A table with open addressing and two atomic words per graph: its address, and a word with its
+ * number and kernel count, so that a reader sees both or neither. A slot never changes its address;
+ * the word of a destroyed graph is 0, and its slot is dropped when the table grows. Older tables
+ * stay allocated, because a thread may be reading one: together they are smaller than the present
+ * one.
  *
- * Counting asks the driver for the graph's nodes. It happens at the exit of the
- * instantiating call, where the driver holds no lock, on the caller's thread. */
+ * Counting asks the driver for the graph's nodes, on the calling thread, at the exit of the
+ * instantiating call, where the driver holds no lock. */
 #include "backend/nvidia/record/graphs.h"
 
 #include "base/alloc.h"
@@ -40,9 +40,8 @@ static size_t slot_of(const struct table *t, uintptr_t exec)
     return (size_t)((exec >> 4) * 0x9E3779B97F4A7C15u >> 32) & (t->capacity - 1);
 }
 
-/* The slot of exec, or the free one where it belongs; there always is one. *found says which it
- * was: a reader must not look into a free one, which may be filled with another graph in this
- * moment. */
+/* The slot of exec, or a free slot for it; there always is one. *found: it is the slot of exec. A
+ * reader must not read a free slot, which another thread may be filling with another graph. */
 static struct slot *table_probe(struct table *t, uintptr_t exec, bool *found)
 {
     for (size_t i = slot_of(t, exec);; i = (i + 1) & (t->capacity - 1)) {
@@ -78,7 +77,7 @@ struct graph_info graphs_find(cuda_exec exec)
     return word_unpack(found ? atomic_load_explicit(&s->word, memory_order_acquire) : 0);
 }
 
-/* Room for one more at a load of at most one half; lock held. */
+/* Makes room for one more, so that at most half of the slots are used; lock held. */
 static struct table *table_reserve(void)
 {
     struct table *old = atomic_load_explicit(&me.current, memory_order_relaxed);

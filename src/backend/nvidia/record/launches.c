@@ -1,17 +1,16 @@
 /* launches.c - see launches.h.
  *
- * A launch is counted and joined to its scope at its entry: its record may be
- * decoded before the call returns. The exit takes back what failed. The word that
- * CUPTI keeps for a call between its entry and exit carries what the entry did, so
- * that nothing is kept per thread. One callback in 64, picked by a hash of the
- * correlation id, is timed.
+ * A launch is counted and joined to its scope at its entry, because its record may be decoded
+ * before the call returns. If the call fails, this is undone at its exit. CUPTI keeps a word for a
+ * call between its entry and exit: it contains what the entry did, so that nothing is kept per
+ * thread. One callback in 64, chosen by a hash of the correlation id, is timed.
  *
- * Launches into a stream that is being captured run nothing and have no record.
- * Captures are rare, so begin and end keep a count, and only while it is above 0
- * the driver is asked about the stream.
+ * Launches into a stream that is being captured run nothing and have no record. Captures are rare,
+ * so their begin and end are counted, and the driver is asked about the stream only while one is
+ * open.
  *
- * The driver may be called here: these callbacks sit at the boundary of its
- * interface, where it holds no lock of its own. */
+ * The driver may be called here: these callbacks run at the boundary of its interface, where it
+ * holds no lock. */
 #include "backend/nvidia/record/launches.h"
 
 #include "backend/nvidia/engine/range/kernels.h"
@@ -30,7 +29,7 @@
 
 enum { SAMPLED_1_IN = 64, CLOCK_TRIES = 64, CAPTURE_INVALIDATED = 901 };
 
-/* Calls without which launches cannot be counted, with any library that is new enough to open. */
+/* Calls that are required to count launches; every supported library has them. */
 static const uint16_t required[] = {ID_cuLaunchKernel, ID_cuGraphLaunch};
 
 /* ---- streams --------------------------------------------------------------------------- */
@@ -59,7 +58,7 @@ static cuda_stream launch_stream(uint32_t id, const void *params)
     }
 }
 
-/* NULL in legacy forms. */
+/* The function that is launched; NULL in legacy forms. */
 static void *launch_function(uint32_t id, const void *params)
 {
     switch (id) {
@@ -76,14 +75,14 @@ static void *launch_function(uint32_t id, const void *params)
     }
 }
 
-/* In these forms no stream means the thread's own. */
+/* In these forms, stream 0 means the thread's own default stream. */
 static bool per_thread_default(uint32_t id)
 {
     return id == ID_cuLaunchKernel_ptsz || id == ID_cuLaunchCooperativeKernel_ptsz ||
            id == ID_cuLaunchKernelEx_ptsz || id == ID_cuGraphLaunch_ptsz;
 }
 
-/* True where the call only adds a node to a graph that is being captured. */
+/* True if the call only adds a node to a graph that is being captured. */
 static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (__builtin_expect(atomic_load_explicit(&t->captures, memory_order_relaxed) <= 0, 1))
@@ -99,7 +98,7 @@ static bool launch_captured(struct trace *t, uint32_t id, const struct cupti_cal
 
 /* ---- entry ----------------------------------------------------------------------------- */
 
-/* Kernels that a call starts where it succeeds and is not captured. */
+/* Kernels that a call starts if it succeeds and is not captured. */
 static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
 {
     if (__builtin_expect(id == ID_cuLaunchCooperativeKernelMultiDevice, 0))
@@ -107,14 +106,15 @@ static uint64_t launch_count(uint32_t id, const struct cupti_callback *c)
     return 1;
 }
 
-/* Where a session has windows, calls are counted that begin and return inside one: whether records
- * come of others is unknown. The upper half of a call's word is the number of its window. */
+/* If a session has windows, only calls that begin and return inside the same window are counted:
+  * it is unknown whether others have records. The upper half of a call's word is its window's
+  * number. */
 static uint32_t window_now(struct trace *t)
 {
     return atomic_load_explicit(&t->window, memory_order_acquire);
 }
 
-/* A launch outside of windows, where the library is attached. */
+/* Counts a launch outside of windows, while the library is attached. */
 static void count_outside(struct trace *t, struct sink *s)
 {
     if (atomic_load_explicit(&t->passing, memory_order_acquire))
@@ -137,10 +137,10 @@ static void enter_kernel(struct trace *t, struct sink *s, uint32_t id,
     for (uint64_t i = 0; i < count; i++)
         s->ops->launch(s, &l);
     if (window && window_now(t) != window)
-        *c->data = count; /* this call was one too many: it closed the window, and is not counted */
+        *c->data = count; /* this call reached a limit and closed the window: it is not counted */
 }
 
-/* An unknown one was instantiated before we came: its kernels stay unknown. */
+/* An unknown graph was instantiated before CUPTI was attached: its kernels stay unknown. */
 static struct graph_info graph_of(const struct cupti_callback *c)
 {
     cuda_exec exec = ((const struct cuda_graph_launch_params *)c->params)->exec;
@@ -186,7 +186,7 @@ static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cup
     case ROLE_WAIT:
         waits_enter(t, s, id, c);
         break;
-    case ROLE_EXEC: /* before its address can be given to a new one */
+    case ROLE_EXEC: /* before its address can be given to a new graph */
         if (id == ID_cuGraphExecDestroy)
             graphs_drop(((const struct cuda_graph_exec_params *)c->params)->exec);
         break;
@@ -197,7 +197,8 @@ static void enter(struct trace *t, struct sink *s, uint32_t id, const struct cup
 
 /* ---- exit ------------------------------------------------------------------------------ */
 
-/* The number in a word is that of a window of this session, where that has any, or 0. */
+/* True if the call was counted: its word has the number of a window of this session, or 0 in a
+ * session without windows. */
 static bool counted(struct trace *t, uint32_t window)
 {
     if (!t->config.windows)
@@ -205,8 +206,8 @@ static bool counted(struct trace *t, uint32_t window)
     return window && window <= atomic_load_explicit(&t->last_window, memory_order_relaxed);
 }
 
-/* The word is what the entry wrote, or anything where the entry came before us: at most
- * what such a call can launch is taken back. */
+/* The word is what the entry wrote; if the call began before CUPTI was attached, it can be
+ * anything. So at most the number that such a call can launch is taken back. */
 static void exit_kernel(struct trace *t, struct sink *s, uint32_t id,
                         const struct cupti_callback *c)
 {
@@ -225,7 +226,7 @@ static void exit_kernel(struct trace *t, struct sink *s, uint32_t id,
             s->ops->launch(s, &l);
 }
 
-/* True where the word of a graph launch was written in this session. */
+/* True if the word of a graph launch was written in this session. */
 static bool graph_entered(struct trace *t, uint64_t word)
 {
     if (timed(t))
@@ -295,7 +296,7 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
     case ROLE_INSTANTIATE:
         exit_instantiate(c);
         break;
-    case ROLE_EXEC: /* a node switched off runs no kernel */
+    case ROLE_EXEC: /* a node that is switched off runs no kernel */
         if (id == ID_cuGraphNodeSetEnabled && call_result(c) == CUDA_OK)
             graphs_forget_count(((const struct cuda_graph_exec_params *)c->params)->exec);
         break;
@@ -306,7 +307,7 @@ static void leave(struct trace *t, struct sink *s, uint32_t id, const struct cup
 
 /* ---- outside of windows ------------------------------------------------------------------ */
 
-/* What comes and goes has to be known when the next window opens. */
+/* Objects that are created or destroyed have to be known when the next window opens. */
 static void leave_outside_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     switch ((enum call_role)call_roles[id]) {
@@ -326,7 +327,7 @@ static void leave_outside_window(struct trace *t, uint32_t id, const struct cupt
     }
 }
 
-/* A launch that began in a window returns after it. */
+/* A launch that began in a window has returned after it. */
 static void leave_after_window(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (call_roles[id] == ROLE_KERNEL)
@@ -398,8 +399,8 @@ static void leave_ranges(struct trace *t, uint32_t id, const struct cupti_callba
         range_kernels_end(t, c->symbol, trace_id(t, c->correlation), call_result(c) == CUDA_OK);
 }
 
-/* A launch as most are, of a kernel in a session of Trace alone: what enter_kernel and exit_kernel
- * do there. False: it is another. */
+/* Does the work of enter_kernel and exit_kernel for the most frequent case: the launch of a kernel
+ * in a session that has only engine Trace. False: it is another case. */
 static inline bool launch_fast(struct trace *t, struct sink *s, uint32_t id,
                                const struct cupti_callback *c)
 {
@@ -425,7 +426,7 @@ static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *
     if (!launch)
         object_calls_tell(id, c);
     bool first = launch && engine_time_awaits();
-    if (first && c->site == CUPTI_SITE_ENTER) /* to ask for its function may load its code */
+    if (first && c->site == CUPTI_SITE_ENTER) /* asking for its function may load its code */
         engine_time_launch(c->context);
     else if (first)
         engine_time_launched(c->context);
@@ -453,7 +454,7 @@ static __attribute__((noinline)) void launch_timed(struct trace *t, struct sink 
         launch_slow(t, s, id, c);
     int64_t ns = clock_mono() - begin - t->clock_ns;
     bool captured = s->ops->stacks && s->ops->stacks(s) != stacks;
-    /* What engines and captures took is known: nothing to extrapolate from. */
+    /* The time of engines and captures is known: it must not be extrapolated. */
     if (!apart && !captured && engine_time_total() == engines)
         atomic_fetch_add_explicit(&t->callback_ns, ns, memory_order_relaxed);
 }
@@ -466,7 +467,7 @@ void launches_callback(void *user, int domain, uint32_t id, const void *data)
     if (domain != CUPTI_DOMAIN_DRIVER || id >= CALL_IDS)
         return;
     if (__builtin_expect(range_kernels_launching != LAUNCH_NONE, 0) && c->site != CUPTI_SITE_ENTER)
-        leave_ranges(t, id, c); /* whatever has become of the session */
+        leave_ranges(t, id, c); /* also if the session has ended meanwhile */
     if (__builtin_expect(!s, 0))
         launch_outside_window(t, id, c);
     else if (__builtin_expect(sampled(c->correlation), 0))

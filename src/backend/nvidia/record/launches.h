@@ -1,5 +1,5 @@
-/* launches.h - what CUPTI calls us for: driver calls, those that start work and those that wait.
- * waits.h makes rows of those that wait.
+/* launches.h - CUPTI's callbacks for driver calls that start work or wait. waits.h reports the
+ * calls that wait.
  *
  * Only single callback ids are enabled, and only of the driver's domain: one
  * launch fires a runtime and a driver callback with one correlation id. */
@@ -12,15 +12,15 @@
 void launches_callback(void *user, int domain, uint32_t id, const void *data);
 
 /* Enables the callbacks that the session needs. Ids that the library does not
- * know are passed over, except the launches'. Returns an enum cupti_result. [owner] */
+ * know are left out, except those of launches. Returns an enum cupti_result. [owner] */
 int launches_enable(struct trace *t);
-/* From here on CUPTI reports no launches. [any] */
+/* Ends CUPTI's reports of launches. [any] */
 void launches_disable(struct trace *t);
 
 /* Time spent in all callbacks, extrapolated from the sampled ones. [any] */
 int64_t launches_cost(struct trace *t);
 
-/* What reading the clock takes, so that it is not counted as the callbacks' time. [any] */
+/* How long reading the clock takes, so that it is not counted as the callbacks' time. [any] */
 int64_t launches_clock_cost(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* local_memory.c - see local_memory.h.
  *
- * Two tables of atomic words with linear probing, which are only ever added to: which
- * functions have been seen, by handle and name, since a handle may be given to another
- * function when a module is unloaded; and what the driver said, by a hash of the name. A
- * function seen before costs one look. What has no room stays unknown. */
+ * Two tables of atomic words with linear probing, from which nothing is removed: the functions that
+ * were met, by handle and name (because a handle may be given to another function when a module is
+ * unloaded); and what the driver returned, by a hash of the name. For a known function one look-up
+ * is enough. Functions for which there is no room stay unknown. */
 #include "backend/nvidia/record/local_memory.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -40,7 +40,7 @@ static _Atomic uint64_t *slot_of(uint64_t key, size_t probe)
     return &me.functions[((key >> 20) + probe) & (FUNCTIONS - 1)];
 }
 
-/* True where it is new, and then it is kept where there is room. */
+/* True if the key is new; it is added if there is room. */
 static bool first_time(uint64_t key)
 {
     for (size_t i = 0; i < PROBES; i++) {
@@ -75,8 +75,8 @@ static void put(uint64_t name, uint32_t bytes)
     }
 }
 
-/* A launch starts a function or, by the CUDA runtime, a kernel of a library: the driver takes both
- * there, but returns attributes of functions only. */
+/* Asks the driver. A launch starts a function or, from the CUDA runtime, a kernel of a library: the
+ * driver launches both, but returns attributes of functions only. */
 static bool ask(const struct cuda *cuda, void *launched, int *bytes)
 {
     void *function;

@@ -20,7 +20,7 @@ enum {
     CONFIGS = 4096,
 };
 
-/* What distinguishes launch configurations, as it stands in the record. */
+/* The values of a record that distinguish launch configurations. */
 struct config_key {
     uint32_t name;     /* id; 0: slot is free */
     uint32_t device;   /* id */
@@ -51,14 +51,14 @@ struct records {
     struct record_times times;
     int64_t began;             /* ns: when the session did */
     bool old;                  /* records from before that are passed over */
-    uint32_t devices[DEVICES]; /* id by the library's number; 0: not asked for yet */
+    uint32_t devices[DEVICES]; /* id by the library's number; 0: not needed yet */
     struct stream_slot streams[STREAMS];
     struct config_slot *configs; /* owned; CONFIGS entries */
     struct external *external;   /* owned; NULL until an operation id was seen */
     bool external_seen;
     uint64_t calls;                         /* records of API calls */
-    bool ranges;                            /* the profiler launches kernels of its own */
-    uint64_t own;                           /* records of these */
+    bool ranges;                            /* the profiler may launch kernels of its own */
+    uint64_t own;                           /* records of these kernels */
     kind_reader *readers[CUPTI_KIND_LIMIT]; /* by kind; NULL: unknown to us */
 };
 
@@ -101,7 +101,7 @@ void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before)
     if (r->ids_before == ids_before)
         return;
     r->ids_before = ids_before;
-    external_close(r->external); /* its ids are from before */
+    external_close(r->external); /* its ids are those of an earlier session */
     r->external = NULL;
 }
 
@@ -119,7 +119,7 @@ bool records_want_prescan(const struct records *r)
     return r->external_seen;
 }
 
-/* ---- what records share ---------------------------------------------------------------- */
+/* ---- common to all records ------------------------------------------------------------- */
 
 static uint32_t id_of(const struct records *r, uint32_t correlation)
 {
@@ -178,16 +178,16 @@ static uint32_t stream_id(struct records *r, uint32_t device, uint32_t context, 
     return s->id;
 }
 
-/* True where the library fills a record of this kind up to and including a member. */
+/* True if the library fills a record of this kind up to and including a member. */
 #define FILLS(r, KIND, type, member)                                                               \
     ((r)->cupti->filled[CUPTI_KIND_##KIND] >=                                                      \
      offsetof(struct type, member) + sizeof(((struct type *)0)->member))
 
-/* Both times onto our clock; false where the record does not count. */
+/* Converts both times to our clock. False: the record is not used. */
 static bool times(struct records *r, uint64_t start, uint64_t end, int64_t *at, int64_t *duration)
 {
     if (r->old && (int64_t)(start + (uint64_t)r->time_offset) < r->began)
-        return false; /* the ledger of the session before counts the record as lost */
+        return false; /* the ledger of the earlier session counts the record as lost */
     return record_times_read(&r->times, start, end, r->time_offset, at, duration);
 }
 
@@ -209,7 +209,7 @@ static void config_key(struct records *r, const struct cupti_kernel *k, struct c
     key->cache = k->cache;
 }
 
-/* What the record leaves 0, its launch has reported. */
+/* Local memory per thread: if it is 0 in the record, the launch has found it. */
 static int64_t local_per_thread(const struct cupti_kernel *k)
 {
     return k->local_per_thread || !k->name ? (int64_t)k->local_per_thread
@@ -272,7 +272,7 @@ static void read_kernel(struct records *r, const struct cupti_record *record)
         r->own++;
         return;
     }
-    /* of a kernel that was repeated the record has no length */
+    /* the record of a kernel that was repeated has no duration */
     if (!(r->ranges && k->end <= k->start &&
           range_kernels_times((uint32_t)row.correlation, &row.start, &row.duration)) &&
         !times(r, k->start, k->end, &row.start, &row.duration))
@@ -308,7 +308,9 @@ _Static_assert(offsetof(struct cupti_memcpy, bytes) == offsetof(struct cupti_pee
                    offsetof(struct cupti_memcpy, stream) == offsetof(struct cupti_peer, stream),
                "both kinds of copies begin alike");
 
-/* What both kinds of copies begin with, up to the stream; false where it cannot be. */
+/* Reads the members with which both kinds of copies begin, up to the stream. False: they are
+ * invalid.
+ */
 static bool copy_begin(struct records *r, const struct cupti_memcpy *m, struct memcpy_row *row)
 {
     *row = (struct memcpy_row){
@@ -417,7 +419,7 @@ static void read_memory(struct records *r, const struct cupti_record *record)
     r->sink->ops->row(r->sink, RECORD_alloc, &row);
 }
 
-/* A moment has no end; what faulted of the host is code, which is not kept. */
+/* Some events have no end. The address of host code that faulted is not kept. */
 static void read_managed(struct records *r, const struct cupti_record *record)
 {
     const struct cupti_managed *u = (const void *)record;
@@ -453,7 +455,7 @@ uint64_t records_calls(const struct records *r, bool *ids)
     return r->calls;
 }
 
-/* Records of calls are on for the operation ids alone, which stand before them. */
+/* Records of calls are enabled only for the operation ids, which come before them. */
 static void read_call(struct records *r, const struct cupti_record *record)
 {
     (void)record;
@@ -476,33 +478,33 @@ const struct kind_row kind_rows[] = {
     {CUPTI_KIND_OVERHEAD, "overhead", 0, false, read_overhead},
     {CUPTI_KIND_MEMCPY, "copies", 0, false, read_memcpy},
     {CUPTI_KIND_MEMSET, NULL, 0, false, read_memset},
-    /* Never by default: with both kinds of copies and flushes from time to time, CUPTI 13.0 makes
-     * graphs that copy fault (ADR 16). */
+    /* Off by default: with both kinds of copies enabled and repeated flushes, CUPTI 13.0 makes
+     * graphs that contain copies fault (ADR 16). */
     {CUPTI_KIND_PEER, "peer_copies", offsetof(struct trace_config, peer_copies), false, read_peer},
     /* The calls' callbacks report these, in waits.c: the kind is never enabled. */
     {CUPTI_KIND_SYNC, "synchronizations", offsetof(struct trace_config, synchronization), false,
      NULL},
     {CUPTI_KIND_EXTERNAL, "external_correlation",
      offsetof(struct trace_config, external_correlation), false, read_external},
-    /* Ids stand before records of the calls that they are pushed around, and nowhere else: those of
+    /* Operation ids come only before records of the calls around which they are pushed: those of
      * launches, or of all calls. */
     {CUPTI_KIND_DRIVER, NULL, offsetof(struct trace_config, external_correlation), false,
      read_call},
     {CUPTI_KIND_RUNTIME, NULL, offsetof(struct trace_config, external_correlation), false,
      read_call},
     {CUPTI_KIND_MEMORY, "memory", offsetof(struct trace_config, memory), false, read_memory},
-    /* Before kernels: with this kind those of graphs have no records. */
+    /* Before kernels: with this kind, kernels of graphs have no records. */
     {CUPTI_KIND_GRAPH_TRACE, "graph_runs", offsetof(struct trace_config, graphs_whole), false,
      read_graph_run},
     {CUPTI_KIND_KERNEL, "kernels", 0, true, read_kernel},
-    /* Last: it may have to wait for a context, which keeps none of the others waiting. */
+    /* Last: it may have to wait for a context, and the others should not wait with it. */
     {CUPTI_KIND_MANAGED, "managed_memory", offsetof(struct trace_config, managed), false,
      read_managed},
 };
 
 const unsigned kind_row_count = sizeof kind_rows / sizeof *kind_rows;
 
-/* The engine of counted instructions enables CUPTI_KIND_KERNEL_SERIAL: the same record. */
+/* Engine SassMetrics enables CUPTI_KIND_KERNEL_SERIAL, which has the same record. */
 static void find_readers(struct records *r)
 {
     r->readers[CUPTI_KIND_KERNEL_SERIAL] = read_kernel;

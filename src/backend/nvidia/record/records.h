@@ -1,8 +1,8 @@
-/* records.h - activity records to rows: one reader per kind.
+/* records.h - turns activity records into rows, with one reader for each kind.
  *
- * Collector's thread only. Reads no more of a record than the loaded library
- * fills, and keeps what many records share (devices, streams, launch
- * configurations) in small caches, so that a kernel costs the sink one row. */
+ * Collector's thread only. No more of a record is read than the loaded library
+ * fills. What many records share (devices, streams, launch configurations) is kept in
+ * small caches, so that a kernel costs the sink one row. */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_RECORDS_H
 
@@ -13,8 +13,8 @@ struct records;
 
 typedef void kind_reader(struct records *r, const struct cupti_record *record);
 
-/* The activity kinds of a session, in the order in which they are enabled. A kind's row is all that
- * there is to add beside its reader and the vendor's struct (abi/cupti.h). */
+/* The activity kinds of a session, in the order in which they are enabled. A new kind needs a row
+ * here, a reader, and the vendor's struct (abi/cupti.h). */
 struct kind_row {
     int kind;            /* enum cupti_kind */
     const char *feature; /* in the session's capabilities; NULL: part of the row before */
@@ -25,24 +25,25 @@ struct kind_row {
 extern const struct kind_row kind_rows[];
 extern const unsigned kind_row_count;
 
-/* time_offset: ns to add to the library's times; 0 where it uses our clock. */
+/* time_offset: ns to add to the library's times; 0 if it uses our clock. */
 int records_open(struct records **out, const struct cupti *c, struct sink *s, int64_t time_offset);
-/* Calls that were recorded, and whether any had an operation id. [collector] */
+/* The number of recorded calls; *ids: one of them had an operation id. [collector] */
 uint64_t records_calls(const struct records *r, bool *ids);
 
-/* What to add from here on to every time, in ns, and to every correlation id. [collector, or before
- * any record] */
+/* Sets what is added from here on to every time, in ns, and to every correlation id. [collector, or
+ * before any record] */
 void records_shift(struct records *r, int64_t time_offset, uint32_t ids_before);
 void records_close(struct records *r);
 
-/* The Range Profiler is in use: its own kernels, and those that it repeats, are distinguished. */
+/* Notes that the Range Profiler is in use: its own kernels, and those that it repeats, are
+ * recognized. */
 void records_ranges(struct records *r);
-/* Records of such kernels, which are no rows. [collector] */
+/* Number of records of such kernels, which get no rows. [collector] */
 uint64_t records_own(const struct records *r);
 
-/* What a buffer holds. prescan looks for the frameworks' operation ids only, so
- * that kernels of other buffers, decoded before this one, find theirs. In a buffer that CUPTI got
- * in a session before this one (old) records that began before this session are passed over. */
+/* Read a buffer. prescan reads only the frameworks' operation ids, so that kernels of other
+ * buffers, which are decoded before this one, find theirs. old: CUPTI got the buffer in an earlier
+ * session; records that began before this session are passed over. */
 void records_prescan(struct records *r, uint8_t *memory, size_t valid);
 void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
 
@@ -52,7 +53,7 @@ bool records_want_prescan(const struct records *r);
 /* Id of a device by the library's number, which is the program's ordinal; 0: unknown. */
 uint32_t records_device(struct records *r, uint32_t number);
 
-/* Kernel records in a buffer, nothing else. */
+/* Number of kernel records in a buffer. */
 uint64_t records_count_kernels(const struct cupti *c, uint8_t *memory, size_t valid);
 
 #endif

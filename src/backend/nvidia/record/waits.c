@@ -1,7 +1,7 @@
 /* waits.c - see waits.h.
  *
- * What a call is follows from its name: one row of `patterns` a family of calls,
- * the first that fits. Offsets are those of the struct of the call's arguments. */
+ * The kind of a call follows from its name: `patterns` has a row for each family of calls, and the
+ * first row that fits is used. Offsets are those in the struct of the call's arguments. */
 #include "backend/nvidia/record/waits.h"
 
 #include "backend/common/handle_number.h"
@@ -11,8 +11,8 @@
 
 enum { CALL_IDS = 1024, CONTEXTS = 64, NOT_THERE = 0xff };
 
-/* A call that is only reported where it was long: no asynchronous call takes that much
- * time by itself (an H200's 3 to 6 us), so beyond it the call waited for something. */
+/* Some calls are reported only if they took longer than this: an asynchronous call itself takes
+ * less (3 to 6 us on an H200), so a longer one waited for something. */
 #define LONG_NS 10000
 
 /* The word of a call: its start in the lower bits, its stack above. Only the difference to the
@@ -27,7 +27,7 @@ struct form {
     bool known;   /* a call of this table */
     bool always;  /* reported however short */
     bool async;
-    bool per_thread;  /* no stream means the thread's own */
+    bool per_thread;  /* stream 0 means the thread's own default stream */
     bool recorded;    /* an activity record comes with it, to be joined by correlation */
     uint8_t bytes_at; /* offset of a size_t; NOT_THERE */
     uint8_t unit;     /* bytes of what is counted there */
@@ -76,7 +76,7 @@ static const struct {
     {"cu", {WAIT_OTHER, .bytes_at = NOT_THERE, .stream_at = NOT_THERE}},
 };
 
-/* Old forms take 32-bit addresses and sizes: what they counted is left unknown. */
+/* Old forms take 32-bit addresses and sizes: their number of bytes stays unknown. */
 static bool is_old(const char *name)
 {
     static const char *const renewed[] = {
@@ -89,7 +89,7 @@ static bool is_old(const char *name)
     return false;
 }
 
-/* A prefix that ends with _ also fits the bare name. */
+/* A prefix that ends with _ also fits the name without it. */
 static bool fits(const char *name, const char *prefix)
 {
     size_t len = strlen(prefix);
@@ -131,9 +131,9 @@ void waits_init(void)
 #undef ROW
 }
 
-/* ---- what a call was about -------------------------------------------------------------- */
+/* ---- device, stream and size of a call -------------------------------------------------- */
 
-/* The driver's ordinal of a context's device, asked for once a context. */
+/* The driver's ordinal of a context's device; the driver is asked once for each context. */
 static uint32_t device_of(struct trace *t, const struct cupti_callback *c)
 {
     uint32_t device = 0, uid = c->context_uid;
@@ -199,7 +199,7 @@ void waits_enter(struct trace *t, struct sink *s, uint32_t id, const struct cupt
         .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .async = f->async};
     if (on && f->always)
         l.stack = s->ops->stack(s);
-    /* The row of a synchronization has all but a scope that is inherited. */
+    /* The row of a synchronization has everything except an inherited scope. */
     bool unrecorded = f->peer && !kind_on(t, CUPTI_KIND_PEER);
     if (unrecorded && kind_on(t, CUPTI_KIND_MEMCPY))
         atomic_store_explicit(&t->peer_calls, true, memory_order_relaxed);
@@ -220,7 +220,7 @@ void waits_leave(struct trace *t, struct sink *s, uint32_t id, const struct cupt
     if (!f->always && duration < LONG_NS)
         return;
     if (now - duration < atomic_load_explicit(&t->since, memory_order_relaxed))
-        return; /* entered before this session: the word is anything */
+        return; /* it began before this session: the word can be anything */
     uint32_t stack = f->always ? (uint32_t)(word >> START_BITS) : s->ops->stack(s);
     struct launch l = {
         .kind = LAUNCH_OTHER, .correlation = trace_id(t, c->correlation), .stack = stack};

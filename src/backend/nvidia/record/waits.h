@@ -1,12 +1,11 @@
 /* waits.h - driver calls in which the program can wait for the GPU.
  *
- * Explicit synchronizations are reported always; so are copies and fills that
- * return when done, allocations and frees. Their asynchronous forms and other calls
- * that may wait are reported only where they took long: a stack taken at their exit
- * is the same as at their entry, so that the short ones cost two clock readings.
- * These are the only records of explicit synchronizations, in sessions with kernel records too.
- * What an entry found out travels to its exit in the word that CUPTI keeps for the
- * call. [hot] */
+ * Explicit synchronizations, copies and fills that return when done, allocations and
+ * frees are always reported. Their asynchronous forms and other calls that may wait are
+ * reported only if they took long: the stack at the exit is that at the entry, so it is taken
+ * only then, and a short call costs two clock readings. Explicit synchronizations have no
+ * other records, even in sessions with kernel records. CUPTI keeps a word for each call, in
+ * which the entry passes what it found out to the exit. [hot] */
 #ifndef GPUFL_BACKEND_NVIDIA_RECORD_WAITS_H
 #define GPUFL_BACKEND_NVIDIA_RECORD_WAITS_H
 

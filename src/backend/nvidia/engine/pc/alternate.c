@@ -14,20 +14,20 @@
 static const char ENGINE[] = "PcSampling";
 
 enum {
-    EDGES = 64, /* of windows, between two drains */
+    EDGES = 64, /* beginnings and ends of windows between two drains */
     CAPTURE_TURNS = 2,
 };
 
-static const int64_t RETRY = 1000000; /* ns, where another thread was inside */
+static const int64_t RETRY = 1000000; /* ns, if another thread was inside the driver */
 
 static struct {
     _Atomic int64_t due;     /* ns; 0: no call has waited yet. INT64_MAX: never. Relaxed */
-    _Atomic uint64_t missed; /* that it was time, and another thread was inside. Relaxed */
+    _Atomic uint64_t missed; /* how often it was time, but another thread was inside. Relaxed */
 
-    pthread_mutex_t lock;  /* guards the rest; never waited for in a call */
+    pthread_mutex_t lock;  /* guards the rest; calls of the program never wait for it */
     int64_t every, length; /* ns */
     bool stopped, recording;
-    const char *stuck; /* why it goes no further; NULL: it does */
+    const char *stuck; /* why it no longer switches; NULL: it does */
     bool stuck_said;
     uint64_t windows;
     int64_t switching; /* ns that the program's threads spent on it */
@@ -38,8 +38,8 @@ static struct {
     size_t edge_count;
 } me = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Kernel records are on since an earlier session, and cannot be switched off: they do not
- * alternate, and every kernel is recorded. */
+/* True if kernel records are on since an earlier session and cannot be switched off: then nothing
+ * alternates, and every kernel is recorded. */
 static bool kernels_stay(struct trace *t)
 {
     bool stay = (atomic_load(&t->kinds) >> CUPTI_KIND_KERNEL & 1) && pc_sampling_binds();
@@ -55,8 +55,8 @@ static int pc_alternate_open(struct trace *t, struct err *e)
     (void)e;
     if (!t->engines[NV_PC_SAMPLING].runs || t->config.pc_collect != PC_COLLECT_WINDOWS ||
         kernels_stay(t))
-        return GPUFL_E_UNAVAILABLE; /* it was not asked for, or it is said why it cannot be */
-    t->config.windows = true;       /* launches count in them */
+        return GPUFL_E_UNAVAILABLE; /* not asked for, or the reason is reported */
+    t->config.windows = true;       /* launches are counted inside windows */
     pthread_mutex_lock(&me.lock);
     me.every = t->config.pc_window_every_ns;
     me.length = t->config.pc_window_for_ns;
@@ -72,7 +72,7 @@ static int pc_alternate_open(struct trace *t, struct err *e)
     return 0;
 }
 
-/* ---- with the lock, and nobody in the driver ----------------------------------------------- */
+/* ---- with the lock, and no thread in the driver -------------------------------------------- */
 
 static void edge(bool opens)
 {
@@ -109,7 +109,7 @@ static int64_t stay(const char *why)
     return INT64_MAX;
 }
 
-/* Nothing can be sampled: nor is it tried in contexts that come. */
+/* Nothing can be sampled: sampling is not tried in new contexts either. */
 static int64_t record_all(struct trace *t)
 {
     pc_sampling_stop(t, true);
@@ -119,7 +119,7 @@ static int64_t record_all(struct trace *t)
     return stay("no program counters are sampled, so that every kernel is recorded");
 }
 
-/* When to switch again. */
+/* Switches to kernel records. Returns when to switch again. */
 static int64_t to_records(struct trace *t)
 {
     if (pc_sampling_refused(t))
@@ -147,8 +147,7 @@ static int64_t to_samples(struct trace *t)
         "no program counters are sampled any more, so that every kernel is recorded from here on");
 }
 
-/* Nothing is sampled in any context, since that was refused: every kernel is recorded. [any, not in
- * a launch] */
+/* If sampling was refused in every context, every kernel is recorded. [any, not in a launch] */
 static void look_unsampled(struct trace *t)
 {
     if (!pc_sampling_refused(t))
@@ -167,7 +166,7 @@ static void take_turns(void *arg)
     struct trace *t = arg;
     int64_t begin = clock_mono(), next = INT64_MAX;
     if (pthread_mutex_trylock(&me.lock))
-        return; /* the collector is at it: the next call tries again */
+        return; /* the collector has the lock: the next call tries again */
     if (!me.stopped && !me.stuck)
         next = me.recording ? to_samples(t) : to_records(t);
     atomic_store_explicit(&me.due, next, memory_order_relaxed);
@@ -183,7 +182,7 @@ static void pc_alternate_enter(struct trace *t, uint32_t id, const struct cupti_
     driver_gate_enter();
 }
 
-/* Here it is switched. */
+/* Switches if it is time. */
 static void pc_alternate_left(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (!driver_gate_leave() || !call_waited(id, c))
@@ -208,7 +207,7 @@ static void pc_alternate_stop(struct trace *t, bool quiet)
     me.stopped = true;
     if (me.recording) {
         atomic_store(&t->window, 0);
-        edge(false); /* the kinds go with those of every session */
+        edge(false); /* kinds of records are disabled as in every session */
     }
     me.recording = false;
     pthread_mutex_unlock(&me.lock);

@@ -1,8 +1,7 @@
 /* context.c - see pc/context.h.
  *
- * Buffers are mapped, not allocated: the pages of records that never come cost nothing.
- * Every record has room for as many reasons as the device knows; with less the library
- * writes beyond it. */
+ * Buffers are mapped, not allocated: pages of records that never come take no memory. Every record
+ * has room for all reasons that the device knows; with less room the library writes beyond it. */
 #include "backend/nvidia/engine/pc/context.h"
 
 #include "base/clock.h"
@@ -13,11 +12,11 @@
 #include <time.h>
 
 enum {
-    RECORDS_NOW = 4096,      /* of one call; it is repeated while more wait */
-    RECORDS_LAST = 16384,    /* of what disabling leaves: instructions since the last drain */
+    RECORDS_NOW = 4096,      /* of one call, which is repeated while more records wait */
+    RECORDS_LAST = 16384,    /* left when sampling is disabled: instructions since the last drain */
     ROUNDS_MOST = 256,       /* calls of one drain */
-    SCRATCH_BYTES = 4 << 20, /* the library's own, for decoding */
-    LOOKS = 4,               /* of its threads, after which all is there: fetched, then decoded */
+    SCRATCH_BYTES = 4 << 20, /* used by the library for decoding */
+    LOOKS = 4,               /* of its threads: then everything is fetched, and decoded */
 };
 
 int pc_library_open(struct pc_library *out, const struct cupti *c, struct err *e)
@@ -63,7 +62,7 @@ static bool buffers_map(struct pc_context *c, size_t reasons)
 
 /* ---- enabling ----------------------------------------------------------------------------- */
 
-/* Stall reasons of the device, into the tally and, their numbers, into indices. */
+/* Reads the stall reasons of the device into the tally, and their numbers into indices. */
 static int ask_reasons(struct pc_context *c, const struct pc_library *l,
                        uint32_t indices[PC_REASONS], size_t *count)
 {
@@ -98,8 +97,8 @@ static int set(struct pc_context *c, const struct pc_library *l, struct pc_attri
     return l->cuptiPCSamplingSetConfigurationAttribute(&p);
 }
 
-/* All at once; where that is refused one by one, so that a library or device that does not know
- * one of those that only tune costs no more than that. */
+/* Sets all attributes at once. If that is refused, sets them one by one, so that only an attribute
+ * that the library or device does not know is left out, if it is only for tuning. */
 static int configure(struct pc_context *c, const struct pc_library *l, uint32_t *indices,
                      size_t count)
 {
@@ -200,7 +199,7 @@ int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep
     return result;
 }
 
-/* No call of the library says when its threads have looked. */
+/* The library has no call that tells when its threads have looked for samples, so this waits. */
 int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep)
 {
     int64_t look = c->setup.look_ms * 1000000LL, until = clock_mono() + LOOKS * look;

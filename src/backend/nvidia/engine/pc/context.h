@@ -9,11 +9,11 @@
 #include "backend/nvidia/library/cupti.h"
 
 enum pc_state {
-    PC_FREE,    /* nothing is here */
+    PC_FREE,    /* the entry is unused */
     PC_WAITING, /* another context of the device is sampled, and this one is not */
     PC_ON,
-    PC_OFF,  /* it failed, and is left alone */
-    PC_GONE, /* sampled no more; its tally waits for the collector */
+    PC_OFF,  /* sampling failed in it and is not tried again */
+    PC_GONE, /* not sampled any more; its tally waits for the collector */
 };
 
 struct pc_library { /* functions by name; those that are not required may be NULL */
@@ -22,17 +22,17 @@ struct pc_library { /* functions by name; those that are not required may be NUL
 #undef PC_MEMBER
 };
 
-/* Fills it from the copy of CUPTI that is in use: one that is older traces all the same.
- * GPUFL_E_UNAVAILABLE with what is missing. [any] */
+/* Fills *out from the copy of CUPTI in use. GPUFL_E_UNAVAILABLE with what is missing: an older copy
+ * can still trace. [any] */
 int pc_library_open(struct pc_library *out, const struct cupti *c, struct err *e);
 
 struct pc_setup {
     unsigned period; /* a sample every 2^period cycles */
     size_t hardware_bytes;
-    unsigned look_ms; /* from look to look of the library's threads at what the device has */
+    unsigned look_ms; /* how often the library's threads read the device's samples */
 };
 
-struct pc_losses { /* that have not been reported */
+struct pc_losses { /* losses that were not reported yet */
     uint64_t dropped, overflows, other;
 };
 
@@ -46,11 +46,11 @@ struct pc_context {
     void *memory;             /* owned: mapped, behind both */
     size_t memory_bytes;
     uint32_t reasons[PC_REASONS]; /* ids of the sink, by place in the tally */
-    bool described;               /* they are defined */
+    bool described;               /* the reasons are defined in the session */
     struct pc_losses losses;
     struct drain_windows kept; /* when the tally's samples were taken */
-    int64_t enable_ns;         /* that enabling took */
-    unsigned refused;          /* bit by enum pc_attribute: what the library did not take */
+    int64_t enable_ns;         /* how long enabling took */
+    unsigned refused;          /* bit by enum pc_attribute: the library refused the attribute */
     unsigned failures;         /* of drains, one after the other */
 };
 
@@ -59,21 +59,21 @@ struct pc_context {
 int pc_context_enable(struct pc_context *c, const struct pc_library *l, const struct cupti *cupti,
                       const struct pc_setup *setup, struct err *e);
 
-/* Moves the samples that the library has to the tally, or (keep: false) drops them: all that was
- * sampled until its threads looked last. An enum cupti_result; a full hardware buffer is
- * CUPTI_E_OUT_OF_MEMORY and counted. */
+/* Moves the library's samples to the tally, or (keep: false) drops them. The library has the
+ * samples up to the last look of its threads. Returns an enum cupti_result; a full hardware buffer
+ * is CUPTI_E_OUT_OF_MEMORY and counted. */
 int pc_context_drain(struct pc_context *c, const struct pc_library *l, bool keep);
 
-/* pc_context_drain with the samples taken until this call: waits for them, for some looks. */
+/* Like pc_context_drain, with all samples taken until this call; waits for some looks. */
 int pc_context_drain_all(struct pc_context *c, const struct pc_library *l, bool keep);
 
-/* Drains, and ends sampling; false: the library refused. The state is the caller's. */
+/* Drains, and ends sampling; false: the library refused. The caller sets the state. */
 bool pc_context_disable(struct pc_context *c, const struct pc_library *l, bool keep);
 
-/* Forgets the samples so far, and what was defined of them: a session begins. */
+/* Forgets the samples and definitions of the session before, when a session begins. */
 void pc_context_renew(struct pc_context *c);
 
-/* Frees everything; what was not taken is forgotten: state PC_FREE. */
+/* Frees everything, also samples that were not taken: state PC_FREE. */
 void pc_context_close(struct pc_context *c);
 
 #endif

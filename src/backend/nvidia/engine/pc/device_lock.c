@@ -1,10 +1,10 @@
 /* device_lock.c - see pc/device_lock.h.
  *
- * Locks of fcntl: a process's own, which its forked children do not inherit, and gone with it. They
- * also go when the process closes any descriptor of the file, so none is ever closed. A program
- * that closes all that it finds ends the lock, and gets the number for a file of its own: before a
- * descriptor is used again, its file is looked at, and where that is no longer ours the file of the
- * device is opened and locked anew. */
+ * The locks are those of fcntl: they belong to a process, its forked children do not inherit them,
+ * and they end with it. They also end when the process closes any descriptor of the file, so none
+ * is ever closed. If the program closes all descriptors that it finds, it ends the lock, and may
+ * get the number for a file of its own: so before a descriptor is used again, its file is checked,
+ * and if it is another file, the file of the device is opened and locked again. */
 #include "backend/nvidia/engine/pc/device_lock.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -16,8 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Away from the numbers that the program expects next: where its stdout is closed, what it prints
- * must not get into the file. Before the lock, which closing would end. */
+/* Moves the descriptor away from the numbers that the program gets next: if its stdout is closed,
+ * its output must not get into the file. This is done before locking, because closing a descriptor
+ * would end the lock. */
 static int move_up(int fd)
 {
     enum { FD_FROM = 200 };
@@ -29,7 +30,8 @@ static int move_up(int fd)
     return high;
 }
 
-/* For every user of the machine: who samples it first may be anybody. */
+/* Opens or creates the file so that every user of the machine can use it: any user may be the first
+ * to sample the device. */
 static int open_file(const char *path)
 {
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;

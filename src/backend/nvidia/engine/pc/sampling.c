@@ -1,7 +1,7 @@
 /* sampling.c - see pc/sampling.h: the contexts, and how they are configured.
  *
  * The order of the library's calls: enable, then ask for the stall reasons, then set the
- * attributes. The library answers attributes that come earlier with an error. */
+ * attributes. The library refuses attributes that are set earlier. */
 #include "backend/nvidia/engine/pc/sampling.h"
 
 #include "backend/common/engine_lock.h"
@@ -27,16 +27,16 @@ enum {
     FAILURES_MOST = 3,
     RATE_LOG2 = 18,
     PERIOD_DEFAULT = 20,
-    LOOK_MS = 10, /* CUPTI's own is 100, of which a session's end would have to wait for two */
-    LOOK_WINDOWED_MS = 2, /* the edges of windows wait for some, on the program's thread */
+    LOOK_MS = 10,         /* CUPTI's default is 100; the end of a session waits for two of them */
+    LOOK_WINDOWED_MS = 2, /* opening and closing a window waits for some, on the program's thread */
 };
 
-/* Guarded by the engines' lock, except where a member says otherwise. */
+/* Guarded by the engines' lock, unless the comment of a member says otherwise. */
 static struct {
     struct pc_library library; /* constant once it is filled */
-    bool opened;               /* owner's */
+    bool opened;               /* [owner] */
     struct pc_context contexts[CONTEXTS];
-    bool crowded; /* a context had to wait for another of its device */
+    bool crowded; /* a context had to wait for another context of its device */
     bool crowded_said;
     bool overflow_said;
     bool started;
@@ -48,12 +48,12 @@ static struct {
         uint32_t reasons[PC_REASONS];
     } pausing[CONTEXTS], unknown;
     size_t pausing_count;
-    bool keeping;            /* samples are wanted: always, or a window is open */
-    _Atomic int begun;       /* contexts that it was begun in, and not ended. Relaxed */
-    _Atomic int refused;     /* contexts in which it could not be. Relaxed */
-    struct pc_totals totals; /* of contexts that are gone */
+    bool keeping;            /* samples are kept: there are no windows, or one is open */
+    _Atomic int begun;       /* contexts in which sampling has begun and not ended. Relaxed */
+    _Atomic int refused;     /* contexts in which it could not begin. Relaxed */
+    struct pc_totals totals; /* of destroyed contexts */
     enum pc_relation relation;
-    struct device_locks locks; /* last as long as the process */
+    struct device_locks locks; /* kept until the process ends */
 } me;
 
 /* ---- the period -------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static void context_add(struct trace *t, cuda_context handle)
     struct pc_context *c = context_find(handle);
     uint32_t device = 0, number = 0;
     if (c)
-        return; /* of a session before, and still on */
+        return; /* it is still sampled since an earlier session */
     c = context_room();
     me.crowded |= !c;
     if (!c)
@@ -154,7 +154,7 @@ static void context_add(struct trace *t, cuda_context handle)
     context_on(t, c);
 }
 
-/* False: the library would not. */
+/* Ends sampling in a context. False: the library refused. */
 static bool context_off(struct pc_context *c)
 {
     bool ended = pc_context_disable(c, &me.library, me.keeping);
@@ -164,7 +164,7 @@ static bool context_off(struct pc_context *c)
     return ended;
 }
 
-/* With what is known of it from before it was switched off. */
+/* Samples a context again, with what was known of it before it was switched off. */
 static void sample_again(struct trace *t, const struct pausing *p)
 {
     context_add(t, p->handle);
@@ -175,7 +175,7 @@ static void sample_again(struct trace *t, const struct pausing *p)
     c->described = true;
 }
 
-/* Nothing is known of a context that is new. */
+/* Finds the data of a paused context; NULL: the context is new. */
 static const struct pausing *pausing_of(cuda_context handle)
 {
     for (size_t i = 0; i < me.pausing_count; i++)
@@ -210,7 +210,7 @@ static void count_losses(struct sink *s, struct pc_context *c)
     *n = (struct pc_losses){0};
 }
 
-/* Takes what a context has; one that fails time and again, or at the end, is let go. */
+/* Takes the samples of a context. A context that fails repeatedly, or at the end, is given up. */
 static void context_drain(struct trace *t, struct pc_context *c, bool last)
 {
     struct err e = {0};
@@ -246,7 +246,7 @@ static void pc_context_gone(struct trace *t, cuda_context context)
     engine_leave();
 }
 
-/* Where the collector drains just now, that is the drain. */
+/* If the collector is draining at this moment, nothing more is needed. */
 static void pc_module_gone(struct trace *t, cuda_context context)
 {
     if (!engine_enter(0))
@@ -292,7 +292,7 @@ static void pc_start(struct trace *t)
     for (size_t i = 0; i < CONTEXTS; i++)
         if (me.contexts[i].state == PC_ON) {
             pc_context_drain_all(&me.contexts[i], &me.library,
-                                 false); /* of the time between sessions */
+                                 false); /* samples from between the sessions */
             pc_context_renew(&me.contexts[i]);
         }
     if (current)
@@ -315,7 +315,7 @@ bool pc_sampling_refused(struct trace *t)
     return none;
 }
 
-/* The lock is held. Samples from before the switch keep the state from before it. */
+/* The lock is held. Samples from before the switch are kept or dropped as before the switch. */
 static int switch_keeping(struct trace *t, bool open, struct err *e)
 {
     bool any = false;
@@ -326,13 +326,13 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
         any = true;
         result = pc_context_drain_all(&me.contexts[i], &me.library, me.keeping);
         if (result == CUPTI_E_OUT_OF_MEMORY || !open)
-            result = CUPTI_OK; /* counted; closed it is at any rate */
+            result = CUPTI_OK; /* counted as lost; the window is closed in any case */
     }
     if (result != CUPTI_OK)
         return cupti_error(t->cupti, result, "to hand over what was sampled before", e);
     if (open && !any && !me.pausing_count && nv_engine_failed(t, NV_PC_SAMPLING))
         return nv_engine_unavailable(t, NV_PC_SAMPLING,
-                                     e); /* none that may be sampled again: suspend.h */
+                                     e); /* no context that may be sampled again: suspend.h */
     for (size_t i = 0; i < CONTEXTS && open; i++)
         if (me.contexts[i].state == PC_ON)
             drain_window_open(&me.contexts[i].kept, clock_mono());
@@ -390,7 +390,7 @@ static void pause_all(struct trace *t)
         *p = (struct pausing){.handle = c->handle, .device = c->device, .described = c->described};
         memcpy(p->reasons, c->reasons, sizeof p->reasons);
         if (c->state == PC_ON) {
-            c->state = context_off(c) ? PC_GONE : PC_ON; /* there it goes on */
+            c->state = context_off(c) ? PC_GONE : PC_ON; /* PC_ON: it is still sampled */
             count_losses(atomic_load_explicit(&t->live, memory_order_acquire), c);
         } else {
             pc_context_close(c);
@@ -493,7 +493,7 @@ static void add_totals(struct pc_totals *to, const struct pc_totals *from)
     to->idle += from->idle;
 }
 
-/* What a person should know once. The lock is held. */
+/* Reports what the user should know, once. The lock is held. */
 static void say_news(struct sink *s)
 {
     if (me.crowded && !me.crowded_said) {

@@ -1,8 +1,8 @@
 /* device.c - see pm/device.h.
  *
- * Order of the library's calls: what may be counted here is asked first, while nothing is
- * sampled; then the metrics are chosen, sampling is enabled, configured, and given an image;
- * then it is started. */
+ * The order of the library's calls: it is asked first, while nothing is sampled, which counters are
+ * available; then metrics are chosen, sampling is enabled, configured, and gets an image; then it
+ * is started. */
 #include "backend/nvidia/engine/pm/device.h"
 
 #include "backend/nvidia/library/cuda.h"
@@ -14,15 +14,15 @@
 enum {
     IMAGE_LEAST = 32, /* samples of an image: a drain is repeated while more wait */
     IMAGE_MOST = 512,
-    IMAGE_NS = 320000000,       /* time that one holds, between those */
-    SYSTEM_MHZ = 1500,          /* of the clock that triggers where time cannot, about */
-    BEGIN_INTERVALS = 4,        /* a record that is longer has no true begin, as the first of all */
+    IMAGE_NS = 320000000,       /* wanted time of an image, within these limits */
+    SYSTEM_MHZ = 1500,          /* about that of the system clock, if time cannot be the trigger */
+    BEGIN_INTERVALS = 4,        /* a longer record has a wrong begin, like the very first one */
     INTERVAL_MOST = 1000000000, /* ns */
     FRESH = 2000000,            /* ns that a record may take from its end until it can be read */
-    REST_LEAST = 2, /* intervals, and FRESH: a rest that is shorter may not have been ready */
+    REST_LEAST = 2, /* intervals, and FRESH: records of a shorter rest may not be readable yet */
 };
 
-/* ns: full buffers that are further apart have causes of their own. */
+/* ns: full buffers with more time between them have different causes. */
 static const int64_t CHANCE = 10000000000;
 
 static struct pm_object_params object_of(const struct pm_device *d)
@@ -183,10 +183,10 @@ static int times_of(const struct pm_device *d, size_t i, uint64_t *begin, uint64
     return result;
 }
 
-/* What a drain says of the clocks: its records had ended when it returned. When it was called would
- * be the closer bound and can be false by any time: a thread that is held up in between reads what
- * came meanwhile. all: no record waits after them, so the last one has just ended. The first record
- * has no true begin; its end has to do. */
+/* Compares the clocks by a drain: its records had ended when it returned. The time of the call
+ * would be a closer bound, but can be wrong by any amount: if the thread is delayed after taking
+ * the time, the drain also reads later records. all: no record waits after these, so the last one
+ * has just ended. The first record has a wrong begin, so its end is used. */
 static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned, bool all)
 {
     int64_t fresh = all ? returned - called + 2 * d->setup.interval + FRESH : PM_CLOCK_STALE;
@@ -200,8 +200,8 @@ static void compare_clocks(struct pm_device *d, int64_t called, int64_t returned
         pm_clock_before(&d->clock, returned, end, fresh, wall);
 }
 
-/* The clock's upper bound says when the newest sample had ended at the latest; the lower one is as
- * wide as it took to begin. */
+/* The upper bound of the clock gives the latest time at which the newest sample ended. (The lower
+ * bound is less exact, by the time that it took to begin.) */
 int64_t pm_device_known(const struct pm_device *d)
 {
     if (!d->last)
@@ -210,8 +210,8 @@ int64_t pm_device_known(const struct pm_device *d)
                           : pm_clock_ours(&d->clock, d->last);
 }
 
-/* Counts samples that are missing after the newest one; d->unread of them were there, could not be
- * read, and are counted already. */
+/* Counts samples that are missing after the newest one. d->unread of them could not be read, and
+ * are counted already. */
 static void count_gap(struct pm_device *d, uint64_t samples)
 {
     d->missing += samples > d->unread ? samples - d->unread : 0;
@@ -233,7 +233,8 @@ void pm_device_count_rest(struct pm_device *d, int64_t from, int64_t to)
     count_until(d, to - from > FRESH + REST_LEAST * interval ? from : to, to, interval);
 }
 
-/* One full buffer may be chance: the program was stopped, or the machine was busy. */
+/* Samples less often, but not at the first full buffer, which may be chance: the program was
+ * stopped, or the machine was busy. */
 static void sample_less(struct pm_device *d)
 {
     int64_t now = clock_mono(), before = d->gave_up;
@@ -244,7 +245,7 @@ static void sample_less(struct pm_device *d)
     d->slower = true;
 }
 
-/* Another buffer for the one that is full, and it is switched on; or the device has none. */
+/* Begins again with another buffer after one was full; on failure the device is not sampled. */
 static int begin_anew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
@@ -261,8 +262,8 @@ static int begin_anew(struct pm_device *d)
     return result;
 }
 
-/* What the buffer still has is lost with the object: a gap after the newest sample, which the next
- * sample shows. */
+/* The contents of the buffer are lost with the object: this is a gap after the newest sample, which
+ * is found with the next sample. */
 static int renew(struct pm_device *d)
 {
     struct pm_object_params p = object_of(d);
@@ -308,7 +309,7 @@ int pm_device_drain(struct pm_device *d)
     return full && !d->samples && on ? renew(d) : CUPTI_OK;
 }
 
-/* Samples follow each other. */
+/* Counts missing samples between the newest sample and this one. */
 static void look_for_gap(struct pm_device *d, uint64_t begin, uint64_t end)
 {
     uint64_t interval = (uint64_t)(d->last ? d->last_interval : d->setup.interval);
@@ -346,7 +347,7 @@ void pm_device_pause(struct pm_device *d)
     d->state = PM_PAUSED;
 }
 
-/* What was not sampled meanwhile is not missing. */
+/* The time of the pause does not count as missing samples. */
 int pm_device_resume(struct pm_device *d)
 {
     int result = d->full || !d->object ? begin_anew(d) : switch_on(d);
@@ -382,7 +383,7 @@ void pm_device_close(struct pm_device *d)
     *d = (struct pm_device){.state = PM_UNUSED};
 }
 
-enum { /* as options.c has the collector drain, and the size of a record on a large device */
+enum { /* the collector's interval between drains, and the size of a record on a large device */
        RECORDS_A_DRAIN = 100,
        DRAIN_LEAST_US = 20000,
        RECORD_BYTES = 32 << 10,
@@ -390,8 +391,8 @@ enum { /* as options.c has the collector drain, and the size of a record on a la
        BUFFER_MOST = 128 << 20
 };
 
-/* Several metrics of multiprocessors together let a busy device write some hundred MB a second,
- * whatever the interval (ADR 12). */
+/* With several metrics of multiprocessors, a busy device writes some hundred MB a second, whatever
+ * the interval (ADR 12). */
 size_t pm_device_buffer_bytes(int64_t asked, int64_t interval_us)
 {
     int64_t count = DRAIN_LEAST_US / interval_us, bytes;

@@ -1,4 +1,4 @@
-/* sampling.c - see pm/sampling.h: which devices, and what is reported of them. */
+/* sampling.c - see pm/sampling.h: chooses the devices, and reports their samples. */
 #include "backend/nvidia/engine/pm/sampling.h"
 
 #include "backend/common/engine_lock.h"
@@ -22,36 +22,36 @@ enum {
     DEVICES = 32,
     FAILURES_MOST = 3,
     DIGITS = 6,     /* of a value */
-    LATE_PART = 10, /* so large a part of the run without samples is reported: one in these */
+    LATE_PART = 10, /* a tenth of the run without samples is reported */
     SHORTS = 3,     /* short drains of a device whose clock is the wall clock */
     SOURCE_SAMPLES = 1,
     TEXT = sizeof((struct err *)0)->text
 };
 
-/* ns of a drain: the collector has other work, too; and of the last: a full buffer takes some
- * tenths of a second. */
+/* ns: longest time of a drain, because the collector has other work, too; and of the last drain,
+ * because a full buffer takes some tenths of a second. */
 static const int64_t DRAIN_MOST = 200000000, END_MOST = 1000000000;
 
-/* Guarded by the engines' lock, except the atomic ones. */
+/* Guarded by the engines' lock, except the atomic members. */
 static struct {
-    _Atomic uint32_t used;          /* devices of contexts, bit by ordinal */
-    _Atomic int64_t first[DEVICES]; /* ns, that CUPTI reported one; 0: not yet */
-    _Atomic int64_t close_asked;    /* ns, that the window be closed; 0: no, or it is */
+    _Atomic uint32_t used;          /* devices that have contexts, bit by ordinal */
+    _Atomic int64_t first[DEVICES]; /* ns: when CUPTI reported the first context; 0: not yet */
+    _Atomic int64_t close_asked;    /* ns: when closing the window was asked for; 0: no, or done */
 
     struct profiler_library library;
     struct metric_list metrics;
     struct pm_device devices[DEVICES]; /* by ordinal */
     bool overflow_said, slower_said;
     bool opened;
-    bool resting;    /* nothing is held between windows */
-    struct pm_told { /* of devices, also when they have been given back, or have failed */
+    bool resting;    /* between windows: no device is reserved */
+    struct pm_told { /* by device, also if it has been given back, or has failed */
         bool described;
         uint64_t written;    /* samples */
         int64_t clock_error; /* ns, the largest; 0: not known */
         int64_t begun;       /* ns; 0: not yet */
     } told[DEVICES];
     struct pm_spans spans;
-    uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by place in the device's list */
+    uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by index in the device's list */
 } me;
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static void pm_close(struct trace *t)
     engine_leave();
 }
 
-/* Before it is closed: what is to be concluded of it. */
+/* Keeps the numbers of a device that are reported at the end, before it is closed. */
 static void keep_told(const struct pm_device *d)
 {
     int64_t error = pm_clock_error(&d->clock), before = me.told[d->ordinal].clock_error;
@@ -144,7 +144,8 @@ static bool pm_brought(void)
 
 /* ---- reports to the session ---------------------------------------------------------------- */
 
-/* What was left out, by name: a set's metric that the device does not have is no news. */
+/* Reports metrics that were asked for by name and left out. Missing metrics of a set are not
+ * reported. */
 static void say_left(struct sink *s, const struct pm_device *d)
 {
     char passes[TEXT] = "", unknown[TEXT] = "";
@@ -186,8 +187,8 @@ static void describe(struct trace *t, struct pm_device *d)
     say_left(s, d);
 }
 
-/* A program that ends soon has done most of its work by then. until: sampling ended, ns; 0: before
- * the session did. */
+/* Reports that sampling began late in a short program. until: when sampling ended, ns; 0: before
+ * the session ended. */
 static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
@@ -247,7 +248,7 @@ static void say_overflows(struct sink *s, struct pm_device *d)
 
 /* ---- windows ------------------------------------------------------------------------------ */
 
-/* A window's place is taken by another one before all of its samples were read. */
+/* Notes that a window's place was taken by another window before all of its samples were read. */
 static void forget(struct pm_span gone)
 {
     for (size_t i = 0; gone.to && i < DEVICES; i++) {
@@ -257,8 +258,8 @@ static void forget(struct pm_span gone)
     }
 }
 
-/* The lock is held. Stops as was asked, also where the one who asked had no time to wait for the
- * lock. */
+/* The lock is held. Ends the window if that was asked for, also by a thread that could not wait for
+ * the lock. */
 static void end_window(void)
 {
     int64_t at = atomic_exchange_explicit(&me.close_asked, 0, memory_order_acq_rel);
@@ -308,12 +309,11 @@ static enum suspended pm_suspend(struct trace *t)
         return SUSPEND_LATER;
     bool ready = me.opened && !pm_spans_open(&me.spans);
     for (size_t i = 0; i < DEVICES; i++)
-        ready &=
-            me.devices[i].state != PM_STARTED; /* the collector stops it, and reads it to its end */
+        ready &= me.devices[i].state != PM_STARTED; /* the collector stops it, and reads the rest */
     for (size_t i = 0; i < DEVICES && ready; i++) {
         struct pm_device *d = &me.devices[i];
         if (d->state == PM_FAILED && me.told[i].described)
-            d->state = PM_UNUSED; /* it may be free again: another tool had taken it */
+            d->state = PM_UNUSED; /* another tool had reserved it; it may be free again */
         if (d->state != PM_PAUSED)
             continue;
         keep_told(d);
@@ -345,7 +345,7 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
 
 static void pm_wake(struct trace *t)
 {
-    uint32_t seen = pm_devices_in_use(); /* a context was made while CUPTI was away */
+    uint32_t seen = pm_devices_in_use(); /* contexts may have been made while CUPTI was detached */
     uint32_t bits = atomic_fetch_or_explicit(&me.used, seen, memory_order_relaxed) | seen;
     if (!engine_enter(ENGINE_PATIENCE))
         return;
@@ -369,7 +369,7 @@ static void give_up(struct trace *t, struct pm_device *d, const char *why)
     d->state = PM_FAILED;
 }
 
-/* One that fails time and again is let go; where nothing more comes, at once. */
+/* Drains a device. One that fails repeatedly is given up; at once if it is no longer sampled. */
 static void drain(struct trace *t, struct pm_device *d)
 {
     struct err e = {0};
@@ -389,7 +389,7 @@ static void drain(struct trace *t, struct pm_device *d)
     give_up(t, d, e.text);
 }
 
-/* One that is paused has been read to its end. */
+/* Stops a device. A paused device has been read completely. */
 static void stop(struct trace *t, struct pm_device *d)
 {
     bool there = d->state == PM_STARTED;
@@ -419,7 +419,7 @@ static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
     for (size_t i = 0; i < d->host.count; i++) {
         struct decimal value;
         if (!decimal_of(sample->values[i], DIGITS, &value))
-            continue; /* a rate of nothing */
+            continue; /* a rate without a denominator */
         struct counter_row row = {.start = sample->start,
                                   .duration = sample->end - sample->start,
                                   .source = SOURCE_SAMPLES,
@@ -435,7 +435,7 @@ static void write_sample(struct trace *t, struct pm_device *d, uint32_t device,
     d->written++;
 }
 
-/* How many samples the image had; 0 also where the device was given up. */
+/* Writes the samples of the image, and returns their number; 0 also if the device was given up. */
 static size_t write_image(struct trace *t, struct pm_device *d)
 {
     size_t had = d->samples;
@@ -453,14 +453,14 @@ static size_t write_image(struct trace *t, struct pm_device *d)
     return 0;
 }
 
-/* What waits after an image of that many samples. A device that is sampled no more is read until
- * nothing comes: a read can end before what there is does (ADR 12). end: ns, of the session's
- * last. */
+/* Reads on after an image with `had` samples. A device that is no longer sampled is read until
+ * nothing comes: a read can end although there are more samples (ADR 12). end: ns, when the last
+ * drain of the session has to end. */
 static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t end)
 {
     bool on = d->state == PM_STARTED;
     int64_t until = on ? clock_mono() + DRAIN_MOST : end;
-    bool shortly = on && (d->shorts < SHORTS || d->clock.apart); /* the few that came meanwhile */
+    bool shortly = on && (d->shorts < SHORTS || d->clock.apart); /* only the few new samples */
     while (had) {
         bool all = on ? !d->more : d->full, more = !all && clock_mono() < until;
         if (!more && !shortly)
@@ -472,8 +472,8 @@ static void read_on(struct trace *t, struct pm_device *d, size_t had, int64_t en
     }
 }
 
-/* After the last window, what the device still has is read, so that the next one begins with
- * nothing. */
+/* After a window, reads the remaining samples of the device, so that the next window begins with an
+ * empty buffer. */
 static void pause_device(struct trace *t, struct pm_device *d)
 {
     pm_device_pause(d);
@@ -506,14 +506,14 @@ static void end_drain(struct trace *t, struct pm_device *d, bool last)
     conclude(t, d->ordinal, d->stopped);
 }
 
-/* Drains what all devices have before what came meanwhile: what scopes did is known for a limited
- * time back. */
+/* Drains every device once before the samples that came meanwhile: the history of scopes is known
+ * for a limited time only. */
 static void drain_devices(struct trace *t, bool last)
 {
     int64_t end = clock_mono() + END_MOST;
     size_t had[DEVICES] = {0};
     for (uint32_t i = 0; last && i < DEVICES; i++)
-        stop(t, &me.devices[i]); /* the flush had no time to */
+        stop(t, &me.devices[i]); /* if the flush had no time for it */
     for (uint32_t i = 0; i < DEVICES; i++)
         if (me.devices[i].state == PM_STARTED || me.devices[i].state == PM_STOPPED) {
             begin_drain(t, &me.devices[i]);
@@ -529,8 +529,8 @@ static void drain_devices(struct trace *t, bool last)
             conclude(t, i, 0);
 }
 
-/* CUPTI is not called any more: what it had decoded is lost, and what was read before is
- * reported. */
+/* After a fatal error CUPTI is not called any more: what it had decoded is lost, and what was read
+ * before is reported. */
 static void drain_ended(struct trace *t, bool last)
 {
     for (uint32_t i = 0; me.opened && i < DEVICES; i++) {

@@ -1,14 +1,14 @@
 /* context.h - hardware counters of ranges of one context: CUPTI's Range Profiler, from
- * enabling it to values.
+ * enabling it to the values.
  *
- * A range is what the program launches between two calls (user ranges), or one kernel (each kernel
- * that is launched between start and stop). Several passes need the work several times: the library
- * repeats a kernel, and nobody repeats what lies between two calls.
+ * A range is the work that the program launches between two calls (user ranges), or one kernel
+ * (each kernel that is launched between start and stop). Several passes need the work several
+ * times: the library repeats a kernel, but work between two calls is not repeated.
  *
  * Order of the library's calls: enable the context, size and prepare the image, configure, start;
- * then ranges; stop, decode. What was decoded may be configured and started again.
+ * then ranges; stop, decode. After decoding, the context may be configured and started again.
  *
- * One thread at a time, with the context as its current one where it is enabled and started. */
+ * One thread at a time; the context must be current when it is enabled and started. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_CONTEXT_H
 
@@ -18,7 +18,7 @@ struct range_plan {
     enum range_kind kind;
     enum range_replay replay;
     size_t passes; /* at most */
-    size_t ranges; /* room for so many of one start; the more, the longer a start takes */
+    size_t ranges; /* room for the ranges of one start; more room makes a start longer */
 };
 
 struct range_context {
@@ -33,9 +33,10 @@ struct range_context {
     bool started;
 };
 
-/* Enables the calling thread's context and chooses of the metrics what fits; they have to outlive
- * it. GPUFL_E_UNAVAILABLE or _VENDOR with a sentence; nothing is left of it then. Eight parameters:
- * one caller has them from five places, and a struct would be filled for this call alone. */
+/* Enables the calling thread's context and chooses those metrics that fit; the metrics have to
+ * outlive r. GPUFL_E_UNAVAILABLE or _VENDOR with a sentence, and then nothing is enabled. Eight
+ * parameters: one caller has them from five places, and a struct would be filled for this call
+ * alone. */
 int range_context_open(struct range_context *r, const struct profiler_library *l,
                        const struct cupti *c, cuda_context context, uint32_t device,
                        const struct metric_list *m, const struct range_plan *plan, struct err *e);
@@ -45,12 +46,12 @@ int range_context_start(struct range_context *r); /* anew */
 int range_context_push(struct range_context *r, const char *name);
 int range_context_pop(struct range_context *r);
 
-/* Several passes: stops one, and says whether it was the last; begins the next one, in which the
- * same ranges have to come. */
+/* For several passes: range_context_pause stops a pass, and says whether it was the last one; the
+ * next function begins the next pass, in which the ranges have to be repeated. */
 int range_context_pause(struct range_context *r, bool *last);
 int range_context_resume(struct range_context *r);
 
-/* How many ranges were counted; after the last pass. */
+/* Decodes after the last pass. *count: how many ranges were counted. */
 int range_context_decode(struct range_context *r, size_t *count);
 
 /* Stops the only pass, and decodes. */
@@ -60,8 +61,8 @@ int range_context_stop(struct range_context *r, size_t *count);
  * metrics. */
 int range_context_values(struct range_context *r, size_t index, const char **name, double *values);
 
-/* Gives the counters back; also where nothing is enabled. An enum cupti_result: where it is an
- * error, nothing should be enabled again. */
+/* Releases the counters; does nothing if nothing is enabled. Returns an enum cupti_result; after an
+ * error nothing should be enabled again. */
 int range_context_close(struct range_context *r);
 
 #endif

@@ -15,7 +15,7 @@ static const struct range_plan plan_kernels = {RANGE_KERNELS, REPLAY_KERNEL, RAN
 
 __thread enum range_launching range_kernels_launching;
 
-/* Takes this launch for one that is counted. */
+/* True if this launch is counted: it is then one less of those that are left of its kernel. */
 static bool wanted(struct trace *t, const char *name)
 {
     bool outside = t->switched && !atomic_load_explicit(&t->window, memory_order_relaxed);
@@ -30,7 +30,7 @@ static bool wanted(struct trace *t, const char *name)
     return yes;
 }
 
-/* The counters are on for one launch alone. */
+/* Begins counting for a single launch. */
 static void repeat_begins(struct trace *t)
 {
     if (!ranges_enter(true))
@@ -79,8 +79,8 @@ static void repeat_ends(struct trace *t, const char *name, uint32_t correlation,
     ranges_leave();
 }
 
-/* The thread that holds it learns nothing where CUPTI ends in the meantime, so nobody waits for
- * longer than that. */
+/* Takes the lock. If CUPTI ends meanwhile, the thread that has the lock may never return, so the
+ * wait has a limit. */
 static bool lock(struct trace *t, bool alone)
 {
     int rc = ETIMEDOUT;

@@ -1,6 +1,6 @@
-/* own_kernels.c - see range/own_kernels.h. Nothing is kept of a program that has no kernel of these
- * names; of one that has, which of a million ids, the latest, were its launches: records come
- * sooner. */
+/* own_kernels.c - see range/own_kernels.h. For a program without a kernel with these names, nothing
+ * is kept. Otherwise it is kept which of the latest million ids were launches of such a kernel:
+ * records come before so many launches. */
 #include "backend/nvidia/engine/range/own_kernels.h"
 
 #include <stdatomic.h>
@@ -9,10 +9,11 @@
 
 enum { WORDS = 1 << 15, BITS = 32 };
 
-/* CUDA 13.0; nothing is known of a name in other versions. */
+/* Names in CUDA 13.0; those of other versions are not known. */
 static const char *const names[] = {"WaitNs"};
 
-/* 32 ids each: which they are in the upper half, a bit for each that was launched in the lower. */
+/* A word for 32 ids: the upper half tells which ids, the lower has a bit for each that was
+ * launched. */
 static _Atomic uint64_t launched[WORDS];
 
 static bool is_named(const char *name)

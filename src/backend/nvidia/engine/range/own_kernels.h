@@ -1,20 +1,20 @@
-/* own_kernels.h - kernels that CUPTI's Range Profiler launches for itself: one after every range,
- * in a stream of its own. Their records look like the program's, under a correlation id that no
+/* own_kernels.h - recognizes kernels that CUPTI's Range Profiler launches itself: one after every
+ * range, in its own stream. Their records look like the program's, with a correlation id that no
  * launch of the program had.
  *
- * So a record is the profiler's where it has such a kernel's name and the program, which may have
- * one of that name, too, launched none with this id. The program's threads report launches, the
- * collector asks about records. */
+ * So a record belongs to the profiler if it has the name of such a kernel and the program, which
+ * may have a kernel of that name, too, launched none with this id. The program's threads report
+ * launches, the collector asks about records. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The program launches a kernel of this name; NULL: unknown. [hot] */
+/* Reports that the program launches a kernel of this name; NULL: unknown. [hot] */
 void own_kernels_launch(const char *name, uint32_t correlation);
 
-/* A record, which is not of a graph's node, is of the profiler's kernel. [collector] */
+/* True if a record, which is not of a graph's node, is that of a profiler's kernel. [collector] */
 bool own_kernels_is(const char *name, uint32_t correlation);
 
 #endif

@@ -1,6 +1,6 @@
 /* profiler.c - see range/profiler.h: the engine's state, its contexts, and scopes.
  *
- * A range bears the number of its scope, since two of one name would be one. */
+ * The name of a range is the number of its scope, because ranges with equal names would be one. */
 #include "backend/nvidia/engine/range/profiler.h"
 
 #include "backend/nvidia/engine/range/inside.h"
@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t LONG_SCOPE = 20000000;  /* ns: decoding after it is a small part of it */
-static const int64_t BATCH_MOST = 250000000; /* ns until shorter ones are decoded */
+static const int64_t LONG_SCOPE = 20000000;  /* ns: decoding takes much less than such a scope */
+static const int64_t BATCH_MOST = 250000000; /* ns until shorter scopes are decoded */
 
 static const struct range_plan plan_scopes = {RANGE_USER, REPLAY_USER, 1, RANGES};
 
@@ -28,9 +28,9 @@ struct ranging ranging = {.lock = PTHREAD_MUTEX_INITIALIZER,
 
 /* This thread's. */
 static __thread struct {
-    bool inside;  /* the library may call back on the thread that calls it */
+    bool inside;  /* it is calling the library, which may call us back on this thread */
     bool unread;  /* it has counted ranges that may not have been decoded */
-    uint64_t own; /* the range that it has open; 0: none. Never one of a session before */
+    uint64_t own; /* its open range; 0: none. Never a range of an earlier session */
 } mine;
 
 bool ranges_enter(bool wait)
@@ -43,7 +43,7 @@ bool ranges_enter(bool wait)
 }
 
 /* Why the scope that this thread reports is not counted: enum range_passed + 1; 0: it is counted. A
- * byte, since thread-local memory of a library that is loaded late is short. */
+ * byte, because there is little thread-local memory for libraries that are loaded late. */
 static _Thread_local uint8_t passed __attribute__((tls_model("initial-exec")));
 
 static const char *passed_text(void)
@@ -83,7 +83,7 @@ static void choose(struct range_choice *c)
 {
     const struct profiler_host *h = &ranging.at.host;
     if (c->count)
-        return; /* of a context before, of this device */
+        return; /* of an earlier context of this device */
     c->count = h->count;
     c->left_count = h->left_count;
     c->passes = h->passes;
@@ -95,7 +95,7 @@ static void choose(struct range_choice *c)
     memcpy(c->chip, h->chip, sizeof c->chip);
 }
 
-/* The context of this thread, where it may be counted; NULL: it may not. */
+/* The context of this thread if it may be counted, else NULL. */
 static cuda_context countable(struct trace *t, uint32_t *device)
 {
     cuda_context current = cuda_current();
@@ -105,7 +105,7 @@ static cuda_context countable(struct trace *t, uint32_t *device)
     if (!current)
         return NULL;
     if (atomic_load_explicit(&t->captures, memory_order_relaxed) > 0) {
-        ranges_pass_by(CAPTURING); /* the device is waited for, which would end the capture */
+        ranges_pass_by(CAPTURING); /* counting waits for the device, which would end the capture */
         return NULL;
     }
     if (ranging.at.context == current)
@@ -114,7 +114,7 @@ static cuda_context countable(struct trace *t, uint32_t *device)
         t->cupti->cuptiGetDeviceId(current, device);
     if (!ranging.at.context && (!ranging.chosen.count || ranging.chosen.device == *device))
         return current;
-    ranges_pass_by(OTHER_CONTEXT); /* one at a time, and of one device: others have other metrics */
+    ranges_pass_by(OTHER_CONTEXT); /* one context at a time; other devices have other metrics */
     return NULL;
 }
 
@@ -232,7 +232,7 @@ static void range_ends(struct trace *t)
         ranges_fail_on(t, result, "to count ranges");
 }
 
-/* ---- scopes that are repeated: a pass in each iteration -------------------------------------- */
+/* ---- repeated scopes: a pass in each iteration ----------------------------------------------- */
 
 static void pass_begins(struct trace *t)
 {
@@ -302,8 +302,8 @@ static void scope_goes_on(struct trace *t, bool ends)
         range_ends(t);
 }
 
-/* What this thread counted is decoded, as after a long scope: outside of windows counters stand
- * still, and after the thread's end no other thread may decode it. */
+/* Decodes what this thread counted, as after a long scope: outside of windows nothing is counted,
+ * and no other thread may decode it after this thread has ended. */
 static void settle(struct trace *t)
 {
     if (!mine.unread || !ranges_enter(true))
@@ -333,7 +333,7 @@ static int ranges_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* Another thread's context is not touched, nor what it has not read. */
+/* Suspends counting, unless the context belongs to another thread or ranges are not yet read. */
 static enum suspended ranges_suspend(struct trace *t)
 {
     (void)t;
@@ -356,11 +356,11 @@ static void ranges_wake(struct trace *t)
     if (!ranges_enter(true))
         return;
     if (ranging.chosen.count)
-        ranging.failed = false; /* it has counted */
+        ranging.failed = false; /* ranges were counted */
     ranges_leave();
 }
 
-/* This begin is not reported to the engine. */
+/* True if the engine is not told that this scope begins. */
 static bool is_ignored(struct trace *t, uint64_t instance)
 {
     if (mine.own && mine.own == atomic_load(&ranging.open_instance)) {
@@ -429,7 +429,7 @@ static bool ranges_last(void)
     return lasts;
 }
 
-/* The scope that is open is not counted; those before it are complete. */
+/* Gives up the open scope, which is not counted; scopes before it are complete. */
 static void leave_open(struct trace *t, enum range_passed why)
 {
     bool repeated = ranging.repeated_scope.on;
@@ -472,13 +472,13 @@ static int ranges_open(struct trace *t, struct err *e)
         return rc;
     ranging.library = l;
     ranging.metrics =
-        m; /* the host of a session before has its names from here, and is never asked again */
+        m; /* the host of an earlier session refers to these names, but is not used any more */
     ranging.kernels = t->config.range_kernels;
     ranging.repeated_count = 0;
     range_pick_init(&ranging.pick, t->config.range_launches);
     ranging.stale = ranging.at.context != NULL;
     if (atomic_exchange(&ranging.open_instance, 0))
-        ranging.at.started = false; /* its end was not reported: it goes with the counters */
+        ranging.at.started = false; /* its end was not reported; it is removed with the counters */
     ranging.failed = false;
     ranges_results_drop();
     ranging.range_count = 0;
@@ -515,12 +515,12 @@ static void ranges_stop(struct trace *t, bool quiet)
 static void ranges_drain(struct trace *t)
 {
     if (!ranges_enter(t->stopped))
-        return; /* a scope begins or ends just now: the next time */
+        return; /* a scope begins or ends at this moment: it is done the next time */
     range_tell(t);
     ranges_leave();
 }
 
-/* A launch may keep others waiting from here on to its exit. [hot] */
+/* From here to its exit, a launch may make other threads wait. [hot] */
 static void ranges_entered(struct trace *t, uint32_t id, const struct cupti_callback *c)
 {
     if (!call_launches(id))

@@ -1,5 +1,5 @@
-/* read.c - what engine RangeProfiler reads of the ranges that it counted, and what becomes of those
- * that it cannot read: each is lost, and its scope named. [any], with the lock (range/inside.h). */
+/* read.c - reads the ranges that engine RangeProfiler counted. A range that cannot be read is lost,
+ * and its scope is reported. [any], with the lock (range/inside.h). */
 #include "backend/nvidia/engine/range/inside.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static struct range *range_named(const char *name)
     for (size_t i = 0; name && i < ranging.range_count; i++)
         if (strcmp(ranging.ranges[i].name, name) == 0)
             return &ranging.ranges[i];
-    return NULL; /* of a session before */
+    return NULL; /* a range of an earlier session */
 }
 
 void ranges_name_metrics(struct range_result *to)

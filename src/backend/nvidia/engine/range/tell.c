@@ -1,5 +1,5 @@
-/* tell.c - what the session says of engine RangeProfiler: what is counted and in how many
- * passes, before the first value; values; at the end what was not counted. [collector] */
+/* tell.c - reports of engine RangeProfiler to the session: what is counted and in how many passes,
+ * before the first value; values; at the end what was not counted. [collector] */
 #include "backend/common/setting.h"
 #include "backend/nvidia/engine/range/inside.h"
 #include "backend/nvidia/record/records.h"
@@ -57,8 +57,8 @@ static void describe_left(struct trace *t, const struct range_choice *c, uint32_
             c->chip, left);
 }
 
-/* How many passes that takes, while there is time to choose otherwise: the session's log is read
- * after the program has ended. */
+/* Logs the number of passes early, so that the user can still choose other metrics: the messages of
+ * the session are read only after the program has ended. */
 static void say_passes(struct sink *s, const struct range_choice *c)
 {
     const char *es = c->passes == 1 ? "" : "es";
@@ -75,7 +75,7 @@ static void say_passes(struct sink *s, const struct range_choice *c)
                         c->passes, es, c->count, c->left_count);
 }
 
-/* Says what is counted, and in how many passes: before the first count is there. */
+/* Reports what is counted, and in how many passes, before the first count. */
 static void describe(struct trace *t, struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
@@ -92,7 +92,7 @@ static void describe(struct trace *t, struct range_choice *c, uint32_t of)
     say_passes(s, c);
 }
 
-/* Describes the choice for scopes that are repeated, which come later if at all. */
+/* Describes the choice for repeated scopes, which come later or never. */
 static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
@@ -127,7 +127,7 @@ static void write_result(struct trace *t, const struct range_result *r, uint32_t
         uint32_t *name = &ranging.name_ids[r->metrics[i]];
         *name = *name ? *name : s->ops->name(s, ranging.metrics.names[r->metrics[i]]);
         if (!decimal_of(r->values[i], DIGITS, &value))
-            continue; /* a rate of nothing */
+            continue; /* a rate without a denominator */
         struct counter_row row = {.start = r->start,
                                   .duration = kernel ? CELL_NULL : r->end - r->start,
                                   .source = r->source,
@@ -144,7 +144,7 @@ static void write_result(struct trace *t, const struct range_result *r, uint32_t
     ranging.written++;
 }
 
-/* At the end: what there was besides. */
+/* Reports the rest, at the end of the session. */
 static void summarize(struct trace *t, uint32_t of)
 {
     struct sink *s = t->sink;

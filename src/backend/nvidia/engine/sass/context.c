@@ -1,8 +1,8 @@
 /* context.c - see sass/context.h.
  *
- * The library says how many records wait and fills as many; each has room for every metric of every
- * instance, though it fills one. The room is mapped for the call: it is large where many kernels
- * ran, and needed rarely. */
+ * The library returns how many records wait, and then fills them; each has room for every metric of
+ * every instance, although it has only one. The memory is mapped for the call, because it is large
+ * if many kernels ran, and needed rarely. */
 #include "backend/nvidia/engine/sass/context.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ static const char *chip_of(const struct sass_library *l, uint32_t ordinal, int *
     return *result == CUPTI_OK ? chip.chip : NULL;
 }
 
-/* How many of the metrics the chip has. */
+/* Finds the metrics that the chip has, and returns their number. */
 static size_t find_metrics(struct sass_device *d, const struct sass_library *l, const char *chip,
                            struct sass_metric_config configs[SASS_METRICS])
 {
@@ -116,12 +116,12 @@ struct sass_context *sass_contexts_room(struct sass_context *all)
     return NULL;
 }
 
-/* Enabled alone, the library instruments the first kernel that is launched and no other, and that
- * only until its counts are taken; asked for kernel records afterwards it instruments every kernel,
- * for good (CUDA 13.0 on an H200, ADR 11). Serialized ones it gives, and they are given back at
- * once: with them on a launch stands still. Concurrent ones it refuses (error 14) and yet prepares
- * for, and the first launch in a second context stands still: they are asked for where the others
- * are refused. */
+/* If it is only enabled, the library instruments just the first launched kernel, and only until
+  * its counts are taken. If kernel records are enabled afterwards, it instruments every kernel, for
+  * good (CUDA 13.0 on an H200, ADR 11). Serialized kernel records can be enabled, and are disabled
+  * again at once, because a launch would hang with them. Concurrent kernel records are refused
+  * (error 14), but have the same effect, and the first launch in a second context hangs: they are
+  * tried only if serialized ones are refused. */
 static void instrument_all(const struct cupti *cupti)
 {
     static const int kinds[] = {CUPTI_KIND_KERNEL_SERIAL, CUPTI_KIND_KERNEL};
@@ -148,8 +148,8 @@ int sass_context_enable(struct sass_context *c, const struct sass_device *d,
     return 0;
 }
 
-/* Takes all records, of n->instances; of fewer the library gives none (error 8), and writes one too
- * many: so there is room for more than were reported. */
+/* Takes all records, for n->instances. For fewer, the library gives none (error 8). It writes one
+ * record too many, so there is room for more than it reported. */
 static int take(struct sass_context *c, const struct sass_library *l,
                 const struct sass_extent_params *n, bool keep)
 {
@@ -185,7 +185,7 @@ int sass_context_drain(struct sass_context *c, const struct sass_library *l, boo
     for (int i = 0; i < TRIES && result == CUPTI_E_OUT_OF_MEMORY; i++) {
         result = l->cuptiSassMetricsGetDataProperties(&n);
         if (result == CUPTI_OK && n.records && n.instances)
-            result = take(c, l, &n, keep); /* meanwhile there may be more */
+            result = take(c, l, &n, keep); /* there may be more meanwhile */
     }
     if (keep)
         drain_window_until(&c->kept, clock_mono());
@@ -199,7 +199,7 @@ void sass_context_disable(struct sass_context *c, const struct sass_library *l, 
     if (l->cuptiSassMetricsDisable(&p) == CUPTI_OK && keep)
         c->dropped += p.dropped;
     if (!taken && keep && !c->dropped)
-        c->dropped = 1; /* how many is not known */
+        c->dropped = 1; /* the true number is not known */
 }
 
 void sass_context_close(struct sass_context *c)

@@ -15,16 +15,16 @@ struct sass_library { /* functions by name; those that are not required may be N
 #undef SASS_MEMBER
 };
 
-/* Fills it from the copy of CUPTI that is in use: one that is older traces all the same.
- * GPUFL_E_UNAVAILABLE with what is missing. [any] */
+/* Fills *out from the copy of CUPTI in use. GPUFL_E_UNAVAILABLE with what is missing: an older copy
+ * can still trace. [any] */
 int sass_library_open(struct sass_library *out, const struct cupti *c, struct err *e);
 
 enum { SASS_CONTEXTS = 64 };         /* at a time */
 enum { SASS_DEVICES = 64 };          /* by the driver's ordinal */
-enum { SASS_RECORDS_MAX = 1 << 21 }; /* metrics of instructions that are taken at once; no more */
+enum { SASS_RECORDS_MAX = 1 << 21 }; /* most metrics of instructions that are taken at once */
 
-/* What a device is to count. A device is configured once a process: CUPTI refuses a second
- * configuration after the first was taken back (error 8, seen with CUDA 13.0). */
+/* The metrics that a device is to count. A device is configured once in a process: after a
+ * configuration was unset, CUPTI refuses another one (error 8, seen with CUDA 13.0). */
 struct sass_device {
     bool configured;
     uint64_t ids[SASS_METRICS]; /* the library's; 0: the device does not have the metric */
@@ -32,26 +32,25 @@ struct sass_device {
 };
 
 enum sass_state {
-    SASS_FREE, /* nothing is here */
-    SASS_IDLE, /* known; its kernels do not count yet */
+    SASS_FREE, /* the entry is unused */
+    SASS_IDLE, /* known, but its kernels are not counted yet */
     SASS_ON,
-    SASS_GONE, /* counted no more; its tally waits for the collector */
+    SASS_GONE, /* not counted any more; its tally waits for the collector */
 };
 
 struct sass_context {
     enum sass_state state;
     cuda_context handle;     /* the program's; NULL: it is gone */
-    bool unloaded;           /* code was unloaded since it counts: see sass_context_disable */
-    bool late;               /* it was to count while launches of other threads did not return */
+    bool unloaded;           /* code was unloaded since counting began: see sass_context_disable */
+    bool late;               /* counting was due while launches of other threads did not return */
     uint32_t number, device; /* the driver's; number 0: unknown */
     struct sass_tally tally;
-    struct drain_windows kept; /* when the tally's counts were taken; none: it has never counted */
+    struct drain_windows kept; /* when the tally's counts were taken; none: nothing was counted */
     int64_t due;               /* ns: when its counts are to be taken next */
-    uint64_t dropped;          /* values that were counted and are lost, since the last look */
+    uint64_t dropped;          /* counted values that were lost since the last report */
 };
 
-/* Configures in the library what to count on a device (the driver's ordinal). On failure a
- * sentence. */
+/* Configures the library's metrics for a device (the driver's ordinal). On failure a sentence. */
 int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct sass_library *l,
                           const struct cupti *cupti, struct err *e);
 
@@ -59,29 +58,29 @@ int sass_device_configure(struct sass_device *d, uint32_t ordinal, const struct 
 void sass_context_init(struct sass_context *c, cuda_context handle, uint32_t number,
                        uint32_t device);
 
-/* From here kernels of an idle context count: SASS_ON. Its device is configured. On failure a
+/* Makes kernels of an idle context be counted: SASS_ON. Its device is configured. On failure a
  * sentence. No thread may launch meanwhile (sass/gate.h). */
 int sass_context_enable(struct sass_context *c, const struct sass_device *d,
                         const struct sass_library *l, const struct cupti *cupti, struct err *e);
 
-/* Takes what was counted, to the tally or (keep: false) to nowhere; waits for kernels that run. An
+/* Moves the counts to the tally, or (keep: false) drops them; waits for running kernels. Returns an
  * enum cupti_result. */
 int sass_context_drain(struct sass_context *c, const struct sass_library *l, bool keep);
 
-/* Drains, and kernels count no more; what the library does not give is dropped. The state is the
- * caller's. No thread may launch meanwhile. Where code was unloaded, call this only as the context
- * goes away: the library writes the code of kernels back to where they were, and faults at exit
- * (ADR 11). */
+/* Drains, and ends counting; counts that the library does not give are dropped. The caller sets the
+ * state. No thread may launch meanwhile. If code was unloaded, call this only while the context is
+ * destroyed: the library would write the original code to where unloaded kernels were, and fault at
+ * exit (ADR 11). */
 void sass_context_disable(struct sass_context *c, const struct sass_library *l, bool keep);
 
-/* Find the one of SASS_CONTEXTS contexts that is known by the handle, or a free one; NULL: none. */
+/* The first function finds the context with this handle, the second a free entry; NULL: none. */
 struct sass_context *sass_contexts_find(struct sass_context *all, cuda_context handle);
 struct sass_context *sass_contexts_room(struct sass_context *all);
 
-/* True where a context counts: launches have to be kept out where its counts are taken. */
+/* True if a context is counted, so that launches have to be kept out while its counts are taken. */
 bool sass_contexts_count(const struct sass_context *all);
 
-/* Frees everything; what was not taken is forgotten: state SASS_FREE. */
+/* Frees everything, also counts that were not taken: state SASS_FREE. */
 void sass_context_close(struct sass_context *c);
 
 #endif

@@ -1,5 +1,6 @@
-/* gate.c - see sass/gate.h. Who enters counts itself and then looks whether the gate is
- * shut; the thread that shuts it looks at the counts afterwards: one of the two sees the other. */
+/* gate.c - see sass/gate.h. A thread that enters first counts itself and then checks whether the
+ * gate is shut; the thread that shuts it checks the counts afterwards: so one of the two sees the
+ * other. */
 #include "backend/nvidia/engine/sass/gate.h"
 
 #include "base/clock.h"
@@ -8,10 +9,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static const int64_t PATIENCE = 10000000000; /* ns: longer than this no launch is held up */
+static const int64_t PATIENCE = 10000000000; /* ns: the longest wait of a launch */
 
-/* Calls, sequentially consistent, as shut; by session: who entered in one leaves it there, also
- * where the next begins meanwhile. */
+/* Calls are counted by session, sequentially consistent like `shut`: a call leaves the session in
+ * which it entered, also if the next session has begun meanwhile. */
 enum { SESSIONS = 8 };
 static struct {
     _Atomic uint64_t begun[SESSIONS], ended[SESSIONS];
@@ -30,7 +31,7 @@ static void tell(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* Holds the lock; false: the time is over. */
+/* Waits, with the lock. False: the time is over. */
 static bool wait_until(int64_t deadline)
 {
     struct timespec at = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
@@ -76,13 +77,14 @@ void sass_gate_leaves(void)
     uint64_t in = inside;
     inside = 0;
     if (!in || atomic_load_explicit(&me.session, memory_order_relaxed) - in >= SESSIONS)
-        return; /* its place is another's */
+        return; /* its counter belongs to another session */
     atomic_fetch_add(&me.ended[in % SESSIONS], 1);
     if (__builtin_expect(atomic_load(&me.shut), 0))
         tell();
 }
 
-/* Calls of other threads are under way. Ended first: what returns in between is still counted. */
+/* True if calls of other threads are running. The ended calls are read first, so that a call that
+ * returns in between still counts as running. */
 static bool busy(void)
 {
     uint64_t in = atomic_load(&me.session), returned = atomic_load(&me.ended[in % SESSIONS]);
@@ -98,7 +100,7 @@ bool sass_gate_shut(int64_t patience)
     while (!alone && patience && wait_until(deadline))
         alone = !busy();
     pthread_mutex_unlock(&me.lock);
-    return alone; /* who comes from here on is counted for a moment, and waits outside */
+    return alone; /* a thread that comes from here on is counted briefly, and waits outside */
 }
 
 void sass_gate_open(void)

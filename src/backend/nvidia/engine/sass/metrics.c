@@ -1,6 +1,6 @@
 /* metrics.c - see sass/metrics.h: the contexts, and how they are configured.
  *
- * Taking the counts waits for the kernels that run, on the thread that asks; others stand at the
+ * Taking the counts waits for running kernels, on the calling thread; other threads wait at the
  * gate meanwhile. */
 #include "backend/nvidia/engine/sass/metrics.h"
 
@@ -23,40 +23,41 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t PERIOD = 1000000000; /* ns from one taking to the next */
-/* For launches to return, ns. Where a context or code goes, a launch may wait for that. */
+static const int64_t PERIOD = 1000000000; /* ns between two times at which counts are taken */
+/* ns: how long launches may take to return, when a context is destroyed or code is unloaded. */
 #define PATIENCE INT64_C(2000000000)
 static const int64_t ENDING_PATIENCE = 100000000;
-/* From one try to let contexts count to the next, ns: launches wait a tenth of that at most. */
+/* ns between two attempts to begin counting in contexts: launches wait a tenth of that at most. */
 static const int64_t RETRY = 1000000000;
 _Static_assert(DETACH_PATIENCE + ENGINE_PATIENCE + PATIENCE <= TRACE_STOP_MOST,
                "a session's end may wait for all of them");
 
-/* Guarded by the engines' lock, except where a member says otherwise. */
+/* Guarded by the engines' lock, unless the comment of a member says otherwise. */
 static struct {
     struct sass_library library; /* constant once it is filled */
-    bool opened;                 /* owner's */
+    bool opened;                 /* [owner] */
     struct sass_context contexts[SASS_CONTEXTS];
     struct sass_device devices[SASS_DEVICES]; /* by the driver's ordinal; for the process */
-    uint64_t described;                       /* bit by device: its settings are written */
+    uint64_t described;                       /* bit by device: its settings were written */
     bool started;
-    bool stayed;  /* a context counts on: sass_context.unloaded */
-    bool resting; /* between windows no context counts */
-    bool keeping; /* what is counted is wanted: always, or a window is open */
+    bool stayed;  /* a context goes on counting: sass_context.unloaded */
+    bool resting; /* between windows: no context counts */
+    bool keeping; /* counts are kept: there are no windows, or one is open */
     bool counted; /* something other than 0 was written in this session */
     struct sass_missing missing;
 
-    _Atomic bool deferred; /* Deep samples first, and begins it. Release, acquire */
-    _Atomic bool pending;  /* a context does not count yet: with the next launch; relaxed */
-    _Atomic int64_t retry; /* ns: not before, since launches did not return; 0: at once; relaxed */
+    _Atomic bool deferred; /* engine Deep samples first, then begins this. Release, acquire */
+    _Atomic bool pending;  /* a context begins counting with the next launch; relaxed */
+    _Atomic int64_t
+        retry; /* ns: not before that, as launches did not return; 0: at once; relaxed */
     _Atomic uint64_t launches, graphs; /* kernels and graphs, or graphs alone; relaxed */
     _Atomic int64_t due;               /* ns: when the counts are to be taken next; relaxed */
 } me;
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-/* Contexts that are idle count from here; one in whose creation that was too early, from the first
- * launch in it. The lock is held, and the gate is shut. */
+/* Begins counting in idle contexts; in a context that was too new for it, counting begins with the
+ * first launch. The lock is held, and the gate is shut. */
 static int enable_all(struct trace *t, cuda_context launching, struct err *e)
 {
     bool young = false;
@@ -80,8 +81,8 @@ static int enable_all(struct trace *t, cuda_context launching, struct err *e)
     return rc;
 }
 
-/* Contexts that are idle begin with a later launch: what is wanted of earlier ones is missing. With
- * the lock. */
+/* Notes that idle contexts begin with a later launch, so that counts of earlier launches are
+ * missing. The lock is held. */
 static void note_late(void)
 {
     for (size_t i = 0; i < SASS_CONTEXTS; i++) {
@@ -91,19 +92,20 @@ static void note_late(void)
     }
 }
 
-/* Launches have not returned: counting must not be switched on while they run. The lock is held. */
+/* Puts the beginning off: counting must not begin while launches run, and they did not return. The
+ * lock is held. */
 static void put_off(void)
 {
     if (me.keeping)
         note_late();
     atomic_store_explicit(&me.retry, clock_mono() + RETRY, memory_order_relaxed);
     atomic_store_explicit(&me.pending, true, memory_order_relaxed);
-    cupti_fatal_suspect(); /* it may be one whose end CUPTI did not report */
+    cupti_fatal_suspect(); /* CUPTI may have ended, and not reported the end of a launch */
 }
 
-/* The lock is held. launching: the context in which a launch begins, or NULL; one that is too young
- * for counting there fails. patience: for launches of other threads; where they do not return in
- * it, nothing is switched. False: counting was refused. */
+/* Begins counting. The lock is held. launching: the context in which a launch begins, or NULL; if
+ * it is still too new, that is a failure. patience: ns, how long launches of other threads may take
+ * to return; if they do not, nothing is switched. False: counting was refused. */
 static bool contexts_begin(struct trace *t, cuda_context launching, int64_t patience)
 {
     struct err e = {0};
@@ -173,8 +175,8 @@ static void sass_context_gone(struct trace *t, cuda_context context)
         return;
     struct sass_context *c = sass_contexts_find(me.contexts, context);
     if (c && c->state == SASS_ON) {
-        /* Launches that do not return are those of other contexts, else the program is wrong; and a
-         * context that goes while it counts takes the process with it. */
+        /* If launches do not return, they are in other contexts, or the program is faulty. A
+         * context that is destroyed while it counts would end the process. */
         bool alone = sass_gate_shut(ENDING_PATIENCE);
         sass_context_disable(c, &me.library, me.keeping);
         me.missing.beside += !alone && me.keeping;
@@ -186,7 +188,7 @@ static void sass_context_gone(struct trace *t, cuda_context context)
     }
     engine_leave();
     if (c && s)
-        s->ops->wake(s); /* what it counted makes room for another */
+        s->ops->wake(s); /* the collector frees its entry for another context */
 }
 
 /* ---- taking ------------------------------------------------------------------------------ */
@@ -198,7 +200,8 @@ static void count_launch(bool graph)
         atomic_fetch_add_explicit(&me.graphs, 1, memory_order_relaxed);
 }
 
-/* False where a context would not give them: they stay with the library. The lock is held. */
+/* Takes the counts of all contexts. False: the library did not give those of a context, and keeps
+ * them. The lock is held. */
 static bool take_all(void)
 {
     bool taken = true;
@@ -208,7 +211,7 @@ static bool take_all(void)
     return taken;
 }
 
-/* When a context is due, a period from now at the latest. The lock is held. */
+/* When the next context is due, at most a period from now. The lock is held. */
 static int64_t next_due(void)
 {
     int64_t next = clock_mono() + PERIOD;
@@ -218,8 +221,8 @@ static int64_t next_due(void)
     return next;
 }
 
-/* The calling thread's context alone: kernels of another may wait for what this thread launches
- * next. The lock is held. */
+/* Takes the counts of the calling thread's context only: kernels of another context may wait for
+ * the next launch of this thread. The lock is held. */
 static void take_own(int64_t time)
 {
     cuda_context current = cuda_current();
@@ -243,7 +246,7 @@ static void take_done(void)
     engine_leave();
 }
 
-/* A call begins that takes code or a context away. */
+/* Takes the counts when a call begins that unloads code or destroys a context. */
 static void take_ending(bool code)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
@@ -301,8 +304,9 @@ static bool begin_here(struct trace *t)
     return counts;
 }
 
-/* The lock is held, the gate is shut where a context counts. Counts from before the switch keep the
- * state from before it; what the library does not hand over when a window closes is lost with it.
+/* The lock is held; the gate is shut if a context counts. Counts from before the switch are kept
+  * or dropped as before the switch; counts that the library does not give when a window closes are
+  * lost.
  */
 static int switch_keeping(bool open, struct err *e)
 {
@@ -335,7 +339,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
                  ? nv_engine_unavailable(t, NV_SASS_METRICS, e)
                  : switch_keeping(open, e);
     me.missing.beside += !rc && !alone;
-    if (!alone) /* a launch that does not return may be one whose end CUPTI did not report */
+    if (!alone) /* CUPTI may have ended, and not reported the end of a launch */
         cupti_fatal_suspect();
     if (counts)
         sass_gate_open();
@@ -343,9 +347,9 @@ static int sass_window(struct trace *t, bool open, struct err *e)
     return rc;
 }
 
-/* The lock is held, the gate is shut. alone: no launch is under way; else contexts go on to count,
- * or the library faults. So do those whose code was unloaded. ended: the session's end; else they
- * stay known. */
+/* Ends counting. The lock is held, the gate is shut. alone: no launch is running; else contexts go
+ * on counting, because the library would fault. So do contexts whose code was unloaded. ended: at
+ * the end of the session; else contexts stay known. */
 static void contexts_end(bool alone, bool ended)
 {
     for (size_t i = 0; i < SASS_CONTEXTS; i++) {
@@ -373,7 +377,7 @@ static void sass_stop(struct trace *t, bool quiet)
         sass_gate_open();
         if (!alone)
             cupti_fatal_suspect();
-    } else { /* calls whose end CUPTI did not report while it was away would be waited for */
+    } else { /* else calls would be waited for that ended while CUPTI was detached */
         contexts_end(true, true);
     }
     engine_leave();
@@ -481,7 +485,7 @@ static void sass_drain(struct trace *t)
 
 /* ---- the engine ---------------------------------------------------------------------------- */
 
-/* Where a context cannot count, kernels are recorded after all. */
+/* If a context cannot count, kernels are recorded instead. */
 static void begun(struct trace *t, bool counts)
 {
     if (!counts)

@@ -8,8 +8,8 @@
 struct sass_missing {
     /* Since the last report to the session. */
     uint64_t lost;   /* counts that the driver dropped, or that found no room */
-    uint64_t beside; /* times that counts were taken while others launched */
-    uint64_t crowd;  /* contexts that there was no room for */
+    uint64_t beside; /* how often counts were taken while other threads launched */
+    uint64_t crowd;  /* contexts for which there was no room */
     uint64_t late;   /* contexts in which counting begins late, or never */
 
     bool lost_said, beside_said, crowd_said, late_said;

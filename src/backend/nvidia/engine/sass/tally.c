@@ -25,7 +25,7 @@ void sass_tally_fini(struct sass_tally *t)
     memset(t, 0, sizeof *t);
 }
 
-/* NULL: no room. */
+/* Finds or adds a cell. NULL: there is no room. */
 static struct sass_cell *cell_of(struct sass_tally *t, uint32_t function, uint32_t offset)
 {
     struct sass_cell key = {.function = function, .offset = offset, .window = t->window};
@@ -35,7 +35,7 @@ static struct sass_cell *cell_of(struct sass_tally *t, uint32_t function, uint32
     return keyed_at(&t->cells, at);
 }
 
-/* SASS_METRICS: none of ours, or not filled. */
+/* Index of a metric by its id; SASS_METRICS: not one of ours, or the record is not filled. */
 static size_t metric_of(const struct sass_tally *t, uint64_t id)
 {
     size_t i = id ? 0 : SASS_METRICS;
@@ -65,7 +65,7 @@ void sass_tally_add(struct sass_tally *t, const struct sass_record *list, size_t
     }
 }
 
-/* Bit by group: something of it is not 0. */
+/* A bit for each group with a count other than 0. */
 static unsigned groups_of(const struct sass_cell *c)
 {
     unsigned groups = 0;

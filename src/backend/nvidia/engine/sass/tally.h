@@ -1,10 +1,10 @@
 /* tally.h - counts of instructions summed until they become rows, and the metrics that
- * are counted. Whoever owns the tally holds its lock.
+ * are counted. The owner of the tally holds its lock.
  *
- * The library gives what came since the last time, each metric of an instruction by itself. A 0
- * means something only beside a metric of the same group that is not 0: an instruction that
- * touches no memory has no sectors, but one that did not diverge has 0 divergent branches.
- * So rows are written by groups (SASS_LIST), and not at all for what did not run. */
+ * The library gives the counts since the last call, each metric of an instruction by itself. A 0
+ * has a meaning only if another metric of its group is not 0: an instruction without memory access
+ * has no sectors, but a branch that did not diverge has 0 divergent branches. So rows are
+ * written by groups (SASS_LIST), and none for instructions that did not run. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_SASS_TALLY_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_SASS_TALLY_H
 
@@ -56,11 +56,11 @@ struct sass_tally {
 void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS]);
 void sass_tally_fini(struct sass_tally *t);
 
-/* Adds what the library gave: of each record as many values as were filled. */
+/* Adds the library's records, each with as many values as were filled. */
 void sass_tally_add(struct sass_tally *t, const struct sass_record *list, size_t count,
                     size_t values);
 
-/* Calls fn for every metric of an instruction that means something, and empties the tally;
+/* Calls fn for every metric of an instruction that has a meaning, and empties the tally;
  * functions stay. */
 void sass_tally_take(struct sass_tally *t,
                      void (*fn)(void *arg, const struct sass_cell *c, size_t metric), void *arg);
