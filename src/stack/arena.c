@@ -1,8 +1,8 @@
 /* arena.c - a bump allocator with one word of state.
  *
- * The word is the current chunk and the bytes taken of it; the thread that moves it on owns the
- * bytes between. A chunk is published before the word names it (release, partner: acquire in
- * arena_take). */
+ * The word is the current chunk and the bytes taken of it. A thread takes bytes by advancing the
+ * word; it owns those between the old and the new value. A chunk is published before the word names
+ * it (release, partner: acquire in arena_take). */
 #include "stack/arena.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@
 static _Atomic(char *) chunks[ARENA_CHUNKS];
 static _Atomic uint64_t state; /* index of a chunk << 32 | bytes taken of it */
 
-/* Makes sure that the chunk exists, made by this thread or by another one. */
+/* Makes the chunk, unless another thread has made it. False: no memory. */
 static bool arena_chunk(uint32_t index)
 {
     if (index >= ARENA_CHUNKS)

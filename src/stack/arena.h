@@ -1,7 +1,7 @@
-/* arena.h - memory that stacks keep for ever: taken piece by piece, never freed.
+/* arena.h - memory for stacks, taken piece by piece and never freed.
  *
- * Lock-free, so that a thread that meets a new stack waits for no other one; bounded, so that a
- * program cannot make it grow without end. */
+ * Lock-free, so that a thread with a new stack waits for no other thread; bounded, so that a
+ * program cannot make the arena grow without end. */
 #ifndef GPUFL_STACK_ARENA_H
 #define GPUFL_STACK_ARENA_H
 

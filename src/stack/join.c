@@ -1,16 +1,16 @@
-/* join.c - folds, cuts and joins.
+/* join.c - folds and cuts native stacks, and joins them with Python's frames.
  *
- * Inner end: the stack begins at the caller of `from`, without frames of the vendor's libraries,
- * of this one and of the dynamic linker, by module. A CUDA runtime linked into the program's own
- * file is no module of its own: its functions (cuda*, cudart::*, __cuda*) stay here and are
- * folded by name where names are known.
+ * Inner end: the stack begins at the caller of `from`, without frames whose module is a library of
+ * the vendor, this library or the dynamic linker. A CUDA runtime that is linked into the program's
+ * own file has no module of its own: its functions (cuda*, cudart::*, __cuda*) stay here and are
+ * folded later, when names are known.
  *
- * Python: the loop of the interpreter runs in a native frame, and each Python frame has an
- * address inside that frame, so its place is the native frame below whose CFA the address lies.
- * Native frames of the interpreter itself are folded away wherever a Python frame was found.
- * Python frames without an address follow those before them; where no frame has one, they take
- * the place of the interpreter's first native frame. Where each has a call of the loop of its own
- * and no address (3.9), they are matched by count, if the counts agree. */
+ * Python: the loop of the interpreter runs in a native frame, and each Python frame has an address
+ * inside that frame, so it belongs to the native frame below whose CFA the address lies. Native
+ * frames of the interpreter itself are left out if a Python frame was found. Python frames without
+ * an address follow those before them; if no frame has an address, they take the place of the
+ * interpreter's first native frame. In Python 3.9, where each frame has a call of the loop and no
+ * address, frames and calls are matched by order, if their numbers agree. */
 #include "stack/join.h"
 
 #include "stack/native/modules.h"
@@ -42,7 +42,7 @@ static bool join_is_loop(const struct unwind_frame *f)
     return f->at - begin < atomic_load_explicit(&loop_end, memory_order_relaxed) - begin;
 }
 
-/* True where there are as many calls of the loop as Python frames. */
+/* True if there are as many calls of the loop as Python frames. */
 static bool join_counts(const struct join_walk *w)
 {
     size_t loops = 0;
@@ -82,7 +82,7 @@ static size_t join_begin(const struct join_walk *w, const void *from)
     return begin;
 }
 
-/* True where a frame belongs neither to the driver nor to the system's start of threads. */
+/* True if a frame belongs neither to the driver nor to the system's code that starts threads. */
 static bool join_has_user(const struct join_walk *w, size_t begin)
 {
     uint32_t last = UINT32_MAX;
@@ -98,7 +98,7 @@ static bool join_has_user(const struct join_walk *w, size_t begin)
     return false;
 }
 
-/* Adds the next Python frame and those that follow it in one call of the loop. */
+/* Adds the next Python frame, and those that follow it in the same call of the loop. */
 static bool join_python(struct joining *j)
 {
     const struct join_walk *w = j->walk;

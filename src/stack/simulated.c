@@ -1,4 +1,5 @@
-/* simulated.c - see simulated.h. The list only grows: searched under the lock, read without. */
+/* simulated.c - see simulated.h. The list only grows. It is searched with the lock, and entries are
+ * read without. */
 #include "stack/simulated.h"
 
 #include "base/alloc.h"
@@ -103,5 +104,5 @@ const struct stack *simulated_get(uint32_t id)
 
 void simulated_forget(void)
 {
-    pthread_mutex_init(&lock, NULL); /* the thread that held it is not in the child */
+    pthread_mutex_init(&lock, NULL); /* a thread that held it is not in the child */
 }

@@ -1,9 +1,8 @@
-/* simulated.h - stacks that nobody walks: a simulated program gives them frame by frame.
+/* simulated.h - stacks that are not walked: a simulated program gives them frame by frame.
  *
- * stacks_get finds them as it finds captured ones, and each distinct one is kept once for the
- * process. Their frames look like Python's, with a function, file and line of their own. Bounded;
- * 0 where there is no room. A lock is taken, so only threads of simulated programs may call
- * this. */
+ * stacks_get finds them like captured stacks, and each distinct stack is kept once in the
+ * process. Their frames look like Python's and have a function, file and line. The table is
+ * bounded. A lock is taken, so only threads of simulated programs may call these functions. */
 #ifndef GPUFL_STACK_SIMULATED_H
 #define GPUFL_STACK_SIMULATED_H
 

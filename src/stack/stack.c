@@ -1,13 +1,13 @@
-/* stack.c - capture: walk, join, look up; opening, and refreshing at every flush.
+/* stack.c - captures stacks: walks, joins, looks up; opens, and refreshes at every flush.
  *
- * The room for a walk (frames and items, some tens of KB) is not on the program's stack, which
- * may be small, but in a seat that a capture takes and gives back. There are as many seats as
- * captures at the same time, up to a bound; none is freed. A capture inside another one, from a
- * signal handler, takes a second seat. Seats are taken with one atomic exchange (acquire,
+ * The memory for a walk (frames and items, some tens of KB) is not on the program's stack, which
+ * may be small, but in a seat that a capture takes and gives back. There are as many seats as there
+ * ever were captures at the same time, up to a limit; none is freed. A capture inside another one,
+ * from a signal handler, takes a second seat. A seat is taken with one atomic exchange (acquire,
  * partner: release when given back).
  *
- * A seat remembers its last capture: an equal one, as in a loop, needs no look-up. Counters are
- * in the seat, written by its holder. */
+ * A seat remembers its last capture: an equal one, as in a loop, needs no look-up. Counters are in
+ * the seat, written by its holder. */
 #include "stack/stack.h"
 
 #include "base/alloc.h"
@@ -33,13 +33,13 @@ enum { SEATS = 256 }; /* captures at the same time */
 struct seat {
     atomic_bool taken;
     _Atomic uint64_t captured, lost, cut; /* written by the holder */
-    uint64_t mark; /* the collector's: the value of captured when it began to wait for the holder */
+    uint64_t mark; /* [collector] the value of captured when it began to wait for the holder */
     struct unwind native;
     struct python_frame python[2][STACK_DEPTH];
     unsigned python_current; /* which of the two holds those of the last capture */
     size_t pythons;          /* of the last capture */
     const void *from;        /* of the last capture */
-    uint32_t id;             /* the id it got; 0: none to compare with */
+    uint32_t id;             /* of the last capture; 0: there is none */
     struct join_item items[STACK_DEPTH + 1];
     uint16_t sources[STACK_DEPTH + 1];
 };
@@ -101,7 +101,7 @@ static inline void seat_count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, n + 1, memory_order_relaxed);
 }
 
-/* Finds the loop's function, where its name is exported. */
+/* Finds the loop's function, if its name is exported. */
 static void stacks_look_for_loop(void)
 {
     uintptr_t begin = 0, end = 0, at = (uintptr_t)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
@@ -116,7 +116,7 @@ static void stacks_look_for_python(void)
         atomic_load_explicit(&python_found, memory_order_relaxed) || !python_find())
         return;
     stacks_look_for_loop();
-    rows_clear(); /* only now it is known which addresses are the interpreter's */
+    rows_clear(); /* only now is it known which addresses belong to the interpreter */
     atomic_store_explicit(&python_found, true, memory_order_release);
 }
 
@@ -143,7 +143,7 @@ int stacks_open(bool python, struct err *e)
     return 0;
 }
 
-/* True where this capture, as far as it was walked, equals the seat's last one. */
+/* True if this capture, as far as it was walked, equals the seat's last one. */
 static inline bool seat_again(const struct seat *s, const struct join_walk *walk, const void *from)
 {
     if (!s->native.same || !s->id || s->from != from || s->pythons != walk->pythons)
@@ -156,7 +156,7 @@ static inline bool seat_again(const struct seat *s, const struct join_walk *walk
     return true;
 }
 
-/* True where the walk ended in a file of code that had no slot. */
+/* True if the walk ended in a module that got no slot. */
 static __attribute__((noinline, cold)) bool stacks_is_cut(const struct unwind *u)
 {
     const struct unwind_frame *last = u->n ? &u->frames[u->n - 1] : NULL;
@@ -220,16 +220,16 @@ const struct stack *stacks_get(uint32_t id)
 enum {
     NOT_HELD = -1,
     STEP_NS =
-        20 * 1000 * 1000, /* least time between steps: every thread sees a store long before */
+        20 * 1000 * 1000, /* least time between steps: every thread sees a store much sooner */
 };
 
-/* Used by the collector alone. */
+/* Used by the collector only. */
 static struct {
     enum { NOTHING_UNLISTED, UNLISTED, FORGOTTEN } step;
     int64_t noted; /* ns: time of the last step */
 } slots;
 
-/* The machine's clock, never a simulated one. */
+/* The real clock, never a simulated one. */
 static int64_t steady_now(void)
 {
     struct timespec t;
@@ -237,14 +237,14 @@ static int64_t steady_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static _Atomic uint32_t seats_noted; /* counts the calls of seats_note: only its barrier matters */
+static _Atomic uint32_t seats_noted; /* calls of seats_note; used for its barrier only */
 
 /* Notes which seats are in the middle of a capture. */
 static void seats_note(void)
 {
     slots.noted = steady_now();
-    /* First what was stored before, then which seats are held: a full barrier, which
-     * ThreadSanitizer knows, too. */
+    /* A full barrier between the stores before it and the reads of seats after it, in a form that
+     * ThreadSanitizer knows. */
     atomic_fetch_add_explicit(&seats_noted, 1, memory_order_seq_cst);
     for (uint32_t i = 0; i < seats_made(); i++) {
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_acquire);
@@ -255,8 +255,8 @@ static void seats_note(void)
     }
 }
 
-/* True where all captures that were noted have ended. A seat that is held again has counted the
- * one before. */
+/* True if all captures that were noted have ended. If a seat is held again, its count of captures
+ * has changed. */
 static bool seats_have_ended(void)
 {
     for (uint32_t i = 0; i < seats_made(); i++) {
@@ -269,9 +269,9 @@ static bool seats_have_ended(void)
     return true;
 }
 
-/* One step at most a flush: see modules_unlist. Rows are forgotten twice, since a capture that
- * began while they were the first time may have met one of them and is of the new age.
- * [collector] */
+/* Does at most one step at each flush: see modules_unlist. Rows are forgotten twice, because a
+ * capture that began while they were being forgotten the first time may have used one of them, and
+ * is not among those that were noted. [collector] */
 static void stacks_free_slots(void)
 {
     if (slots.step == NOTHING_UNLISTED) {
@@ -328,14 +328,14 @@ void stacks_forget(void)
         struct seat *s = atomic_load_explicit(&seats[i], memory_order_relaxed);
         if (!s)
             continue;
-        s->id = 0; /* a holder that is not in the child may have left it half written */
+        s->id = 0; /* a thread of the parent may have been writing it */
         s->native.n = 0;
         atomic_store_explicit(&s->taken, false, memory_order_relaxed);
     }
-    int opening = OPENING; /* the thread that was opening is not in the child */
+    int opening = OPENING; /* a thread that was opening is not in the child */
     atomic_compare_exchange_strong(&opened, &opening, CLOSED);
     simulated_forget();
-    if (slots.step != NOTHING_UNLISTED) { /* no thread of the child has one of the slots */
+    if (slots.step != NOTHING_UNLISTED) { /* no thread of the child uses these slots */
         rows_clear();
         modules_free_unlisted();
         slots.step = NOTHING_UNLISTED;

@@ -5,12 +5,12 @@
  * only. Nothing is named here: a native frame is an address in a file of code, a Python frame a
  * code object's own name, file and line as the interpreter keeps them.
  *
- * There is one set of stacks per process, in static memory, since threads of the program use it
- * at any time, also while a session ends: ids stay valid across sessions.
+ * A process has one set of stacks, in static memory, because threads of the program use it
+ * at any time, also while a session ends. Ids stay valid across sessions.
  *
- * The hot side takes no lock, makes no system call after warm-up (a page not seen before is
- * probed with one) and reads foreign memory only through common/safe.h. A stack that cannot be
- * walked further ends with a mark; one that finds no room is counted as lost. */
+ * The hot side takes no lock, makes no system call after warm-up (a page that was not seen before
+ * is probed with one) and reads foreign memory only with common/safe.h. If a stack cannot be
+ * walked further, it ends with a mark; a stack without room is counted as lost. */
 #ifndef GPUFL_STACK_STACK_H
 #define GPUFL_STACK_STACK_H
 
@@ -24,24 +24,23 @@ struct stacks_stats {
     uint64_t captured; /* repeats included */
     uint64_t distinct;
     uint64_t lost;  /* no room, or the walk failed at its first frame */
-    uint64_t cut;   /* ended early: another file of code found no slot */
+    uint64_t cut;   /* ended early, because there was no slot for a file of code */
     uint64_t bytes; /* of memory that grows with distinct stacks */
 };
 
 /* Called once per process, before the first capture; later calls do nothing. python: also read
- * Python's frames where the interpreter is a known one. [owner] */
+ * Python's frames, if the interpreter is of a known version. [owner] */
 int stacks_open(bool python, struct err *e);
 
 /* The id of the calling thread's stack; 0: lost. The innermost frame is the caller of `from`
  * (pass __builtin_return_address(0), or NULL for all frames). [hot] */
 uint32_t stacks_capture(const void *from);
 
-/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. A thread that got an
- * id from stacks_capture, on any way that orders memory (a ring), finds the stack here.
- * [collector] */
+/* The stack of an id, captured or simulated (simulated.h); NULL: no such id. The id must have come
+ * from the capturing thread in a way that orders memory, such as a ring. [collector] */
 const struct stack *stacks_get(uint32_t id);
 
-/* Looks for Python where none was found yet. [collector, every flush] */
+/* Looks for Python if none was found yet. [collector, every flush] */
 void stacks_refresh(void);
 
 /* A sentence that says how Python is read, "CPython 3.12", or why it is not. [any] */
@@ -49,7 +48,7 @@ const char *stacks_python(void);
 
 void stacks_stats(struct stacks_stats *out); /* [any] */
 
-/* For a forked child: gives up what other threads were in the middle of. */
+/* For a forked child: resets state that other threads were changing. */
 void stacks_forget(void);
 
 #endif

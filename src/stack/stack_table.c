@@ -1,10 +1,10 @@
 /* stack_table.c - the stacks of the process, by content.
  *
- * Open addressing over words of (hash, id); a stack is complete and can be found by its id before
- * the word that names it is stored (release, partner: acquire in stack_table_find), so a reader
- * sees nothing or everything. Nothing is removed, and nobody waits. Where two threads add equal
- * stacks at once, one of them meets the other's word and takes that id; its own copy is wasted, and
- * its own id goes to the next stack. */
+ * Open addressing over words of (hash, id). A stack is complete and can be found by its id before
+ * the word with that id is stored (release, partner: acquire in stack_table_find), so a reader sees
+ * a whole stack or none. Nothing is removed, and no thread waits. If two threads add equal stacks
+ * at once, the second finds the word of the first and takes that id; the memory of its copy is
+ * wasted, and its own id is used for the next stack. */
 #include "stack/stack_table.h"
 
 #include "stack/arena.h"
@@ -113,7 +113,7 @@ static uint32_t table_new_id(void)
     return id <= STACK_DISTINCT ? id : 0;
 }
 
-/* Adds a stack at first sight. */
+/* Adds a new stack. */
 static __attribute__((noinline, cold)) uint32_t stack_table_add(uint64_t hash,
                                                                 const struct join_item *items,
                                                                 const uint16_t *sources, size_t n,

@@ -1,7 +1,7 @@
-/* place.h - what a captured stack is made of: places, the files of code and code objects that they
- * are in.
+/* place.h - the parts of a captured stack: places, and the files of code and code objects in which
+ * they are.
  *
- * The readers of native and of Python frames fill these; stack.h hands them out. */
+ * The readers of native and of Python frames fill these structs; stack.h returns them. */
 #ifndef GPUFL_STACK_COMMON_PLACE_H
 #define GPUFL_STACK_COMMON_PLACE_H
 
@@ -13,10 +13,10 @@ enum {
     STACK_DISTINCT = 65536, /* different stacks of a process */
 };
 
-/* A file of code as it was mapped when a stack first met it. Never freed. */
+/* A file of code as it was mapped when a stack first went through it. Never freed. */
 struct stack_module {
     uint32_t number;     /* from 1, in this process */
-    bool unwinds;        /* it has unwind tables for its functions */
+    bool unwinds;        /* the file has unwind tables for its functions */
     int kind;            /* as module.kind: 1 ELF file, 2 vDSO, 3 generated code */
     uint64_t base;       /* load bias */
     uint64_t begin, end; /* of the mapping */
@@ -25,11 +25,11 @@ struct stack_module {
     int64_t size, mtime; /* of the file, bytes and ns since the epoch; CELL_NULL's value: unknown */
 };
 
-/* A code object of Python, copied at first sight and known by its content. Never freed. */
+/* A code object of Python, copied at first sight and identified by its content. Never freed. */
 struct stack_code {
     uint32_t number; /* from 1, in this process */
     int first_line;
-    const char *name; /* qualified where the version has it */
+    const char *name; /* qualified, if this version of Python has qualified names */
     const char *file;
 };
 

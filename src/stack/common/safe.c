@@ -1,16 +1,16 @@
-/* safe.c - a copy that answers false where a load would fault.
+/* safe.c - a copy that returns false if a load would fault.
  *
  * A page is probed with a system call that reads eight bytes of it and does nothing else:
- * rt_sigprocmask with an operation that does not exist copies the mask in first (EFAULT where it
- * cannot) and then refuses the operation (EINVAL). It costs a fifth of process_vm_readv, needs no
- * process id, which a forked child would have to renew, and no permission that containers take
- * away. Where a sandbox answers differently, which the first use finds out, process_vm_readv is
- * used.
+ * rt_sigprocmask with an operation that does not exist first copies the mask (EFAULT if it cannot
+ * read it) and then refuses the operation (EINVAL). It takes a fifth of the time of
+ * process_vm_readv, needs no process id, which a forked child would have to renew, and no
+ * permission that containers may lack. If a sandbox returns other errors, which the first use
+ * finds out, process_vm_readv is used.
  *
- * Pages found readable are remembered in a table shared by all threads: one word per page, its
- * number and the generation in which it was probed, so that a word is whole or absent. A page
- * that another thread has unmapped since then would fault: callers read only what belongs to the
- * calling thread, and every flush begins a new generation. */
+ * Readable pages are remembered in a table shared by all threads: one word per page, its number
+ * and the generation in which it was probed, so that readers see a whole entry or none. A read of a
+ * remembered page that another thread has unmapped would fault: so callers read only what belongs
+ * to the calling thread, and every flush begins a new generation. */
 #include "stack/common/safe.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static bool safe_ask_readv(uintptr_t page)
 static enum probe safe_probe_find(void)
 {
     static const uint64_t there[2];
-    uintptr_t nowhere = ~(uintptr_t)0 << SAFE_PAGE_BITS; /* the kernel's */
+    uintptr_t nowhere = ~(uintptr_t)0 << SAFE_PAGE_BITS; /* belongs to the kernel */
     bool good = safe_ask_sigprocmask((uintptr_t)there) && !safe_ask_sigprocmask(nowhere);
     enum probe found = good ? PROBE_SIGPROCMASK : PROBE_READV;
     atomic_store_explicit(&probe, found, memory_order_relaxed);
@@ -82,8 +82,8 @@ static inline bool safe_page(uintptr_t number, uint64_t now)
     return true;
 }
 
-/* Neither memcpy nor a loop that the compiler turns into one: sanitizers would check memory that
- * is no object of ours. */
+/* Words are copied without memcpy, and without a loop that the compiler makes a memcpy: sanitizers
+ * would check memory that is not an object of this program. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) safe_word64;
 
 static __attribute__((no_sanitize("address", "thread", "undefined"))) void
@@ -145,7 +145,7 @@ bool safe_read_any(void *to, const void *from, size_t n)
     errno = saved;
     if (!refused)
         return got >= 0 && (size_t)got == n;
-    /* in a sandbox the page can still go between the two */
+    /* in a sandbox the page can be unmapped between the probe and the copy */
     uintptr_t first = (uintptr_t)from, last = first + n - 1;
     if (last < first || last >> SAFE_ADDRESS_BITS)
         return n == 0;

@@ -1,8 +1,8 @@
 /* calls.c - recognizes calls by the bytes before a return address, and functions with frame
  * pointers.
  *
- * Bytes of x86 read backwards are ambiguous; both questions are answered yes only where the bytes
- * fit, and every use of a yes is checked by other means as well. */
+ * Instructions of x86 that are read backwards are ambiguous: a result of true means that the bytes
+ * fit, and every caller checks it by other means as well. */
 #include "stack/native/calls.h"
 
 #include "stack/common/safe.h"
@@ -28,7 +28,7 @@ enum {
     PROLOGUE_WITHIN = 1024, /* bytes searched backwards for a function's beginning */
 };
 
-/* Length of FF /2 with this ModRM and SIB; 0: it is no call. */
+/* Length of FF /2 with this ModRM and SIB; 0: it is not a call. */
 static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
 {
     unsigned mod = modrm >> 6, rm = modrm & 7;
@@ -46,7 +46,7 @@ static size_t calls_group_bytes(uint8_t modrm, uint8_t sib)
 
 bool calls_before(uintptr_t ra, uintptr_t *target)
 {
-    uint8_t b[LONGEST + 1] = {0}; /* one more: a SIB is looked at where there is none */
+    uint8_t b[LONGEST + 1] = {0}; /* one more: the byte of a SIB is read also if there is no SIB */
     *target = 0;
     if (!calls_read(b, ra - LONGEST, LONGEST))
         return false;
@@ -68,7 +68,7 @@ bool calls_frame(uintptr_t at)
 {
     static const uint8_t prologues[][4] = {
         {0x55, 0x48, 0x89, 0xe5}, /* push rbp; mov rbp, rsp */
-        {0x55, 0x48, 0x8b, 0xec}, /* the same, as others write it */
+        {0x55, 0x48, 0x8b, 0xec}, /* the same, in the encoding of other compilers */
     };
     uint8_t b[64 + 3] = {0}; /* an aligned piece, and the beginning of the next one */
     for (uintptr_t end = at; at - end < PROLOGUE_WITHIN;) {

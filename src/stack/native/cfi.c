@@ -1,11 +1,10 @@
 /* cfi.c - from an instruction to its row: .eh_frame_hdr, FDE, CIE, and their program.
  *
- * The header's table, sorted by first instruction, is searched by halves; the entry it names and
- * that entry's CIE carry a program whose instructions up to pc are run. Where a file has no
- * header, cfi_index.c has made a table of its own. Everything is read from the mapped segment
- * that has the header, never beyond its end, and every page is probed before it is read: a
- * damaged table gives no row, not a fault. That takes a few hundred ns, so rows.c keeps the
- * result. */
+ * The header's table is sorted by first instruction; a binary search finds the FDE. It and its CIE
+ * contain a program, whose instructions up to pc are run. For a file without a header, cfi_index.c
+ * has made a table. Everything is read from the mapped segment with the header, never beyond its
+ * end, and every page is probed before it is read: a damaged table gives no row, and no fault. All
+ * this takes a few hundred ns, so rows.c keeps the result. */
 #include "stack/native/cfi.h"
 
 #include "stack/common/safe.h"
@@ -17,7 +16,7 @@ enum {
     CFI_PAGE = 4096,
     CFI_LENGTH_MAX = 1 << 20, /* bytes of an entry; the longest seen are 40 KB */
     CFI_SAVED = 4,            /* depth of remember_state */
-    HDR_TABLE = 0x3b,         /* the table's encoding that all linkers write: datarel | sdata4 */
+    HDR_TABLE = 0x3b,         /* encoding of the table, as all linkers write it: datarel | sdata4 */
 };
 
 enum { /* pointer encodings of .eh_frame */
@@ -36,7 +35,7 @@ enum { /* pointer encodings of .eh_frame */
        ENC_DATAREL = 0x30,
 };
 
-/* A CIE and its FDE, read. */
+/* The contents of an FDE and its CIE. */
 struct entry {
     uintptr_t begin, end; /* instructions it covers */
     uint64_t code_align;
@@ -89,7 +88,7 @@ int64_t cfi_sleb(struct cfi_bytes *b)
     }
 }
 
-/* The bytes of a block, which are skipped; NULL: fewer are left. */
+/* Skips a block and returns its bytes; NULL: fewer bytes are left. */
 static const uint8_t *cfi_block(struct cfi_bytes *b, uint64_t bytes)
 {
     const uint8_t *at = b->at;
@@ -285,7 +284,7 @@ static bool entry_find(const struct module *m, uintptr_t pc, struct entry *e)
 
 /* ---- the program ---- */
 
-/* The state of a program that runs. */
+/* The state of a running program. */
 struct machine {
     const struct entry *entry;
     struct cfi_row row;
@@ -428,7 +427,7 @@ static void machine_advance(struct machine *m, uint64_t by)
     m->at += by * m->entry->code_align;
 }
 
-/* An operation that says where the CFA is. */
+/* Runs an operation that defines the CFA. */
 static void machine_define_cfa(struct machine *m, struct cfi_bytes *b, uint8_t op)
 {
     switch (op) {
@@ -507,7 +506,7 @@ static void machine_step(struct machine *m, struct cfi_bytes *b, uint8_t op)
     }
 }
 
-/* Runs the part that applies to m->pc: the program up to the first advance beyond it. */
+/* Runs the part of the program that applies to m->pc: up to the first advance beyond m->pc. */
 static bool machine_run(struct machine *m, struct cfi_bytes b)
 {
     while (b.at < b.end && !b.bad && !m->bad) {

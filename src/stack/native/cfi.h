@@ -1,8 +1,8 @@
-/* cfi.h - what .eh_frame says of one instruction: where the caller's frame is and where the
- * caller's registers are.
+/* cfi.h - reads from .eh_frame, for one instruction, where the caller's frame and the caller's
+ * registers are.
  *
- * A value is symbolic: it depends on the instruction alone, not on the registers, so that a row
- * can be kept and used again for every visit. */
+ * A value is symbolic: it depends only on the instruction, not on the present registers, so that a
+ * row can be kept and used again. */
 #ifndef GPUFL_STACK_NATIVE_CFI_H
 #define GPUFL_STACK_NATIVE_CFI_H
 
@@ -26,10 +26,10 @@ struct cfi_value {
 };
 
 enum cfi_rule {
-    CFI_SAME = 0,  /* the callee has not touched it */
-    CFI_UNDEFINED, /* lost; for the return address: the frame is the outermost one */
-    CFI_AT,        /* stored at the value */
-    CFI_IS,        /* is the value */
+    CFI_SAME = 0,  /* the callee has not changed the register */
+    CFI_UNDEFINED, /* the register is lost; return address: the frame is the outermost one */
+    CFI_AT,        /* the register is stored at the value */
+    CFI_IS,        /* the register is the value */
 };
 
 struct cfi_place {
@@ -44,7 +44,7 @@ struct cfi_row {
     bool signal; /* the frame was interrupted, not called */
 };
 
-/* A range of bytes to read. Reads beyond its end give 0 and set bad. */
+/* A range of bytes to read. A read beyond its end gives 0 and sets bad. */
 struct cfi_bytes {
     const uint8_t *at, *end;
     bool bad;
@@ -54,12 +54,12 @@ uint64_t cfi_take(struct cfi_bytes *b, unsigned bytes); /* 1, 2, 4 or 8, little-
 uint64_t cfi_uleb(struct cfi_bytes *b);
 int64_t cfi_sleb(struct cfi_bytes *b);
 
-/* A DWARF expression at an instruction. cfa: its stack begins with the CFA. False: struct
- * cfi_value cannot express it. */
+/* Evaluates a DWARF expression at an instruction. cfa: its stack begins with the CFA. False: struct
+ * cfi_value cannot express the result. */
 bool cfi_expression(struct cfi_bytes b, uintptr_t pc, bool cfa, struct cfi_value *out);
 
-/* False: no table covers this instruction, or the entry is damaged or not supported. [hot, first
- * sight] */
+/* Finds the row of an instruction. False: no table covers the instruction, or the entry is damaged
+ * or not supported. [hot, first sight] */
 bool cfi_find(const struct module *m, uintptr_t pc, struct cfi_row *out);
 
 /* An entry of .eh_frame. */
@@ -71,7 +71,7 @@ struct cfi_entry {
 /* Reads the entry at an address; false: it cannot be read. [hot, first sight] */
 bool cfi_entry_at(const struct module *m, uintptr_t at, struct cfi_entry *out);
 
-/* First and last + 1 instruction of the function that the table has for pc; false: none. */
+/* The address range of the function with pc, by the table; false: the table has none. */
 bool cfi_range(const struct module *m, uintptr_t pc, uintptr_t *begin, uintptr_t *end);
 
 #endif

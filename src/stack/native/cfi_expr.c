@@ -1,9 +1,9 @@
 /* cfi_expr.c - DWARF expressions of call frame information, evaluated without registers.
  *
- * Compilers write few kinds: a register plus a number, one load (realigned frames, signal
- * frames), and arithmetic on the instruction's own address (the linker's PLT entries), which is
- * known. A cfi_value expresses all of these; any other expression is refused, and its frame has
- * no row. */
+ * Compilers write few kinds of expressions: a register plus a number, one load (realigned frames,
+ * signal frames), and arithmetic on the instruction's own address (PLT entries of the linker),
+ * which is known. A cfi_value can express all of these; any other expression is refused, and its
+ * frame has no row. */
 #include "stack/native/cfi.h"
 
 enum { EXPR_DEPTH = 16 };

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Walks the entries; counts those with code, and stores them where rows is given. SIZE_MAX:
- * damage. */
+/* Counts the entries with code, and stores them if rows is not NULL. SIZE_MAX: the section is
+ * damaged. */
 static size_t walk(const struct module *m, uintptr_t at, uintptr_t end, struct cfi_index_row *rows,
                    size_t most)
 {

@@ -1,9 +1,9 @@
-/* cfi_index.h - unwind entries by address, of a file that has no .eh_frame_hdr.
+/* cfi_index.h - an index of unwind entries by address, for a file without .eh_frame_hdr.
  *
- * Programs that are linked with --no-eh-frame-hdr have the entries without the sorted table that
- * finds them. The place of .eh_frame is known from the file's section headers alone; the entries
- * themselves are read from memory, once, at the first sight of the module: about 0.1 us each, at
- * most CFI_INDEX_MOST. A file with more has no index: its stacks end there. */
+ * Programs that are linked with --no-eh-frame-hdr have unwind entries without the sorted table that
+ * finds them. The place of .eh_frame is known only from the file's section headers; the entries
+ * are read from memory once, at the first sight of the module, which takes about 0.1 us each, at
+ * most CFI_INDEX_MOST. A file with more entries has no index, and stacks end there. */
 #ifndef GPUFL_STACK_NATIVE_CFI_INDEX_H
 #define GPUFL_STACK_NATIVE_CFI_INDEX_H
 
@@ -20,8 +20,8 @@ struct cfi_index {
     struct cfi_index_row rows[]; /* by begin */
 };
 
-/* Makes the index of the entries in [at, at + size) of the module's mapping; NULL: damaged, too
- * many, or no memory. The module's eh_end is set. [hot, first sight] */
+/* Makes the index of the entries in [at, at + size) of the module's mapping; NULL: they are damaged
+ * or too many, or there is no memory. The module's eh_end must be set. [hot, first sight] */
 struct cfi_index *cfi_index_make(const struct module *m, uintptr_t at, size_t size);
 
 /* The address of the entry that may cover pc; 0: none. [hot] */

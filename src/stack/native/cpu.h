@@ -1,9 +1,9 @@
-/* cpu.h - what differs between processors: register numbers of their DWARF binding, and how to
+/* cpu.h - the parts that differ between processors: DWARF's register numbers, and how to
  * read the current registers.
  *
- * x86-64 is what the tests run. The aarch64 part has been run in an emulator only, where it
+ * The tests run on x86-64. The aarch64 part was run only in an emulator, where it
  * agrees with libgcc's unwinder on all shapes of tests/stack except one: in a signal handler the
- * stack ends with a mark, since the trampoline there has no table. */
+ * stack ends with a mark, because the trampoline there has no table. */
 #ifndef GPUFL_STACK_NATIVE_CPU_H
 #define GPUFL_STACK_NATIVE_CPU_H
 
@@ -16,7 +16,7 @@ enum {
     CPU_RA = 16,   /* the return address's column */
     CPU_REGS = 17, /* columns kept; higher ones hold no addresses */
     CPU_RED = 128, /* bytes below the stack pointer that belong to a function */
-    CPU_KEPT = 1 << 3 | 1 << 6 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15, /* by a callee */
+    CPU_KEPT = 1 << 3 | 1 << 6 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15, /* callee-saved */
 };
 #elif defined(__aarch64__)
 enum {
@@ -48,7 +48,7 @@ static inline uintptr_t cpu_address(uintptr_t ra)
 #endif
 }
 
-/* Reads the registers at this very place of the function that it is expanded in. */
+/* A macro, so that it reads the registers of the function in which it is expanded. */
 #if defined(__x86_64__)
 static inline __attribute__((always_inline)) void cpu_here(struct cpu_regs *r)
 {

@@ -1,18 +1,18 @@
 /* modules.c - from an address to the file mapped there, without a lock.
  *
- * glibc 2.35 has _dl_find_object: lock-free, signal-safe, current to the moment. Older versions
- * have only dl_iterate_phdr, which takes the loader's lock: for them a snapshot is kept, renewed
- * by the collector at every flush and, once between two of those, by a thread that meets an
- * address that is not in it. There are two copies: one is read while the other is written, and a
- * reader that was overtaken twice sees it by the count.
+ * glibc 2.35 has _dl_find_object: without locks, signal-safe, and always current. Older versions
+ * have only dl_iterate_phdr, which takes the loader's lock: for them a snapshot is kept. The
+ * collector renews it at every flush, and a thread that meets an address that is not in it renews
+ * it once between two flushes. There are two copies: one is read while the other is written; a
+ * reader sees by a count that its copy was written meanwhile.
  *
- * A module is described once, at first sight: from its mapping, which belongs to the code that
- * runs, and from its file. A module is never freed, since stacks point to it; its slot is freed
- * where the module is gone and slots are scarce.
+ * A module is described once, when it is met first: from its mapping, which belongs to the running
+ * code, and from its file. A module is never freed, because stacks point to it; its slot is freed
+ * if the module is unloaded and slots are scarce.
  *
- * The table: slots by hash of the first address, with open addressing (release, partner: acquire
- * in modules_find). An entry whose module is gone becomes GONE, which a search passes and a new
- * module may take. Two threads that meet a new module at the same moment may then register it
+ * The table: slots by hash of the first address, with open addressing (release, partner: acquire in
+ * modules_find). An entry whose module is unloaded becomes GONE; a search skips it, and a new
+ * module may take it. So two threads that meet a new module at the same moment may register it
  * twice, in a GONE entry and after it: two numbers for one module do no harm.
  *
  * Not a struct keyed (base/keyed.h), here and in the other tables of this folder: readers take no
@@ -32,10 +32,10 @@
 enum {
     MODULES_INDEX = 2 * MODULES_MAX, /* power of two */
     SNAPSHOT_MAX = 4096,             /* files that are loaded at once */
-    SNAPSHOT_TRIES = 16,             /* tries of a reader that is overtaken */
-    GONE = UINT16_MAX,               /* an entry of the index whose module is gone */
-    ENTRY_TRIES = 64,                /* tries of a thread that others overtake in the index */
-    SCARCE = MODULES_MAX / 4, /* fewer free slots: those of modules that are gone are freed */
+    SNAPSHOT_TRIES = 16,             /* attempts of a reader whose copy is written meanwhile */
+    GONE = UINT16_MAX,               /* an entry of the index whose module is unloaded */
+    ENTRY_TRIES = 64,                /* attempts of a thread whose entry others take in the index */
+    SCARCE = MODULES_MAX / 4,        /* fewer free slots: slots of unloaded modules are freed */
 };
 
 /* libc's struct dl_find_object, which older headers lack. */
@@ -70,7 +70,7 @@ static atomic_bool opened;
 static struct snapshot snapshots[2];
 static _Atomic uint32_t snapshot_current;
 static atomic_bool snapshot_busy;    /* one writer */
-static atomic_bool snapshot_allowed; /* a reader that misses may renew it: once per flush */
+static atomic_bool snapshot_allowed; /* a reader may renew it, once per flush */
 
 static _Atomic(struct module *) modules[MODULES_MAX];
 static _Atomic uint32_t modules_count; /* slots used at least once; may pass MODULES_MAX */
@@ -78,18 +78,18 @@ static _Atomic uint32_t modules_ever;  /* numbers given out; may pass MODULES_EV
 static _Atomic uint16_t modules_index[MODULES_INDEX];
 static atomic_bool modules_full;
 
-/* Slots that are free again: a ring that the collector fills (release at freed_to, partner:
- * acquire in slot_take) and that has room for all. */
+/* Slots that were used and are free again: a ring with room for all, which the collector fills
+ * (release at freed_to, partner: acquire in slot_take). */
 static _Atomic uint16_t freed[MODULES_MAX];
 static _Atomic uint32_t freed_from, freed_to;
 
-/* Used by the collector alone: slots that no search finds any more and that are not free yet. */
+/* Used by the collector only: slots that searches no longer find, and that are not free yet. */
 static struct {
     uint16_t slots[MODULES_MAX];
     uint32_t count;
 } unlisted;
 
-/* In a slot whose module another thread registered first. No mapping compares equal to it. */
+/* Put into a slot whose module another thread registered first. It is equal to no mapping. */
 static struct module nobody;
 
 /* ---- looking up a mapping ---- */
@@ -103,7 +103,7 @@ static struct {
     uint32_t names_count;
 } work;
 
-/* One text per name, kept for ever. */
+/* The one copy of a name, which is never freed. */
 static const char *snapshot_name(const char *name)
 {
     for (uint32_t i = 0; i < work.names_count; i++)
@@ -175,7 +175,7 @@ static void snapshot_publish(void)
 static void snapshot_renew(void)
 {
     if (atomic_exchange_explicit(&snapshot_busy, true, memory_order_acquire))
-        return; /* another thread renews it */
+        return; /* another thread is renewing it */
     bool changed = false;
     dl_iterate_phdr(snapshot_row, &changed);
     if (changed) {
@@ -185,8 +185,8 @@ static void snapshot_renew(void)
     atomic_store_explicit(&snapshot_busy, false, memory_order_release);
 }
 
-/* Binary search; false also where the rows moved meanwhile. Acquire: the rows are read before the
- * turn is read again. */
+/* Binary search; false also if the rows were written meanwhile. Acquire: the rows are read before
+ * the turn is read again. */
 static bool snapshot_search(uintptr_t pc, struct mapping *out)
 {
     for (int i = 0; i < SNAPSHOT_TRIES; i++) {
@@ -236,7 +236,7 @@ static inline bool mapping_at(uintptr_t pc, struct mapping *out)
 
 /* ---- the table ---- */
 
-/* True where the mapping still holds the words that this module had. */
+/* True if the mapping still contains the words that identify this module. */
 static inline bool module_still(const struct module *m, const struct mapping *map)
 {
     if (!m || m->pub.begin != map->begin || m->pub.end != map->end)
@@ -275,7 +275,7 @@ static bool has_number_left(void)
     return atomic_load_explicit(&modules_ever, memory_order_relaxed) < MODULES_EVER;
 }
 
-/* Describes and registers a module at first sight. 0: no room, or it is no ELF file. */
+/* Describes and registers a new module. 0: there is no room, or it is not an ELF file. */
 static __attribute__((noinline, cold)) uint32_t module_register(const struct mapping *map)
 {
     bool full = atomic_load_explicit(&modules_full, memory_order_relaxed) || !has_number_left();
@@ -299,7 +299,7 @@ static __attribute__((noinline, cold)) uint32_t module_register(const struct map
     return m->slot;
 }
 
-/* Marks a module that nobody has seen, so that it is freed with the others. */
+/* Marks a module that no other thread has seen, so that it is freed with the others. */
 static void module_drop(uint32_t slot)
 {
     struct module *m = slot ? atomic_load_explicit(&modules[slot], memory_order_relaxed) : NULL;
@@ -310,7 +310,7 @@ static void module_drop(uint32_t slot)
     mem_free(m);
 }
 
-/* The slot of what is mapped there; 0: not in the index, and *free is where it may be put. */
+/* The slot of the mapping's module; 0: it is not in the index, and *free is an entry for it. */
 static uint32_t index_find(const struct mapping *map, _Atomic uint16_t **free)
 {
     *free = NULL;
@@ -338,7 +338,7 @@ uint32_t modules_find(uintptr_t pc)
     for (int i = 0; i < ENTRY_TRIES; i++) {
         _Atomic uint16_t *free;
         uint32_t slot = index_find(&map, &free);
-        if (slot) { /* with made: another thread was faster */
+        if (slot) { /* if made is set, too, another thread was faster */
             module_drop(made);
             return slot;
         }
@@ -418,7 +418,7 @@ void modules_free_unlisted(void)
     for (uint32_t i = 0; i < unlisted.count; i++) {
         struct module *m = atomic_load_explicit(&modules[unlisted.slots[i]], memory_order_relaxed);
         if (m && m != &nobody) {
-            mem_free(m->index); /* the rest stays: stacks point to it */
+            mem_free(m->index); /* the rest is kept: stacks point to it */
             m->index = NULL;
         }
         atomic_store_explicit(&modules[unlisted.slots[i]], NULL, memory_order_relaxed);

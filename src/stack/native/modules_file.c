@@ -1,12 +1,12 @@
-/* modules_file.c - reads a module from its own mapping, and its file's facts once.
+/* modules_file.c - describes a module from its mapping, and from its file.
  *
- * The ELF header, the program headers and the notes are read from memory, where they belong to
- * the code that runs: the file at the same path may be another one by now. Only size and time are
- * the file's, so that a reader who names lines later can compare them. Without a build id nothing
- * else identifies the file, so the mapping's inode must be the file's.
+ * The ELF header, the program headers and the notes are read from memory, where they belong to the
+ * running code: the file at the same path may have been replaced. Only size and time come from the
+ * file; later, before lines are read from a file, they are compared. Without a build id nothing
+ * else identifies the file, so the inode of the mapping must be that of the file.
  *
- * Runs on a thread of the program at the first sight of a module: raw system calls,
- * since libc's would be points where the thread can be cancelled. */
+ * Runs on the thread of the program that meets a module first. It uses raw system calls, because
+ * the functions of libc are cancellation points. */
 #include "stack/native/modules_file.h"
 
 #include "backend/vendor.h"
@@ -36,14 +36,14 @@ enum {
     MAPS_LINE = 1024, /* longest line of /proc/self/maps that is parsed */
 };
 
-/* The program headers that matter here. */
+/* The program headers that are used here. */
 struct headers {
     uintptr_t bias;
     uintptr_t note[4], note_size[4];
     int notes;
     uintptr_t eh_hdr, eh_end;
     struct {
-        uintptr_t begin, end; /* addresses, as far as the file's bytes go */
+        uintptr_t begin, end; /* addresses of the bytes that come from the file */
     } load[LOADS_MOST];
     int loads;
 };
@@ -160,7 +160,8 @@ bool module_file_mapping(uintptr_t begin, struct module_mapping *out)
     return found;
 }
 
-/* Copies the loader's name, which is freed with its library. The rest of `to` is zero. */
+/* Copies a name of the loader, which the loader frees with its library. The rest of `to` is
+ * zero. */
 static void name_read(char *to, size_t size, const char *name)
 {
     memset(to, 0, size);
@@ -224,7 +225,8 @@ static void module_file_facts(struct module *m)
     m->pub.mtime = st.st_mtim.tv_sec * (int64_t)1000000000 + st.st_mtim.tv_nsec;
 }
 
-/* Finds the section .eh_frame by the file's own headers; false: it has none, or is another file. */
+/* Finds the section .eh_frame by the file's own headers. False: there is none, or the file is
+ * another one. */
 static bool section_find(int fd, uintptr_t begin, ElfW(Shdr) * found)
 {
     static const char wanted[] = ".eh_frame";
@@ -251,7 +253,7 @@ static bool section_find(int fd, uintptr_t begin, ElfW(Shdr) * found)
     return false;
 }
 
-/* Looks for the unwind entries in the file, where no header leads to them. */
+/* Looks for the unwind entries in the file, for modules without .eh_frame_hdr. */
 static void module_index(struct module *m, const struct headers *h)
 {
     ElfW(Shdr) s;
@@ -308,7 +310,7 @@ enum module_role modules_role(const char *path)
 {
     static const struct {
         const char *name;
-        const char *next; /* one of these characters follows: wheels add "-<hash>" */
+        const char *next; /* one of these characters must follow: wheels add "-<hash>" */
         enum module_role role;
     } rows[] = {
         {"libgpufl", ".-", MODULE_DRIVER},  {"ld", ".-", MODULE_DRIVER},
@@ -322,7 +324,7 @@ enum module_role modules_role(const char *path)
     name = name ? name + 1 : path;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t n = strlen(rows[i].name);
-        /* A library has ".so" in its name: a program called "ld-x" is somebody's own. */
+        /* A library has ".so" in its name: a file called "ld-x" is the user's program. */
         if (strncmp(name, rows[i].name, n) == 0 && name[n] && strchr(rows[i].next, name[n]) &&
             strstr(name, ".so"))
             return rows[i].role;

@@ -1,4 +1,4 @@
-/* modules_file.h - what a mapped file of code is: its build id, path and tables. */
+/* modules_file.h - describes a mapped file of code: its build id, path and tables. */
 #ifndef GPUFL_STACK_NATIVE_MODULES_FILE_H
 #define GPUFL_STACK_NATIVE_MODULES_FILE_H
 
@@ -10,7 +10,7 @@ enum { MODULE_PAGE = 4096 };
  * is no ELF file with its header in memory. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
-/* A line of /proc/self/maps, by the address it begins with. */
+/* A line of /proc/self/maps. */
 struct module_mapping {
     uintptr_t end; /* of that line's pages, not of the whole file */
     unsigned int major, minor;
@@ -18,11 +18,11 @@ struct module_mapping {
     char path[sizeof((struct stack_module *)0)->path];
 };
 
-/* Reads the mapping that begins at that address; false: none does. [any] */
+/* Reads the line of the mapping that begins at that address; false: there is none. [any] */
 bool module_file_mapping(uintptr_t begin, struct module_mapping *out);
 
-/* True where only the file, or the system's list of mappings, says which file is mapped there: the
- * loader's name is no whole path, or no build id is in memory. */
+/* True if only the file, or the system's list of mappings, says which file is mapped there, because
+ * the loader's name is no absolute path, or no build id is in memory. */
 bool module_file_needs_file(uintptr_t begin, const char *name);
 
 /* A hash of the loader's name, never 0. [hot] */

@@ -1,9 +1,9 @@
 /* rows.c - the table of rows: fixed size, shared by all threads, no lock.
  *
- * A slot is two words, the row and the row mixed into the instruction's address: a slot that two
- * threads write at once, or that is read in between, belongs to no address and is a miss. Nobody
- * ever waits. An address has two possible slots; a new row takes the empty one, or the one that
- * the address picks. */
+ * A slot has two words: the row, and the row mixed into the instruction's address. A slot that two
+ * threads write at once, or that is read between the two writes, fits no address and is a miss. No
+ * thread ever waits. An address has two possible slots; a new row takes the empty slot, or else the
+ * one that the address selects. */
 #include "stack/native/rows.h"
 
 #include "stack/native/cfi.h"
@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-enum { ROWS_MAX = 16384 }; /* 256 KB; call sites that are met decide how much is touched */
+enum { ROWS_MAX = 16384 }; /* 256 KB, of which only the parts that are used become memory */
 
 struct slot {
     _Atomic uint64_t key; /* pc ^ mixed row */
@@ -27,7 +27,7 @@ static inline uint32_t rows_hash(uintptr_t pc)
     return (uint32_t)((uint64_t)pc * 0x9e3779b97f4a7c15u >> 50) & (ROWS_MAX - 2);
 }
 
-/* Spreads the bits of a row: rows differ in few bits, and no mixture of two slots may fit. */
+/* Spreads the bits of a row: rows differ in few bits, and words of two slots must not fit. */
 static inline uint64_t rows_mix(uint64_t row)
 {
     return row * 0xd6e8feb86659fd93u;
@@ -46,7 +46,7 @@ static void rows_store(struct slot *s, uintptr_t pc, union row row)
     atomic_store_explicit(&s->row, row.word, memory_order_relaxed);
 }
 
-/* True where a field of so many bits holds the distance. */
+/* True if a field of so many bits can hold the distance. */
 static bool rows_fits(int64_t bytes, int bits, int64_t *units)
 {
     *units = bytes / 8;

@@ -1,8 +1,8 @@
-/* rows.h - one step of a walk, in a word, kept by instruction.
+/* rows.h - a table of unwind rows by instruction, each in one word: one step of a walk.
  *
- * Nearly every function's row is: the CFA is the stack or frame pointer plus a number,
+ * In nearly every row the CFA is the stack or frame pointer plus a number, and
  * the return address and the caller's frame pointer lie at a distance from the CFA.
- * Those fit 64 bits. Others are marked, and unwind.c asks cfi.c again at every visit. */
+ * Such a row fits 64 bits. Other rows are marked, and unwind.c asks cfi.c at every visit. */
 #ifndef GPUFL_STACK_NATIVE_ROWS_H
 #define GPUFL_STACK_NATIVE_ROWS_H
 
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 enum rows_how {
-    ROWS_NONE = 0,  /* no table covers it: generated code, hand-written code */
-    ROWS_STEP,      /* the fields below say it all */
+    ROWS_NONE = 0,  /* no table covers the instruction: generated or hand-written code */
+    ROWS_STEP,      /* the fields below are the whole row */
     ROWS_OUTERMOST, /* the return address is undefined: a thread begins here */
-    ROWS_COMPLEX,   /* cfi_find */
+    ROWS_COMPLEX,   /* the row does not fit: use cfi_find */
 };
 
 enum rows_fp {
@@ -31,7 +31,7 @@ union row {
         uint64_t interpreter : 1; /* python_is_interpreter */
         uint64_t is_row : 1;      /* always 1 */
         uint64_t base_fp : 1;     /* CFA from the frame pointer, else from the stack pointer */
-        uint64_t load : 1;        /* the CFA is stored there */
+        uint64_t load : 1;        /* the CFA is stored at base + cfa */
         int64_t cfa : 15;         /* base + this */
         int64_t after : 4;        /* with load: + this */
         uint64_t fp : 2;          /* enum rows_fp */
@@ -40,13 +40,13 @@ union row {
     };
 };
 
-/* The row of an instruction, from the table or made now. [hot, makes at first sight] */
+/* The row of an instruction. A new row is made at first sight. [hot] */
 union row rows_at(uintptr_t pc);
 
 /* Makes the row anew, for an address where another module is mapped now. [hot, first sight] */
 union row rows_make(uintptr_t pc);
 
-/* Forgets all rows: the meaning of the interpreter bit has changed. [any] */
+/* Forgets all rows, because modules or the meaning of the interpreter bit have changed. [any] */
 void rows_clear(void);
 
 /* How often all rows were forgotten: rows of different ages cannot be compared. [hot] */

@@ -1,23 +1,24 @@
-/* unwind.c - walks by the rows of rows.h: some ten nanoseconds a frame, a third of that for a
+/* unwind.c - unwinds by the rows of rows.h: some ten nanoseconds a frame, a third of that for a
  * frame that has not moved.
  *
- * A step depends on nothing but the instruction, the two registers and the words it reads. So
- * where a frame of the last walk is met again, its callers are unchanged as long as those words
- * are. The words are compared without waiting for each other; it is this waiting that makes a
- * walk slow.
+ * A step depends only on the instruction, the two registers and the words that it reads. So if a
+ * frame of the last walk is met again, its callers are unchanged as long as these words are. The
+ * words are compared independently of each other, which is fast; in a full walk each load has to
+ * wait for the load before.
  *
- * Reads within the thread's own stack, above the walk's stack pointer, are plain loads: that
- * memory exists for as long as the thread is in our call. The stack's end is read once per
- * thread. On any other stack (coroutines, signal stacks) and for any other address reads go
- * through common/safe.h. A signal frame may lead back from one to the other.
+ * Reads within the thread's own stack, above the walk's stack pointer, are plain loads: that memory
+ * exists while the thread is in our call. The end of the stack is read once per thread. On any
+ * other stack (coroutines, signal stacks) and for any other address, reads use common/safe.h. A
+ * signal frame may lead from one stack to the other.
  *
- * Never loops: a caller's frame lies above its callee's, except beyond a signal frame, and there
- * are at most `most` frames. Never wrong rather than long: code without a table is passed by
- * frame pointer only where the return address found that way follows a call that can have come
- * here, and where the code sets the frame pointer itself or no other such address comes before.
+ * A walk never loops: the frame of a caller is above that of its callee, except beyond a signal
+ * frame, and there are at most `most` frames. A short stack is better than a wrong one: code
+ * without a table is passed by the frame pointer only if the return address found in this way
+ * follows a call that can have led to this code, and if the code itself sets the frame pointer or
+ * no other such address comes before.
  *
- * A module is compared with what is mapped once per walk, at its first frame: a row of a library
- * that is gone is made anew. */
+ * A module is compared with its mapping once per walk, at its first frame: rows of an unloaded
+ * library are computed again. */
 #include "stack/native/unwind.h"
 
 #include "stack/common/safe.h"
@@ -39,7 +40,7 @@ enum {
 
 /* The calling thread's own stack. */
 struct limits {
-    bool known; /* was read, maybe without an answer: low == high */
+    bool known; /* was read, maybe without a result: low == high */
     uintptr_t low, high;
 };
 
@@ -55,7 +56,7 @@ struct walk {
     uint64_t words;                  /* ... that have been written */
 };
 
-/* A caller as the callee's row gives it. */
+/* A caller as computed from the callee's row. */
 struct step {
     uintptr_t cfa, ra, fp;
     bool signal; /* ra is an instruction that was interrupted */
@@ -85,7 +86,7 @@ static void walk_on_stack(struct walk *w, uintptr_t sp)
         w->span = limits.high - w->low - sizeof sp;
 }
 
-/* Sanitizers must not check it: it reads frames of others, where the table says. */
+/* Sanitizers must not check this: it reads words in frames of other functions. */
 static inline __attribute__((no_sanitize("address", "thread"))) bool
 walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
 {
@@ -98,7 +99,7 @@ walk_read(const struct walk *w, uintptr_t at, uintptr_t *out)
     return safe_read(out, (const void *)at, sizeof *out);
 }
 
-/* Reads at an address that nothing vouches for. */
+/* Reads at an address that may be wrong. */
 static bool walk_read_guess(const struct walk *w, uintptr_t at, uintptr_t *out)
 {
     if (at - w->low < w->span)
@@ -106,11 +107,11 @@ static bool walk_read_guess(const struct walk *w, uintptr_t at, uintptr_t *out)
     return safe_read_any(out, (const void *)at, sizeof *out);
 }
 
-/* ---- steps that rows cannot say ---- */
+/* ---- steps that rows cannot express ---- */
 
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out);
 
-/* Computes a value in frame i; a CFA is the frame's own, which is known by then. */
+/* Computes a value in frame i. A CFA in it is that of the frame, which is known by then. */
 static bool walk_value(struct walk *w, size_t i, struct cfi_value v, int depth, uintptr_t *out)
 {
     uintptr_t base = 0;
@@ -127,7 +128,7 @@ static bool walk_value(struct walk *w, size_t i, struct cfi_value v, int depth, 
     return true;
 }
 
-/* The word that a place of frame i's row holds for the caller. */
+/* Reads what a place in frame i's row gives as a register of the caller. */
 static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned reg, int depth,
                        uintptr_t *out)
 {
@@ -143,8 +144,8 @@ static bool walk_place(struct walk *w, size_t i, struct cfi_place p, unsigned re
     }
 }
 
-/* The value of a register while frame i runs: where the nearest callee saved it, else as the walk
- * began. */
+/* The value of a register while frame i runs: as the nearest callee saved it, else as at the
+ * beginning of the walk. */
 static bool walk_register(struct walk *w, size_t i, unsigned reg, int depth, uintptr_t *out)
 {
     struct cfi_row c;
@@ -186,8 +187,8 @@ static bool step_complex(struct walk *w, size_t i, struct step *s)
     return walk_place(w, i, c.reg[c.ra], c.ra, WALK_DEPTH, &s->ra);
 }
 
-/* True where the call before ra can have led to an instruction that no table covers. A call by
- * name leads to the function's own beginning, so that is before `at` and has no table either. */
+/* True if the call before ra can have led to the instruction `at`, which no table covers. A direct
+ * call leads to the beginning of the function, which is before `at` and has no table either. */
 static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
 {
     uintptr_t target, begin, end;
@@ -200,8 +201,8 @@ static bool step_called(uintptr_t ra, uintptr_t at, uint32_t module)
     return !module || !cfi_range(modules_get(module), target, &begin, &end);
 }
 
-/* True where there may be another return address between the two. Then the frame pointer can be
- * that of a function further out, and following it would leave the caller out. */
+/* True if there may be another return address between sp and fp. Then the frame pointer can be that
+ * of a function further out, and following it would skip the caller. */
 static bool step_skips(struct walk *w, uintptr_t at, uintptr_t sp, uintptr_t fp)
 {
     uintptr_t word, target;
@@ -229,7 +230,7 @@ static bool step_by_fp(struct walk *w, size_t i, uintptr_t sp, struct step *s)
            (calls_frame(f->at) || !step_skips(w, f->at, sp, f->fp));
 }
 
-/* False: no way on. s->ra 0: the outermost frame. */
+/* Computes the step from frame i without a row. False: it cannot. s->ra 0: the outermost frame. */
 static __attribute__((noinline)) bool step_slow(struct walk *w, size_t i, uintptr_t sp,
                                                 struct step *s)
 {
@@ -268,7 +269,7 @@ static inline bool step_fast(const struct walk *w, const struct unwind_frame *f,
     return walk_read(w, cfa + (uintptr_t)((int64_t)row.ra_offset * 8), &s->ra);
 }
 
-/* True where a row's module is still what is mapped there. Checked once per walk. */
+/* True if the row's module is still mapped there. Checked once per walk. */
 static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 {
     uint32_t module = row.module;
@@ -285,7 +286,7 @@ static inline bool walk_module(struct walk *w, union row row, uintptr_t at)
 }
 
 /* Records where a frame's words are: between its own stack pointer and the stack's end, so that
- * they can be loaded wherever the frame is met again. */
+ * they can be loaded when the frame is met again. */
 static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintptr_t sp)
 {
     int64_t up = (int64_t)f->row.fp_offset - (f->row.fp == ROWS_FP_BASE ? (int64_t)f->row.cfa : 0);
@@ -300,8 +301,8 @@ static inline void walk_note(const struct walk *w, struct unwind_frame *f, uintp
     f->up = saved ? (int32_t)up * 8 : 0;
 }
 
-/* True where a frame that has not moved, to the stack pointer, still has its caller. The two
- * words decide: the CFA is unchanged, since only the two registers make it. */
+/* True if a frame that has not moved, with the same stack pointer, still has its caller. The two
+ * words decide: the CFA is unchanged, because it is computed from the two registers only. */
 static inline __attribute__((no_sanitize("address", "thread"))) bool
 walk_stays(const struct unwind_frame *f)
 {
@@ -317,9 +318,8 @@ static inline bool walk_steps(const struct walk *w, const struct unwind_frame *f
            cpu_address(s.ra) - 1 == f[1].at;
 }
 
-/* How many of a frame of the last walk and its callers have not moved, given that the frame has
- * its registers, except maybe the stack pointer? The last of these is not known to have an
- * unchanged caller. */
+/* Counts how many of a frame of the last walk and its callers have not moved, if the frame has the
+ * same registers, except maybe the stack pointer. The last of them may have another caller. */
 static inline size_t walk_again(struct walk *w, size_t i, uintptr_t sp)
 {
     const struct unwind_frame *f = &w->last[i], *end = &w->last[w->lasts - 1], *begin = f;
@@ -351,7 +351,7 @@ static inline bool walk_meets(const struct walk *w, size_t *at, uintptr_t sp,
            w->last[i].fp == f->fp;
 }
 
-/* Walks on from frame n, to which s leads. */
+/* Continues the walk from frame n, to which s leads. */
 static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
 {
     uintptr_t sp = s.cfa, target;
@@ -396,7 +396,7 @@ static void walk_on(struct walk *w, struct unwind *u, size_t n, struct step s)
     u->n = n;
 }
 
-/* Takes all frames of the last walk, if they are those of this one, too. */
+/* Takes all frames of the last walk, if this walk has the same. */
 static bool walk_same(struct walk *w, const struct unwind *u, const struct cpu_regs *from,
                       size_t *again)
 {

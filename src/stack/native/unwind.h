@@ -1,7 +1,7 @@
-/* unwind.h - the frames of the calling thread's native stack.
+/* unwind.h - walks the frames of the calling thread's native stack.
  *
- * A walk remembers the one before it. Where a frame has not moved, as all the outer frames of a
- * program's loops, it is only compared with the stack, not found again. */
+ * A walk remembers the walk before. A frame that has not moved, like the outer frames of a
+ * program's loops, is only compared with the stack and not unwound again. */
 #ifndef GPUFL_STACK_NATIVE_UNWIND_H
 #define GPUFL_STACK_NATIVE_UNWIND_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { UNWIND_MOST = 768 }; /* frames of a walk; more than are kept, since inner ones are cut */
+enum { UNWIND_MOST = 768 }; /* frames of a walk; more than STACK_DEPTH, as inner ones are cut */
 
 struct unwind_frame {
     uintptr_t at;  /* the instruction: of a call (return address - 1), or the interrupted one */
@@ -25,24 +25,24 @@ struct unwind_frame {
 
 enum unwind_end {
     UNWIND_OUTERMOST = 0, /* where the thread began */
-    UNWIND_LOST,          /* no way on from here: no table, or nothing readable */
+    UNWIND_LOST,          /* the caller cannot be found: no table, or memory is not readable */
     UNWIND_FULL,          /* UNWIND_MOST frames */
 };
 
-/* A walk, and room for the next one. All zero: none yet. One thread uses it at a time. */
+/* A walk, and room for the next one. All zero: no walk yet. One thread uses it at a time. */
 struct unwind {
     const struct unwind_frame *frames; /* innermost first */
     size_t n;
     enum unwind_end end;
-    bool same;        /* equal to the walk before, frame for frame */
+    bool same;        /* all frames are equal to those of the walk before */
     unsigned current; /* which of the two rooms holds the frames */
     uint32_t age;     /* rows_age at that time */
     struct unwind_frame rooms[2][UNWIND_MOST];
 };
 
-/* Walks from those registers on and finds at least one frame. The registers are those of a
- * function of the calling thread that has not returned, or any: only readable memory is read.
- * [hot] */
+/* Walks from these registers on and finds at least one frame. The registers should be those of a
+ * function of the calling thread that has not returned; with any others, too, only readable memory
+ * is read. [hot] */
 void unwind_walk(struct unwind *u, const struct cpu_regs *from);
 
 #endif

@@ -1,16 +1,16 @@
 /* code.c - which code objects the frames of a look run.
  *
- * A code object can die between two looks, and another one can take its address with every
- * pointer inside equal. So what is remembered of an address counts only where its print, computed
- * from copies made now, is the one of then: the pointers and numbers of the code object, and
- * something that differs between two lives of an address (as python/code.c has it): the version
- * number that 3.12 and later give each code object, before that the hash or the bytes of name, file
- * and line table. All prints of a look are copied by one call.
+ * A code object can be freed between two looks, and another one can get its address, with equal
+ * pointers inside. So what is remembered of an address is used only if its fingerprint, computed
+ * from new copies, has not changed: the pointers and numbers of the code object, and something that
+ * differs between two objects at one address (see python/code.c): the version number that 3.12 and
+ * later give each code object, before that the hash or the bytes of name, file and line table. All
+ * fingerprints of a look are copied by one call.
  *
- * A code object met for the first time is read in full, and its print afterwards again. What
- * became another object meanwhile is not kept. Codes are read after the looks: a code object with a
- * print that was known before the looks and is there after them was there all the time. One that is
- * met for the first time is fresh, and counts from the next pair of looks on. */
+ * A new code object is read in full, and its fingerprint is read again afterwards: an object that
+ * changed meanwhile is not kept. Code objects are read after the looks: one whose fingerprint was
+ * known before the looks and is the same after them was there all the time. A new one is fresh, and
+ * is used from the next pair of looks on. */
 #include "stack/other/read.h"
 
 #include "base/intern.h"
@@ -21,7 +21,7 @@ enum {
     PLACE_MOST = 1 << 28, /* as in python.c */
     UNIT_BYTES = 2,
     OWNER_GENERATOR = 1,
-    FILE_MOST = 512, /* bytes of an object without hash that belong to a print */
+    FILE_MOST = 512, /* bytes of an object without hash that belong to a fingerprint */
     TABLE_PRINT = 1024,
     HEAD = 16, /* size and hash of an object, from OBJECT_SIZE on */
 };
@@ -83,7 +83,7 @@ static uint64_t code_print_more(uint64_t print, const char *bytes, size_t n)
     return (print ^ intern_hash(bytes, n)) * 0x9e3779b97f4a7c15u + n;
 }
 
-/* How much of an object is needed, by its size and hash. data: where its bytes begin. */
+/* How many bytes of an object are needed, by its size and hash. data: where its bytes begin. */
 static uint32_t code_print_bytes(const char head[HEAD], uint32_t data, uint64_t most)
 {
     uint64_t size = code_word(head), hash = code_word(head + 8);
@@ -92,7 +92,7 @@ static uint32_t code_print_bytes(const char head[HEAD], uint32_t data, uint64_t 
     return data - OBJECT_SIZE + (uint32_t)(size < most ? size : most);
 }
 
-/* Reads the head and what else belongs to the print, one by one. False: unreadable. */
+/* Reads the head and the other parts of the fingerprint, one by one. False: unreadable. */
 static bool code_read(struct other_reader *r, uintptr_t address, struct other_code *e)
 {
     const struct python_layout *l = r->l;
@@ -125,7 +125,7 @@ static bool code_read(struct other_reader *r, uintptr_t address, struct other_co
     return true;
 }
 
-/* The content is in the reader afterwards, *key is its key. */
+/* Reads the content into the reader; *key becomes its key. */
 static bool code_content(struct other_reader *r, const struct other_code *e, uint64_t *key)
 {
     if (!python_content_read(r->l, &r->direct, &e->view, &r->content))
@@ -134,9 +134,9 @@ static bool code_content(struct other_reader *r, const struct other_code *e, uin
     return true;
 }
 
-/* Reads a code object in full and keeps it. False: unreadable, or another one by now. Without
- * version numbers an equal one can be back at its place after another one, if this thread slept:
- * so the content is read twice. */
+/* Reads a code object in full and keeps it. False: unreadable, or it changed meanwhile. Without
+ * version numbers, if this thread slept, an equal object can be there again after another one: so
+ * the content is read twice. */
 static bool code_learn(struct other_reader *r, uintptr_t address, struct other_code *e)
 {
     struct other_code again = {.code = address};
@@ -158,7 +158,7 @@ static bool code_learn(struct other_reader *r, uintptr_t address, struct other_c
     return true;
 }
 
-/* True where the copies show the code object that is remembered. */
+/* True if the copies show the code object that is remembered. */
 static bool code_is_known(const struct other_reader *r, const struct asked *a)
 {
     const struct other_code *e = a->code;
@@ -190,7 +190,7 @@ static struct asked code_ask(struct other_reader *r, struct other_code *e)
     return a;
 }
 
-/* The place of a code object in the table; NULL: all its places are of this batch. */
+/* The place of a code object in the table; NULL: this batch uses all its places. */
 static struct other_code *code_slot(struct other_reader *r, uintptr_t code)
 {
     size_t at = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
@@ -207,7 +207,7 @@ static struct other_code *code_slot(struct other_reader *r, uintptr_t code)
     return oldest;
 }
 
-/* Says what a frame is, by its code object. */
+/* Sets the frame's function and place by its code object. */
 static void code_fill(const struct python_layout *l, struct other_frame *f,
                       const struct other_code *e)
 {

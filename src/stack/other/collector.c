@@ -1,7 +1,7 @@
-/* collector.c - see collector.h. Where the flag is differs by version. The struct around it has a
- * pointer to one of its own members (generation0, which points to the head of generations[0]), at
- * the same distance in all versions that are read: where that pointer is not as it must be, the
- * flag is not believed. */
+/* collector.c - see collector.h. The offset of the flag differs by version. The struct around it
+ * has a pointer to one of its own members (generation0, which points to the head of
+ * generations[0]), at the same distance in all versions that are read: if that pointer has another
+ * value, the flag is not used. */
 #include "stack/other/collector.h"
 
 #include "stack/other/read.h"
@@ -18,7 +18,7 @@ static uintptr_t collector_gil(const struct collector *c, const struct python_la
     return l->interp_gil ? c->interp + l->interp_gil : l->runtime + l->runtime_gil;
 }
 
-/* Finds the main interpreter, and checks that the flag is where this version has it. */
+/* Finds the main interpreter, and checks that the flag has the offset of this version. */
 static void collector_find(struct collector *c, struct other_reader *r)
 {
     const struct python_layout *l = r->l;

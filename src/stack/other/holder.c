@@ -1,7 +1,8 @@
-/* holder.c - see holder.h. Before the condition where threads wait for the GIL, CPython keeps the
- * state of the thread that took the GIL last, and an int that is 1 while that thread has it. The
- * places differ by version and C library, so the pair is searched: nothing else there is the
- * address of a thread state, and the interpreter's list of threads shows whether a word is one. */
+/* holder.c - see holder.h. In memory before the condition on which threads wait for the GIL,
+ * CPython keeps a pointer to the state of the thread that took the GIL last, and an int that is 1
+ * while that thread has it. Their offsets differ by version and C library, so the pair is searched:
+ * no other word there is the address of a thread state, and the interpreter's list of threads shows
+ * whether a word is one. */
 #include "stack/other/holder.h"
 
 #include <pthread.h>
@@ -38,7 +39,8 @@ static bool is_listed(struct snapshot *s, const struct python_layout *l, uintptr
     return false;
 }
 
-/* Where the C library keeps a thread's kernel id, in bytes from pthread_self(); 0: not known. */
+/* Offset of a thread's kernel id in the C library's data, in bytes from pthread_self(); 0: not
+ * known. */
 static unsigned find_id_place(void)
 {
     const char *self = (const char *)pthread_self();
@@ -51,9 +53,9 @@ static unsigned find_id_place(void)
     return 0;
 }
 
-/* Takes the thread with that state. A state that was the holder's before need not be looked for in
- * the list, but its kernel id is read each time: a thread that ends leaves its stack, and with that
- * its thread_id, and its state's memory to the next one. */
+/* Takes the thread with that state. The state of the last holder need not be looked for in the list
+ * again, but its kernel id is read each time: the next thread may get the stack of a thread that
+ * ended, and with it its thread_id, and the memory of its state. */
 static bool take(struct holder *h, struct snapshot *s, const struct python_layout *l,
                  uintptr_t state)
 {

@@ -1,17 +1,17 @@
-/* other.c - looks at a thread twice, and keeps what agrees.
+/* other.c - looks at a thread twice, and keeps the frames on which both looks agree.
  *
- * A look is copied while the thread calls and returns, so its inner frames can be of two moments.
- * Two looks, one after the other, are compared from the outermost frame inwards: a frame that lies
- * at the same address, runs the same code and stands at the same instruction did not return between
- * them. The first one that stands elsewhere in the same code is the innermost frame of both
- * moments that is sure. Where that is all of both looks, the stack is whole; else another look is
- * taken and compared with the one before, and at last the pair that agreed on most is kept.
+ * A look is copied while the thread calls and returns, so its inner frames can be a mixture of two
+ * moments. Two looks, one after the other, are compared from the outermost frame inwards: a frame
+ * with the same address, the same code and the same instruction did not return between them. The
+ * first frame with the same code and another instruction is the innermost frame that is sure to
+ * exist at both moments. If that covers both looks, the stack is whole; else another look is taken
+ * and compared with the one before, and finally the pair with most agreement is kept.
  *
- * A frame that has not begun and has called another one cannot be: that look is of two moments
- * there, and only what is further out counts. Where both looks find the thread in the garbage
- * collector (collector.h), a mark is the innermost item of the stack. Code objects are looked up
- * behind the second look, so that nothing lies between the two; fresh ones (code.c) ask for another
- * pair. */
+ * A frame that has not begun cannot have called another one: such a look is a mixture there, and
+ * only frames further out are used. If both looks find the thread in the garbage collector
+ * (collector.h), the innermost item of the stack is a mark. Code objects are looked up after the
+ * second look, so that the two looks follow each other directly; fresh code objects (code.c) make
+ * another pair necessary. */
 #include "stack/other/other.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ struct stack_other {
     uint16_t sources[STACK_DEPTH + 1];
 };
 
-/* What a pair of looks agrees on. */
+/* The frames on which a pair of looks agrees. */
 struct agreed {
     size_t n, missing; /* frames kept, and at most how many there are further in */
     bool whole, cut, collects;
@@ -54,8 +54,8 @@ bool stack_other_self(struct stack_other_thread *out)
     return true;
 }
 
-/* The GIL's mutex and conditions are in _PyRuntime: 3.12 and 3.13 have them in the main
- * interpreter, which lies in there, too. Locks of threading are allocated. */
+/* The GIL's mutex and conditions are in _PyRuntime; in 3.12 and 3.13 they are in the main
+ * interpreter, which is part of it. Locks of the module threading are allocated. */
 bool stack_other_gil(uintptr_t futex)
 {
     const struct python_layout *l = python_layout();
@@ -100,7 +100,7 @@ static bool other_find(uint64_t wanted, struct stack_other_thread *out)
     bool found = false;
     if (!l || !l->main_interp || snapshot_open(&s) != 0)
         return false;
-    for (int i = 0; i < TRIES && !found; i++) /* the list can change under the walk */
+    for (int i = 0; i < TRIES && !found; i++) /* the list can change during the walk */
         found = other_find_in(&s, l, wanted, out);
     snapshot_close(&s);
     return found;
@@ -157,7 +157,7 @@ const char *stack_other_how(const struct stack_other *o)
     return snapshot_name(&o->reader.snap);
 }
 
-/* The first frame from which on, outwards, a look can be right. */
+/* The innermost frame from which on, outwards, a look can be right. */
 static size_t look_from(const struct other_look *k)
 {
     size_t from = k->from;
@@ -170,8 +170,8 @@ static size_t look_from(const struct other_look *k)
     return from;
 }
 
-/* Lays two looks against each other from the outside. *a and *b: how many frames each has from
- * its innermost one to their common outermost one. False: they have none in common. */
+/* Aligns two looks by their outermost common frame. *a and *b: how many frames each look has from
+ * its innermost frame to that one. False: they have no common frame. */
 static bool looks_align(const struct other_look *one, const struct other_look *two, size_t *a,
                         size_t *b)
 {
@@ -194,7 +194,7 @@ static bool frames_same(const struct other_frame *x, const struct other_frame *y
     return x->frame == y->frame && x->code == y->code;
 }
 
-/* What two looks agree on: strictly in all, and with a frame that ran on. */
+/* How many frames agree: in everything, and with another instruction in the innermost. */
 struct common {
     size_t a, b; /* frames of each up to their common outermost one */
     size_t strict, n;
@@ -245,8 +245,8 @@ static void look_take(const struct other_look *k, size_t begin, size_t end, stru
     }
 }
 
-/* Compares two looks. The codes of `two` are known. The frames on which they agree, or all of
- * `two` where that look is whole, go to `to`. */
+/* Compares two looks. The codes of `two` are known. Puts the frames on which they agree, or all
+ * frames of `two` if that look is whole, into `to`. */
 static struct agreed looks_compare(const struct other_look *one, const struct other_look *two,
                                    struct python_frame *to)
 {
@@ -295,7 +295,7 @@ static uint64_t other_stack(struct stack_other *o, const struct agreed *a,
     return id;
 }
 
-/* Keeps what was agreed where nothing better is known. */
+/* Keeps the frames if they are better than those kept before. */
 static void other_better(struct stack_other *o, struct agreed a, struct agreed *best)
 {
     if (!a.n || (!a.whole && a.missing >= best->missing))
@@ -304,8 +304,8 @@ static void other_better(struct stack_other *o, struct agreed a, struct agreed *
     memcpy(o->best, o->frames, a.n * sizeof(o->best[0]));
 }
 
-/* Takes pairs of looks until one agrees in full, or there were enough of them. False: *result says
- * why there is no stack. */
+/* Takes pairs of looks until one pair agrees in full, or there were enough pairs. False: *result
+ * tells why there is no stack. */
 static bool other_agree(struct stack_other *o, const struct stack_other_thread *t,
                         struct agreed *best, enum stack_other_result *result)
 {
@@ -326,7 +326,7 @@ static bool other_agree(struct stack_other *o, const struct stack_other_thread *
         other_better(o, looks_compare(one, two, o->frames), best);
         if (best->whole || !one->settled)
             continue;
-        other_codes(&o->reader, one); /* the first one may be whole where the second is not */
+        other_codes(&o->reader, one); /* the first look may be whole if the second is not */
         other_better(o, looks_compare(two, one, o->frames), best);
     }
     *result = STACK_OTHER_TORN;

@@ -1,4 +1,4 @@
-/* read.c - looks at the frames of a thread that runs on.
+/* read.c - looks at the frames of a thread while it runs.
  *
  * One call copies, in this order: the thread's state, the innermost KiB of its frames where they
  * were at the look before, the top pointer, that KiB and the top pointer three times more, then the
@@ -14,7 +14,8 @@
  * If no look succeeds, the outer frames of the last one count that all copies show alike, and that
  * no look at the top pointer found left.
  *
- * An address is a guess and nothing more: only what the chain of this look leads to counts. */
+ * Remembered addresses are only guesses: a frame is used only if the chain of this look leads to
+ * it. */
 #include "stack/other/read.h"
 
 #include "base/alloc.h"
@@ -26,7 +27,7 @@ enum {
     WINDOW_BELOW = 768,
     WINDOW_ABOVE = 256,
     REST_MOST = 16 * 1024, /* bytes of a chunk that are copied at once */
-    UNSURE = 2,            /* innermost frames that one copy alone does not prove */
+    UNSURE = 2,            /* innermost frames that a single copy does not prove */
     EARLY_EXTRAS = 8,      /* extras copied before the second look at the top */
     INNER_MOST = 64,       /* frames in them */
     STATE_EXECUTING = 0,   /* of 3.10's frames */
@@ -77,7 +78,7 @@ void other_read_fini(struct other_reader *r)
 
 int other_read_here(struct other_reader *r)
 {
-    if (!snapshot_is_here(&r->snap)) { /* the thread that was reading is in the parent */
+    if (!snapshot_is_here(&r->snap)) { /* forked: the thread that was reading is in the parent */
         memset(r->guess, 0, sizeof(r->guess));
         memset(r->codes, 0, sizeof(r->codes));
     }
@@ -101,8 +102,8 @@ int other_ask(struct other_reader *r, uintptr_t begin, size_t bytes)
     return (int)r->pieces++;
 }
 
-/* A piece that faults is asked for once more alone, since a pipe says page by page how far it
- * came; the pieces after it are copied by another call. */
+/* A piece that faults is copied once more on its own, because a pipe then shows, page by page, how
+ * much is readable; the pieces after it are copied by another call. */
 void other_run(struct other_reader *r)
 {
     for (unsigned i = 0; i < r->pieces;) {
@@ -131,7 +132,7 @@ static uintptr_t other_word(const char *at)
     return (uintptr_t)word;
 }
 
-/* From now on the piece, or the part of it that is readable, is found by address. */
+/* Makes a piece, or the part of it that is readable, a block, which is found by address. */
 static void other_block(struct other_reader *r, int piece)
 {
     if (piece < 0 || !r->got[piece] || r->blocks == SNAPSHOT_PIECES)
@@ -157,7 +158,7 @@ static int other_find(struct other_reader *r, uintptr_t from, size_t n)
     return -1;
 }
 
-/* Copies memory that no block has, with its surroundings: inside the chunk, else in its page. */
+/* Copies memory that is in no block, with the memory around it: of the chunk, else of its page. */
 static int other_fetch(struct other_reader *r, const struct other_guess *g, uintptr_t from,
                        size_t n)
 {
@@ -175,7 +176,7 @@ static int other_fetch(struct other_reader *r, const struct other_guess *g, uint
     return other_find(r, from, n);
 }
 
-/* A frame's part that is read; NULL: unreadable. What lies outside the newest chunk is noted for
+/* The part of a frame that is read; NULL: unreadable. A frame outside the newest chunk is noted for
  * the next look. */
 static const char *other_frame(struct other_reader *r, struct other_guess *g, uintptr_t frame)
 {
@@ -219,8 +220,8 @@ struct asked {
     uintptr_t tops[TOPS]; /* the answers: the top frame, 0: none or not copied */
 };
 
-/* Asks for the innermost frames. A top frame outside of the chunk is a generator's, or the record
- * of a loop that ends: those that it was called by are the newest of the chunk. Returns where the
+/* Asks for the innermost frames. A top frame outside of the chunk belongs to a generator, or is the
+ * record of a loop that ends: its callers are the newest frames of the chunk. Returns where the
  * rest of the chunk ends. */
 static uintptr_t other_ask_inner(struct other_reader *r, const struct other_guess *g)
 {
@@ -230,7 +231,7 @@ static uintptr_t other_ask_inner(struct other_reader *r, const struct other_gues
     bool inside = g->top - g->chunk < g->limit - g->chunk;
     uintptr_t at = inside ? g->top : g->used;
     begin = at - g->chunk > WINDOW_BELOW ? at - WINDOW_BELOW : g->chunk;
-    rest_end = begin + part; /* a frame may lie across */
+    rest_end = begin + part; /* a frame may cross this border */
     if (inside) {
         end = g->limit - at > WINDOW_ABOVE ? at + WINDOW_ABOVE : g->limit;
         other_ask(r, begin, (end > at + part ? end : at + part) - begin);
@@ -299,7 +300,7 @@ static void other_blocks(struct other_reader *r, const struct asked *a)
             other_block(r, i);
 }
 
-/* The thread's newest chunk of frames, where the version has one and its bounds make sense. */
+/* Finds the thread's newest chunk of frames, if the version has one and its bounds make sense. */
 static void other_chunk(const struct other_reader *r, struct other_guess *g, const char *state)
 {
     if (!r->l->data_stack)
@@ -312,7 +313,7 @@ static void other_chunk(const struct other_reader *r, struct other_guess *g, con
         g->chunk = g->limit = g->used = 0;
 }
 
-/* Where a frame lies in one of these pieces; NULL: in none. *piece: in which. */
+/* Where a frame is in one of these pieces; NULL: in none. *piece becomes the piece. */
 static const char *other_inner(const struct other_reader *r, const struct asked *a, uintptr_t frame,
                                int *piece)
 {
@@ -354,8 +355,8 @@ static enum twice other_twice(const struct other_reader *r, const struct asked *
     return worst;
 }
 
-/* Notes how far a frame of the chain, the next of the list, can be trusted. The top pointer that
- * stood at a frame further out says that those further in had returned. */
+/* Notes how far the next frame of the chain can be trusted. If a top pointer was at a frame further
+ * out, the frames further in had returned. */
 static void other_trust(const struct other_reader *r, const struct asked *a, uintptr_t frame,
                         struct other_look *to)
 {
@@ -412,7 +413,7 @@ static bool other_copy(struct other_reader *r, const struct stack_other_thread *
     return true;
 }
 
-/* True where a frame that has called another one can be as it is copied. */
+/* True if the copy of a frame that has called another one can be right. */
 static bool other_runs(const struct python_layout *l, const char *frame)
 {
     unsigned state = l->frame_state ? (unsigned char)frame[l->frame_state] : 0;
@@ -421,8 +422,8 @@ static bool other_runs(const struct python_layout *l, const char *frame)
     return l->cframe ? state == STATE_EXECUTING || state == STATE_UNWINDING : state == 1;
 }
 
-/* True where a chain can end with this record: a popped frame and a generator that waits name no
- * caller either. */
+/* True if a chain can end with this record. (A popped frame and a waiting generator have no caller
+ * either.) */
 static bool other_ends(const struct python_layout *l, const char *frame, unsigned owner)
 {
     if (l->chain == CHAIN_OBJECTS)
@@ -484,7 +485,7 @@ static void other_chain(struct other_reader *r, struct other_guess *g, const str
 }
 
 /* 3.11 and 3.12: a loop that begins is in the list before it has a frame, and its memory on the C
- * stack still has an older loop's. Then the frames of the loop around that one are taken. */
+ * stack still has that of an older loop. Then the frames of the loop around it are taken. */
 static void other_outer_loop(struct other_reader *r, struct other_guess *g, const struct asked *a,
                              struct other_look *to)
 {

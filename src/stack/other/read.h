@@ -1,7 +1,7 @@
-/* read.h - one look at another thread's frames, in copies of its memory.
+/* read.h - takes one look at another thread's frames, in copies of its memory.
  *
- * A look is not proof: the thread runs meanwhile. other.c looks twice and keeps what agrees. One
- * thread at a time uses a reader. */
+ * One look can be wrong, because the thread runs meanwhile. So other.c looks twice and keeps what
+ * agrees. One thread at a time uses a reader. */
 #ifndef GPUFL_STACK_OTHER_READ_H
 #define GPUFL_STACK_OTHER_READ_H
 
@@ -12,20 +12,20 @@
 
 enum {
     OTHER_THREADS = 32,        /* threads whose last look is remembered */
-    OTHER_EXTRAS = 512,        /* pieces outside the newest chunk that a look remembers */
-    OTHER_CODES = 4096,        /* code objects remembered; a power of two */
-    OTHER_SCRATCH = 64 * 1024, /* the end of the snapshot's room: for reads one by one */
+    OTHER_EXTRAS = 512,        /* remembered pieces of a look outside the newest chunk */
+    OTHER_CODES = 4096,        /* remembered code objects; a power of two */
+    OTHER_SCRATCH = 64 * 1024, /* bytes at the end of the snapshot for single reads */
 };
 
-/* A frame as it lies in memory; the rest is found out from its code object. */
+/* A frame as it is in memory; the rest is read from its code object. */
 struct other_frame {
     uintptr_t frame, code, at; /* at: the instruction, as the version stores it */
     uint8_t owner;
     /* Filled by other_codes: */
-    uint8_t bad;    /* no code object there, or a place outside of it */
+    uint8_t bad;    /* there is no code object, or the instruction is outside of it */
     uint8_t fresh;  /* its code object was not known before this look */
-    uint8_t hidden; /* the interpreter's own: a trampoline, or a frame that has not begun */
-    uint8_t early;  /* has not begun: only an innermost frame may be so */
+    uint8_t hidden; /* a frame of the interpreter: a trampoline, or a frame that has not begun */
+    uint8_t early;  /* the frame has not begun, which only an innermost one may */
     int64_t place;
     uint64_t key;
 };
@@ -37,7 +37,7 @@ struct other_look {
     size_t proved; /* all copies of the frames further in agree */
     bool settled;  /* nobody moved the top meanwhile, and `from` is 0 */
     bool cut;      /* there were more frames */
-    bool broken;   /* the chain led nowhere */
+    bool broken;   /* the chain of frames could not be followed to its end */
     bool collects; /* the thread was in the garbage collector */
 };
 
@@ -53,13 +53,13 @@ struct other_guess {
     } extra[OTHER_EXTRAS];
 };
 
-/* A code object seen before, with what proves that it is the same one. */
+/* A code object that was seen before, with the values by which it is recognized. */
 struct other_code {
     uintptr_t code; /* 0: unused */
     uint64_t print, key;
     struct python_view view;
-    uint32_t file_bytes, table_bytes; /* how much of these objects belongs to the print */
-    uint32_t round;                   /* the batch that asked for this one last */
+    uint32_t file_bytes, table_bytes; /* how many bytes of these objects are in the fingerprint */
+    uint32_t round;                   /* the batch that last asked for this object */
     uint32_t learned;                 /* the pair of looks after which it was read in full */
     bool good, fresh;                 /* in that batch; learned after this pair of looks */
 };
@@ -89,23 +89,25 @@ struct other_reader {
     struct python_content content;
 };
 
-/* 0; GPUFL_E_UNAVAILABLE: this interpreter's other threads are not read, or nothing can be
- * copied; GPUFL_E_NOMEM. other_read_fini also after an error. [owner] */
+/* 0; GPUFL_E_UNAVAILABLE: other threads of this interpreter cannot be read, or memory cannot be
+ * copied; GPUFL_E_NOMEM. Call other_read_fini also after an error. [owner] */
 int other_read_init(struct other_reader *r);
 void other_read_fini(struct other_reader *r);
 
-/* Before the first look of a walk: makes the reader a forked child's own. Like other_read_init. */
+/* Called before the first look of a walk: gives a forked child its own reader. Returns what
+ * other_read_init returns. */
 int other_read_here(struct other_reader *r);
 
 /* Looks once. False: the thread's state is gone. [owner] */
 bool other_look(struct other_reader *r, const struct stack_other_thread *t, struct other_look *to);
 
-/* Finds out what the frames of a look run. True: every code object was known before. [owner] */
+/* Finds out which code the frames of a look run. True: every code object was known before.
+ * [owner] */
 bool other_codes(struct other_reader *r, struct other_look *look);
 
-/* The parts that both files use: pieces are asked for, and then copied by as few calls as their
- * faults allow. other_ask returns a piece's number, or -1 where there is no room. other_piece is
- * NULL where the piece could not be copied whole. [owner] */
+/* Functions that both files use: pieces are asked for, and then copied with as few system calls as
+ * unreadable pieces allow. other_ask returns a piece's number, or -1 if there is no room.
+ * other_piece returns NULL if the piece could not be copied whole. [owner] */
 void other_begin(struct other_reader *r);
 int other_ask(struct other_reader *r, uintptr_t begin, size_t bytes);
 void other_run(struct other_reader *r);

@@ -1,12 +1,12 @@
-/* snapshot.c - three ways to let the kernel copy: memfd, pipe, process_vm_readv.
+/* snapshot.c - three ways in which the kernel copies: memfd, pipe, process_vm_readv.
  *
- * The system calls are made directly: sanitizers would check the pieces of pwritev as if this
- * program owned them, and they belong to whoever frees them meanwhile.
+ * The system calls are made directly: sanitizers would check that the pieces of pwritev are valid
+ * memory, but other threads may free them meanwhile.
  *
- * A way that fails for another reason than EFAULT is given up for the next one, since a sandbox or
- * a limit can come while the program runs. Descriptors get high numbers: a program that closes all
- * of its descriptors gets low ones afterwards, so that a copy fails instead of reaching a file of
- * the program. */
+ * If a way fails for another reason than EFAULT, the next one is used from then on, because a
+ * sandbox or a limit can come while the program runs. Descriptors get high numbers: if a program
+ * closes all of its descriptors, it gets low numbers afterwards, so that a copy fails instead of
+ * writing to a file of the program. */
 #include "stack/other/snapshot.h"
 
 #include "base/err.h"
@@ -31,7 +31,7 @@ static void file_close(struct snapshot_file *f)
     f->fd = -1;
 }
 
-/* Takes a descriptor over, to a high number where there is one. */
+/* Takes a descriptor over, and moves it to a high number if there is one. */
 static void file_take(struct snapshot_file *f, int fd)
 {
     struct stat is = {0};
@@ -47,8 +47,8 @@ static void file_take(struct snapshot_file *f, int fd)
     *f = (struct snapshot_file){fd, is.st_dev, is.st_ino};
 }
 
-/* Memory at the snapshot's address, which never changes: what was copied may be read after a change
- * to another way. The memory is of a file where there is one. */
+/* Maps memory at the snapshot's address, which never changes: what was copied may be read after a
+ * change to another way. The memory belongs to the file if there is one. */
 static bool snapshot_map(struct snapshot *s, int fd)
 {
     int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (s->data ? MAP_FIXED : 0);
@@ -59,8 +59,8 @@ static bool snapshot_map(struct snapshot *s, int fd)
     return true;
 }
 
-/* False: this process may not. A limit on file sizes is asked for, not run into: that would leave
- * a signal pending. */
+/* Opens a memfd. False: this process may not. A limit on file sizes is checked first, because
+ * exceeding it would raise a signal. */
 static bool snapshot_memfd(struct snapshot *s)
 {
     struct rlimit most;
@@ -101,7 +101,7 @@ static int snapshot_use(struct snapshot *s, enum snapshot_kind kind)
         if (made && snapshot_copy(s, 0, &piece, 1) == sizeof(word) &&
             memcmp(s->data, &word, sizeof(word)) == 0)
             return 0;
-        if (s->kind > kind) /* the copy itself found the next way */
+        if (s->kind > kind) /* the copy has already changed to the next way */
             return s->kind < SNAPSHOT_NONE ? 0 : GPUFL_E_UNAVAILABLE;
     }
     s->kind = SNAPSHOT_NONE;
@@ -142,7 +142,7 @@ int snapshot_here(struct snapshot *s)
     return snapshot_open(s);
 }
 
-/* Writes into the pipe and reads it back, in parts that fit. -1 with errno where it cannot. */
+/* Writes into the pipe and reads it back, in parts that fit. -1 with errno on failure. */
 static ssize_t snapshot_through(struct snapshot *s, size_t at, const struct iovec *pieces, int n)
 {
     ssize_t all = 0;

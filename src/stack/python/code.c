@@ -1,18 +1,19 @@
 /* code.c - code objects: a key of their content, and a copy kept at first sight.
  *
- * Addresses of code objects are reused, often with every pointer inside the same: a program that
- * compiles text in a loop does that. So a frame is identified by a hash of its code's content
+ * Addresses of code objects are reused, often with the same pointers inside, for example by a
+ * program that compiles text in a loop. So a frame is identified by a hash of its code's content
  * (name, file, first line, line table), which is too slow to compute at each walk. The hash is
  * remembered under a fingerprint: the addresses of the code and its parts, plus something that
- * differs between two lives of one address. That is co_version where the interpreter numbers its
- * code objects (3.12 and later), else the hash that str and bytes remember, else bytes of them.
+ * differs between two objects at one address. That is co_version if the interpreter numbers its
+ * code objects (3.12 and later), else the hash that str and bytes remember, else some of their
+ * bytes.
  *
- * The content is read in place by the thread that runs the code. Another thread brings a reader
- * that copies, and stores what it has verified (python_content_*).
+ * The thread that runs the code reads the content in place. Another thread passes a reader that
+ * copies, and stores what it has verified (python_content_*).
  *
- * Kept copies lie in an arena that only grows, up to a limit, and are found by key in a table of
- * pointers that are stored once: no lock, nothing to repair after a fork. A thread that loses the
- * race to store a copy wastes it. Any thread. */
+ * Kept copies are in an arena that only grows, up to a limit, and are found by key in a table of
+ * pointers that are stored once: there is no lock, and nothing to repair after a fork. If two
+ * threads store the same copy, the memory of the second is wasted. Any thread. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 
@@ -42,7 +43,8 @@ enum {
 };
 
 /* A slot is valid for the fingerprint check ^ key: words of two different writers match none. A
- * line has four slots: with one, two functions of one stack would evict each other for good. */
+ * line has four slots: with one slot, two functions of a stack could evict each other all the time.
+ */
 static struct memo_line {
     _Alignas(64) struct {
         _Atomic uint64_t check, key; /* relaxed: each slot proves itself */
@@ -61,7 +63,7 @@ struct python_kept {
 static _Atomic(struct python_kept *) kept[KEPT_SLOTS]; /* release on store, acquire on load */
 static _Atomic uint32_t kept_count;
 static _Atomic size_t arena_used;
-static _Atomic(char *) arena; /* relaxed: a new mapping is zero for whoever learns where it is */
+static _Atomic(char *) arena; /* relaxed: a new mapping is zero for every thread */
 
 static inline uint64_t code_mix(uint64_t a, uint64_t b)
 {
@@ -126,7 +128,7 @@ static __attribute__((noinline)) code_sum code_sum_bytes(struct python_sight *s,
     return sum | 1;
 }
 
-/* Sums the content of a str or bytes, cheaply where it knows its hash. 0: unreadable. */
+/* Sums the content of a str or bytes, by its hash if it has one. 0: unreadable. */
 static inline __attribute__((always_inline)) code_sum
 code_sum_object(struct python_sight *s, uintptr_t object, uint32_t data, uint64_t nth)
 {
@@ -139,7 +141,7 @@ code_sum_object(struct python_sight *s, uintptr_t object, uint32_t data, uint64_
 
 static char *code_put_utf8(char *to, uint32_t c)
 {
-    if (c >= 0xdc80 && c <= 0xdcff) { /* a byte of a file name that was no UTF-8 */
+    if (c >= 0xdc80 && c <= 0xdcff) { /* a byte of a file name that is not UTF-8 */
         *to++ = (char)(c - 0xdc00);
     } else if (c < 0x80) {
         *to++ = (char)c;
@@ -169,8 +171,8 @@ static bool code_in_place(void *with, void *to, uintptr_t from, size_t n)
 
 static const struct python_reader in_place = {.read = code_in_place};
 
-/* Copies a str as UTF-8 with its end; cut where it does not fit. Returns its bytes without the
- * end; -1: unreadable, or no str as code objects have them. */
+/* Copies a str as UTF-8 with a NUL at the end; cut if it does not fit. Returns its bytes without
+ * the NUL; -1: unreadable, or not a str as code objects have them. */
 static long code_text(const struct python_layout *l, const struct python_reader *r,
                       uintptr_t object, char *out, size_t size)
 {
@@ -225,7 +227,7 @@ static __attribute__((noinline)) uint64_t code_content(const struct python_layou
     return h ? h : 1;
 }
 
-/* A sum that differs between two lives of an address, where code objects have no number. 0:
+/* A sum that differs between two objects at one address, for versions without co_version. 0:
  * unreadable. */
 static inline code_sum code_life(const struct python_layout *l, struct python_sight *s,
                                  const struct python_view *v)
@@ -272,8 +274,8 @@ uint64_t python_key(const struct python_layout *l, struct python_sight *s,
     return code_remember(l, v, print, line);
 }
 
-/* The arena, mapped when the first copy needs it: a static array of its size is read at every exit
- * by what looks for leaks. NULL: no memory. */
+/* The arena, mapped when the first copy needs it: leak checkers would read a static array of that
+ * size at every exit. NULL: no memory. */
 static char *code_arena(void)
 {
     char *there = atomic_load_explicit(&arena, memory_order_relaxed);
@@ -317,7 +319,8 @@ static struct python_kept *code_find(uint64_t key, size_t *slot)
     }
 }
 
-/* A copy's room in the arena, with name and file; its table is the caller's to fill. NULL: full. */
+/* A new copy in the arena, with name and file; the caller fills its table. NULL: the arena is full.
+ */
 static struct python_kept *code_make(const struct python_content *c, size_t table_size)
 {
     struct python_kept *k =
@@ -350,7 +353,7 @@ static struct python_kept *code_copy(const struct python_layout *l, const struct
     return k;
 }
 
-/* A number for another copy; 0: there are as many as may be. */
+/* A number for another copy; 0: there is the greatest number of copies already. */
 static uint32_t code_number(void)
 {
     uint32_t number = atomic_load_explicit(&kept_count, memory_order_relaxed);
@@ -362,8 +365,7 @@ static uint32_t code_number(void)
     return number + 1;
 }
 
-/* Makes a copy known by its key. Returns what is known from now on: another thread's, where that
- * thread was first. */
+/* Stores a copy under its key. Returns the stored copy: that of another thread if it was first. */
 static const struct stack_code *code_store(const struct python_layout *l,
                                            const struct python_view *v, struct python_kept *k,
                                            uint64_t key, size_t slot)

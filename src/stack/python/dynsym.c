@@ -1,7 +1,7 @@
 /* dynsym.c - the hash tables of loaded files, as the loader reads them.
  *
- * dl_iterate_phdr takes a lock that the loader holds for moments only, while it changes its list;
- * a file in the list is mapped. No pointer is kept. */
+ * dl_iterate_phdr takes a lock that the loader holds only briefly, while it changes its list; a
+ * file in the list is mapped. No pointer is kept. */
 #include "stack/python/dynsym.h"
 
 #include <elf.h>
@@ -29,7 +29,7 @@ static bool tables_read(struct tables *t, const struct dl_phdr_info *info)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             d = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     for (; d && d->d_tag != DT_NULL; d++) {
-        /* The loader has turned offsets into addresses, except in the kernel's own file. */
+        /* The loader has changed offsets into addresses, except in the vDSO of the kernel. */
         uintptr_t at =
             d->d_un.d_ptr < info->dlpi_addr ? info->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr;
         if (d->d_tag == DT_SYMTAB)
@@ -84,7 +84,7 @@ static bool find_sysv(const struct tables *t, const struct asked *a)
     return false;
 }
 
-/* Returns 1, which ends the search, where the file defines the symbol. */
+/* Returns 1, which ends the search, if the file defines the symbol. */
 static int look_in(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct tables t;

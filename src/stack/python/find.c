@@ -1,15 +1,15 @@
-/* find.c - the interpreter of this process: found, checked, described.
+/* find.c - finds, checks and describes the Python interpreter of this process.
  *
- * It is found by its symbols, which every build exports for extension modules. The table's row of
- * a version is compared with what the interpreter says about itself: sizes and member tables of
- * its types, the offsets that 3.13 and later publish. A row that passes is used; the first walks
- * then have to find this thread's state and whole frames, or Python is switched off with a
- * sentence.
+ * The interpreter is found by its symbols, which every build exports for extension modules. The
+ * row of its version in our table is compared with what the interpreter publishes: sizes and member
+ * tables of its types, and the offsets of 3.13 and later. A row that passes is used; the first
+ * walks then have to find this thread's state and whole frames, otherwise Python is switched off
+ * with a reason.
  *
- * Nothing here calls into the interpreter. The library of an interpreter in use is pinned, so
- * that pointers into it stay valid. One thread at a time searches, others go on without Python;
- * the result is published with release. The loader is asked only where there is an interpreter
- * (dynsym.h), since it may make the caller wait. */
+ * Nothing here calls functions of the interpreter. The library of an interpreter in use is pinned,
+ * so that pointers into it stay valid. One thread at a time searches, others go on without Python;
+ * the result is published with release. The loader is called only if there is an interpreter
+ * (dynsym.h), because it may block. */
 #include "stack/common/safe.h"
 #include "stack/python/dynsym.h"
 #include "stack/python/inside.h"
@@ -55,7 +55,7 @@ static const struct {
 #include "stack/python/layout.def"
 };
 
-/* Facts that a type publishes and a row must agree with. member NULL: tp_basicsize. */
+/* Offsets that a type publishes, with which a row must agree. member NULL: tp_basicsize. */
 static const struct {
     int from, to; /* minor versions */
     const char *type, *member;
@@ -80,7 +80,7 @@ static const struct {
 #undef CHECK
 };
 
-/* Functions between the loop and C functions, where a program contains the interpreter. */
+/* Functions between the loop and C functions, for programs that contain the interpreter. */
 static const char *const between[] = {
     "_PyEval_EvalFrameDefault",
     "PyEval_EvalCode",
@@ -104,8 +104,8 @@ static const char *_Atomic status = "no Python in this process"; /* release; acq
 static char text_whole[64], text_unproved[112], text_off[224];
 static atomic_flag busy = ATOMIC_FLAG_INIT;     /* a thread is in python_find */
 static _Atomic bool rejected;                   /* an interpreter that cannot be read was found */
-static _Atomic bool proved;                     /* a walk went right */
-static _Atomic int doubts;                      /* walks that went wrong before that */
+static _Atomic bool proved;                     /* a walk has succeeded */
+static _Atomic int doubts;                      /* walks that failed before that */
 static unsigned long long modules_seen = ~0ull; /* loads at the last search; under busy */
 
 static struct range {
@@ -157,8 +157,8 @@ static void *find_symbol(void *library, const char *name)
     return dlsym(library ? library : RTLD_DEFAULT, name);
 }
 
-/* Finds 3.<minor> by the data symbol that 3.11 brought, else by functions that are new in a
- * version; micro -1: unknown; minor 0: before 3.9. False: none that can be read. */
+/* Finds 3.<minor> by a data symbol that is new in 3.11, else by functions that are new in a
+ * version; micro -1: unknown; minor 0: before 3.9. False: no version that can be read. */
 static bool find_version(void *library, int *minor, int *micro, const char **why)
 {
     uint32_t hex;
@@ -181,7 +181,7 @@ static bool find_version(void *library, int *minor, int *micro, const char **why
     return false;
 }
 
-/* The offset of a member that a type publishes; -1: it has none of that name. */
+/* The offset of a member that a type publishes; -1: it has no member of that name. */
 static long find_member(const char *type, const char *name)
 {
     uintptr_t members;
@@ -223,7 +223,7 @@ static bool find_check_types(void *library, const struct python_layout *l)
     return true;
 }
 
-/* Takes over the offsets that the interpreter publishes. NULL: fine; else why not. */
+/* Copies the offsets that the interpreter publishes. Returns NULL, or why they cannot be used. */
 static const char *find_published(const char *runtime, struct python_layout *l)
 {
     uint64_t words[PUBLISHED_WORDS];
@@ -287,7 +287,7 @@ static void find_add_range(uintptr_t begin, uintptr_t end)
     atomic_store_explicit(&range_count, n + 1, memory_order_release);
 }
 
-/* True where a file is nothing but an interpreter: python3.12, libpython3.12.so.1.0. */
+/* True if a file contains only an interpreter: python3.12, libpython3.12.so.1.0. */
 static bool find_is_python_file(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -321,8 +321,8 @@ static int find_module_ranges(struct dl_phdr_info *info, size_t size, void *runt
     return 1;
 }
 
-/* Finds the interpreter's code: all code of a file that is one; in a program that contains one,
- * the loop and what lies between it and C functions, as far as it has names. */
+/* Finds the interpreter's code: all code of a file that contains only the interpreter; in another
+ * program, the loop and the functions between it and C functions, if they have names. */
 static void find_ranges(void *library, void *runtime)
 {
     dl_iterate_phdr(find_module_ranges, runtime);
@@ -344,7 +344,6 @@ static void find_pin(const void *runtime)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Finds out which interpreter it is, and whether it can be read. */
 /* Bytes of an object that a file exports; 0: not known. */
 static uintptr_t find_size(void *object)
 {
@@ -356,6 +355,7 @@ static uintptr_t find_size(void *object)
     return symbol->st_size;
 }
 
+/* Finds out which interpreter it is, and whether it can be read. */
 static bool find_examine(void *library, void *runtime)
 {
     int minor = 0, micro = -1;
@@ -402,8 +402,8 @@ static bool find_examine(void *library, void *runtime)
     return true;
 }
 
-/* The interpreter's own memory, or a function of one that is too old to have it; NULL: there is
- * no interpreter. The loader is asked only where there is one. */
+/* The interpreter's own memory (_PyRuntime), or a function of an interpreter too old to have it;
+ * NULL: there is no interpreter. The loader is called only if there is one. */
 static void *find_runtime(void **library)
 {
     void *runtime;

@@ -1,4 +1,4 @@
-/* inside.h - what the parts of the Python reader share.
+/* inside.h - types and functions that the parts of the Python reader share.
  *
  * find.c finds the interpreter and checks its layout, python.c walks the
  * frames, code.c names and keeps code objects, lines.c decodes
@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum python_chain {
-    CHAIN_OBJECTS = 1, /* frame objects, each run by a call of the loop of its own */
-    CHAIN_CFRAMES,     /* frame records; the loop's own record says with which its part begins */
-    CHAIN_ENTRIES,     /* frame records; a record on the C stack ends a loop's part */
+    CHAIN_OBJECTS = 1, /* frame objects, each run by its own call of the loop */
+    CHAIN_CFRAMES,     /* frame records; a record of each loop says which is its first one */
+    CHAIN_ENTRIES,     /* frame records; a record on the C stack ends those of a loop */
 };
 
 enum python_lines_format {
@@ -37,7 +37,7 @@ struct python_layout {
     uint32_t text_head, text_wide;
     uint32_t code_size, frame_size, str_size;
     uint32_t frame_begin, frame_bytes; /* the part of a frame that has the fields above; computed */
-    uint32_t code_begin, code_bytes;   /* as frame_begin, of a code object */
+    uint32_t code_begin, code_bytes;   /* like frame_begin, for a code object */
     uintptr_t code_type;               /* &PyCode_Type */
     uintptr_t runtime;                 /* &_PyRuntime */
     uintptr_t runtime_size;            /* bytes; 0: not known */
@@ -65,7 +65,7 @@ struct python_view {
     uint32_t traceable;
 };
 
-/* Pages found readable in this walk: they are read in place. Begins as zeros. */
+/* Pages that were found readable in this walk, and are read in place. Begins as zeros. */
 struct python_sight {
     uintptr_t pages[SIGHT_PAGES]; /* ~number; 0: none, since no page has that number */
     uintptr_t file;               /* the object sampled last, and the result */
@@ -84,7 +84,7 @@ static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
     return python_look(s, first, last);
 }
 
-/* Loads from readable pages. Sanitizers know nothing of the interpreter's objects. */
+/* Loads from readable pages, without sanitizers, which do not know the interpreter's objects. */
 typedef uint64_t __attribute__((aligned(1), may_alias)) python_word64;
 typedef uint32_t __attribute__((aligned(1), may_alias)) python_word32;
 #define PYTHON_FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -104,7 +104,7 @@ static inline PYTHON_FOREIGN unsigned python_byte(uintptr_t at)
     return *(const unsigned char *)at;
 }
 
-/* False: no readable code object. [hot] */
+/* Reads the view of a code object. False: there is no readable code object. [hot] */
 static inline bool python_view(const struct python_layout *l, struct python_sight *s,
                                uintptr_t code, struct python_view *v)
 {
@@ -136,7 +136,7 @@ struct python_reader {
     void *with;
 };
 
-/* What a code object says about itself. */
+/* The content of a code object. */
 struct python_content {
     long name_size, file_size; /* without the ends */
     uint64_t table_size;       /* as the interpreter says; only PYTHON_TABLE_MOST are read */
@@ -144,24 +144,24 @@ struct python_content {
     uint8_t *table; /* room of PYTHON_TABLE_MOST bytes, the caller's */
 };
 
-/* Reads the content of a code object that may die meanwhile: the caller finds out whether that
- * happened. False: unreadable. [any] */
+/* Reads the content of a code object that may be freed meanwhile; the caller finds out whether it
+ * was. False: unreadable. [any] */
 bool python_content_read(const struct python_layout *l, const struct python_reader *r,
                          const struct python_view *v, struct python_content *c);
 
-/* The key of what was read, which equals python_key of the same code object. [any] */
+/* The key of the content, which equals python_key of that code object. [any] */
 uint64_t python_content_key(const struct python_view *v, const struct python_content *c);
 
-/* Keeps what was read, so that python_code finds a frame with the key and without a code. No
- * effect where there is no room. [any] */
+/* Keeps the content, so that python_code finds a frame that has the key but no code. Does nothing
+ * if there is no room. [any] */
 void python_content_keep(const struct python_layout *l, const struct python_view *v,
                          const struct python_content *c, uint64_t key);
 
 /* NULL: Python is not read. [hot] */
 const struct python_layout *python_layout(void);
 
-/* Notes how a walk ended, as long as none had succeeded: a good one settles that the layout fits,
- * bad ones switch Python off. [hot, first sight] */
+/* Notes how a walk ended, until one has succeeded: a good walk proves that the layout fits, bad
+ * walks switch Python off. [hot, first sight] */
 void python_judge(const struct python_layout *l, bool good);
 
 /* The key of a code object's content; 0: unreadable. [hot] */

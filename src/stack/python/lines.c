@@ -1,7 +1,7 @@
 /* lines.c - the line of an instruction, from a code object's line table.
  *
- * Three formats, one decoder each; all are deltas from the first line, so that a table is read
- * from its start up to the place asked for. A table that ends early or is nonsense gives 0,
+ * There are three formats, each with a decoder. All of them contain differences from the first
+ * line, so that a table is read from its start to the wanted place. A damaged table gives 0,
  * unknown. No state, any thread. */
 #include "stack/python/inside.h"
 
@@ -43,7 +43,8 @@ static int lines_ranges(const uint8_t *t, size_t size, int first, uint32_t place
     return 0;
 }
 
-/* Reads six bits a byte, lowest first; bit 6 says that more follow; the lowest bit is the sign. */
+/* Reads six bits of each byte, lowest first. Bit 6: more bytes follow. The lowest bit is the
+ * sign. */
 static int64_t lines_signed(const uint8_t *t, size_t size, size_t i)
 {
     uint64_t value = 0;

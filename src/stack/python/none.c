@@ -1,6 +1,6 @@
 /* none.c - a reader of Python's frames that finds none.
  *
- * For tests only: it is linked instead of the real one into tests of the native side. */
+ * For tests only: tests of native stacks link it instead of the real one. */
 #include "stack/python/python.h"
 
 bool python_find(void)

@@ -1,16 +1,15 @@
 /* python.c - the calling thread's Python frames, from the interpreter's memory.
  *
- * The thread's state is in the interpreter's own thread-specific key, which also answers where
- * the GIL is released, as it is at every wait that matters, and never gives another thread's
- * state. The frames hang from the state in one of three ways (enum python_chain). They belong to
- * this thread, which is in this function and not in the interpreter, so they do not change. A
- * state names its thread: one of another thread is not walked.
+ * The thread's state is found by the interpreter's own thread-specific key. This works also while
+ * the thread does not have the GIL, as in every long wait, and never gives the state of another
+ * thread. The frames are linked to the state in one of three ways (enum python_chain). They belong
+ * to this thread, which is in this function and not in the interpreter, so they do not change. A
+ * state contains the id of its thread: a state of another thread is not walked.
  *
- * Frames that the interpreter itself hides are left out: its entry records, those
- * that have not yet run their first traceable instruction, the trampolines of
- * __init__. Generators and coroutines are in the chain where they run. In a thread of
- * several interpreters the frames are those of the one that it used last (before
- * 3.12: first). No lock, no allocation; any thread. */
+ * Frames that the interpreter itself hides are left out: its entry records, frames that have not
+ * run their first traceable instruction, the trampolines of __init__. Generators and coroutines are
+ * in the chain while they run. In a thread with several interpreters, the frames are those of the
+ * interpreter that it used last (before 3.12: first). No lock, no allocation; any thread. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 
@@ -30,7 +29,7 @@ struct walk {
     size_t most, n;
     size_t part;      /* CHAIN_ENTRIES: first frame of the loop's part */
     uintptr_t native; /* address of the next frame taken */
-    bool bad;         /* something was not where it should be */
+    bool bad;         /* something unexpected was read */
     struct python_sight sight;
 };
 
@@ -69,9 +68,9 @@ static inline bool walk_take(struct walk *w, const struct python_view *v, int64_
     return true;
 }
 
-/* 3.9 and 3.10: each frame has a call of the loop. 3.10's records of the calls are as many as the
- * frames, unless an exception is thrown through generators that wait for each other: then only
- * the innermost one is sure to be right. */
+/* 3.9 and 3.10: each frame has a call of the loop. 3.10 has as many records of calls as frames,
+ * unless an exception is thrown through generators that wait for each other: then only the
+ * innermost frame is sure to be right. */
 static void walk_objects(struct walk *w, uintptr_t thread, uintptr_t frame)
 {
     const struct python_layout *l = w->l;
@@ -122,7 +121,7 @@ static inline bool walk_record(struct walk *w, uintptr_t frame, unsigned owner)
     return walk_take(w, &v, place);
 }
 
-/* 3.11's loop around a loop, and the frame that runs there. */
+/* In 3.11: the loop around a loop, and the frame that runs there. */
 struct loops {
     uintptr_t up, up_top; /* 0: none */
 };
@@ -148,7 +147,7 @@ static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintp
             return;
     }
     for (unsigned steps = 0; frame && steps < WALK_MOST; steps++) {
-        /* A full list still needs the end of its last part, which says where that part runs. */
+        /* A full list still needs the end of its last part, which tells where that part runs. */
         if ((w->n == w->most && (!entries || w->part == w->n)) || !walk_see_frame(w, frame))
             return;
         unsigned owner = python_byte(frame + l->frame_owner);
@@ -169,7 +168,7 @@ static void walk_records(struct walk *w, uintptr_t thread, uintptr_t loop, uintp
     w->bad |= frame != 0;
 }
 
-/* The calling thread's PyThreadState; 0: it is no thread of Python. */
+/* The calling thread's PyThreadState; 0: it is not a thread of Python. */
 static uintptr_t walk_thread(const struct python_layout *l)
 {
     if (!atomic_load_explicit(&l->key[0], memory_order_relaxed))
