@@ -1,6 +1,6 @@
-/* code_reader.h - what reads the files that a session keeps device code in, by vendor.
+/* code_reader.h - reads the files in which a session keeps device code, by vendor.
  *
- * A file's name ends as its vendor's do (vendor.h). Owner's thread. */
+ * The ending of a file's name shows its vendor (vendor.h). Owner's thread. */
 #ifndef GPUFL_SYMBOL_CODE_READER_H
 #define GPUFL_SYMBOL_CODE_READER_H
 
@@ -16,12 +16,12 @@ const struct vendor *code_reader_vendor(const char *name, size_t *stem);
 /* Path of the vendor's disassembler. GPUFL_E_NOENT with a sentence. */
 int code_reader_find(const struct vendor *v, char *path, size_t size, struct err *e);
 
-/* What to do where the disassembler does not understand a file. */
+/* What a user can do if the disassembler does not understand a file. */
 const char *code_reader_advice(const struct vendor *v);
 
 /* Runs the disassembler and calls q->fn for each instruction, in order. deadline: clock_mono, ns.
- * 0; GPUFL_E_TIMEOUT, _CORRUPT (it refuses the file), _IO or _NOMEM with a sentence. What fn was
- * given before a failure holds. */
+ * 0; GPUFL_E_TIMEOUT, _CORRUPT (it refuses the file), _IO or _NOMEM with a sentence. Instructions
+ * that were reported before a failure are right. */
 int code_reader_disassemble(const struct vendor *v, const char *program,
                             const struct disassemble_request *q, int64_t deadline, struct err *e);
 

@@ -1,4 +1,4 @@
-/* fold.c - the table that says whose code a frame is. */
+/* fold.c - decides by a table to whose code a frame belongs. */
 #include "symbol/fold.h"
 
 #include "backend/vendor.h"
@@ -15,12 +15,12 @@ struct rule {
     enum match match;
     const char *text;
     enum fold_kind kind;
-    bool no_line; /* only where the line is unknown: a file with lines can be the user's */
+    bool no_line; /* only if the line is unknown: a file with lines can belong to the user */
 };
 
-/* First match wins, after the vendors' own code (of_vendor). */
+/* The first match counts. Code of vendors is checked before (of_vendor). */
 static const struct rule rules[] = {
-    /* Python: installed packages lie below the interpreter's own modules. */
+    /* Python: folders of installed packages are inside the folder of the interpreter's modules. */
     {PYTHON_FILE, HAS, "/site-packages/", FOLD_LIBRARY, false},
     {PYTHON_FILE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
     {PYTHON_FILE, BEGINS, "<frozen ", FOLD_STDLIB, false},
@@ -50,12 +50,12 @@ static const struct rule rules[] = {
     {FUNCTION, IS, "_start", FOLD_SYSTEM, false},
     {FUNCTION, BEGINS, "__libc_", FOLD_SYSTEM, false},
 
-    /* The interpreter: a library, a program, or both. */
+    /* The interpreter, as a library or a program. */
     {MODULE_BASE, BEGINS, "libpython3", FOLD_INTERPRETER, false},
     {MODULE_BASE, BEGINS, "python3", FOLD_INTERPRETER, false},
     {MODULE_BASE, IS, "python", FOLD_INTERPRETER, false},
 
-    /* Libraries by where they are installed, with lines or without. */
+    /* Libraries, by the folder of their installation, with lines or without. */
     {MODULE, HAS, "/site-packages/", FOLD_LIBRARY, false},
     {MODULE, HAS, "/dist-packages/", FOLD_LIBRARY, false},
     {MODULE, HAS, "/lib-dynload/", FOLD_STDLIB, false},
@@ -114,9 +114,10 @@ static const char *looked_at(const struct fold_frame *f, enum look look)
     return "";
 }
 
-/* ".../ab/cab<49 more>.py": torch.compile names a file "c" and 51 letters and digits (base32) of
- * the SHA-256 of what it wrote, in a folder of the second and third (torch/_inductor/codecache.py).
- * The folder of the cache is the user's choice (TORCHINDUCTOR_CACHE_DIR). */
+/* True for ".../ab/cab<49 more>.py": torch.compile names a file "c" and 51 letters and digits
+ * (base32) of the SHA-256 of its content; the second and third letter are the name of its folder
+ * (torch/_inductor/codecache.py). The user may choose where the cache is
+ * (TORCHINDUCTOR_CACHE_DIR). */
 static bool is_of_inductor(const char *path)
 {
     enum { NAME = 52, FOLDER = 2 };
@@ -152,7 +153,9 @@ static bool matches_vendor(const struct vendor_rule *r, const char *text)
            (r->match == VENDOR_BEGINS || (text[len] >= 'A' && text[len] <= 'Z'));
 }
 
-/* Code of a vendor's driver, runtime or libraries. FOLD_USER: it is none of these. */
+/* The kind of a frame in a vendor's driver, runtime or libraries. FOLD_USER: it is in none of
+ * these.
+ */
 static enum fold_kind of_vendor(const struct fold_frame *f, bool has_line)
 {
     static const enum look looks[] = {
@@ -202,7 +205,7 @@ bool fold_is_nameless_program(const struct fold_frame *f)
 
 /* ---- a stack --------------------------------------------------------------------------- */
 
-/* The frames that are shown where none is the user's, the best first. */
+/* Which frame is shown if none belongs to the user; the best first. */
 enum second {
     GENERATED_LINE,
     PYTHON_LINE,
@@ -213,7 +216,7 @@ enum second {
     SECONDS
 };
 
-/* The place of a frame in that order; SECONDS: never shown. */
+/* The position of a frame in that order; SECONDS: never shown. */
 static enum second second_best(const struct fold_frame *f, enum fold_kind kind)
 {
     bool has_line = f->line > 0 && *or_empty(f->file);

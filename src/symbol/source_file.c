@@ -1,4 +1,4 @@
-/* source_file.c - reading, checking and cutting. */
+/* source_file.c - reads, checks and splits source files. */
 #include "symbol/source_file.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,8 @@ static bool is_text(unsigned char c)
     return c >= 0x20 ? c != 0x7f : (c >= '\t' && c <= '\r') || c == 0x1b;
 }
 
-/* The control bytes of ISO 8859-1 are letters in other encodings, whose text would be garbled. */
+/* The control bytes of ISO 8859-1 are letters in other encodings; such text would be garbled, so it
+ * is refused. */
 static enum encoding encoding_of(const unsigned char *s, size_t n)
 {
     enum encoding found = UTF_8;
@@ -35,7 +36,7 @@ static enum encoding encoding_of(const unsigned char *s, size_t n)
             if (len)
                 continue;
             found = LATIN_1;
-            i = 0; /* what was UTF-8 so far has to be judged again */
+            i = 0; /* the text before has to be checked again, in the other encoding */
             len = 0;
             continue;
         }
@@ -45,7 +46,7 @@ static enum encoding encoding_of(const unsigned char *s, size_t n)
     return found;
 }
 
-/* Each byte from 0x80 on becomes two. */
+/* Converts ISO 8859-1 to UTF-8: each byte from 0x80 on becomes two. */
 static char *from_latin_1(const unsigned char *s, size_t n, size_t *len)
 {
     char *text = mem_alloc(2 * n + 1), *at = text;
@@ -68,7 +69,7 @@ uint64_t source_hash(const char *text, size_t len)
     return hash;
 }
 
-/* Takes over the bytes of the file. */
+/* Takes the bytes of the file over. */
 static int take_text(struct source_file *f, char *data, size_t n)
 {
     enum encoding e = encoding_of((const unsigned char *)data, n);
@@ -90,7 +91,7 @@ static int take_text(struct source_file *f, char *data, size_t n)
 
 /* ---- file ------------------------------------------------------------------------------ */
 
-/* Reads up to max bytes: a file that grows meanwhile is cut. -1: errno says why. */
+/* Reads up to max bytes; the rest of a growing file is left out. -1 with errno on failure. */
 static ssize_t read_up_to(int fd, char *to, size_t max)
 {
     size_t done = 0;

@@ -1,8 +1,8 @@
-/* source_file.h - the text of a source file, for keeping it with a session.
+/* source_file.h - reads the text of a source file that is kept with a session.
  *
- * UTF-8 stays as it is; ISO 8859-1 is converted (each byte is the character of that number, so
- * that nothing is lost). A file with a NUL or other controls is no text and is refused, as is one
- * above SOURCE_MAX. Owner's thread. */
+ * UTF-8 stays as it is; any other text is read as ISO 8859-1 (each byte is the character of that
+ * number, so that nothing is lost). A file with a NUL or other controls is no text and is refused,
+ * and so is one above SOURCE_MAX. Owner's thread. */
 #ifndef GPUFL_SYMBOL_SOURCE_FILE_H
 #define GPUFL_SYMBOL_SOURCE_FILE_H
 
@@ -24,8 +24,8 @@ struct source_file {
     int64_t mtime; /* of the file, ns since the Unix epoch */
 };
 
-/* 0; GPUFL_E_NOENT, _PERM, _IO, _FULL (too large), _INVAL (no text; not an absolute path of a
- * regular file) or _NOMEM. f is empty after a failure. */
+/* Reads a file. 0; GPUFL_E_NOENT, _PERM, _IO, _FULL (too large), _INVAL (no text, or not an
+ * absolute path of a regular file) or _NOMEM. f is empty after a failure. */
 int source_file_read(struct source_file *f, const char *path, struct err *e);
 void source_file_fini(struct source_file *f);
 

@@ -1,4 +1,4 @@
-/* symbolizer.c - modules that were opened, and answers made from what they have. */
+/* symbolizer.c - opens modules, and finds symbols and lines in them. */
 #include "symbol/symbolizer.h"
 
 #include "base/alloc.h"
@@ -16,13 +16,13 @@ enum { MODULES_OPEN = 8, PATHS_MAX = 1 << 20, PATHS_BYTES = 256 << 20 };
 
 /* A file of code. */
 struct module {
-    char *path, *build_id; /* owned: the module that the caller named; NULL: the place is free */
+    char *path, *build_id; /* owned: of the module that the caller named; NULL: the slot is free */
     char *kept;            /* owned; NULL: the session has no copy */
     int64_t size, mtime;
     uint64_t used;             /* number of the last call that used it */
-    enum symbol_status status; /* SYMBOL_LINE, or why there is no answer */
+    enum symbol_status status; /* SYMBOL_LINE, or why there is no result */
     struct elf_file program, debug;
-    struct elf_symbols symbols, exported; /* exported: symbols that a small table leaves out */
+    struct elf_symbols symbols, exported; /* exported: symbols that a small table does not have */
     struct dwarf_lines lines;
     bool has_lines;
 };
@@ -62,8 +62,8 @@ static bool is_same(const struct elf_file *f, const struct symbol_module *wanted
     return wanted->size == f->size && wanted->mtime == f->mtime;
 }
 
-/* Opens the file that the program had; *path gets its path. The kernel marks a file that had no
- * name any more when it was mapped; it may be there again. */
+/* Opens the file that the program used; *path gets its path. The kernel marks a file that had been
+ * deleted when it was mapped; a file with that name may exist again. */
 static enum symbol_status open_program(struct elf_file *f, const struct symbol_module *wanted,
                                        char path[PATH_MAX])
 {
@@ -85,7 +85,7 @@ static enum symbol_status open_program(struct elf_file *f, const struct symbol_m
     return SYMBOL_REPLACED;
 }
 
-/* Opens the session's copy, which was made of the file that was mapped. */
+/* Opens the session's copy of the mapped file. */
 static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
 {
     if (!wanted->kept || elf_file_open(f, wanted->kept, NULL))
@@ -96,8 +96,8 @@ static bool open_kept(struct elf_file *f, const struct symbol_module *wanted)
     return false;
 }
 
-/* Reads what a stripped program has left: a small table, and its exported symbols, which that
- * table leaves out. */
+/* Reads the symbols that a stripped program still has: a small table, and its exported symbols,
+ * which that table does not have. */
 static int read_left_symbols(struct module *m)
 {
     struct elf_file small;
@@ -109,7 +109,7 @@ static int read_left_symbols(struct module *m)
     return rc;
 }
 
-/* Reads the fullest table there is, from the debug file where the program is stripped. */
+/* Reads the fullest symbol table: if the program is stripped, that of the debug file. */
 static int read_symbols(struct module *m)
 {
     int rc = 0;
@@ -139,8 +139,8 @@ static int read_lines(struct symbolizer *s, struct module *m)
     return rc == GPUFL_E_NOMEM ? rc : 0;
 }
 
-/* Opens a module. Where the program is gone or replaced, a debug file with its build id still
- * answers. */
+/* Opens a module. If the program's file is missing or replaced, a debug file with its build id can
+ * still be used. */
 static int module_open(struct symbolizer *s, struct module *m, const struct symbol_module *wanted)
 {
     char path[PATH_MAX];
@@ -192,9 +192,9 @@ static int find_module(struct symbolizer *s, const struct symbol_module *wanted,
     return rc;
 }
 
-/* ---- answers --------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------- */
 
-/* Cuts "." and empty components, and ".." with the component before it. */
+/* Removes "." and empty components, and ".." with the component before it. */
 static void tidy(char *path, const char *from)
 {
     size_t len = 0, size = 0;
@@ -223,8 +223,8 @@ static bool is_another_file(const char *path, const char *than)
 }
 
 /* Some build systems give the compiler's working folder as a link that leads elsewhere in every
- * process, so it means nothing here. The rest of the path is then relative to nothing that is
- * known. */
+ * process (/proc/self/cwd), so it is useless here. The rest of the path is then relative to an
+ * unknown folder. */
 static const char *without_cwd(const char *path)
 {
     static const char link[] = "/proc/self/cwd";
@@ -235,9 +235,9 @@ static const char *without_cwd(const char *path)
     return *path ? path : NULL;
 }
 
-/* A file's path as people know it. The compiler's own path stays where the tidied one would mean
- * another file or none: "a/../b" is not "b" where a is a link. Paths in the debug information of
- * distributions are often relative to nothing that is known, and stay so. */
+/* A file's path as users know it. The compiler's own path is kept if the tidied path would name
+ * another file or none: "a/../b" is not "b" if a is a link. Paths in the debug information of
+ * distributions are often relative to an unknown folder, and stay so. */
 static const char *tidy_path(struct symbolizer *s, const char *dir, const char *file)
 {
     char full[PATH_MAX], path[PATH_MAX];

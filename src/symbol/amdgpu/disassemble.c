@@ -1,9 +1,9 @@
-/* disassemble.c - see disassemble.h. What llvm-objdump prints, line by line:
+/* disassemble.c - see disassemble.h. llvm-objdump prints lines like these:
  *
  *   0000000000001500 <axpy>:
  *   	s_load_b128 s[4:7], s[0:1], 0x8        // 000000001500: F4080100 F8000008
  *
- * The address says which function an instruction is of. Everything else is skipped. */
+ * The address shows to which function an instruction belongs. All other lines are skipped. */
 #include "symbol/amdgpu/disassemble.h"
 
 #include "base/alloc.h"
@@ -21,19 +21,19 @@
 enum {
     LIST_MOST = 64 << 10,  /* bytes of names for one run: an argument has at most 128 KiB */
     INSTRUCTION_LEAST = 4, /* bytes */
-    LOOK_EVERY = 256,      /* addresses between two looks at the clock */
+    LOOK_EVERY = 256,      /* addresses between two checks of the time */
 };
 
 struct function {
     uint64_t at, end; /* addresses */
-    const char *name; /* of the symbols */
+    const char *name; /* owned by the symbols */
 };
 
 /* A code object that is being read. */
 struct object {
     struct code_symbols symbols;
     struct places places;
-    struct function *functions; /* owned; those that are asked for, by address */
+    struct function *functions; /* owned; the requested ones, by address */
     size_t count;
     uint64_t size; /* bytes of the file */
     disassembled_fn *fn;
@@ -96,7 +96,7 @@ static void tell(struct object *o, const struct function *f, uint64_t address, c
 
 /* ---- llvm-objdump -------------------------------------------------------------------------- */
 
-/* The last mark of a comment in a line; an instruction's text has none. */
+/* Takes a line; its last "//" ends the instruction, whose text contains none. */
 static void take_line(void *arg, char *line)
 {
     static const char mark[] = "// ";
@@ -118,8 +118,8 @@ static void take_line(void *arg, char *line)
     tell(o, f, address, line);
 }
 
-/* Names of functions from *next on, as llvm-objdump takes them, as many as have room. False: there
- * are no more. */
+/* Puts names of functions from *next on into the list, in the form that llvm-objdump takes, as many
+ * as fit. False: there are no more. */
 static bool put_names(const struct object *o, struct buf *list, size_t *next)
 {
     size_t first = *next;
@@ -130,7 +130,7 @@ static bool put_names(const struct object *o, struct buf *list, size_t *next)
         buf_printf(list, "%s%s", *next > first ? "," : "", o->functions[*next].name);
     buf_char(list, '\0');
     if (*next == first)
-        ++*next; /* a name that has no room at all */
+        ++*next; /* a name that is too long for any list */
     return first < o->count && !buf_error(list);
 }
 
@@ -178,7 +178,7 @@ int amdgpu_disassemble(const char *program, const struct disassemble_request *q,
     return rc;
 }
 
-/* ---- lines alone --------------------------------------------------------------------------- */
+/* ---- lines only ---------------------------------------------------------------------------- */
 
 static bool same_places(const struct disassembled *a, const struct disassembled *b)
 {
@@ -189,7 +189,7 @@ static bool same_places(const struct disassembled *a, const struct disassembled 
     return same;
 }
 
-/* The places of the instruction before, with texts of their own. */
+/* The places of the instruction before, with copies of their texts. */
 struct before {
     struct disassembled d;
     char files[DISASSEMBLE_LEVELS][PLACES_FILE_ROOM];
@@ -205,7 +205,7 @@ static void remember(struct before *b, const struct disassembled *d)
     }
 }
 
-/* What may still be spent on an object. */
+/* How much work may still be done for an object. */
 struct budget {
     uint64_t addresses;
     int64_t deadline; /* clock_mono, ns */
@@ -220,7 +220,7 @@ static bool spend(struct budget *b)
     return !b->late;
 }
 
-/* False: the budget is spent. */
+/* Reports the lines of a function. False: the budget is used up. */
 static bool tell_lines(struct object *o, const struct function *f, struct before *b,
                        struct budget *left)
 {

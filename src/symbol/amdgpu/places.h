@@ -1,4 +1,4 @@
-/* places.h - where in the source the addresses of a code object are, by its DWARF.
+/* places.h - finds the source lines of addresses in a code object, by its DWARF.
  *
  * Owner's thread. */
 #ifndef GPUFL_SYMBOL_AMDGPU_PLACES_H
@@ -11,11 +11,11 @@ enum { PLACES_FILE_ROOM = 4096 };
 
 struct places {
     struct dwarf_lines lines;
-    bool known; /* the file has DWARF, and this machine reads it */
+    bool known; /* the file has DWARF, and this machine can read it */
     char files[DISASSEMBLE_LEVELS][PLACES_FILE_ROOM];
 };
 
-/* Never fails: without DWARF, or without libdw, no address has a place. */
+/* Opens a file's DWARF. Never fails: without DWARF, or without libdw, no address has a place. */
 void places_open(struct places *p, const struct elf_file *f);
 void places_close(struct places *p);
 

@@ -1,4 +1,4 @@
-/* disassemble.c - running nvdisasm over a cubin. */
+/* disassemble.c - runs nvdisasm on a cubin. */
 #include "symbol/cubin/disassemble.h"
 
 #include "backend/vendor.h"
@@ -8,7 +8,7 @@
 
 enum { LIST_MOST = 16 << 10 };
 
-/* The numbers of the functions as nvdisasm takes them: "12,148". */
+/* Writes the numbers of the functions in the form that nvdisasm takes: "12,148". */
 static void put_numbers(const struct disassemble_request *q, char *list, size_t size)
 {
     size_t at = 0;

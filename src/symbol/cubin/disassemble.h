@@ -1,8 +1,8 @@
 /* disassemble.h - the instructions of functions in a cubin, with their source lines.
  *
- * NVIDIA's nvdisasm is run and its output read: nobody else knows the encoding of a cubin's
- * instructions. It reads the line table, too. Lines that are not understood are skipped. Owner's
- * thread. */
+ * NVIDIA's nvdisasm is run and its output read, because the encoding of a cubin's instructions is
+ * not public. nvdisasm reads the line table, too. Output lines that are not understood are skipped.
+ * Owner's thread. */
 #ifndef GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 #define GPUFL_SYMBOL_CUBIN_DISASSEMBLE_H
 
@@ -11,14 +11,14 @@
 
 /* Runs nvdisasm and calls fn for each instruction, in order; an instruction of a function that lies
  * in a kernel's section and has a name of its own is reported for both. deadline: clock_mono, ns.
- * 0; GPUFL_E_TIMEOUT, _CORRUPT (nvdisasm refuses the file), _IO or _NOMEM with a sentence. What fn
- * was given before a failure holds. */
+ * 0; GPUFL_E_TIMEOUT, _CORRUPT (nvdisasm refuses the file), _IO or _NOMEM with a sentence.
+ * Instructions that were reported before a failure are right. */
 int cubin_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                       struct err *e);
 
-/* ---- its text, for tests -------------------------------------------------------------------- */
+/* ---- nvdisasm's output, for tests ----------------------------------------------------------- */
 
-struct disassembly; /* what has been read so far */
+struct disassembly; /* the state of the reader */
 
 struct disassembly *disassembly_open(disassembled_fn *fn, void *arg); /* NULL: out of memory */
 void disassembly_line(struct disassembly *r, char *line);             /* without its LF; changed */

@@ -1,13 +1,13 @@
-/* disassemble_text.c - what nvdisasm prints, line by line.
+/* disassemble_text.c - reads the lines that nvdisasm prints.
  *
  *   	.section	.text.KERNEL,"ax",@progbits      offsets count from here
  *   NAME:                                           a function begins, the kernel or one it calls
- *   	//## File "a.h", line 3 inlined at "b.cu", line 7     the innermost place of what follows
- *   	//## File "b.cu", line 7                               the one around it
- *           [0010]                   S2R R0, SR_TID.X ;    an instruction; its offset stands
+ *   	//## File "a.h", line 3 inlined at "b.cu", line 7     innermost place of the next instructions
+ *   	//## File "b.cu", line 7                               the place around it
+ *           [0010]                   S2R R0, SR_TID.X ;    an instruction; its offset is printed
  *                                                        between the marks of a comment
  *
- * Places hold until others come. Everything else is skipped. */
+ * A place is valid until the next one. All other lines are skipped. */
 #include "symbol/cubin/disassemble.h"
 
 #include "base/alloc.h"
@@ -68,7 +68,7 @@ static bool take_section(struct disassembly *r, const char *line)
     return true;
 }
 
-/* Takes a name and a colon at the line's beginning; local labels (.L_x_3) are no functions. */
+/* Takes a name and a colon at the line's beginning; local labels (.L_x_3) are not functions. */
 static bool take_label(struct disassembly *r, const char *line)
 {
     size_t len = strlen(line);
@@ -108,7 +108,7 @@ static void tell(struct disassembly *r, const char *function, uint64_t offset)
     r->fn(r->arg, &r->now);
 }
 
-/* Takes the offset, blanks, and the text up to its semicolon; a line with the encoding alone has
+/* Takes the offset, blanks, and the text up to its semicolon; a line that has only the encoding has
  * no text. */
 static void take_instruction(struct disassembly *r, char *line)
 {

@@ -1,8 +1,8 @@
 /* lines.c - see lines.h.
  *
- * A sequence of the table is one function's code. Its addresses count from the symbol that a
- * relocation puts into DW_LNE_set_address. A row of inlined code names the row of its call,
- * counted from 1 in its sequence. */
+ * A sequence of the table contains one function's code. Its addresses count from the symbol that a
+ * relocation puts into DW_LNE_set_address. A row of inlined code has the number of the row of its
+ * call, counted from 1 in its sequence. */
 #include "symbol/cubin/lines.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ enum {
     FILES_MOST = 1 << 16,     /* files of a unit, and its directories */
     INSTRUCTION_BYTES = 16,   /* since compute capability 7.0 */
     LOOKS = 8,                /* sequences that may cover one instruction */
-    INLINED_CALL = 0x90,      /* NVIDIA's: the row of the call, the function's name in .debug_str */
+    INLINED_CALL = 0x90, /* of NVIDIA: the row of the call, the function's name in .debug_str */
 };
 
 /* Standard opcodes by number. */
@@ -51,11 +51,12 @@ struct table {
     size_t symbol_count;
     Elf64_Rela *relocations; /* owned: by offset */
     size_t relocation_count;
-    struct function *functions; /* owned: all, by section and place */
+    struct function *functions; /* owned: all, by section and offset */
     size_t function_count;
-    struct function *wanted; /* owned: so, too */
+    struct function *wanted; /* owned: the requested ones, in the same order */
     size_t wanted_count;
-    uint64_t budget; /* instructions that may be looked at yet: a few times as many as there are */
+    uint64_t
+        budget; /* instructions that may still be read: at first a few times as many as exist */
     void (*fn)(void *arg, const struct disassembled *d);
     void *arg;
     const struct elf_file *elf;
@@ -128,7 +129,7 @@ static const char *take_text(struct reader *r)
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-/* False: the symbol is no function, or does not lie within its section. */
+/* Reads a symbol. False: it is not a function, or is not within its section. */
 static bool function_of(const struct table *t, uint64_t number, struct function *out)
 {
     const Elf64_Sym *s = number < t->symbol_count ? &t->symbols[number] : NULL;
@@ -138,7 +139,7 @@ static bool function_of(const struct table *t, uint64_t number, struct function 
     uint64_t whole = t->elf->sections[s->st_shndx].sh_size;
     if (whole > (uint64_t)t->elf->size || s->st_value > whole || s->st_size > whole - s->st_value)
         return false;
-    /* the first function of a section owns what the compiler put after it, too */
+    /* code that the compiler put after the first function of a section belongs to it, too */
     *out = (struct function){.section = s->st_shndx,
                              .at = s->st_value,
                              .size = s->st_value ? s->st_size : whole,
@@ -154,7 +155,7 @@ static int compare_functions(const void *a, const void *b)
     return ORDER(x->at, y->at);
 }
 
-/* The first function at this place or after it. */
+/* The first function at this offset or after it. */
 static size_t find_function(const struct function *list, size_t count, uint32_t section,
                             uint64_t at)
 {
@@ -220,15 +221,15 @@ static void tell(const struct table *t, const char *function, uint64_t offset, s
             d.places[d.place_count] = (struct disassembled_place){paths[d.place_count], r->line};
             d.place_count++;
         }
-        at = r->call < at ? r->call : 0; /* a call comes before what is inlined there */
+        at = r->call < at ? r->call : 0; /* the row of a call comes before the inlined rows */
     }
     if (d.place_count)
         t->fn(t->arg, &d);
 }
 
-/* Reports the lines of a function within a sequence, which is [from, to) of its section. A row
- * does not belong to a function that begins after it: routines that the compiler puts after a
- * kernel have no lines of their own. */
+/* Reports the lines of a function within a sequence, which is [from, to) of its section. A row does
+ * not belong to a function that begins after it: routines that the compiler puts after a kernel
+ * have no lines. */
 static void tell_function(struct table *t, const struct function *f, uint64_t from, uint64_t to)
 {
     uint64_t end = f->at + f->size < to ? f->at + f->size : to;
@@ -330,7 +331,7 @@ static void run_extended(struct table *t, struct reader *r, struct state *s)
     case INLINED_CALL:
         s->now.call = (uint32_t)take_uleb(&one);
         break;
-    default: /* its length is known */
+    default: /* skipped: its length is known */
         break;
     }
 }
@@ -385,8 +386,8 @@ static int run_program(struct table *t, const struct unit *u, struct reader *r)
     return rc;
 }
 
-/* Runs a unit's program; r spans from after the unit's length to its end. A unit of an unknown
- * version is skipped. */
+/* Runs a unit's program; r contains the unit after its length. A unit of an unknown version is
+ * skipped. */
 static int run_unit(struct table *t, struct reader *r, size_t offset_bytes)
 {
     struct unit u = {0};
@@ -443,7 +444,7 @@ static void *read_section(const struct elf_file *f, const Elf64_Shdr *s, size_t 
     return s ? elf_file_read(f, s, SECTION_MOST, len) : NULL;
 }
 
-/* False: a section that is needed is missing. */
+/* Reads the sections. False: one that is needed is missing. */
 static bool read_all(struct table *t)
 {
     const struct elf_file *f = t->elf;

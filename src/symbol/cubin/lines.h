@@ -1,10 +1,10 @@
 /* lines.h - the source lines of functions in a cubin, by its own line table.
  *
- * The table is DWARF's (.debug_line, versions 2 to 4) with one instruction of NVIDIA's for what
- * is inlined; addresses are of functions, by relocations. nvcc writes it with -lineinfo, Triton
- * and numba always. nvdisasm reports these places together with the instructions' text
- * (disassemble.h); the table needs no program of the toolkit. What the file says of itself is
- * checked (file.h). Owner's thread. */
+ * The table is DWARF's (.debug_line, versions 2 to 4) with one instruction of NVIDIA's for inlined
+ * code; relocations tie its addresses to functions. nvcc writes the table with -lineinfo, Triton
+ * and numba always do. nvdisasm reports the same lines together with the instructions' text
+ * (disassemble.h), but the table can be read without any program of the toolkit. All values of the
+ * file are checked (file.h). Owner's thread. */
 #ifndef GPUFL_SYMBOL_CUBIN_LINES_H
 #define GPUFL_SYMBOL_CUBIN_LINES_H
 

@@ -23,7 +23,7 @@ enum {
     LINE_MOST = 64 << 10,
     CHUNK = 64 << 10,
     NS_IN_MS = 1000000,
-    TEXT_LEAST = 1 << 20, /* bytes that any file may give */
+    TEXT_LEAST = 1 << 20, /* bytes of output that are allowed for every file */
 };
 
 /* ---- finding ----------------------------------------------------------------------------- */
@@ -125,13 +125,13 @@ int disassembler_find(const struct vendor_disassembler *d, char *path, size_t si
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* The output that is no whole line yet. */
+/* The end of the output so far, which is not a whole line. */
 struct output {
     const struct disassembler_run *run;
     char line[LINE_MOST];
     size_t len;
-    bool skipping; /* the rest of a line that is too long */
-    uint64_t room; /* bytes that may still come */
+    bool skipping; /* the rest of a line that is too long is being skipped */
+    uint64_t room; /* bytes that may still come; the rest is refused */
 };
 
 static uint64_t text_most(const char *file)
@@ -164,7 +164,7 @@ static int64_t left_ms(int64_t deadline)
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : left;
 }
 
-/* Reads up to the end of the output. 0, or a negative code: the program has to be ended. */
+/* Reads the output to its end. 0; a negative code: the caller has to end the program. */
 static int read_all(int fd, struct output *o, int64_t deadline)
 {
     static char data[CHUNK]; /* owner's thread */

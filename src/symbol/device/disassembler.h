@@ -1,7 +1,7 @@
-/* disassembler.h - a vendor's program that disassembles device code: found, and run for its text.
+/* disassembler.h - finds and runs a vendor's program that disassembles device code.
  *
- * The program may be missing or fail, and a file of code may hold anything. So the program is
- * killed when the deadline has passed, or when it has printed too much. Never runs in a traced
+ * The program may be missing or fail, and a file of code may have any content. So the program is
+ * killed when the deadline has passed, or when it has printed too much. It never runs in a traced
  * program. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
 #define GPUFL_SYMBOL_DEVICE_DISASSEMBLER_H
@@ -13,21 +13,21 @@
 
 struct vendor_disassembler;
 
-/* Path of the program: what its variable says, else the toolkits' or the one of PATH, in the order
- * of struct vendor_disassembler. GPUFL_E_NOENT with a sentence. */
+/* Path of the program: that in its variable, else the toolkit's or that in PATH, in the order of
+ * struct vendor_disassembler. GPUFL_E_NOENT with a sentence. */
 int disassembler_find(const struct vendor_disassembler *d, char *path, size_t size, struct err *e);
 
 struct disassembler_run {
     const char *program;                 /* path */
     char *const *argv;                   /* NULL-terminated */
     const char *file;                    /* what is disassembled, for sentences */
-    const char *advice;                  /* what to do where the program refuses the file */
+    const char *advice;                  /* what to do if the program refuses the file */
     void (*line)(void *arg, char *line); /* without its LF; may be changed */
     void *arg;
 };
 
-/* Text for each byte of a file beyond which it is damaged: an instruction has at least 4 bytes, and
- * its line and those of its places, 16 at most, are shorter together. */
+/* The most bytes of output for each byte of a file; a file with more is damaged. An instruction has
+ * at least 4 bytes, and its line and those of its places, 16 at most, are shorter together. */
 enum { DISASSEMBLER_TEXT_MOST = 1024 };
 
 /* Runs the program and calls line for each line of its output. deadline: clock_mono, ns.

@@ -1,5 +1,5 @@
-/* instruction.h - an instruction of device code, as readers of the vendors' code report it, and
- * what they are asked for. */
+/* instruction.h - an instruction of device code, as the vendors' readers report it, and the request
+ * to such a reader. */
 #ifndef GPUFL_SYMBOL_DEVICE_INSTRUCTION_H
 #define GPUFL_SYMBOL_DEVICE_INSTRUCTION_H
 
@@ -23,14 +23,14 @@ struct disassembled {
 
 typedef void disassembled_fn(void *arg, const struct disassembled *d);
 
-/* Which functions of which file of code, and who is given their instructions. */
+/* Which functions of which file of code are read, and the function that gets their instructions. */
 struct disassemble_request {
     const char *file;          /* path */
     const uint32_t *functions; /* the numbers of their symbols */
     size_t count;
     disassembled_fn *fn;
     void *arg;
-    const char *advice; /* what to do where the program refuses the file; see code_reader.h */
+    const char *advice; /* what to do if the program refuses the file; see code_reader.h */
 };
 
 #endif

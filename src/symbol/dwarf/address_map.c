@@ -1,4 +1,4 @@
-/* address_map.c - a sorted array; each element knows how far those before it reach. */
+/* address_map.c - a sorted array; each element has the highest end of it and of those before. */
 #include "symbol/dwarf/address_map.h"
 
 #include "base/alloc.h"
@@ -24,7 +24,7 @@ int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *v
     return rc;
 }
 
-/* A range that encloses another one comes before it, also where both begin at one address. */
+/* Puts a range that encloses another one before it, also if both begin at the same address. */
 static int by_begin(const void *a, const void *b)
 {
     const struct address_range *x = a, *y = b;

@@ -1,7 +1,7 @@
-/* address_map.h - ranges of addresses, and which of them an address is in.
+/* address_map.h - finds the ranges that contain an address.
  *
- * Ranges may nest and overlap: a search goes from the range that begins last, the innermost,
- * outwards. Owner's thread. */
+ * Ranges may nest and overlap. A search goes outwards from the innermost range, which begins last.
+ * Owner's thread. */
 #ifndef GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 #define GPUFL_SYMBOL_DWARF_ADDRESS_MAP_H
 
@@ -24,7 +24,7 @@ void address_map_fini(struct address_map *m);
 /* Adds a range that is not empty, in any order. 0, GPUFL_E_NOMEM or _FULL. */
 int address_map_add(struct address_map *m, uint64_t begin, uint64_t end, void *value);
 
-/* To be called after the last add and before the first search. */
+/* Sorts the ranges; called after the last add and before the first search. */
 void address_map_settle(struct address_map *m);
 
 /* Lists the ranges around an address, innermost first: *at is SIZE_MAX before the first call.

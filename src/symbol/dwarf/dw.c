@@ -9,7 +9,7 @@
 static struct {
     struct dw calls;
     bool there;
-    struct err why; /* set where the library is missing */
+    struct err why; /* set if the library is missing */
 } library;          /* constant after the first dw_open */
 
 static const struct dl_symbol symbols[] = {

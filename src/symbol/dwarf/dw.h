@@ -1,7 +1,7 @@
 /* dw.h - elfutils' libdw, opened when it is first needed.
  *
- * A machine without it still gets the functions' names from symbol tables, and a
- * sentence that says what to install. [any] */
+ * On a machine without libdw the functions' names still come from symbol tables, and
+ * a sentence says what to install. [any] */
 #ifndef GPUFL_SYMBOL_DWARF_DW_H
 #define GPUFL_SYMBOL_DWARF_DW_H
 
@@ -14,7 +14,7 @@ struct dw {
 #undef DW_MEMBER
 };
 
-/* The library's functions; NULL with a sentence where it is missing or too old. */
+/* The library's functions; NULL with a sentence if the library is missing or too old. */
 const struct dw *dw_open(struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* dw_abi.h - the part of elfutils' binary interface that is used, in our own words.
+/* dw_abi.h - our own declarations of the part of elfutils' binary interface that is used.
  *
- * The library is opened at run time, and its headers are not needed to build
- * (docs/adr/0004-libdw.md). Where they are installed, tests/unit/symbol/test_abi_dw.c compares
+ * The library is opened at run time, and the build does not need its headers
+ * (docs/adr/0004-libdw.md). If they are installed, tests/unit/symbol/test_abi_dw.c compares
  * everything here with them. Values of DWARF are from its standard. */
 #ifndef GPUFL_SYMBOL_DWARF_DW_ABI_H
 #define GPUFL_SYMBOL_DWARF_DW_ABI_H

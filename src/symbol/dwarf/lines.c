@@ -1,4 +1,4 @@
-/* lines.c - units, their functions, and the inlined calls within these. */
+/* lines.c - reads units, their functions, and the inlined calls in these. */
 #include "symbol/dwarf/lines.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 
 enum {
     UNITS_MAX = 1 << 22,
-    RANGES_MAX = 1 << 20, /* ranges of one entry */
+    RANGES_MAX = 1 << 20, /* ranges of an entry */
     HOPS_MAX = 16,        /* steps from a function to the declaration that names it */
     PARENTS_MAX = 64,
     NAME_MAX_BYTES = 4096,
@@ -23,8 +23,8 @@ enum {
 
 /* ---- entries --------------------------------------------------------------------------- */
 
-/* Goes to the first child (or next sibling), only ever forward in the file. False: no more, or
- * damage. */
+/* Goes to the first child (or, in the next function, to the next sibling), only forward in the
+ * file. False: there is none, or the file is damaged. */
 static bool first_child(struct dwarf_lines *d, struct dw_die *parent, struct dw_die *child)
 {
     return d->steps-- > 0 && d->dw->dwarf_haschildren(parent) == 1 &&
@@ -75,7 +75,7 @@ static uint64_t range_around(struct dwarf_lines *d, struct dw_die *die, uint64_t
     return 0;
 }
 
-/* Adds an entry's ranges. Linkers leave the ranges of what they dropped at address 0. */
+/* Adds an entry's ranges. Ranges at address 0 are those of code that the linker dropped. */
 static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_die *die, void *value)
 {
     uint64_t base, begin, end;
@@ -93,8 +93,8 @@ static int add_ranges(struct dwarf_lines *d, struct address_map *m, struct dw_di
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-/* The name that an entry gives to the scopes of those inside it, as the demangler writes it; NULL:
- * none. */
+/* The name of an entry as a scope of entries inside it, in the form of the demangler; NULL: it is
+ * not a scope with a name. */
 static const char *scope_name(struct dwarf_lines *d, struct dw_die *die, const char *inside)
 {
     const char *name = text_of(d, die, DW_AT_NAME);
@@ -127,7 +127,7 @@ static bool step_towards(struct dwarf_lines *d, struct dw_die *die, const void *
     return true;
 }
 
-/* The declaration that a function's code refers to: its scopes are there. */
+/* Finds the declaration to which a function's code refers: it shows the scopes. */
 static bool declaration(struct dwarf_lines *d, struct dw_die *die, struct dw_die *declared)
 {
     return refers(d, die, DW_AT_ABSTRACT_ORIGIN, declared) ||
@@ -177,8 +177,8 @@ static bool has_scopes(struct dwarf_lines *d, struct dw_die *die)
     }
 }
 
-/* The entry's name after those of its scopes. Finding these takes a walk through the unit, so
- * that the last names are remembered. */
+/* The entry's name with its scopes before it. Finding the scopes takes a walk through the unit, so
+ * the last names are remembered. */
 static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, const char *name)
 {
     size_t slot = ((uintptr_t)die->addr * 0x9e3779b97f4a7c15u >> 32) % DWARF_NAMES;
@@ -199,8 +199,8 @@ static const char *qualified_name(struct dwarf_lines *d, struct dw_die *die, con
     return d->lately[slot].name;
 }
 
-/* A function's name: its linkage name, wherever it is on the way from the code to the
- * declaration; else `named`, where that is mangled; else the name with its scopes. */
+/* A function's name: its linkage name, from any entry between the code and the declaration; else
+ * `named`, if that is mangled; else the name with its scopes. */
 static const char *function_name(struct dwarf_lines *d, const struct dw_die *function,
                                  const char *named)
 {
@@ -261,8 +261,8 @@ static int add_functions(struct dwarf_lines *d, struct dwarf_unit *u, struct dw_
     return rc;
 }
 
-/* Reads a unit's functions. Where memory runs out, answers are missing, as where any limit is
- * reached. */
+/* Reads a unit's functions. If memory runs out, or a limit is reached, some addresses have no
+ * function. */
 static void read_functions(struct dwarf_lines *d, struct dwarf_unit *u, bool deep)
 {
     struct dw_die split = {0};
@@ -285,8 +285,8 @@ static void read_functions(struct dwarf_lines *d, struct dwarf_unit *u, bool dee
     address_map_settle(&u->functions);
 }
 
-/* The function around an address. Functions within functions are searched only where nothing else
- * has the address, since that visits the whole unit. */
+/* Finds the function around an address. Functions in functions are searched only if no other
+ * function has the address, because that visits the whole unit. */
 static bool find_function(struct dwarf_lines *d, struct dwarf_unit *u, uint64_t address,
                           struct dw_die *function)
 {
@@ -312,8 +312,8 @@ struct inside {
     int tag;       /* INLINED or SUBPROGRAM */
 };
 
-/* Finds the inlined call or function around an address that is not within another one, through
- * blocks. Optimizers may leave several: the one with the smallest range counts. */
+/* Finds the outermost inlined call or function around an address, also inside blocks. Optimizers
+ * may leave several: the one with the smallest range is taken. */
 static void look_inside(struct dwarf_lines *d, struct dw_die *parent, uint64_t address,
                         struct inside *best, int depth)
 {
@@ -428,7 +428,7 @@ static int read_units(struct dwarf_lines *d)
     return rc;
 }
 
-/* Adds a unit. One that does not say where its code is has it where its functions are. */
+/* Adds a unit. If it has no ranges of its own, those of its functions are used. */
 static int add_unit(struct dwarf_lines *d, struct dwarf_unit *u)
 {
     size_t before = d->extents.count;

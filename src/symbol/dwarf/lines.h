@@ -1,12 +1,12 @@
 /* lines.h - addresses to functions, files and lines by DWARF, inlined calls included.
  *
- * libdw reads the format. Which unit and function an address is in is kept here, in sorted
- * tables: libdw's own search walks a unit's entries from the start for every address, and finds
- * no unit where the compiler wrote no .debug_aranges. A unit's tables are made at the first
- * address in it.
+ * libdw reads the format. Sorted tables here say which unit and function contain an address,
+ * because libdw's own search walks a unit's entries from the start for every address, and finds
+ * no unit if the compiler wrote no .debug_aranges. A unit's tables are made when the first
+ * address in it is looked up.
  *
- * Damaged DWARF costs answers, never more than a fixed number of steps: entries are visited in
- * the order of the file only, and all visits count against one budget. Owner's thread. */
+ * With damaged DWARF some addresses get no answer, but the work is bounded: entries are visited
+ * only in the order of the file, and all visits count against one budget. Owner's thread. */
 #ifndef GPUFL_SYMBOL_DWARF_LINES_H
 #define GPUFL_SYMBOL_DWARF_LINES_H
 
@@ -20,12 +20,12 @@
 #include <stdbool.h>
 
 enum {
-    DWARF_LEVELS = 128, /* levels of inlining; deeper nests have no answer */
+    DWARF_LEVELS = 128, /* levels of inlining; deeper nesting has no answer */
     DWARF_NAMES = 1024, /* names that are remembered; a power of two */
 };
 
 struct dwarf_level {
-    const char *function; /* mangled where there is a linkage name; NULL: unknown */
+    const char *function; /* mangled if there is a linkage name; NULL: unknown */
     const char *dir;      /* the folder that a relative file is relative to; NULL: unknown */
     const char *file;     /* NULL: unknown */
     int64_t line;         /* 0: unknown */
@@ -33,10 +33,10 @@ struct dwarf_level {
 };
 
 struct dwarf_unit {
-    struct dw_die die;            /* the unit in the file itself: for its lines */
-    struct dw_die tree;           /* the unit with the entries: in another file with split DWARF */
-    struct address_map functions; /* addresses of its code to addresses of entries */
-    bool read, deep;              /* functions are read; nested ones, too */
+    struct dw_die die;            /* the unit in the file itself, which has its lines */
+    struct dw_die tree;           /* the unit with the entries; with split DWARF in another file */
+    struct address_map functions; /* from addresses of code to addresses of entries */
+    bool read, deep;              /* read: its functions are read; deep: nested ones, too */
     bool lacks;                   /* the file with its entries (.dwo) could not be opened */
 };
 
@@ -48,7 +48,7 @@ struct dwarf_lines {
     struct dwarf_unit *units; /* owned */
     size_t unit_count, unit_cap;
     struct address_map extents; /* addresses of code to units */
-    struct intern *names;       /* owned: names that are put together here */
+    struct intern *names;       /* owned: names that are composed here */
     struct {
         const void *die;
         const char *name;
@@ -62,9 +62,10 @@ int dwarf_lines_open(struct dwarf_lines *d, const struct dw *dw, const struct el
 void dwarf_lines_close(struct dwarf_lines *d);
 
 /* Finds the levels of an address, innermost first; 0: nothing is known. Texts are valid until
- * close. named: the name of the function at the address by the symbol table, for one without a
- * linkage name. It is used for a line without entries only where nothing can have been inlined
- * there, since the line belongs to the innermost function and the symbol to the outermost one. */
+  * close. named: the name in the symbol table of the function at the address, used for a function
+  * without a linkage name. For a line without entries it is used only if no code can have been
+  * inlined there, because the line belongs to the innermost function and the symbol to the
+  * outermost one. */
 size_t dwarf_lines_find(struct dwarf_lines *d, uint64_t address, const char *named,
                         struct dwarf_level levels[DWARF_LEVELS]);
 

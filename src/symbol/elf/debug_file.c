@@ -1,4 +1,4 @@
-/* debug_file.c - the places where a debug file can be. */
+/* debug_file.c - searches the places where a debug file can be. */
 #include "symbol/elf/debug_file.h"
 
 #include "base/alloc.h"
@@ -19,7 +19,7 @@ enum {
     ID_LEAST = 4,
     CHECK_MAX = 1 << 30,
     SMALL_PACKED_MAX = 16 << 20, /* bytes of .gnu_debugdata; whole distributions stay below 1 MB */
-    SMALL_MAX = 256 << 20,       /* bytes of it, unpacked */
+    SMALL_MAX = 256 << 20,       /* bytes of the same, unpacked */
 };
 
 bool debug_file_by_id(struct elf_file *out, const char *root, const char *build_id)
@@ -116,7 +116,7 @@ bool debug_file_small(struct elf_file *out, const struct elf_file *program)
                                  SMALL_PACKED_MAX, &packed_len);
     char *data = packed ? unpack_xz(packed, packed_len, SMALL_MAX, &len) : NULL;
     int fd = data ? memfd_create("gpufl-symbols", MFD_CLOEXEC) : -1;
-    if (fd >= 0 && file_write_shielded(fd, data, len)) { /* a limit on files is one on memory's */
+    if (fd >= 0 && file_write_shielded(fd, data, len)) { /* file limits also count for memfd */
         close(fd);
         fd = -1;
     }

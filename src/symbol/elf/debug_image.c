@@ -1,4 +1,4 @@
-/* debug_image.c - copying and unpacking sections. */
+/* debug_image.c - copies and unpacks sections. */
 #include "symbol/elf/debug_image.h"
 
 #include "symbol/elf/unpack.h"
@@ -16,7 +16,7 @@ static bool is_needed(const struct elf_file *f, const Elf64_Shdr *s)
             !strcmp(name, ".gnu_debugaltlink"));
 }
 
-/* What a section says of its compression; false: it is not compressed, or its header is
+/* Reads the header of a compressed section. False: it is not compressed, or its header is
  * unreadable. */
 static bool packed_as(const struct elf_file *f, const Elf64_Shdr *s, Elf64_Chdr *c)
 {
@@ -24,7 +24,7 @@ static bool packed_as(const struct elf_file *f, const Elf64_Shdr *s, Elf64_Chdr 
            elf_file_copy(f, s->sh_offset, c, sizeof *c);
 }
 
-/* Makes the section's header in the image say what is in the image now. */
+/* Changes the section's header in the image to the section's new place and size. */
 static void patch_header(const struct debug_image *d, const struct elf_file *f, size_t index,
                          uint64_t offset, uint64_t size)
 {
@@ -36,8 +36,8 @@ static void patch_header(const struct debug_image *d, const struct elf_file *f, 
     memcpy(d->base + f->head.e_shoff + index * sizeof s, &s, sizeof s);
 }
 
-/* True where a section lies in the file and does not overlap its headers, which it must not
- * hide. */
+/* True if a section is within the file and does not overlap its headers, which must stay
+ * readable. */
 static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
 {
     uint64_t table = f->head.e_shoff, end = table + f->section_count * sizeof *s;
@@ -45,8 +45,8 @@ static bool is_apart(const struct elf_file *f, const Elf64_Shdr *s)
            (s->sh_offset >= end || s->sh_offset + s->sh_size <= table);
 }
 
-/* Unpacks section i, which lies in the image, up to `end`; a section that must not or cannot be
- * unpacked becomes empty. The file may give another size now than when the room was measured. */
+/* Unpacks section i of the image, up to `end`. A section that must not or cannot be unpacked
+ * becomes empty. The file may have changed: the size may differ from the one that was measured. */
 static void unpack_to(const struct debug_image *d, const struct elf_file *f, size_t i,
                       const Elf64_Chdr *c, uint64_t *end)
 {

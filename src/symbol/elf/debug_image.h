@@ -1,10 +1,10 @@
-/* debug_image.h - the debug sections of a file in memory, at their places in it.
+/* debug_image.h - the debug sections of a file in memory, at their offsets in the file.
  *
  * libdw gets memory, not a file: a mapping as large as the file, with its headers, its debug
- * sections and zeros elsewhere. So nothing can go away while libdw reads it, pages that are not
- * touched cost nothing, and where libdw reads a few bytes beyond a damaged section, as it does
- * for texts without an end, there is memory. Compressed sections (zlib, zstd) are unpacked after
- * the file's end; those that this machine cannot unpack are left to libdw. Owner's thread. */
+ * sections and zeros elsewhere. So no section can disappear while libdw reads it, pages that are
+ * not touched cost nothing, and if libdw reads a few bytes beyond a damaged section, as it does for
+ * texts without an end, there is memory. Compressed sections (zlib, zstd) are unpacked to after the
+ * file's end; those that this machine cannot unpack are left to libdw. Owner's thread. */
 #ifndef GPUFL_SYMBOL_ELF_DEBUG_IMAGE_H
 #define GPUFL_SYMBOL_ELF_DEBUG_IMAGE_H
 

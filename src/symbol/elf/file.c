@@ -1,4 +1,4 @@
-/* file.c - header, section table and notes of an ELF file. */
+/* file.c - reads the header, section table and notes of an ELF file. */
 #include "symbol/elf/file.h"
 
 #include "base/alloc.h"
@@ -96,7 +96,7 @@ static void scan_notes_at(struct elf_file *f, uint64_t offset, uint64_t size)
 }
 
 /* Reads the build id from segments, which every loaded file has, else from sections: a debug file
- * keeps the notes, but its segments do not point at them. */
+ * has the notes, but its segments do not point to them. */
 static void find_build_id(struct elf_file *f)
 {
     for (unsigned i = 0; i < f->head.e_phnum && i < SEGMENTS_MAX && !*f->build_id; i++) {
@@ -113,8 +113,7 @@ static void find_build_id(struct elf_file *f)
 
 /* ---- sections -------------------------------------------------------------------------- */
 
-/* Reads the section table. A file may have none; one with a damaged table is read as if it had
- * none. */
+/* Reads the section table. A file with a damaged table is read like a file without one. */
 static void read_sections(struct elf_file *f)
 {
     Elf64_Shdr first;
@@ -159,8 +158,7 @@ char *elf_file_read(const struct elf_file *f, const Elf64_Shdr *s, size_t max, s
     return data;
 }
 
-/* The size that a section claims to have when decompressed: that claim decides how much is
- * allocated. */
+/* The size of a section when decompressed, as its header gives it; so much memory is allocated. */
 static uint64_t plain_size(const struct elf_file *f, const Elf64_Shdr *s)
 {
     if (s->sh_flags & SHF_COMPRESSED) {

@@ -1,9 +1,9 @@
 /* file.h - the parts of a 64-bit ELF file that symbols need, read with pread(2).
  *
- * Everything the file says about itself is checked against its size, so that a
- * damaged one is an error. Nothing is mapped: a file that shrinks while it is
- * read must not be a SIGBUS. Sections are found by name and read into memory of
- * their own; compressed ones are left to libdw. Owner's thread. */
+ * Every offset and size in the file is checked against its size, so that a
+ * damaged file is an error. The file is not mapped, because a mapping raises SIGBUS if the
+ * file shrinks. Sections are found by name and read into memory of their own; compressed
+ * ones are left to libdw. Owner's thread. */
 #ifndef GPUFL_SYMBOL_ELF_FILE_H
 #define GPUFL_SYMBOL_ELF_FILE_H
 
@@ -28,10 +28,11 @@ struct elf_file {
     char build_id[ELF_ID_ROOM]; /* hexadecimal; "": it has none */
 };
 
-/* 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this machine's byte order
- * and word size, or damaged) or _NOMEM with a sentence. f is closed after a failure. */
+/* Opens a file. 0; GPUFL_E_NOENT, _PERM, _IO, _CORRUPT (no program, library or cubin of this
+ * machine's byte order and word size, or damaged) or _NOMEM with a sentence. f is closed after a
+ * failure. */
 int elf_file_open(struct elf_file *f, const char *path, struct err *e);
-/* Like elf_file_open, of a file that is open; f owns fd from here on. name: for the sentence. */
+/* Like elf_file_open, for a file that is open; f owns fd from here on. name: for the sentence. */
 int elf_file_take(struct elf_file *f, int fd, const char *name, struct err *e);
 void elf_file_close(struct elf_file *f);
 
@@ -46,7 +47,7 @@ const char *elf_file_name(const struct elf_file *f, const Elf64_Shdr *s); /* "" 
 
 bool elf_file_inside(const struct elf_file *f, uint64_t offset, uint64_t len);
 
-/* Copies all n bytes at offset; false: the file has not that many. */
+/* Copies n bytes at offset; false: the file has fewer. */
 bool elf_file_copy(const struct elf_file *f, uint64_t offset, void *to, size_t n);
 
 /* True for a section of debug information that has bytes in this file. */
@@ -55,7 +56,7 @@ bool elf_file_is_debug(const struct elf_file *f, const Elf64_Shdr *s);
 /* Bytes that the .debug_* sections take in memory when decompressed. */
 uint64_t elf_file_debug_bytes(const struct elf_file *f);
 
-/* Fills name with that of the separate debug file (.gnu_debuglink); false: the file names none. */
+/* Gets the name of the separate debug file (.gnu_debuglink); false: the file names none. */
 bool elf_file_debuglink(const struct elf_file *f, char *name, size_t size, uint32_t *crc);
 
 #endif

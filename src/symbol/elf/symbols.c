@@ -1,4 +1,4 @@
-/* symbols.c - turns a symbol table into a sorted array. */
+/* symbols.c - makes a sorted array of a symbol table. */
 #include "symbol/elf/symbols.h"
 
 #include "base/alloc.h"
@@ -19,8 +19,8 @@ static int by_address(const void *a, const void *b)
     return ORDER(x->name, y->name);
 }
 
-/* True for code of this file: the section's flags say so where the file has sections, debug files
- * included. */
+/* True for code of this file, by the section's flags if the file has sections; also in debug files.
+ */
 static bool is_code(const struct elf_file *f, const Elf64_Sym *s)
 {
     return s->st_shndx != SHN_UNDEF && s->st_shndx < f->section_count &&
@@ -55,8 +55,8 @@ static uint64_t section_end(const struct elf_file *f, const Elf64_Sym *s)
     return h->sh_addr + h->sh_size;
 }
 
-/* Keeps one symbol per address, the one of the best rank; a missing size reaches to the next
- * symbol. */
+/* Keeps one symbol per address, that with the best rank. A symbol without a size reaches to the
+ * next symbol. */
 static void settle(struct elf_symbols *s)
 {
     size_t kept = 0;

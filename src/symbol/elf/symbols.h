@@ -1,9 +1,9 @@
 /* symbols.h - functions of an ELF file by address, from its symbol table.
  *
- * A function is what the table says it is: address and size. No address gets the name of the
- * nearest symbol before it, since in a stripped file that is some other function. Only functions
- * of assembler files, which have no size, reach to the next symbol of their section. Owner's
- * thread. */
+ * A function has the address and size in the table. An address between functions does not get the
+ * name of the nearest symbol before it, because in a stripped file that is some other function.
+ * Only functions of assembler files, which have no size, reach to the next symbol of their section.
+ * Owner's thread. */
 #ifndef GPUFL_SYMBOL_ELF_SYMBOLS_H
 #define GPUFL_SYMBOL_ELF_SYMBOLS_H
 
@@ -16,7 +16,7 @@ struct elf_symbol {
 };
 
 struct elf_symbols {
-    struct elf_symbol *items; /* owned; by address, none overlaps the next one's beginning */
+    struct elf_symbol *items; /* owned; by address, without overlaps */
     size_t count;
     char *names; /* owned */
 };
@@ -26,7 +26,7 @@ struct elf_symbols {
 int elf_symbols_read(struct elf_symbols *s, const struct elf_file *f, bool dynamic);
 void elf_symbols_fini(struct elf_symbols *s);
 
-/* Name of the function around an address, mangled; NULL: none. */
+/* The mangled name of the function that contains an address; NULL: none. */
 const char *elf_symbols_find(const struct elf_symbols *s, uint64_t address);
 
 #endif

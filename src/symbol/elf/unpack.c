@@ -1,4 +1,4 @@
-/* unpack.c - see unpack.h. Each library is looked for once per process. */
+/* unpack.c - see unpack.h. Each library is searched once per process. */
 #include "symbol/elf/unpack.h"
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* The interfaces of libzstd and liblzma, in our own words; both are stable since 1.0 and 5.0. */
+/* Our own declarations of libzstd and liblzma; their interfaces are stable since 1.0 and 5.0. */
 struct zstd {
     size_t (*ZSTD_decompress)(void *to, size_t room, const void *from, size_t n);
     unsigned (*ZSTD_isError)(size_t code);

@@ -1,9 +1,9 @@
-/* unpack.h - compressed sections to bytes: zlib, zstd and xz.
+/* unpack.h - unpacks compressed sections: zlib, zstd and xz.
  *
- * zlib is linked. The other two are opened when the first such section comes: libzstd for debug
+ * zlib is linked. The other two libraries are opened at the first such section: libzstd for debug
  * sections of newer toolchains, which the libdw of Debian 12 does not read, liblzma for the small
- * symbol tables that Fedora and its kin leave in stripped files. On a machine without them, the
- * section counts as missing. [any] */
+ * symbol tables that Fedora and related distributions leave in stripped files. On a machine without
+ * them the section counts as missing. [any] */
 #ifndef GPUFL_SYMBOL_ELF_UNPACK_H
 #define GPUFL_SYMBOL_ELF_UNPACK_H
 
@@ -14,7 +14,7 @@
 /* The values of ch_type in an ELF section's compression header. */
 enum unpack_kind { UNPACK_ZLIB = 1, UNPACK_ZSTD = 2 };
 
-/* True where this machine can unpack that kind. */
+/* True if this machine can unpack that kind. */
 bool unpack_can(uint32_t kind);
 
 /* Unpacks n bytes from `from` to exactly `size` bytes at `to`; false: they are damaged, or give

@@ -1,4 +1,4 @@
-/* args.c - takes demangled names apart: what is around the name, and its arguments. */
+/* args.c - splits demangled names: into the text around the name, and its arguments. */
 #include "symbol/names/args.h"
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ static int nesting(struct span s, size_t i)
     return (c == '<' || c == '(' || c == '[' || c == '{') - closes;
 }
 
-/* The first place from i on that is not within the name of an operator. */
+/* The first position from i on that is not within the name of an operator. */
 static size_t no_operator(struct span s, size_t i)
 {
     for (size_t after; i < s.len && (after = skip_operator(s, i)) > i;)
@@ -44,8 +44,8 @@ static struct span drop_requires(struct span s)
     return s;
 }
 
-/* Cuts the parameter list and what follows: from the last '(' outside all brackets that opens one
- * (not that of "(anonymous namespace)"). */
+/* Cuts the parameter list and everything after it: from the last '(' outside all brackets that
+ * begins a list (not that of "(anonymous namespace)"). */
 static struct span drop_parameters(struct span s)
 {
     int depth = 0;
@@ -77,7 +77,7 @@ static struct span drop_return_type(struct span s)
     return (struct span){s.at + from, s.len - from};
 }
 
-/* True where a bracket after a space, outside all others, says that the text is prose. */
+/* True if a bracket after a space, outside all others, shows that the text is prose. */
 static bool is_prose(struct span s)
 {
     int depth = 0;
@@ -96,7 +96,7 @@ struct span args_core(struct span s)
     struct span whole = drop_suffix(drop_requires(s)), name = drop_parameters(whole);
     if (is_prose(whole))
         return s;
-    if (name.len == whole.len) /* no parameters, so that no return type is before it */
+    if (name.len == whole.len) /* without parameters there is no return type before the name */
         return starts(name, 0, "void ") ? (struct span){name.at + 5, name.len - 5} : name;
     return drop_return_type(name);
 }

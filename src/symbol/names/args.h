@@ -1,4 +1,4 @@
-/* args.h - demangled names and their template arguments, taken apart. [any] */
+/* args.h - splits demangled names and their template arguments. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_ARGS_H
 #define GPUFL_SYMBOL_NAMES_ARGS_H
 
@@ -15,7 +15,7 @@ struct span args_next(struct span *args);
 size_t args_count(struct span args);
 
 /* The name without return type, parameters, a requires-clause and what compilers append to the
- * parts of a function (" (.cold)"). The whole text where that is prose: "epoch (warm up)". */
+ * parts of a function (" (.cold)"). A text that is no name, "epoch (warm up)", stays whole. */
 struct span args_core(struct span s);
 
 #endif

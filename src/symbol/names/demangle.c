@@ -1,4 +1,4 @@
-/* demangle.c - the demangler for a name: C++ after the Itanium ABI, Rust's two schemes. */
+/* demangle.c - chooses the demangler for a name: C++ of the Itanium ABI, or Rust's two schemes. */
 #include "symbol/names/demangle.h"
 
 #include "symbol/names/itanium/itanium.h"

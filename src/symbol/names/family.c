@@ -1,4 +1,4 @@
-/* family.c - splits names into what all members share and what differs, argument by argument. */
+/* family.c - splits names into common and different parts, argument by argument. */
 #include "symbol/names/family.h"
 
 #include "base/alloc.h"
@@ -11,10 +11,10 @@
 
 enum {
     DEPTH_MAX = 8,     /* nested template arguments that are compared one by one */
-    DISTINCT_MAX = 64, /* members among which a dropped argument may make two look alike */
+    DISTINCT_MAX = 64, /* members that are compared before an argument is dropped */
 };
 
-/* ---- a name taken apart ------------------------------------------------------------------ */
+/* ---- the parts of a name ----------------------------------------------------------------- */
 
 static void add_item(struct family *f, struct item item)
 {
@@ -24,7 +24,7 @@ static void add_item(struct family *f, struct item item)
         f->items[f->item_count++] = item;
 }
 
-/* Makes room for one span per member; returns its place. */
+/* Makes room for one span per member; returns the index of the first. */
 static size_t add_spans(struct family *f)
 {
     size_t at = f->span_count;
@@ -37,8 +37,8 @@ static size_t add_spans(struct family *f)
     return at;
 }
 
-/* True where all members' texts at `from` are head<args>tail with one head and as many args;
- * *args and *tails are then the places of these. */
+/* True if the texts of all members at `from` are head<args>tail with the same head and as many
+ * args; *args and *tails are then the indices of their spans. */
 static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails, size_t *arg_count)
 {
     struct span head, first = {NULL, 0};
@@ -60,7 +60,8 @@ static bool split_all(struct family *f, size_t from, size_t *args, size_t *tails
     return true;
 }
 
-/* Length of a cast "(Layout)" where it precedes every member's text at `from`; 0: it does not. */
+/* Length of a cast "(Layout)" that precedes the text of every member at `from`; 0: there is
+ * none. */
 static size_t common_cast(const struct family *f, size_t from)
 {
     struct span first = f->spans[from];
@@ -82,7 +83,7 @@ static bool all_empty(const struct family *f, size_t from)
     return true;
 }
 
-/* Turns the members' texts at `from` into items. */
+/* Splits the texts of the members at `from` into items. */
 static void compare(struct family *f, size_t from, int depth)
 {
     static const struct span open = {"<", 1}, comma = {", ", 2}, close = {">", 1};
@@ -99,7 +100,7 @@ static void compare(struct family *f, size_t from, int depth)
         add_item(f, (struct item){.kind = ITEM_VARIES, .at = from, .cast = common_cast(f, from)});
         return;
     }
-    size_t head = f->item_count - 1; /* nothing but arguments may follow where it is dropped */
+    size_t head = f->item_count - 1; /* dropped only if nothing but arguments follows */
     if (depth && all_empty(f, tails))
         f->items[head].kind = ITEM_HEAD;
     add_item(f, (struct item){.kind = ITEM_OPEN, .text = open, .at = head});
@@ -117,7 +118,7 @@ static void compare(struct family *f, size_t from, int depth)
         compare(f, tails, 0);
 }
 
-/* Puts a member's text. Dropped items that follow each other are one "..". */
+/* Appends a member's text. Adjacent dropped items become one "..". */
 void family_put(const struct family *f, size_t member, struct buf *out)
 {
     bool dots = false, separator = false;
@@ -183,8 +184,8 @@ static struct item *longest_item(struct family *f, enum item_kind kind)
     return longest;
 }
 
-/* The first template that is still shown and holds others; NULL: none. What is nearest to the
- * arguments that differ is shown longest. */
+/* The first template that is still shown and contains others; NULL: none. The names nearest to the
+ * arguments that differ are dropped last. */
 static struct item *outermost_head(struct family *f)
 {
     for (size_t i = 0; i < f->item_count; i++)
@@ -227,7 +228,7 @@ int family_fit(struct family *f, size_t width)
     buf_init(&scratch, FAMILY_BYTES);
     size_t most = longest_of(f, &scratch, &longest);
     while (most > width && (t = longest_item(f, ITEM_COMMON))) {
-        t->dropped = true; /* every member gets as much shorter */
+        t->dropped = true; /* every member gets shorter by the same length */
         most = width_of(f, longest, &scratch);
     }
     if (most > width) {

@@ -1,8 +1,8 @@
-/* family.h - the names of a family, taken apart and compared argument by argument.
+/* family.h - compares the names of a family of templates argument by argument.
  *
- * Members share the text before the first '<'. Where that text and the number of arguments
- * agree at a place of all of them, their arguments are compared one by one, and so on inward;
- * where not, the place is one piece that differs. One owner. */
+ * Members share the text before the first '<'. If all of them agree at a place in that text and in
+ * the number of arguments, their arguments are compared one by one, and so on inward; otherwise the
+ * place is one piece that differs. One owner. */
 #ifndef GPUFL_SYMBOL_NAMES_FAMILY_H
 #define GPUFL_SYMBOL_NAMES_FAMILY_H
 
@@ -10,7 +10,7 @@
 #include "symbol/names/span.h"
 
 enum {
-    FAMILY_ITEMS = 512, /* pieces that names are taken apart into */
+    FAMILY_ITEMS = 512, /* pieces of a name */
     FAMILY_BYTES = 64 << 20,
 };
 
@@ -46,12 +46,12 @@ struct family {
 };
 
 /* Splits the texts, which must live as long as the family is used. f: zeroed, or used before.
- * GPUFL_E_FULL where they have too many pieces, GPUFL_E_NOMEM. */
+ * GPUFL_E_FULL: they have too many pieces; GPUFL_E_NOMEM. */
 int family_compare(struct family *f, const struct span *texts, size_t count);
 
-/* Drops pieces until all members fit or nothing is left to drop: first what all share, the
- * longest first; then casts; then what differs but is not needed to keep two members apart. 0 or
- * GPUFL_E_NOMEM. */
+/* Drops pieces until all members fit or no piece can be dropped any more: first pieces that all
+ * share, the longest first; then casts; then pieces that differ but are not needed to distinguish
+ * two members. 0 or GPUFL_E_NOMEM. */
 int family_fit(struct family *f, size_t width);
 
 /* Appends the text of a member. */

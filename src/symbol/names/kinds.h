@@ -1,7 +1,7 @@
-/* kinds.h - whose a kernel is, and what it does, by its name: kinds.def, applied.
+/* kinds.h - finds a kernel's library and what the kernel does by its name, with kinds.def.
  *
- * A name says only what its library's authors put into it. A kernel that no row fits is the
- * program's own and of no kind. [any] */
+ * A name shows only what its authors put into it. A kernel that no row fits is the program's own
+ * and has no kind. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_KINDS_H
 #define GPUFL_SYMBOL_NAMES_KINDS_H
 
@@ -19,10 +19,10 @@ enum kernel_kind {
     KERNEL_FOREACH = 1 << 8,     /* one operation on a list of tensors */
 };
 
-/* Kinds in the lower 16 bits, the library above; 0 for a kernel that no row fits. */
+/* The kinds in the lower 16 bits, the library above them; 0 for a kernel that no row fits. */
 uint32_t kinds_of(const char *demangled);
 
-/* The library of kinds_of's result: "cuBLAS", …; NULL where the kernel is the program's own. */
+/* The library in kinds_of's result: "cuBLAS", …; NULL: the kernel is the program's own. */
 const char *kinds_library(uint32_t kinds);
 
 #endif

@@ -1,8 +1,8 @@
-/* marks.c - compares names part by part, and keeps the parts at which they go apart.
+/* marks.c - compares names part by part, and keeps the parts in which they differ.
  *
  * A part is a run of letters and digits, or one other character. Sorted by their parts, the names
- * are the leaves of a tree; a mark is what a name has at the branches on its way. So two different
- * names have different marks, and names of different length are compared as well. */
+ * are the leaves of a tree; the mark of a name contains its parts at the branches on the way to it.
+ * So different names have different marks, also names of different length. */
 #include "symbol/names/marks.h"
 
 #include "base/alloc.h"
@@ -31,10 +31,10 @@ static struct span part_at(struct span s, size_t i)
 struct leaf {
     struct span name;
     size_t index;
-    size_t shown; /* bytes of the name after the last part that its mark has; 0: none */
+    size_t shown; /* end in the name of the last part that is in its mark; 0: none */
 };
 
-/* Some leaves next to each other whose names agree up to `from`. */
+/* Adjacent leaves whose names agree up to `from`. */
 struct range {
     size_t first, count, from;
 };
@@ -68,7 +68,7 @@ static void put_part(struct buf *mark, struct leaf *l, size_t i)
     l->shown = i + part.len;
 }
 
-/* Marks the leaves of a range at the next branch; what lies after it goes on the stack. */
+/* Marks the leaves of a range at the next branch; the ranges after the branch go on the stack. */
 static size_t branch(struct leaf *leaves, struct range r, struct range *stack, struct buf *marks)
 {
     struct leaf *l = leaves + r.first, *last = l + r.count - 1;
@@ -100,7 +100,8 @@ int marks_put(const struct span *names, size_t count, struct buf *marks)
     qsort(leaves, count, sizeof *leaves, by_parts);
     if (count > 1)
         stack[depth++] = (struct range){0, count, 0};
-    /* The ranges on the stack never overlap and hold two leaves or more: it has room for all. */
+    /* The ranges on the stack never overlap and contain two leaves or more: there is room for
+     * all. */
     while (depth) {
         struct range r = stack[--depth];
         depth += branch(leaves, r, stack + depth, marks);

@@ -1,7 +1,7 @@
 /* match.c - see match.h. */
 #include "symbol/names/match.h"
 
-/* Says whether the rest of a pattern cannot begin at a place, as far as its first letter shows. */
+/* True if the rest of a pattern cannot begin at a position, by its first letter. */
 static bool begins_elsewhere(const char *pattern, struct span s, size_t i)
 {
     char c = *pattern;

@@ -10,7 +10,7 @@
 enum {
     MATCH_CAPTURES = 4,
     MATCH_PATH = 512,   /* bytes; longer paths fit no pattern */
-    MATCH_NAME = 65536, /* bytes of a name that are looked at */
+    MATCH_NAME = 65536, /* bytes of a name that are compared */
 };
 
 struct match {
@@ -19,12 +19,12 @@ struct match {
     size_t count;
 };
 
-/* True where the pattern fits the span from i to its end. Captures are added to m. */
+/* True if the pattern fits the span from i to its end. Captures are added to m. */
 bool match_fits(const char *pattern, struct span s, size_t i, struct match *m);
 
-/* True where the text holds all that is between the |. True for "". */
+/* True if the text has all of the texts between the |. True for "". */
 bool match_holds_all(struct span s, const char *within);
-/* True where the text holds something that is between the |. False for "". */
+/* True if the text has one of the texts between the |. False for "". */
 bool match_holds_any(struct span s, const char *texts);
 
 /* The path of a core. False: it is empty or too long. */

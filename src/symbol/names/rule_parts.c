@@ -1,7 +1,7 @@
-/* rule_parts.c - takes types, functors, tiles and layouts out of template arguments.
+/* rule_parts.c - finds types, functors, tiles and layouts in template arguments.
  *
- * Everything is read from the demangled text by its brackets. What is not found appends nothing:
- * a form of rules.def then goes on without that part. */
+ * Everything is read from the demangled text by its brackets. A part that is not found appends
+ * nothing: a form of rules.def then continues without it. */
 #include "symbol/names/rule_parts.h"
 
 #include "symbol/names/args.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    TYPES_MAX = 4, /* types of one part that are shown */
+    TYPES_MAX = 4, /* types that are shown of a part */
     OPEN_MAX = 8,  /* wrappers around a functor that are opened */
 };
 
@@ -37,7 +37,7 @@ static size_t word_end(struct span s, size_t i)
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
-/* The text from the first template of that name on; empty: there is none. */
+/* The text from the first template with that name on; empty: there is none. */
 static struct span find_template(struct span s, struct span name)
 {
     for (size_t i = 0; i + name.len < s.len; i++)
@@ -125,7 +125,7 @@ static size_t put_type(struct buf *out, const struct type *t, struct span s, siz
     return after_inner;
 }
 
-/* True where the text from `from` on, cut at commas, has that part already. */
+/* True if the text from `from` on, split at commas, contains that part already. */
 static bool has_part(const struct buf *out, size_t from, struct span part)
 {
     for (size_t i = from, end; i < out->len; i = end + 1) {
@@ -137,8 +137,8 @@ static bool has_part(const struct buf *out, size_t from, struct span part)
     return false;
 }
 
-/* Appends a part, a comma before it, where the text from `from` on does not have it. True: it did
- * not. */
+/* Appends a part, with a comma before it, unless the text from `from` on contains it. True: it was
+ * appended. */
 static bool put_once(struct buf *out, size_t from, struct span part)
 {
     if (has_part(out, from, part))
@@ -219,8 +219,8 @@ static struct span drop_before(struct span s)
     return s;
 }
 
-/* The name of a functor: the last of its path before arguments or parameters, or the one before
- * where that says nothing. */
+/* The name of a functor: the last name of its path before arguments or parameters, or the name
+ * before that if the last one tells nothing. */
 static struct span functor_name(struct span s)
 {
     struct span last = {s.at, 0}, before = last;
@@ -242,7 +242,7 @@ static struct span functor_name(struct span s)
     return says_nothing && before.len ? before : last;
 }
 
-/* Cuts the ends of rules.def, as long as something is left. */
+/* Cuts the endings that rules.def lists, as long as something remains. */
 static struct span trim_name(struct span s)
 {
     for (size_t before = 0; before != s.len;) {
@@ -321,7 +321,7 @@ static void put_name(struct buf *out, struct span name)
     buf_put(out, name.at, name.len);
 }
 
-/* True where the text is a type and nothing else. */
+/* True if the text is only a type. */
 static bool is_type(struct span s)
 {
     struct span name = functor_name(s);
@@ -351,7 +351,7 @@ void part_operation(struct buf *out, struct span s)
     buf_char(out, ' ');
     size_t from = out->len;
     struct span lambda = lambda_parameters(f.text), none = {f.text.at, 0};
-    if (starts(lambda, 0, "(char")) /* addresses; what is there is shown before */
+    if (starts(lambda, 0, "(char")) /* addresses; the types at them are shown before */
         lambda = part_argument(f.text, none, 0);
     part_types(out, f.in.len ? f.in : lambda);
     if (out->len == from)

@@ -1,7 +1,7 @@
 /* rules.c - finds the rule that fits a kernel's name, and writes the name that the rule makes.
  *
  * Rules are tried in their order. A name's path, which is its text without template arguments, is
- * made once and compared with all patterns. Invariant: nothing is appended where no rule fits or a
+ * made once and compared with all patterns. Invariant: nothing is appended if no rule fits or the
  * rule makes an empty name. */
 #include "symbol/names/rules.h"
 
@@ -37,7 +37,7 @@ static bool is_digit(char c)
 
 /* ---- forms ------------------------------------------------------------------------------- */
 
-/* The next word of what stands in braces. */
+/* Takes the next word of the text in braces. */
 static struct span next_word(struct span *s)
 {
     size_t i = 0;
@@ -128,7 +128,7 @@ static void put_last(struct buf *out, struct span s)
     buf_put(out, s.at + from, s.len - from);
 }
 
-/* Parts of what was captured. False: the kind is another. */
+/* Appends parts of the captured text. False: the kind is another one. */
 static bool put_captured(struct buf *out, const struct match *m, struct span kind, struct span rest)
 {
     bool plain = kind.len > 1 && kind.at[0] == '*';
@@ -149,7 +149,7 @@ static bool put_captured(struct buf *out, const struct match *m, struct span kin
     return true;
 }
 
-/* Parts of template arguments. */
+/* Appends parts of template arguments. */
 static void put_argument(struct buf *out, const struct match *m, struct span kind, struct span rest)
 {
     struct span name = {"", 0}, s, head, tail;
@@ -178,7 +178,7 @@ static void put_argument(struct buf *out, const struct match *m, struct span kin
         buf_put(out, rest.at, rest.len);
 }
 
-/* False: all parts of the form are missing, so that the name is not of the rule's kind. */
+/* Appends a form. False: all its parts are missing, so the rule does not fit the name. */
 static bool put_form(struct buf *out, const struct match *m, const char *form)
 {
     bool asked = false, found = false;

@@ -1,4 +1,4 @@
-/* rules.h - what people call the kernels of libraries: rules.def, applied. [any] */
+/* rules.h - short names of kernels of libraries, by rules.def. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_RULES_H
 #define GPUFL_SYMBOL_NAMES_RULES_H
 
@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Appends what the first rule that fits makes of a demangled name: one line without control
- * characters, made of parts of the name. False, and nothing is appended: no rule fits. A rule may
- * make one text of two names. */
+/* Appends the short name by the first rule that fits a demangled name: one line without control
+ * characters, made of parts of the name. False: no rule fits, and nothing is appended. A rule may
+ * give one text for two names. */
 bool rules_put(struct buf *out, const char *demangled);
 
 #endif

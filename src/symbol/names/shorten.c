@@ -1,12 +1,12 @@
-/* shorten.c - demangled names that fit a table, and are distinct in it.
+/* shorten.c - makes demangled names that fit the columns of a table, and differ from each other.
  *
- * Kernels of known libraries are called as people call them (rules.def). Another name alone loses
- * what says least first: return type and parameters, namespaces of template
- * arguments, all namespaces, and at last its middle. In a table that is not enough: instances of
- * one template differ in an argument or two, and those may be what is cut. So the names of one
- * family, whose text up to the first '<' is equal, are compared argument by argument, and what
- * all of them share goes first. Rows for which a rule has one text get what differs between their
- * names after it (marks.h). Rows that still look alike get their number after the name. */
+ * Kernels of known libraries get the names that people use for them (rules.def). From another name,
+ * the least informative parts are removed first: return type and parameters, namespaces of template
+ * arguments, all namespaces, and last its middle. In a table this is not enough: instances of one
+ * template differ in an argument or two, and just these may be removed. So the names of a family,
+ * which are equal up to the first '<', are compared argument by argument, and common parts are
+ * removed first. Rows for which a rule makes the same text get the parts in which their names
+ * differ after it (marks.h). Rows that are still equal get a number after the name. */
 #include "symbol/names/shorten.h"
 
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ enum {
     PLAIN_MAX = 256 << 20, /* bytes of demangled text in shorten_symbols */
     HEAD_LEAST = 12,       /* columns that are kept of a family's name */
     QUALIFIER_LEAST = 6,   /* columns that are kept before the last part of a qualified name */
-    ROUNDS_MAX = 4,        /* of giving numbers */
+    ROUNDS_MAX = 4,        /* rounds in which numbers are given */
 };
 
 /* ---- one name ---------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ static size_t columns_from(const struct buf *b, size_t from)
     return buf_error(b) || b->len == from ? 0 : columns(b->data + from, b->len - from);
 }
 
-/* True where the middle had to be cut. */
+/* Appends a name. True: its middle had to be cut. */
 static bool put_one(struct buf *out, const char *demangled, size_t width)
 {
     size_t from = out->len;
@@ -110,8 +110,8 @@ static bool put_one(struct buf *out, const char *demangled, size_t width)
     return true;
 }
 
-/* Appends what a rule makes of the name, its middle cut out where it is too wide. False: no rule
- * fits. */
+/* Appends the text that a rule makes of the name; its middle is cut out if it is too wide. False:
+ * no rule fits. */
 static bool put_ruled(struct buf *out, const char *demangled, size_t width)
 {
     size_t from = out->len;
@@ -122,8 +122,8 @@ static bool put_ruled(struct buf *out, const char *demangled, size_t width)
     return true;
 }
 
-/* Bytes of a qualified name of Python up to its last part, "Outer.method" or "f.<locals>.g"; 0: it
- * is none. */
+/* Bytes before the last part of a qualified name of Python, "Outer.method" or "f.<locals>.g"; 0: it
+ * is not such a name. */
 static size_t qualifier(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -132,7 +132,8 @@ static size_t qualifier(const char *name)
     return python ? (size_t)(last - name) : 0;
 }
 
-/* The last part of a qualified name says what runs: it stays whole while the others give way. */
+/* Appends a qualified name. Its last part, which tells what runs, stays whole while the other parts
+ * are shortened. */
 static bool put_qualified(struct buf *out, const char *name, size_t width)
 {
     size_t len = qualifier(name), tail = len ? columns(name + len + 1, strlen(name + len + 1)) : 0;
@@ -161,7 +162,7 @@ void shorten_kernel(struct buf *out, const char *demangled, size_t width)
 
 /* ---- a table ----------------------------------------------------------------------------- */
 
-/* Cuts the family's own name, which all members begin with, before what differs. */
+/* Shortens the name of the family, with which all members begin, before the parts that differ. */
 static void fit_member(struct buf *out, size_t from, size_t head, size_t width)
 {
     size_t all = columns_from(out, from);
@@ -189,15 +190,15 @@ struct row {
     struct span family; /* text up to the first '<' */
     bool ruled;         /* a rule made its text */
     bool cut;           /* its middle is missing */
-    size_t at;          /* place of its text in texts */
-    size_t place;       /* where the missing text goes, in the buffer that is being filled */
+    size_t at;          /* offset of its text in texts */
+    size_t place;       /* offset of its new text in the buffer that is being filled */
     bool twin;          /* the row before it, in the order of texts, looks alike */
 };
 
 struct table {
     struct row *rows; /* owned */
     size_t count, width;
-    struct buf names; /* what decides the families: names without namespaces, up to the first < */
+    struct buf names; /* by which families are found: names without namespaces, up to the first < */
     struct buf texts; /* as shown, a NUL after each; a new text is appended */
 };
 
@@ -238,7 +239,7 @@ static bool alike(const struct table *t, struct row *rows, size_t count)
     return found;
 }
 
-/* Gives the rows new texts with that much detail. */
+/* Gives the rows new texts with that detail. */
 static void put_rows(struct table *t, struct row *rows, size_t count, enum detail d)
 {
     for (size_t i = 0; i < count; i++) {
@@ -257,7 +258,7 @@ static size_t head_columns(const struct buf *b, size_t from)
     return open ? columns(at, (size_t)(open - at)) : 0;
 }
 
-/* Makes new texts for the rows of a family, with as much detail as keeps them apart. */
+/* Makes new texts for the rows of a family, with the least detail that makes them different. */
 static int put_family(struct table *t, struct family *f, struct row *rows, size_t count)
 {
     struct buf scratch;
@@ -303,8 +304,8 @@ static size_t family_length(const char *at, size_t len)
     return n;
 }
 
-/* Puts the text that decides the row's family. Rows of a rule without template arguments have
- * none, and are compared whole. */
+/* Appends the text by which the row's family is found. Rows of a rule without template arguments
+ * have no such text, and are compared whole. */
 static void put_family_name(struct table *t, struct row *r)
 {
     size_t from = r->place = t->names.len;
@@ -335,7 +336,7 @@ static int put_alone(struct table *t, const char *const *names)
     return 0;
 }
 
-/* True where both rows are there and of one family. */
+/* True if both rows exist and belong to one family. */
 static bool same_family(const struct table *t, size_t a, size_t b)
 {
     return b < t->count && t->rows[a].ruled == t->rows[b].ruled &&
@@ -353,7 +354,7 @@ static int put_families(struct table *t)
             cut |= t->rows[i + n].cut;
         if (n > 1 && (cut || alike(t, t->rows + i, n)))
             rc = put_family(t, f, t->rows + i, n);
-        if (rc == GPUFL_E_FULL) { /* too many pieces: each on its own again */
+        if (rc == GPUFL_E_FULL) { /* too many parts: each row is shortened on its own again */
             rc = 0;
             for (size_t k = i; k < i + n; k++) {
                 t->rows[k].at = t->texts.len;
@@ -426,7 +427,7 @@ static int put_marked_rows(struct table *t, struct row *rows, size_t count, stru
     return rc;
 }
 
-/* Gives rows of one text and family their marks. whole: parameters are compared, too. */
+/* Gives the rows of one text and family their marks. whole: parameters are compared, too. */
 static int mark_family(struct table *t, struct row *rows, size_t count, bool named, bool whole)
 {
     struct span *names = mem_array(count, sizeof *names);
@@ -446,7 +447,7 @@ static int mark_family(struct table *t, struct row *rows, size_t count, bool nam
     return rc;
 }
 
-/* Gives the rows of one text, count > 1 and sorted by family, what distinguishes them. */
+/* Gives the rows of one text, count > 1 and sorted by family, marks that distinguish them. */
 static int mark_twins(struct table *t, struct row *rows, size_t count)
 {
     bool named = !span_same(rows[0].family, rows[count - 1].family);
@@ -484,8 +485,8 @@ static int put_marks(struct table *t)
     return rc;
 }
 
-/* Gives all rows that still look alike their number, except the first of them. *any: there were
- * such rows, and a number may have made a text that another row has. */
+/* Gives all rows that are still equal a number, except the first of them. *any: there were such
+ * rows; a text with a number may now be equal to another row's. */
 static int number_twins(struct table *t, bool *any)
 {
     struct buf again;

@@ -23,7 +23,7 @@ static inline bool is_word(char c)
            c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* Skips "operator" and its sign: their brackets do not count. */
+/* Skips "operator" and its sign, whose brackets do not count. */
 static inline size_t skip_operator(struct span s, size_t i)
 {
     if (!starts(s, i, "operator") || (i && is_word(s.at[i - 1])))

@@ -1,4 +1,4 @@
-/* itanium.c - a mangled name as a whole: _Z, its encoding, and a compiler's suffix. */
+/* itanium.c - parses a whole mangled name: _Z, its encoding, and a compiler's suffix. */
 #include "symbol/names/itanium/itanium.h"
 
 #include "base/err.h"

@@ -1,7 +1,7 @@
-/* node.h - the tree of a mangled C++ name: what the parser builds and the printer writes.
+/* node.h - the tree of a mangled C++ name, which the parser builds and the printer writes.
  *
- * Nodes live in the arena of the parser and die with it; one node may have several parents, and a
- * forward reference may make a cycle, which the printer's budgets end. [any] */
+ * Nodes are in the parser's arena and are freed with it. A node may have several parents, and a
+ * forward reference may make a cycle; the printer's budgets end it. [any] */
 #ifndef GPUFL_SYMBOL_NAMES_ITANIUM_NODE_H
 #define GPUFL_SYMBOL_NAMES_ITANIUM_NODE_H
 

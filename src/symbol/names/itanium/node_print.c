@@ -1,7 +1,7 @@
 /* node_print.c - writes the tree of a C++ name, the left and the right part of declarators.
  *
- * A type like int (*)[3] surrounds the name that it declares: print_left() writes what is before
- * the name and print_right() what is after it. */
+ * A type like int (*)[3] surrounds the name that it declares: print_left() writes the part before
+ * the name and print_right() the part after it. */
 #include "symbol/names/itanium/printer.h"
 
 static void print_left(struct printer *p, const struct node *n);
@@ -18,7 +18,7 @@ void print(struct printer *p, const struct node *n)
 
 enum trait { IS_ARRAY, IS_FUNCTION, HAS_RIGHT };
 
-/* The element of a pack that is written now; NULL: none. */
+/* The element of a pack that is being written; NULL: none. */
 static const struct node *element(struct printer *p, const struct node *pack)
 {
     if (p->pack_count == NO_PACK) {
@@ -72,7 +72,7 @@ static bool in_brackets(struct printer *p, const struct node *n)
     return has(p, n, IS_ARRAY) || has(p, n, IS_FUNCTION);
 }
 
-/* What a pack or a forward reference is. */
+/* The node for which a pack or a forward reference stands. */
 static const struct node *syntax(struct printer *p, const struct node *n)
 {
     for (int i = 0; n && i < DEPTH_MOST; i++) {
@@ -86,7 +86,7 @@ static const struct node *syntax(struct printer *p, const struct node *n)
     return n;
 }
 
-/* What a reference refers to at last: && to & is &. */
+/* The type to which a reference, or a reference to a reference, refers: && to & is &. */
 static const struct node *collapse(struct printer *p, const struct node *n, bool *rvalue)
 {
     *rvalue = n->flag;
@@ -268,7 +268,7 @@ static void print_left(struct printer *p, const struct node *n)
     p->depth--;
 }
 
-/* (parameters), what the return type has on its right, qualifiers. */
+/* Writes (parameters), the right part of the return type, qualifiers. */
 static void right_function(struct printer *p, const struct node *n)
 {
     put(p, "(", 1);

@@ -70,7 +70,7 @@ static struct node *parse_plain_encoding(struct parser *p)
     return at_encoding_end(p) && look(p, 0) != 'Q' ? name : parse_signature(p, name, &state);
 }
 
-/* The template parameters of an encoding are its own: those around it come back after it. */
+/* An encoding has its own template parameters: those around it are restored after it. */
 struct node *parse_encoding(struct parser *p)
 {
     struct nodes outer = p->outer;
@@ -171,8 +171,8 @@ struct node *parse_special(struct parser *p)
                        parse_encoding(p), NULL);
 }
 
-/* _<digit>, __<number>_, or the digits up to the end of the name: which one of several entities
- * of one name; never shown. */
+/* _<digit>, __<number>_, or the digits up to the end of the name: the number of one of several
+ * entities with one name; never shown. */
 static void skip_discriminator(struct parser *p)
 {
     const char *from = p->at;
@@ -269,7 +269,7 @@ static struct node *parse_nested(struct parser *p, struct name_state *state)
     }
     if (!so_far || !p->subs.count)
         return NULL;
-    p->subs.count--; /* the whole name becomes a substitution where it is a type, and there */
+    p->subs.count--; /* the caller adds the whole name as a substitution if it is a type */
     return so_far;
 }
 

@@ -54,14 +54,14 @@ struct node *parse_template_arg(struct parser *p)
     return n;
 }
 
-/* An argument that T_ may name later: a pack is then one that expansions run over. */
+/* Adds an argument to which T_ may refer later; a pack can then be expanded. */
 static bool tag_arg(struct parser *p, struct node *arg, bool pack)
 {
     struct nodes elements = {arg->list, arg->count, arg->count};
     return parser_push(p, &p->outer, pack ? node_list(p, NODE_PACK, &elements) : arg);
 }
 
-/* What follows may name the arguments. */
+/* Lets the following text refer to the arguments. */
 static void see_args(struct parser *p, bool tag)
 {
     if (!tag)
@@ -82,7 +82,7 @@ struct node *parse_template_args(struct parser *p, bool tag)
         struct nodes outer = p->outer;
         struct nodes *levels[PARSE_LEVELS];
         bool pack = look(p, 0) == 'J';
-        if (tag) { /* the arguments do not see each other */
+        if (tag) { /* arguments cannot refer to each other */
             memcpy(levels, p->levels, sizeof levels);
             p->level_count = 0;
         }
@@ -94,7 +94,7 @@ struct node *parse_template_args(struct parser *p, bool tag)
         }
         if (!parser_push(p, &list, arg) || (tag && !tag_arg(p, arg, pack)))
             return NULL;
-        if (eat(p, 'Q')) { /* constraints of the arguments are not shown, and see these */
+        if (eat(p, 'Q')) { /* constraints are not shown; they can refer to the arguments */
             see_args(p, tag);
             if (!parse_expr(p) || !eat(p, 'E'))
                 return NULL;

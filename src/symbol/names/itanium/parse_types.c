@@ -50,7 +50,8 @@ static struct node *bit_int(struct parser *p)
     return eat(p, '_') ? node_format(p, format, size, NULL) : NULL;
 }
 
-/* The builtin types of two letters; they are no substitutions. NULL, and nothing taken: none. */
+/* Builtin types of two letters, which are not substitutions. NULL: another type; nothing is
+ * taken. */
 static struct node *two_letters(struct parser *p)
 {
     static const struct {
@@ -80,7 +81,7 @@ static struct node *two_letters(struct parser *p)
     return eat(p, '_') ? node_format(p, "_Float" MARK_A, bits, NULL) : NULL;
 }
 
-/* [<number> | <expression>] _; *size stays NULL where there is none. */
+/* [<number> | <expression>] _; *size stays NULL if there is none. */
 static bool parse_extent(struct parser *p, struct node **size)
 {
     if (is_digit(look(p, 0)))
@@ -113,7 +114,7 @@ static struct node *parse_vector(struct parser *p)
                 : node_format(p, MARK_A " vector[]", base, NULL);
 }
 
-/* Do, DO <expr> E, Dw <types> E; *spec stays NULL where there is none. */
+/* Do, DO <expr> E, Dw <types> E; *spec stays NULL if there is none. */
 static bool parse_exceptions(struct parser *p, struct node **spec)
 {
     struct nodes types = {0};

@@ -1,7 +1,8 @@
 /* parser.h - what the files of the Itanium parser share: the arena, the tables, the cursor.
  *
- * Every parse_… function takes its production off the text at the cursor; NULL where the text is
- * not of the grammar, memory runs out (error is set) or the nesting is too deep (error is set). */
+ * Every parse_… function reads its production at the cursor. It returns NULL if the text does not
+ * follow the grammar, if memory runs out (error is set) or if the nesting is too deep (error is
+ * set). */
 #ifndef GPUFL_SYMBOL_NAMES_ITANIUM_PARSER_H
 #define GPUFL_SYMBOL_NAMES_ITANIUM_PARSER_H
 
@@ -44,7 +45,7 @@ struct parser {
     _Alignas(16) char first[ARENA_FIRST];
 };
 
-/* What the name of a function says about the types that follow. */
+/* What the name of a function implies for the types that follow. */
 struct name_state {
     bool no_return;        /* constructor, destructor, conversion */
     bool template_args;    /* the name ends with them: a return type follows */
@@ -81,7 +82,7 @@ static inline bool is_digit(char c)
 }
 
 bool eat_word(struct parser *p, const char *word);
-/* Takes digits, with n as a sign where it is allowed; their length may be 0. */
+/* Reads digits, of which there may be none. sign: an n before them is allowed. */
 struct node *take_number(struct parser *p, bool sign);
 bool take_index(struct parser *p, uint32_t *value); /* decimal, at least one digit */
 bool parser_enter(struct parser *p);                /* false: too deep; pairs with depth-- */
@@ -125,7 +126,7 @@ struct operator_row {
     const char *format; /* of an expression, with marks; NULL: none by this table */
 };
 
-/* The operator whose two letters stand at the cursor; NULL: none. Takes nothing. */
+/* The operator whose two letters are at the cursor; NULL: none. Does not move the cursor. */
 const struct operator_row *operator_here(const struct parser *p);
 
 #endif

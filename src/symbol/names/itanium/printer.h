@@ -1,5 +1,5 @@
-/* printer.h - what node_print.c and node_parts.c share: the cursor of the text that is written, and
- * the parts of a tree that are the same on the left and the right side of a name. */
+/* printer.h - what node_print.c and node_parts.c share: the state of the printer, and the functions
+ * for nodes that are written alike on the left and the right side of a name. */
 #ifndef GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
 #define GPUFL_SYMBOL_NAMES_ITANIUM_PRINTER_H
 
@@ -62,9 +62,9 @@ void print_args(struct printer *p, const struct node *n);
 void print_format(struct printer *p, const struct node *n);
 void print_quals(struct printer *p, uint8_t quals);
 void print_expression(struct printer *p, const struct node *n);
-/* std::string and its like; base: without what is around it. */
+/* The name of std::string or a similar class; base: without its namespace. */
 const char *special_name(const struct node *n, bool base);
-/* The name of a class without what is around it: that of its constructors. */
+/* Writes the name of a class without its namespace: that of its constructors. */
 void print_base_name(struct printer *p, const struct node *n);
 
 #endif

@@ -1,4 +1,4 @@
-/* rust.c - Rust's legacy scheme, and the choice between the two. */
+/* rust.c - Rust's legacy scheme, and the choice between it and v0. */
 #include "symbol/names/rust/rust.h"
 
 #include "base/err.h"
@@ -33,7 +33,8 @@ static bool is_hash(const char *part, size_t len)
     return len == HASH_LEN && part[0] == 'h' && i == len;
 }
 
-/* $u<hexadecimal digits>$ as UTF-8; the bytes taken, 0 where it is not one. */
+/* Writes $u<hexadecimal digits>$ as UTF-8. Returns the bytes taken; 0: it is no such
+ * escape. */
 static size_t put_code_point(struct buf *out, const char *at, size_t len)
 {
     uint32_t c = 0;
@@ -52,7 +53,8 @@ static size_t put_code_point(struct buf *out, const char *at, size_t len)
     return i + 1;
 }
 
-/* Writes what $LT$ and its like are for; the bytes taken, 0 where it is not one of them. */
+/* Writes the character for which $LT$ or a similar escape stands. Returns the bytes taken; 0: it is
+ * no such escape. */
 static size_t put_escape(struct buf *out, const char *at, size_t len)
 {
     static const struct {
@@ -101,7 +103,7 @@ static int put_legacy(struct buf *out, const char *name, const char *end, size_t
     const char *at = name + 3, *part;
     size_t before = out->len, n;
     bool first = true;
-    if ((size_t)(end - name) > most) /* no escape grows by more than it is shortened */
+    if ((size_t)(end - name) > most) /* no escape is longer when it is decoded */
         return GPUFL_E_FULL;
     while (next_part(&at, end, &part, &n) && at < end) {
         if (!first)

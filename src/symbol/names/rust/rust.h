@@ -1,4 +1,4 @@
-/* rust.h - the text of names that Rust's compiler mangled: v0 (_R…) and legacy (_ZN…17h<hash>E).
+/* rust.h - demangles names of Rust's compiler: v0 (_R…) and legacy (_ZN…17h<hash>E).
  *
  * Hashes, which distinguish crates and versions, are left out: core::fmt::Write::write_fmt. [any]
   */
@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Appends the text of name[0..len) to out, at most `most` bytes. 0; GPUFL_E_CORRUPT where this is
- * no name of Rust, GPUFL_E_FULL where a budget is spent, GPUFL_E_NOMEM; out is then as before. */
+/* Appends the text of name[0..len) to out, at most `most` bytes. 0; GPUFL_E_CORRUPT: this is no
+ * name of Rust; GPUFL_E_FULL: a budget is spent; GPUFL_E_NOMEM. After an error out is unchanged. */
 int rust_put(struct buf *out, const char *name, size_t len, size_t most);
 
 #endif

@@ -1,6 +1,6 @@
-/* v0.c - names of Rust's v0 scheme are written while they are read: a reference to an earlier
- * part (B<offset>_) reads that part again, so that budgets on the text, the steps and the nesting
- * bound the work. */
+/* v0.c - writes names of Rust's v0 scheme while it reads them. A reference to an earlier part
+  * (B<offset>_) makes it read that part again, so the text, the steps and the nesting are
+  * limited. */
 #include "symbol/names/rust/v0.h"
 
 #include "base/err.h"
@@ -16,11 +16,11 @@ struct v0 {
     const char *text, *at, *end; /* text: after _R; offsets of references count from it */
     struct buf *out;
     size_t start, most;
-    uint64_t lifetimes; /* that binders around this place declare */
+    uint64_t lifetimes; /* declared by the binders around this position */
     uint32_t steps;
     int depth;
     int error;
-    bool silent; /* read, but not written: the crate that instantiates */
+    bool silent; /* reads without writing: for the instantiating crate */
 };
 
 static void fail(struct v0 *v, int code)
@@ -140,7 +140,7 @@ static bool enter(struct v0 *v)
     return !v->error;
 }
 
-/* Reads the part that a reference names; then comes back. */
+/* Reads the part to which a reference refers, and then continues after the reference. */
 static bool back(struct v0 *v, void (*read)(struct v0 *v), bool value, bool leave_open)
 {
     const char *here = v->at - 1;
@@ -189,7 +189,7 @@ static void generic_arg(struct v0 *v)
         type(v);
 }
 
-/* Reads args up to E with commas. */
+/* Reads arguments up to E, and writes commas between them. */
 static size_t sequence(struct v0 *v, void (*read)(struct v0 *v))
 {
     size_t n = 0;
@@ -203,7 +203,7 @@ static size_t sequence(struct v0 *v, void (*read)(struct v0 *v))
     return n;
 }
 
-/* The place of an impl, which is not shown. */
+/* Skips the path of an impl, which is not shown. */
 static void impl_path(struct v0 *v)
 {
     bool before = v->silent;
@@ -281,7 +281,7 @@ static bool any_path(struct v0 *v, bool value, bool leave_open)
     }
 }
 
-/* value: generic arguments follow ::. leave_open: > is left out, and true says so. */
+/* value: generic arguments follow "::". leave_open: the last ">" is left out; true if it was. */
 static bool path(struct v0 *v, bool value, bool leave_open)
 {
     bool open = enter(v) && any_path(v, value, leave_open);
@@ -459,7 +459,7 @@ static void type(struct v0 *v)
     v->depth--;
 }
 
-/* Hexadecimal digits up to _; *value holds them where they fit 64 bits. */
+/* Reads hexadecimal digits up to _; *value is their value if it fits 64 bits. */
 static size_t take_hex(struct v0 *v, const char **digits, uint64_t *value)
 {
     *digits = v->at;

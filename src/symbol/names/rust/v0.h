@@ -14,7 +14,7 @@ int rust_v0_put(struct buf *out, const char *name, size_t len, size_t most);
 /* Appends a code point up to 0x10ffff as UTF-8. */
 void rust_put_utf8(struct buf *out, uint32_t c);
 
-/* Appends an identifier in Punycode, at most 4 * len bytes; false where it is not one. */
+/* Appends the text of an identifier in Punycode, at most 4 * len bytes; false: it is not valid. */
 bool rust_put_puny(struct buf *out, const char *name, size_t len);
 
 #endif
