@@ -1,5 +1,5 @@
-/* alerts.c - alert rules, the times for which their conditions held, and the posts. At most
- * one firing is open for a rule and a subject; an index enforces that. */
+/* alerts.c - alert rules, their firings (the times during which their conditions held), and the
+ * deliveries. At most one firing is open for a rule and a subject; an index enforces that. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ struct firing_put {
     struct meta_firing *out;
 };
 
-/* Changes the open one, or forgets it where it ends without having fired. */
+/* Changes the open firing, or deletes it if it ends without having fired. */
 static int firing_change(struct meta_tx *tx, const struct meta_firing *f, struct meta_firing *open,
                          struct err *e)
 {
@@ -126,7 +126,7 @@ static int firing_find_put(struct meta_tx *tx, const struct firing_put *p, struc
     return meta_run(tx, META_S_firing_add, &add, NULL, NULL, e);
 }
 
-/* A firing and its delivery are written together, or not at all. */
+/* Writes a firing and its delivery in one transaction. */
 static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
 {
     const struct firing_put *p = arg;

@@ -1,7 +1,7 @@
-/* analysis.c - the documents that the analysis of a session made, and its findings as rows, so
- * that they can be looked for across sessions.
+/* analysis.c - the documents that the analysis of a session produced, and its findings as rows, so
+ * that findings of many sessions can be searched.
  *
- * The sums of a fleet have the number of findings and the worst (fleet_days.h). */
+ * The number of findings and the worst finding are also in the sums of the fleet (fleet_days.h). */
 #include "meta/fleet_days.h"
 
 #include <string.h>
@@ -28,7 +28,8 @@ static int findings_put(struct meta_tx *tx, const struct put *p, struct err *e)
     return rc ? rc : meta_fleet_findings(tx, p->a->session, e);
 }
 
-/* Another server may have loaded the end, and stored the last document, since this one was made. */
+/* True if another server has meanwhile loaded the end of the session and stored its last document.
+ */
 static int is_late(struct meta_tx *tx, const struct meta_analysis *a, struct err *e)
 {
     struct meta_args of = {0};
@@ -99,7 +100,7 @@ int meta_finding_list(const struct meta_ask *ask, const char *session, struct me
     return meta_list(ask, META_S_finding_list, &a, META_ROW_finding, rows, count);
 }
 
-/* The order of META_S_finding_search as a number: by severity, then by what is given back. */
+/* The order of META_S_finding_search as a number: by severity, then by gives_back. */
 static int64_t weight(const struct meta_found *f)
 {
     const int64_t each = 1ll << 60;

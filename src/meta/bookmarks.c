@@ -1,4 +1,4 @@
-/* bookmarks.c - places of a session's time that somebody has named, with a note. [any] */
+/* bookmarks.c - ranges of a session's time that users marked, with notes. [any] */
 #include "meta/inside.h"
 
 int meta_bookmark_add(struct meta *m, const char *workspace, const struct meta_bookmark *b,

@@ -1,10 +1,11 @@
-/* control.c - what the server has agents do: configurations in versions, which agent serves which
- * host, and requests for captures.
+/* control.c - the data with which the server controls agents: versions of configurations, which
+ * agent belongs to which host, and requests for captures.
  *
- * A configuration's versions are never changed; deleting one adds a version that says so. A request
- * for a capture goes one way: waiting, taken, then open, refused or failed. Each step is one
- * statement that names the step before, so that of several that try one succeeds. What only the
- * clock decides (expired, lost, done) is not stored. [any] */
+ * Versions of a configuration are never changed; deleting a configuration adds a version that says
+ * so. The state of a request for a capture is first waiting, then taken, then open, refused or
+ * failed. Each change is one statement that requires the state before, so that of concurrent
+ * changes one succeeds. States that follow from the time (expired, lost, done) are not stored.
+ * [any] */
 #include "meta/control.h"
 
 #include "meta/inside.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 static const int64_t SECOND = 1000000000, DAY = 86400ll * 1000000000, KEPT_DAYS = 90;
-static const int64_t LOST_AFTER = 60; /* s after a request expired: sql.def says the same */
+static const int64_t LOST_AFTER = 60; /* s after a request expired; sql.def has the same number */
 
 /* ---- configurations ------------------------------------------------------------------------ */
 
@@ -142,7 +143,7 @@ struct agent_put {
     bool *fresh;
 };
 
-/* NOENT becomes success, with nothing read. */
+/* Reads an agent. Returns 0, not NOENT, if there is none. */
 static int find_agent(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
                       struct region *mem, struct meta_agent *out, bool *there)
 {
@@ -154,7 +155,7 @@ static int find_agent(struct meta_tx *tx, enum meta_statement_id s, const struct
     return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
-/* Says no where the host is bound to another valid key, or the key to another host. */
+/* Refuses if the host is bound to another valid key, or the key to another host. */
 static int check_binding(struct meta_tx *tx, const struct meta_agent *want, bool *fresh,
                          struct region *mem, struct err *e)
 {
@@ -204,7 +205,7 @@ static int agent_put(struct meta_tx *tx, void *arg, struct err *e)
     int rc = 0;
     if (p->agent->control) {
         rc = check_binding(tx, p->agent, p->fresh, &mem, e);
-    } else { /* another agent of the host that takes requests keeps its row */
+    } else { /* the row of another agent of the host that takes requests stays */
         meta_arg_text(&by_host, p->agent->host);
         rc = find_agent(tx, META_S_agent_get, &by_host, &mem, &old, &there);
     }
@@ -242,7 +243,7 @@ int meta_agent_remove(struct meta *m, const char *workspace, const char *host, s
 
 /* ---- captures ------------------------------------------------------------------------------ */
 
-/* The state at a time: the stored one, or the one that time has made of it. */
+/* The state at a time: the stored state, or the state that follows from it and the time. */
 static const char *state_at(const struct meta_capture *c, int64_t now)
 {
     if (strcmp(c->state, "waiting") == 0 && c->expires <= now)
@@ -290,7 +291,7 @@ int meta_capture_list(const struct meta_ask *ask, const char *host, const char *
     return rc;
 }
 
-/* An agent's request: whose it is, and where what is read goes. */
+/* A call for an agent: which agent it is, and where the rows go. */
 struct agent_ask {
     const char *host, *key;
     int64_t now;

@@ -1,7 +1,7 @@
-/* fleet.c - hosts, GPUs and what they were used for, day by day.
+/* fleet.c - hosts, GPUs and their usage by day.
  *
- * A session has a row for each GPU and day: putting its rows again replaces them, so that nothing
- * is ever counted twice. Sums are read from sums by day and span (fleet_days.h). */
+ * A session has a row for each GPU and day: storing its rows again replaces them, so that nothing
+ * is counted twice. Sums are read from the stored sums by day and span (fleet_days.h). */
 #include "meta/fleet_days.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g
     return meta_change(m, workspace, META_S_gpu_put, &a, NULL, e);
 }
 
-/* A host or GPU of a state that is being written. */
+/* A host or GPU whose state is being written. */
 struct stored {
     const struct meta_fleet_state *of;
     bool gpu;
@@ -77,7 +77,7 @@ int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_flee
     return meta_write(m, workspace, fleet_put, (void *)state, e);
 }
 
-/* Cuts a page of one row more than it has to its limit, and says where the next one begins. */
+/* Reduces a page that has one row more than its limit, and sets where the next page begins. */
 static int page_cut(const struct meta_ask *ask, struct meta_page *page, size_t *count,
                     const char *key, int64_t number)
 {
@@ -125,8 +125,8 @@ int meta_host_remove(struct meta *m, const char *workspace, const char *host, st
     return meta_write(m, workspace, host_remove, (void *)host, e);
 }
 
-/* A GPU's place in the list: host and UUID as one text with a line break between, which neither
- * has, and its number. */
+/* A GPU's position in the list is its host and UUID as one text with a line break between, which
+ * neither contains, and its number. */
 int meta_gpu_list(const struct meta_ask *ask, const char *host, struct meta_page *page,
                   struct meta_gpu_now **rows, size_t *count)
 {
@@ -200,7 +200,7 @@ static int usage_order(const void *a, const void *b)
                             : strcmp(meta_fleet_text(u->gpu), meta_fleet_text(v->gpu));
 }
 
-/* Whether rows say what the stored ones, which are sorted here, say as well. */
+/* True if the rows are equal to the stored rows, which are sorted here. */
 static bool same_usage(struct meta_usage *had, const struct usage_put *p, size_t had_count)
 {
     if (had_count != p->count)
@@ -257,7 +257,7 @@ int meta_usage_put(struct meta *m, const char *workspace, const char *session,
     return meta_write_sums(m, workspace, usage_put, &p, e);
 }
 
-/* The days and the page's place as a statement's parameters. */
+/* Adds the days and the page's position to the parameters of a statement. */
 static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
                       struct meta_page *page, bool ascending, struct meta_args *a,
                       struct meta_cursor **c)
@@ -267,7 +267,7 @@ static int sums_begin(const struct meta_ask *ask, const struct meta_days *days,
     return meta_page_begin(ask, page, META_KIND_TEXT, ascending, c);
 }
 
-/* No name comes after it: U+10FFFF twice. */
+/* Greater than every name: U+10FFFF twice. */
 static const char last_name[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf";
 
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,

@@ -1,13 +1,14 @@
 /* fleet_days.c - sums of usage by application, host, GPU and day, and by spans of 32 days.
  *
- * A question over a year must not read a row a session. The sums are at every commit what a recount
- * of usages and findings would give: whoever changes a session's rows changes the sums by the
- * difference, in the same transaction.
+ * A query over a year must not read a row for each session. At every commit the sums are equal to
+ * what counting usages and findings again would give: a transaction that changes a session's rows
+ * also changes the sums by the difference.
  *
- * Distinct sessions do not add up over days, so a session counts once as begun, on its first day,
- * and on each later day as going: those of some days are those that go on at the first one, and
- * those that begin on each. So the days of a session have no gap. Distinct GPUs are bits of days, a
- * row for each name, GPU and span, and bits of spans. The worst finding of each day is kept.
+ * Numbers of distinct sessions cannot be added over days. So a session counts once as begun, on its
+ * first day, and on each later day as going: the distinct sessions of some days are those going on
+ * the first of these days, and those that begin on each. For this, the days of a session must have
+ * no gap. Distinct GPUs are kept as bits: of days, a row for each name, GPU and span, and of spans.
+ * The worst finding of each day is kept.
  *
  * One transaction at a time changes these sums (meta_write_sums). */
 #include "meta/fleet_days.h"
@@ -61,7 +62,7 @@ static void parts_add(struct parts *parts, const struct meta_usage *rows, size_t
                 (struct part){(enum kind)k, name_of((enum kind)k, &rows[i]), &rows[i], sign};
 }
 
-/* All parts of what the session had and has, in order. */
+/* All parts of the session's old and new usage, in order. */
 static int parts_make(struct parts *parts, const struct meta_fleet_change *c, struct region *mem)
 {
     size_t rows = c->had_count + c->has_count;
@@ -86,7 +87,7 @@ static bool part_same_gpu(const struct part *p, const struct part *q)
 
 /* ---- which GPUs ----------------------------------------------------------------------------- */
 
-/* The place of a bit: its row's number, and the bit. */
+/* The parameters for a bit: the number of its row, and the bit. */
 static struct meta_args gpu_args(const struct part *p, int64_t number)
 {
     struct meta_args a = {0};
@@ -116,7 +117,7 @@ static int gpu_add(struct meta_tx *tx, const struct part *p, int64_t *gpus, stru
     return p->kind == KIND_SUM ? 0 : meta_run(tx, META_S_fleet_gpu_span_add, &span, NULL, NULL, e);
 }
 
-/* The session used the GPU no more; another one may have. */
+/* The session no longer uses the GPU; another session may use it. */
 static int gpu_remove(struct meta_tx *tx, const struct part *p, int64_t *gpus, struct err *e)
 {
     const int64_t span = p->row->day / META_SPAN;
@@ -140,7 +141,7 @@ static int gpu_remove(struct meta_tx *tx, const struct part *p, int64_t *gpus, s
     return rc ? rc : meta_run(tx, META_S_fleet_gpu_span_empty, &block, NULL, NULL, e);
 }
 
-/* The GPUs of one name and day: parts of one GPU follow each other, the old one first. */
+/* The GPUs of one name and day. Parts of one GPU follow each other, the old part first. */
 static int gpus_change(struct meta_tx *tx, const struct part *p, size_t n, int64_t *gpus,
                        struct err *e)
 {
@@ -161,7 +162,7 @@ static int gpus_change(struct meta_tx *tx, const struct part *p, size_t n, int64
 
 /* ---- days ----------------------------------------------------------------------------------- */
 
-/* How far a session's days of one name were walked, before and after the change. */
+/* The state of a walk over a session's days of one name; one walk for the old, one for the new. */
 struct walk {
     bool began, counted; /* on an earlier day */
     int64_t day, counted_day;
@@ -189,7 +190,7 @@ static void day_add(struct meta_fleet_day *d, const struct part *p)
     }
 }
 
-/* Counts the session on a day; false: a gap. */
+/* Counts the session on a day. False: there is a gap before it. */
 static bool count_in(bool *began, int64_t *last, int64_t day, int64_t *begun, int64_t *going,
                      int sign)
 {
@@ -245,7 +246,7 @@ static int day_store(struct meta_tx *tx, const struct meta_fleet_day *d, struct 
     return meta_run(tx, META_S_fleet_day_empty, &key, NULL, NULL, e);
 }
 
-/* The parts of one name and day. */
+/* Changes the sums of one name and day by its parts. */
 static int day_change(struct meta_tx *tx, const struct part *p, size_t n, struct walk walks[2],
                       struct err *e)
 {
@@ -276,7 +277,7 @@ static int days_change(struct meta_tx *tx, const struct parts *parts, struct err
     return rc;
 }
 
-/* Makes the spans anew in which the parts have days. fewer: days may have gone. */
+/* Computes again the spans in which the parts have days. fewer: days may have disappeared. */
 static int spans_make(struct meta_tx *tx, const struct parts *parts, bool fewer, struct err *e)
 {
     int rc = 0;
@@ -306,7 +307,7 @@ static int run_of(struct meta_tx *tx, enum meta_statement_id s, const char *sess
     return meta_run(tx, s, &of, NULL, changed, e);
 }
 
-/* Takes the session's findings out of the sums; *changed: of so many days and names. */
+/* Removes the session's findings from the sums. *changed: how many days and names changed. */
 static int findings_out(struct meta_tx *tx, const char *session, int64_t *changed, struct err *e)
 {
     int rc = run_of(tx, META_S_fleet_finding_out, session, NULL, e);
@@ -342,7 +343,7 @@ int meta_fleet_change(struct meta_tx *tx, const struct meta_fleet_change *c, str
     return rc ? rc : spans_make(tx, &parts, c->had_count > 0, e);
 }
 
-/* Changes what the findings of a session add to the sums: they are new, or (gone) no more. */
+/* Changes what the findings of a session add to the sums: they are new, or (gone) deleted. */
 static int findings_change(struct meta_tx *tx, const char *session, bool gone, struct err *e)
 {
     struct meta_fleet_change c = {.session = session};
@@ -391,7 +392,7 @@ static int forget_run(struct meta_tx *tx, const struct forget *f, int64_t *chang
     return meta_run(tx, f->statement, &a, NULL, changed, e);
 }
 
-/* Bits from n on, n included. */
+/* Bit n and all higher bits. */
 static int64_t bits_from(int64_t n)
 {
     return (INT64_C(1) << META_SPAN) - (INT64_C(1) << n);
@@ -432,7 +433,7 @@ struct meta_spans meta_spans_in(int64_t from, int64_t to)
                         : (struct meta_spans){0, 0, to, to};
 }
 
-/* Span and bits of the days from..to of one span; none: no bits. */
+/* Adds a span and the bits of its days from..to; no days: no bits. */
 static void arg_days(struct meta_args *a, int64_t from, int64_t to)
 {
     const int64_t span = from / META_SPAN, begin = span * META_SPAN;
@@ -446,7 +447,7 @@ void meta_arg_gpu_spans(struct meta_args *a, int64_t from, int64_t to)
     const struct meta_spans s = meta_spans_in(from, to);
     const bool some = s.first < s.last;
     const int64_t next = (from / META_SPAN + 1) * META_SPAN; /* where the next span begins */
-    meta_arg_int(a, some ? s.first / META_SPAN : 1);         /* no block is from 1 to 0 */
+    meta_arg_int(a, some ? s.first / META_SPAN : 1);         /* from 1 to 0: no block */
     meta_arg_int(a, bits_from(s.first % META_SPAN));
     meta_arg_int(a, some ? (s.last - 1) / META_SPAN : 0);
     meta_arg_int(a, some ? ~bits_from((s.last - 1) % META_SPAN + 1) : 0);

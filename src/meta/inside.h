@@ -1,9 +1,9 @@
 /* inside.h - the interface between the functions of meta.h and the two engines.
  *
- * An engine is one connection that runs statements of sql.def; the core has
- * the pools of connections, the transactions with their retries, and the turning
- * of rows into structs, once for both. Workspaces are put into statements here, in
- * one place (meta_run): a statement of tenants cannot be run without one. */
+ * An engine opens connections that run the statements of sql.def; the core has the pools of
+ * connections, the transactions with their retries, and the conversion of rows to structs, once for
+ * both. The workspace is put into statements in one place (meta_run), so that a statement on rows
+ * of a workspace cannot be run without one. */
 #ifndef GPUFL_META_INSIDE_H
 #define GPUFL_META_INSIDE_H
 
@@ -18,14 +18,14 @@ struct meta_value {
     bool null;
     int64_t i;
     double r;
-    const char *at; /* TEXT, BYTES; of cells valid until the row was handled */
+    const char *at; /* TEXT, BYTES; those of cells are valid until the row was handled */
     size_t len;
 };
 
 enum { META_ARGS_MAX = 32, META_CELLS_MAX = 48 };
 
-/* Parameters of a statement without the workspace. The first that is refused is remembered, and
- * meta_run answers with it. */
+/* Parameters of a statement without the workspace. The first error is remembered, and meta_run
+ * returns it. */
 struct meta_args {
     struct meta_value v[META_ARGS_MAX];
     unsigned n;
@@ -41,7 +41,7 @@ void meta_arg_row(struct meta_args *a, enum meta_row_id row, const void *from);
 
 bool meta_id_ok(const char *id);
 
-/* A to Z as a to z, what search texts are made of; in place. */
+/* Changes A to Z into a to z, as search texts have them; in place. */
 void meta_lower(char *text, size_t n);
 
 /* ---- statements -------------------------------------------------------------------------- */
@@ -67,8 +67,9 @@ int meta_sql_expand(const char *sql, struct buf *out);
 
 /* ---- engines ------------------------------------------------------------------------------ */
 
-/* An engine's code that never leaves the core: the transaction lost against another one, or its
- * connection, before anything was done, and can be run again. No row has been handed over. */
+/* A code that engines return to the core only: the transaction failed because of another one, or
+ * lost its connection, before it changed anything, and can be run again. No row has been passed to
+ * a reader. */
 #define META_AGAIN 1
 
 struct meta_reader {
@@ -76,9 +77,9 @@ struct meta_reader {
     void *arg;
 };
 
-struct meta_conn; /* the engine's own */
+struct meta_conn; /* defined by each engine */
 
-/* A statement with everything that it is run with. */
+/* A statement with its parameters and the place of its results. */
 struct meta_command {
     enum meta_statement_id s;
     const struct meta_value *args;
@@ -87,18 +88,18 @@ struct meta_command {
     int64_t *changed;                 /* rows inserted, updated, deleted; may be NULL */
 };
 
-/* How a transaction begins. ALONE, for migrations: one at a time, and nothing that was done before
- * is missed. SUMS: one at a time of those that change the sums of usage, which would lose against
- * each other again and again. */
+/* How a transaction begins. ALONE, for migrations: one at a time, and it sees everything that was
+ * committed before. SUMS: one at a time of those that change the sums of usage, which would
+ * otherwise fail because of each other again and again. */
 enum meta_begin { META_BEGIN, META_BEGIN_ALONE, META_BEGIN_SUMS };
 
 struct meta_engine {
     const char *name;
-    bool one_writer; /* writing connections: one, apart from the readers */
-    const char *text, *bytes, *serial, *by_key; /* for migrations */
+    bool one_writer;                            /* a single connection writes; others only read */
+    const char *text, *bytes, *serial, *by_key; /* the SQL of these words in migrations.def */
 
-    /* sql: the expanded statements, by id; they outlive the connection. IO, UNAVAILABLE: cannot be
-     * reached. */
+    /* sql: the expanded statements, by id; they outlive the connection. IO, UNAVAILABLE: the
+     * database cannot be reached. */
     int (*connect)(struct meta_conn **out, const struct meta_config *c, const char *const *sql,
                    bool write, struct err *e);
     void (*disconnect)(struct meta_conn *c);
@@ -129,7 +130,7 @@ extern const struct meta_engine meta_engine_postgres;
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-/* The workspace whose audit log is the server's own: no id, so that none can have it. */
+/* The workspace of the server's own audit log: not a valid id, so that no workspace can have it. */
 #define META_SERVER_LOG "."
 
 /* A transaction, or a single read. */
@@ -142,20 +143,21 @@ struct meta_tx {
 int meta_run(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
              const struct meta_reader *reader, int64_t *changed, struct err *e);
 
-/* Runs a statement that changes a row; GPUFL_E_NOENT where there is none: "no such <what>". */
+/* Runs a statement that changes a row. GPUFL_E_NOENT: it changed none; "no such <what>". */
 int meta_run_one(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
                  const char *what, struct err *e);
 
-/* Runs fn in a transaction, again while it loses; fn keeps nothing of a try that was lost. */
+/* Runs fn in a transaction, and again if the transaction fails because of another one. fn must keep
+ * nothing of a failed attempt. */
 int meta_write(struct meta *m, const char *workspace,
                int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
 
-/* meta_write of what changes usage, findings or their sums (META_BEGIN_SUMS). */
+/* meta_write for functions that change usage, findings or their sums (META_BEGIN_SUMS). */
 int meta_write_sums(struct meta *m, const char *workspace,
                     int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg,
                     struct err *e);
 
-/* Runs fn on a connection for reading: single statements, no transaction. */
+/* Runs fn on a connection for reading; each statement runs on its own, without a transaction. */
 int meta_read(struct meta *m, const char *workspace,
               int (*fn)(struct meta_tx *tx, void *arg, struct err *e), void *arg, struct err *e);
 
@@ -167,7 +169,7 @@ int meta_change(struct meta *m, const char *workspace, enum meta_statement_id s,
 int meta_change_one(struct meta *m, const char *workspace, enum meta_statement_id s,
                     const struct meta_args *a, const char *what, struct err *e);
 
-/* The place of a list's rows: an array of the row's structs, in mem. */
+/* Where the rows of a list go: an array of the row's structs, in mem. */
 struct meta_rows {
     enum meta_row_id row;
     struct region *mem;
@@ -187,7 +189,7 @@ struct meta_part {
     void *out; /* struct meta_… *, or const char ** */
 };
 
-/* The place of a single row, and its name in errors ("session"). */
+/* Where a single row goes, and its name in errors ("session"). */
 struct meta_one {
     const struct meta_part *parts;
     unsigned part_count;
@@ -195,7 +197,7 @@ struct meta_one {
     const char *what;
 };
 
-/* Reads one row; NOENT and "no such <what>" where it is missing. */
+/* Reads one row. NOENT: there is none; "no such <what>". */
 int meta_get(const struct meta_ask *ask, enum meta_statement_id s, const struct meta_args *a,
              const struct meta_part *parts, unsigned part_count, const char *what);
 int meta_get_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
@@ -209,22 +211,22 @@ int meta_number(struct meta *m, const char *workspace, enum meta_statement_id s,
 int meta_number_tx(struct meta_tx *tx, enum meta_statement_id s, const struct meta_args *a,
                    int64_t *out, struct err *e);
 
-/* Cells into a struct: 0, NOMEM where the region is full, CORRUPT where they do not fit. */
+/* Copies cells into a struct. NOMEM: the region is full; CORRUPT: the cells do not fit the row. */
 int meta_row_take(const struct meta_row *row, const struct meta_value *cells, unsigned n,
                   struct region *mem, void *out);
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* The place after which a page begins: a row's key, id and number. */
+/* The position after which a page begins: a row's key, id and number. */
 struct meta_cursor {
     struct meta_value key;
     char text[META_TEXT_MAX + 1]; /* of a key that is text */
     char id[META_ID_MAX];
-    int64_t number; /* a third part, where a list has one */
+    int64_t number; /* third part of the position, in lists that have one */
 };
 
-/* Reads page->after into *out (in the ask's region), or the place before every row; page->next
- * becomes NULL. INVAL: the text is no cursor of such a list. */
+/* Reads page->after into *out (in the ask's region), or sets *out to the position before every row;
+ * page->next becomes NULL. INVAL: the text is no cursor of such a list. */
 int meta_page_begin(const struct meta_ask *ask, struct meta_page *page, enum meta_kind kind,
                     bool ascending, struct meta_cursor **out);
 
@@ -232,19 +234,20 @@ int meta_page_begin(const struct meta_ask *ask, struct meta_page *page, enum met
 int meta_page_end(const struct meta_ask *ask, struct meta_page *page, const struct meta_value *key,
                   const char *id, int64_t number);
 unsigned meta_page_limit(unsigned limit);
-/* Cuts off the row that a list has more than a page. False: there is no further page. */
+/* Removes the extra row that was read beyond the page. False: there is no further page. */
 bool meta_page_more(const struct meta_page *page, size_t *count);
 
-/* Reads a list by (time, id), newest first: one row more than a page where there is more. */
+/* Reads a list by (time, id), newest first: one row more than a page if there are more. */
 int meta_page_list(const struct meta_ask *ask, enum meta_statement_id s, enum meta_row_id row,
                    struct meta_page *page, void *rows, size_t *count);
 
-/* Forgets sums of days before that, by whole spans (rollups.c). */
+/* Forgets sums of days before `day`, by whole spans (rollups.c). */
 int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e);
 
 /* ---- schema ------------------------------------------------------------------------------- */
 
-/* Brings a database from its version to `to` (0: the newest), or says why not. */
+/* Migrates a database from its version to `to` (0: the newest), or returns an error with the
+ * reason. */
 int meta_migrate(const struct meta_engine *engine, struct meta_conn *conn, int to, bool change,
                  struct err *e);
 

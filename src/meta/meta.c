@@ -1,9 +1,9 @@
 /* meta.c - opens the small tables, and runs statements on pools of connections.
  *
- * Two pools where the engine has one writer (SQLite: its readers go on meanwhile), one where it
- * has many. A connection belongs to one thread from take to give; a broken one is closed instead
- * of given back, and the next take makes a new one. A transaction that lost is run again with a
- * growing, uneven pause, TRY_NS in all.
+ * There are two pools if the engine has one writer (SQLite, whose readers go on meanwhile), else
+ * one. A connection belongs to one thread from take to give; a broken connection is closed instead
+ * of given back, and the next take opens a new one. A transaction that failed because of another
+ * one is run again after growing random pauses, for TRY_NS in all.
  *
  * Threads: struct pool is guarded by its lock; all else is constant after meta_open. */
 #include "meta/inside.h"
@@ -22,7 +22,7 @@ enum { POOL_MAX = 64 };
 
 struct pool {
     pthread_mutex_t lock;
-    pthread_cond_t given; /* a connection came back, or may be made */
+    pthread_cond_t given; /* a connection was given back, or a new one may be opened */
     struct meta_conn *idle[POOL_MAX];
     unsigned idle_count, open, most; /* guarded by lock; open: idle and in use */
     bool write;
@@ -157,13 +157,13 @@ int meta_run_one(struct meta_tx *tx, enum meta_statement_id id, const struct met
     return rc || changed ? rc : err_set(e, GPUFL_E_NOENT, "no such %s", what);
 }
 
-/* The tries of one transaction. */
+/* The attempts of one transaction. */
 struct tries {
     int64_t began, pause; /* ns */
     unsigned seed;
 };
 
-/* Waits before the next try; false: it has been long enough. */
+/* Waits before the next attempt. False: the time for attempts is over. */
 static bool try_again(struct tries *t)
 {
     struct timespec now;
@@ -192,7 +192,7 @@ struct attempt {
     void *arg;
 };
 
-/* Tries once: 0, an error, or META_AGAIN; *lost: there was no connection. */
+/* Runs a transaction once: 0, an error, or META_AGAIN. *lost: there was no connection. */
 static int attempt_once(const struct attempt *a, bool *lost, struct err *e)
 {
     struct pool *p = pool_for(a->m, a->write);
@@ -214,8 +214,8 @@ static int attempt_once(const struct attempt *a, bool *lost, struct err *e)
     return rc;
 }
 
-/* Until it is done. A database that cannot be reached is waited for only where it was there a
- * moment ago: a server that restarts, not a wrong address. */
+/* Runs it until it is done. A database that cannot be reached is waited for only if it was
+ * reachable before: it may restart. Otherwise the address may be wrong. */
 static int attempt_run(const struct attempt *a, struct err *e)
 {
     struct tries tries = {0};
@@ -235,7 +235,7 @@ static int attempt_run(const struct attempt *a, struct err *e)
     }
 }
 
-/* The transaction of meta_together that this thread is in. */
+/* The transaction of meta_together in which this thread is; else NULL. */
 static _Thread_local const struct meta_tx *joined;
 
 struct together {
@@ -266,7 +266,7 @@ int meta_together_sums(struct meta *m, int (*fn)(void *arg, struct err *e), void
     return meta_write_sums(m, NULL, together_run, &t, e);
 }
 
-/* Runs the attempt in the transaction that this thread is in, or in its own. */
+/* Runs it as a part of this thread's transaction of meta_together, or as a transaction. */
 static int attempt_join(const struct attempt *a, struct err *e)
 {
     if (!joined || joined->m != a->m)

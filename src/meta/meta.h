@@ -1,29 +1,29 @@
-/* meta.h - the small tables: people and rights, the registry of sessions, findings, the fleet,
+/* meta.h - the small tables: users and rights, the registry of sessions, findings, the fleet,
  * and the audit log.
  *
  * One set of statements (sql.def) runs on two engines: SQLite for one server, PostgreSQL
- * for several concurrent ones. Nobody but the two folders knows which; both pass one conformance
- * suite (tests/store).
+ * for several concurrent ones. Only the files of the engines differ; both engines pass one
+ * conformance suite (tests/store).
  *
- * Tenants: what belongs to a workspace is reached only by functions that name the workspace, in
- * their ask or as their second argument, and each of their statements is bound to it; a test
- * walks the statements. The few functions that look across workspaces have a section of their
- * own. They find out whose a secret is, or serve the server itself, and no handler passes a
- * client's words to them.
+ * Tenants: rows of a workspace are reached only by functions that get the workspace, in their ask
+ * or as their second argument, and each of their statements is bound to it; a test checks all
+ * statements. The few functions that look across workspaces have a section of their own. They find
+ * the owner of a secret, or do work of the server itself, and no request handler passes input of a
+ * client to them.
  *
- * Rows are the structs of schema/meta.def. What is read lies in the caller's region; NULL texts
- * that are written count as "". Times are ns since the Unix epoch and come from the caller. Only
- * hashes of keys, cookies and links get here.
+ * Rows are the structs of schema/meta.def. Rows that are read lie in the caller's region; a NULL
+ * text is written as "". Times are ns since the Unix epoch and come from the caller. Of keys,
+ * cookies and links, only hashes are stored.
  *
- * Every function is one transaction, durable when it returns. Any thread; calls run
- * concurrently, writers of SQLite one after the other. A connection that broke is made again; a
- * transaction that lost against another one is tried again.
+ * Every function is one transaction, durable when it returns. Any thread; calls run concurrently,
+ * except that SQLite has one writer at a time. A broken connection is replaced; a transaction that
+ * fails because of another one is tried again.
  *
- * 0, or: NOENT no such row (or not in this workspace: the caller cannot know which); STATE it is
- * there already, or the state does not allow it; INVAL a text that is too long, not UTF-8, or a
- * malformed id or name; TIMEOUT others were in the way for too long; IO the database cannot be
- * reached or failed; FULL the region or the disk has no room. Where e is given, it gets a sentence.
-  */
+ * Functions return 0, or: NOENT no such row (or it is in another workspace: the caller cannot know
+ * which); STATE the row exists already, or its state does not allow the change; INVAL a text that
+ * is too long, not UTF-8, or a malformed id or name; TIMEOUT other transactions took too long; IO
+ * the database cannot be reached or failed; FULL the region or the disk has no room. e, unless
+ * NULL, gets a sentence. */
 #ifndef GPUFL_META_META_H
 #define GPUFL_META_META_H
 
@@ -43,11 +43,11 @@ enum {
     META_TEXT_MAX = 16384,    /* bytes of a text of a row */
     META_JSON_MAX = 1 << 20,  /* bytes of a JSON text, and of a delivery's body */
     META_BODY_MAX = 64 << 20, /* bytes of a document */
-    META_PAGE_MAX = 1000,     /* rows of a page; more are cut to it, 0 is 50 */
+    META_PAGE_MAX = 1000,     /* rows of a page; larger limits are reduced to it, 0 is 50 */
     META_LABELS_MAX = 64,     /* labels of a session */
     META_GPUS_MAX = 256,      /* GPUs of a session */
     META_FINDINGS_MAX = 2048, /* findings of a session */
-    META_WORDS_MAX = 4,       /* words of a search; more are left out */
+    META_WORDS_MAX = 4,       /* words of a search; further words are ignored */
 };
 
 /* ---- rows -------------------------------------------------------------------------------- */
@@ -108,8 +108,8 @@ enum meta_row_id {
 
 extern const struct meta_row meta_rows[META_ROW_COUNT];
 
-/* Appends a row as a JSON object: times as strings (ns do not fit a JavaScript number), null for
- * unknown values, absent times and empty JSON; secrets and bodies left out. [any] */
+/* Appends a row as a JSON object. Times are strings (ns do not fit a JavaScript number); unknown
+ * values, absent times and empty JSON are null; secrets and bodies are left out. [any] */
 void meta_json(struct buf *out, enum meta_row_id row, const void *from);
 
 /* ---- the store --------------------------------------------------------------------------- */
@@ -119,40 +119,39 @@ struct meta;
 struct meta_config {
     const char *path;     /* SQLite: the file, created; ":memory:" is refused */
     const char *url;      /* PostgreSQL: postgres://…, as libpq reads it; else NULL */
-    bool migrate;         /* brings an older schema up to date; else it is refused */
-    bool relaxed;         /* a crash may lose the newest changes: for what can be made again */
-    unsigned connections; /* at once; 0: default (SQLite: 4 readers and a writer; PostgreSQL 8) */
+    bool migrate;         /* migrates an older schema; false: it is refused */
+    bool relaxed;         /* a crash may lose the newest changes: for data that can be rebuilt */
+    unsigned connections; /* most at a time; 0: SQLite 4 readers and a writer, PostgreSQL 8 */
 };
 
-/* STATE: the schema is newer than this program, or older and migrate was not said. NOT_BUILT: no
- * such engine in this build. */
+/* STATE: the schema is newer than this program, or it is older and `migrate` is false. NOT_BUILT:
+ * this build does not contain the engine. */
 int meta_open(struct meta **out, const struct meta_config *c, struct err *e);
 void meta_close(struct meta *m); /* after every other call has returned; NULL: nothing */
 
 const char *meta_engine(const struct meta *m); /* "sqlite", "postgres" */
 bool meta_has_postgres(void);                  /* in this build */
-bool meta_one_writer(const struct meta *m);    /* calls that write follow each other, never meet */
+bool meta_one_writer(const struct meta *m);    /* one call writes at a time */
 int meta_version(void);                        /* of the schema that this program writes */
-int meta_ping(struct meta *m, struct err *e);  /* for /readyz: a connection, and an answer */
-int meta_check(struct meta *m, struct err *e); /* CORRUPT: what is wrong, thoroughly */
+int meta_ping(struct meta *m, struct err *e);  /* for /readyz: connects, and runs a statement */
+int meta_check(struct meta *m, struct err *e); /* CORRUPT: the file is damaged; reads all of it */
 
-/* Copies to path while others go on. UNAVAILABLE with PostgreSQL: it has pg_dump. */
+/* Copies the database to path while other calls go on. UNAVAILABLE: PostgreSQL has pg_dump. */
 int meta_backup(struct meta *m, const char *path, struct err *e);
 
-/* Names who asks and where the answer goes: the first argument of every function that reads
- * rows. */
+/* The workspace, and where results go: the first argument of functions that read rows. */
 struct meta_ask {
     struct meta *m;
-    const char *workspace; /* NULL where the rows belong to no workspace */
-    struct region *mem;    /* rows and their texts lie there */
-    struct err *e;         /* NULL: nobody wants the sentence */
+    const char *workspace; /* NULL if the rows belong to no workspace */
+    struct region *mem;    /* for rows and their texts */
+    struct err *e;         /* NULL: no sentence is wanted */
 };
 
-/* The place where a list goes on. after is NULL, or the `next` of the page before. */
+/* The position at which a list continues. after: NULL, or the `next` of the page before. */
 struct meta_page {
     unsigned limit;
     const char *after;
-    const char *next; /* out: in the region; NULL: that was the last one */
+    const char *next; /* out: in the region; NULL: this was the last page */
 };
 
 /* ---- workspaces, users, members ------------------------------------------------------------ */
@@ -162,7 +161,7 @@ int meta_workspace_get(const struct meta_ask *ask, struct meta_workspace *out); 
 int meta_workspace_rename(struct meta *m, const char *workspace, const char *name,
                           struct err *e); /* for tests */
 
-/* Everything of it but its audit log; its sessions are left as dropped (see below). */
+/* Removes a workspace except its audit log; its sessions stay known as dropped. */
 int meta_workspace_remove(struct meta *m, const char *workspace, int64_t now, struct err *e);
 int meta_workspace_list(const struct meta_ask *ask, struct meta_workspace **rows,
                         size_t *count); /* by name */
@@ -173,23 +172,23 @@ int meta_user_by_email(const struct meta_ask *ask, const char *email, struct met
 int meta_user_list(const struct meta_ask *ask, struct meta_user **rows,
                    size_t *count); /* by email */
 
-/* Changes name, admin and disabled. STATE: it is the last admin that can log in. A disabled user is
- * logged out. */
+/* Changes name, admin and disabled. STATE: the user is the last admin who can log in. A disabled
+ * user is logged out. */
 int meta_user_change(struct meta *m, const struct meta_user *u, struct err *e); /* for tests */
 
 /* Ends the user's logins as well, except the one with the hash `but` (NULL: all of them). */
 int meta_user_password(struct meta *m, const char *user, const char *password, const char *but,
                        struct err *e);
 
-/* Stores another hash of the same password, if `old` is the present one. */
+/* Stores another hash of the same password, if `old` is the stored hash. */
 int meta_user_rehash(struct meta *m, const char *user, const char *old, const char *hash,
                      struct err *e);
 int meta_user_memberships(const struct meta_ask *ask, const char *user,
                           struct meta_membership **rows, size_t *count);
 int meta_user_count(struct meta *m, int64_t *count, struct err *e);
 
-/* Adds the first user, who is admin, and owner of the first workspace. STATE: there is a user
- * already, however many ask at once. */
+/* Adds the first user, who is an admin and the owner of the first workspace. STATE: there is a user
+ * already; of concurrent calls one succeeds. */
 int meta_first_user(struct meta *m, const struct meta_user *u, const struct meta_workspace *w,
                     struct err *e);
 
@@ -197,7 +196,7 @@ int meta_member_list(const struct meta_ask *ask, struct meta_member **rows,
                      size_t *count); /* by email */
 int meta_member_get(const struct meta_ask *ask, const char *user, struct meta_member *out);
 
-/* Adds a user, or gives another role. STATE: a workspace keeps an owner. */
+/* Adds a member, or changes its role. STATE: the workspace would have no owner. */
 int meta_member_put(struct meta *m, const char *workspace, const char *user, const char *role,
                     int64_t now, struct err *e);
 int meta_member_remove(struct meta *m, const char *workspace, const char *user, struct err *e);
@@ -230,20 +229,20 @@ int meta_bookmark_add(struct meta *m, const char *workspace, const struct meta_b
 int meta_bookmark_list(const struct meta_ask *ask, const char *session, struct meta_bookmark **rows,
                        size_t *count); /* by start */
 int meta_bookmark_note(struct meta *m, const char *workspace, const struct meta_bookmark *b,
-                       struct err *e); /* changes the note of the one with its session and id */
+                       struct err *e); /* changes the note of a session's bookmark */
 int meta_bookmark_remove(struct meta *m, const char *workspace, const char *session, const char *id,
                          struct err *e);
 
 int meta_ticket_add(struct meta *m, const struct meta_ticket *t, struct err *e);
 
-/* Looks, or takes: a ticket is taken once, however many try. NOENT: unknown, expired or taken. */
+/* Reads or takes a ticket; of concurrent takes one succeeds. NOENT: unknown, expired or taken. */
 int meta_ticket_get(const struct meta_ask *ask, const char *hash, int64_t now,
                     struct meta_ticket *out);
 int meta_ticket_take(const struct meta_ask *ask, const char *hash, int64_t now,
                      struct meta_ticket *out);
 
-/* Takes an invitation and makes u a member of its workspace with its role; adds u where there is no
- * user with that id. NOENT: the ticket, as above. STATE: a member already, and the ticket stays. */
+/* Takes an invitation and makes u a member of its workspace with its role; adds u if there is no
+ * user with that id. NOENT: see meta_ticket_get. STATE: a member already; the ticket stays. */
 int meta_accept(struct meta *m, const char *hash, int64_t now, const struct meta_user *u,
                 struct err *e);
 
@@ -254,15 +253,15 @@ int meta_key_use(const struct meta_ask *ask, const char *hash, int64_t now, cons
 int meta_share_use(const struct meta_ask *ask, const char *hash, int64_t now,
                    const char **workspace, struct meta_share *out);
 
-/* Forgets logins, tickets and links that expired before. */
+/* Forgets logins, tickets and links that expired before that time. */
 int meta_expire(struct meta *m, int64_t before, struct err *e);
 
 /* ---- the registry of sessions ------------------------------------------------------------- */
 
-/* Writes what a session's header says; meta_session_grow writes what the session grows to. *s's
- * counts, gpus and labels are not read: they come from the lists (NULL: none). A second call for
- * the same session fills in what is new, and the session is live again. STATE: the id belongs to
- * another session (of another host or process), or the session was deleted. */
+/* Writes the data of a session's header; meta_session_grow writes its totals. The counts, gpus and
+ * labels of *s are not read: GPUs and labels come from the lists (NULL: none). A second call for
+ * the same session adds what was unknown, and makes the session live again. STATE: the id belongs
+ * to another session (of another host or process), or the session was deleted. */
 int meta_session_put(struct meta *m, const char *workspace, const struct meta_session *s,
                      const struct meta_session_gpus *gpus, const struct meta_pairs *labels,
                      struct err *e);
@@ -278,14 +277,15 @@ struct meta_growth {
     int64_t kernels; /* META_NONE: as before, at first unknown */
     int64_t bytes;
     double busy;      /* NAN: as before, at first unknown */
-    int64_t received; /* when data came last; 0: the totals are the analysis's own */
+    int64_t received; /* when data came last; 0: the totals come from the analysis */
 };
 
-/* Totals never become smaller than they were, so that a replay does no harm. */
+/* Totals never become smaller, so that data may arrive twice. */
 int meta_session_grow(struct meta *m, const char *workspace, const char *session,
                       const struct meta_growth *g, struct err *e);
 
-/* "ended" or "aborted", and when (0: unknown). An end stays; a new state takes "analyzed" back. */
+/* Sets the state "ended" or "aborted", and the time of the end (0: unknown). "ended" is final; if
+ * the state changes, the session has to be analyzed again. */
 int meta_session_end(struct meta *m, const char *workspace, const char *session, const char *state,
                      int64_t ended, struct err *e);
 int meta_session_get(const struct meta_ask *ask, const char *session, struct meta_session *out);
@@ -309,12 +309,12 @@ enum meta_session_sort {
 };
 
 struct meta_session_query {
-    const char *app, *host, *engine, *state, *account; /* equal; NULL: all */
+    const char *app, *host, *engine, *state, *account; /* exact values; NULL: all */
     const char *gpu;                                   /* UUID, or product name; NULL: all */
     const char *label, *label_value; /* a label's key, and its value (NULL: any); NULL: all */
     const char *text;                /* words that id, app, host, user, GPUs or labels contain,
                                            A to Z as a to z; NULL: all */
-    int64_t from, to;                /* from <= started < to; 0: open */
+    int64_t from, to;                /* from <= started < to; 0: no limit */
     enum meta_session_sort sort;
     bool ascending;
 };
@@ -324,13 +324,13 @@ int meta_session_list(const struct meta_ask *ask, const struct meta_session_quer
 int meta_session_count(struct meta *m, const char *workspace, const struct meta_session_query *q,
                        int64_t *count, struct err *e);
 
-/* Values that sessions have, those of most sessions first. DAY is for meta_usage_days alone. */
+/* Values that sessions have, those of most sessions first. DAY is for meta_usage_days only. */
 enum meta_by { META_BY_APP, META_BY_HOST, META_BY_GPU, META_BY_ENGINE, META_BY_COUNT, META_BY_DAY };
 
 int meta_session_names(const struct meta_ask *ask, enum meta_by by, unsigned limit,
                        struct meta_name_count **rows, size_t *count);
 
-/* Live sessions of which nothing came since: to be ended as aborted. */
+/* Live sessions that sent nothing after that time: the caller ends them as aborted. */
 int meta_session_silent(const struct meta_ask *ask, int64_t since, struct meta_session **rows,
                         size_t *count);
 
@@ -340,8 +340,8 @@ int meta_session_oldest(const struct meta_ask *ask, int64_t before, unsigned lim
                         struct meta_session **rows, size_t *count);
 int meta_session_bytes(struct meta *m, const char *workspace, int64_t *bytes, struct err *e);
 
-/* Deletes a session with its findings, documents and links, and keeps its id as dropped: who frees
- * the columns looks there, and data that comes late does not bring it back (STATE). */
+/* Deletes a session with its findings, documents and links, and keeps its id as dropped: the server
+ * frees the columns of dropped sessions later, and late data does not create them again (STATE). */
 int meta_session_drop(struct meta *m, const char *workspace, const char *session, int64_t now,
                       struct err *e);
 int meta_session_is_dropped(struct meta *m, const char *workspace, const char *session,
@@ -358,7 +358,7 @@ int meta_upload_list(const struct meta_ask *ask, struct meta_upload **rows,
 
 struct meta_advance {
     int64_t from, to;    /* bytes received, before and after */
-    const char *session; /* that the bytes turned out to be; NULL: not known yet */
+    const char *session; /* to which the bytes belong; NULL: not known yet */
     int64_t now;
 };
 
@@ -380,7 +380,8 @@ int meta_analysis_get(const struct meta_ask *ask, const char *session, const cha
 int meta_analysis_head(const struct meta_ask *ask, const char *session, const char *kind,
                        struct meta_analysis_head *out);
 
-/* Ended sessions that no analysis by these rules has finished, oldest first; kind: a document. */
+/* Ended sessions without a finished analysis by these rules, oldest first. kind: of the
+ * document. */
 int meta_analysis_missing(const struct meta_ask *ask, const char *kind, const char *rules,
                           unsigned limit, struct meta_session **rows, size_t *count);
 
@@ -388,21 +389,21 @@ int meta_finding_list(const struct meta_ask *ask, const char *session, struct me
                       size_t *count); /* by number */
 
 struct meta_finding_query {
-    const char *rule, *app, *host, *file; /* equal; NULL: all */
+    const char *rule, *app, *host, *file; /* exact values; NULL: all */
     const char *kernel;                   /* part of the mangled name; NULL: all */
     int64_t severity;                     /* at least */
-    int64_t from, to;                     /* from <= start of the session < to; 0: open */
+    int64_t from, to;                     /* from <= start of the session < to; 0: no limit */
 };
 
-/* Findings of all of the workspace's sessions: HIGH before MEDIUM before LOW, and of each those
- * that give back most first. */
+/* Findings of all sessions of the workspace: HIGH before MEDIUM before LOW, and within each those
+ * that could save most time first. */
 int meta_finding_search(const struct meta_ask *ask, const struct meta_finding_query *q,
                         struct meta_page *page, struct meta_found **rows, size_t *count);
 
 /* ---- fleet --------------------------------------------------------------------------------- */
 
-/* Writes the newest state of a host or GPU; an older one changes nothing. Empty texts, unknown
- * numbers and an empty state leave what was known. */
+/* Writes the newest state of a host or GPU; an older state changes nothing. Empty texts, unknown
+ * numbers and an empty state do not replace known values. */
 int meta_host_put(struct meta *m, const char *workspace, const struct meta_host *h,
                   struct err *e); /* for tests */
 int meta_gpu_put(struct meta *m, const char *workspace, const struct meta_gpu *g,
@@ -412,14 +413,14 @@ struct meta_fleet_state {
     const struct meta_host *hosts;
     const struct meta_gpu *gpus;
     size_t host_count, gpu_count;
-    /* Gets the state and the time that are stored of hosts[i] or gpus[i], in the transaction,
-     * before that row is written, and again if the transaction runs again. It may change the row.
-     * NULL: nobody asks. */
+    /* Called with the stored state and time of hosts[i] or gpus[i], in the transaction, before that
+     * row is written, and again if the transaction runs again. It may change the row. NULL: not
+     * called. */
     void (*stored)(void *arg, bool gpu, size_t i, const char *state, int64_t seen);
     void *arg;
 };
 
-/* Many hosts and GPUs in one transaction: the states of a moment. */
+/* Writes many hosts and GPUs in one transaction. */
 int meta_fleet_put(struct meta *m, const char *workspace, const struct meta_fleet_state *state,
                    struct err *e);
 int meta_host_list(const struct meta_ask *ask, struct meta_page *page, struct meta_host_now **rows,
@@ -432,25 +433,25 @@ int meta_gpu_list(const struct meta_ask *ask, const char *host, /* NULL: all */
                   size_t *count); /* by host and number */
 int meta_gpu_get(const struct meta_ask *ask, const char *gpu, struct meta_gpu_now *out);
 
-/* A row for each live session and GPU of it, by host and start: what runs where now. NULL: all. */
+/* A row for each live session and each of its GPUs, by host and start. NULL: all. */
 int meta_running_list(const struct meta_ask *ask, const char *host, const char *app,
                       const char *gpu, struct meta_running **rows, size_t *count);
 
 /* Forgets hosts and GPUs last seen before that time, and usage and sums of days before it. */
 int meta_fleet_forget(struct meta *m, const char *workspace, int64_t before, struct err *e);
 
-/* Replaces what a session contributes to the days. INVAL: the days of an application, host or GPU
- * have a gap, or those on which its kernels are known. */
+/* Replaces the usage of a session. INVAL: the days with an application, host or GPU have a gap, or
+ * the days on which the number of its kernels is known have one. */
 int meta_usage_put(struct meta *m, const char *workspace, const char *session,
                    const struct meta_usage *rows, size_t count, struct err *e);
 
 struct meta_days {
-    enum meta_by by;  /* host, application or GPU; of usage DAY as well: all of a day */
+    enum meta_by by;  /* host, application or GPU; of usage also DAY: sums of each day */
     int64_t from, to; /* from <= day < to */
-    const char *name; /* of usage, not by DAY: only this one; NULL: all */
+    const char *name; /* of usage, not by DAY: only this name; NULL: all */
 };
 
-/* Sums by name and day; and of all days together, those that held GPUs longest first. */
+/* Sums by name and day; and sums of all days, those that used GPUs longest first. */
 int meta_usage_days(const struct meta_ask *ask, const struct meta_days *days,
                     struct meta_page *page, struct meta_usage_sum **rows, size_t *count);
 int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
@@ -458,8 +459,8 @@ int meta_fleet_sums(const struct meta_ask *ask, const struct meta_days *days,
 
 /* ---- sums that outlive their sessions ------------------------------------------------------- */
 
-/* Replaces what a session adds to the sums of kernels, scopes and lines: however often a session is
- * summed, it counts once. A session that is dropped stays in the sums. The keys of rows are made
+/* Replaces what a session adds to the sums of kernels, scopes and lines: however often this is
+ * called, a session counts once. A dropped session stays in the sums. The keys of rows are computed
  * here. NOENT: there is no such session. */
 int meta_rollup_put(struct meta *m, const char *workspace, const char *session,
                     const struct meta_rollup_part *rows, size_t count, struct err *e);
@@ -475,7 +476,7 @@ struct meta_rollup_query {
     const char *app, *host; /* NULL: all */
 };
 
-/* Sums over days, those with most time first; and of one name, by row name and day. */
+/* Sums over all days, those with most time first; and the sums of one name, by name and day. */
 int meta_rollup_sums(const struct meta_ask *ask, const struct meta_rollup_query *q,
                      struct meta_page *page, struct meta_rollup_sum **rows, size_t *count);
 int meta_rollup_days(const struct meta_ask *ask, const struct meta_rollup_query *q,
@@ -489,14 +490,14 @@ int meta_alert_get(const struct meta_ask *ask, const char *alert, struct meta_al
 int meta_alert_list(const struct meta_ask *ask, struct meta_alert **rows,
                     size_t *count); /* by name */
 
-/* Removes a rule. Its open firings end now; deliveries that wait for it are given up. */
+/* Removes a rule. Its open firings end now; its waiting deliveries fail. */
 int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, int64_t now,
                       struct err *e);
 
-/* Opens a firing, or changes the one that is open for that rule and subject: fired, ended, value
- * and text; *out is the result. id and started are those of the first call. A firing that ends
- * without having fired is forgotten. tell: a delivery that is written with it, unless its id
- * exists; NULL: none. */
+/* Opens a firing, or changes the open firing of that rule and subject: fired, ended, value and
+ * text; *out is the result. id and started stay those of the first call. A firing that ends without
+ * having fired is forgotten. tell: a delivery that is written together with the firing, unless its
+ * id exists; NULL: none. */
 int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
                     const struct meta_delivery *tell, struct meta_firing *out);
 int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
@@ -509,12 +510,12 @@ int meta_firing_list(const struct meta_ask *ask, struct meta_page *page,
 
 struct meta_above {
     const char *rule, *app, *host; /* NULL: every one */
-    double share;                  /* part of the run that a finding gives back, at least */
-    int64_t since;                 /* the session sent something at this time or later */
+    double share;                  /* least part of the run that a finding could save */
+    int64_t since;                 /* the session sent data at this time or later */
 };
 
-/* Findings that give back the share or more, 0: all, of sessions that are live or sent something
- * since; of each session the worst first. */
+/* Findings that could save the share or more (0: all), of sessions that are live or sent data
+ * after `since`; of each session the worst first. */
 int meta_finding_above(const struct meta_ask *ask, const struct meta_above *q,
                        struct meta_found **rows, size_t *count);
 
@@ -524,8 +525,8 @@ int meta_delivery_add(struct meta *m, const char *workspace, const struct meta_d
 /* The outcome of an attempt to deliver. */
 struct meta_attempt {
     const char *state; /* "sent", "failed", or "waiting" */
-    int64_t next;      /* when a waiting one is tried again */
-    int64_t status;    /* of the HTTP answer; 0: none came */
+    int64_t next;      /* when a waiting delivery is tried again */
+    int64_t status;    /* of the HTTP response; 0: there was none */
     const char *error; /* NULL: none */
     int64_t now;
 };
@@ -537,32 +538,32 @@ int meta_delivery_list(const struct meta_ask *ask, struct meta_page *page,
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* The audit log: only ever appended to. workspace "" is the server's own log. */
+/* The audit log; entries are only added. workspace "" is the server's own log. */
 int meta_audit_add(struct meta *m, const char *workspace, const struct meta_audit *a,
                    struct err *e);
 int meta_audit_list(const struct meta_ask *ask, struct meta_page *page, struct meta_audited **rows,
                     size_t *count); /* newest first */
 
 int meta_retention_get(struct meta *m, const char *workspace, struct meta_retention *out,
-                       struct err *e); /* zeros where nothing was set */
+                       struct err *e); /* zeros if nothing was set */
 int meta_retention_put(struct meta *m, const char *workspace, const struct meta_retention *r,
                        struct err *e);
 
-/* The right to write a session's columns (store.h), which one of several servers holds. */
+/* The right to write the columns of a session (store.h), which one of several servers holds. */
 struct meta_turn {
     const char *session, *holder;
     int64_t now, until; /* ns since the Unix epoch */
     int64_t ask;        /* a holder that waits asks again before this */
-    bool mine;          /* out: the turn is (give: was) the holder's */
-    bool seized;        /* out: it was another's, or the holder's own, and was not given back */
+    bool mine;          /* out: the holder has (give: had) the turn */
+    bool seized;        /* out: a holder before, or this one, did not give the turn back */
 };
 
-/* Takes the turn until t->until, or asks to be next. */
+/* Takes the turn until t->until, or waits as the next holder. */
 int meta_turn_take(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
 int meta_turn_keep(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
 int meta_turn_give(struct meta *m, const char *workspace, struct meta_turn *t, struct err *e);
 
-/* Forgets turns that nobody gave back, and that were over before. */
+/* Forgets turns that nobody gave back and that ended before that time. */
 int meta_turn_expire(struct meta *m, int64_t before, struct err *e);
 
 int meta_setting_get(const struct meta_ask *ask, const char *name,
@@ -571,7 +572,7 @@ int meta_setting_put(struct meta *m, const struct meta_setting *s, struct err *e
 int meta_setting_list(const struct meta_ask *ask, struct meta_setting **rows,
                       size_t *count); /* by name */
 
-/* ---- across workspaces: for the server itself, never for a client's words -------------------- */
+/* ---- across workspaces: for the server itself, never with input of a client ------------------ */
 
 /* A task that one of several servers does at a time. */
 struct meta_lease {
@@ -579,20 +580,20 @@ struct meta_lease {
     int64_t now, until; /* ns since the Unix epoch */
 };
 
-/* *mine: the holder does the task until l->until, or longer if it asks again before. */
+/* *mine: the holder does the task until l->until, or longer if it calls this again before then. */
 int meta_lease(struct meta *m, const struct meta_lease *l, bool *mine, struct err *e);
 
-/* Sessions whose columns are to be freed, oldest first; and that they have been. Their ids stay
- * known as dropped. */
+/* Lists sessions whose columns have to be freed, oldest first; the next function notes that the
+ * columns of one are freed. Their ids stay known as dropped. */
 int meta_dropped_list(const struct meta_ask *ask, unsigned limit, struct meta_dropped **rows,
                       size_t *count);
 int meta_dropped_freed(struct meta *m, const char *workspace, const char *session, struct err *e);
 
-/* Forgets firings that ended, and deliveries that were made or given up, before. */
+/* Forgets firings that ended, and deliveries that were sent or failed, before that time. */
 int meta_alerts_expire(struct meta *m, int64_t before, struct err *e);
 
-/* Takes deliveries whose time has come, those first that were tried least; they come again at
- * `again`, if nobody says how it went. */
+/* Takes deliveries that are due, those with the fewest attempts first. They are due again at the
+ * time `again`, unless their outcome is noted before. */
 int meta_delivery_due(const struct meta_ask *ask, int64_t now, int64_t again, unsigned limit,
                       struct meta_due **rows, size_t *count);
 

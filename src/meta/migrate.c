@@ -1,8 +1,8 @@
-/* migrate.c - brings the schema from any older version to the newest, or refuses.
+/* migrate.c - migrates the schema from any older version to the newest, or refuses.
  *
- * Every version is one transaction that nobody else has begun alone, and reads the
- * number again inside it: servers that start side by side migrate once, and one that
- * is killed leaves the version before. */
+ * The change to each version is one transaction that runs alone (META_BEGIN_ALONE) and reads the
+ * number again inside it: servers that start at the same time migrate once, and a server that is
+ * killed leaves the version before. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ int meta_version(void)
     return MIGRATIONS[MIGRATION_COUNT - 1].version;
 }
 
-/* The words in braces as the engine says them. */
+/* Replaces the words in braces by the SQL of the engine. */
 static int words_expand(const struct meta_engine *engine, const char *sql, struct buf *out)
 {
     const struct {
@@ -80,7 +80,7 @@ static int statements_run(const struct meta_engine *engine, struct meta_conn *co
     return 0;
 }
 
-/* Runs one version in a transaction; nothing where another process was faster. */
+/* Runs one version in a transaction; does nothing if another process has done it. */
 static int migration_run(const struct meta_engine *engine, struct meta_conn *conn,
                          const struct migration *m, struct buf *sql, struct err *e)
 {

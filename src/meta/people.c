@@ -1,7 +1,7 @@
 /* people.c - workspaces, users and members.
  *
  * Rules that must hold under concurrent calls (one first user, an admin, an owner) are checked
- * after the change in the same transaction, which is undone where a rule does not hold. */
+ * after the change in the same transaction, which is undone if a rule does not hold. */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ int meta_user_list(const struct meta_ask *ask, struct meta_user **rows, size_t *
     return meta_list(ask, META_S_user_list, NULL, META_ROW_user, rows, count);
 }
 
-/* Ends the logins of a user but one. */
+/* Ends all logins of a user except one. */
 static int logins_end(struct meta_tx *tx, const char *user, const char *but, struct err *e)
 {
     struct meta_args a = {0};

@@ -1,12 +1,12 @@
 /* postgres.c - the small tables in PostgreSQL, for several servers.
  *
  * Transactions are SERIALIZABLE: what a transaction has read stays true until it commits, or it
- * fails and is run again. Statements are prepared once a connection; parameters and cells go over
- * in binary form. A whole answer is there before its first row is handed over, so that a connection
- * that breaks is META_AGAIN, except while a commit is under way: nobody knows then, and the
- * sentence says so.
+ * fails and is run again. Statements are prepared once for each connection; parameters and cells
+ * are sent in binary form. A result is complete before its first row is passed on, so that a broken
+ * connection gives META_AGAIN, except during a commit: whether it was done is unknown then, and the
+ * error says so.
  *
- * A connection is one thread's at a time. */
+ * One thread at a time uses a connection. */
 #include "meta/inside.h"
 
 #include "base/alloc.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The server's numbers of types, from its own catalogue; they have never changed. */
+/* PostgreSQL's numbers of types (pg_type.oid), which never change. */
 enum {
     OID_BOOL = 16,
     OID_BYTEA = 17,
@@ -65,14 +65,14 @@ static const struct state_row STATES[] = {
     {"25006", GPUFL_E_PERM, NULL},
 };
 
-/* Takes one line of the server's or libpq's message. */
+/* Sets the error to the first line of a message of the server or libpq. */
 static int said(struct err *e, int rc, const char *message)
 {
     int len = (int)strcspn(message, "\n");
     return err_set(e, rc, "the small tables in PostgreSQL: %.*s", len, message);
 }
 
-/* The error of a failed answer (NULL: no answer came). */
+/* The error of a failed result (NULL: there was none). */
 static int failed(struct meta_conn *c, const PGresult *r, struct err *e)
 {
     const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
@@ -155,14 +155,15 @@ static int postgres_begin(struct meta_conn *c, enum meta_begin how, struct err *
 {
     if (how == META_BEGIN)
         return postgres_script(c, "BEGIN ISOLATION LEVEL SERIALIZABLE", e);
-    /* LOCK TABLE comes before the transaction's snapshot, so that the snapshot has what was waited
-     * for. The table has no rows, so nobody vacuums it meanwhile. */
+    /* LOCK TABLE comes before the transaction's snapshot is taken, so that the snapshot contains
+     * the changes of the transaction that was waited for. The table has no rows, so that nothing
+     * vacuums it meanwhile. */
     if (how == META_BEGIN_SUMS)
         return postgres_script(c,
                                "BEGIN ISOLATION LEVEL SERIALIZABLE; "
                                "LOCK TABLE fleet_turn IN EXCLUSIVE MODE",
                                e);
-    /* Committed rows are seen as they are after the lock was waited for, not before. */
+    /* READ COMMITTED: statements see the rows as they are after the wait for the lock. */
     return postgres_script(c,
                            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0; "
                            "SET LOCAL statement_timeout = 0; "
@@ -181,7 +182,7 @@ static int postgres_commit(struct meta_conn *c, struct err *e)
                           "the connection to PostgreSQL broke while a change was committed: it may "
                           "or may not have been made")
                 : failed(c, r, e);
-    else if (strcmp(PQcmdStatus(r), "COMMIT") != 0) /* of a transaction that had failed */
+    else if (strcmp(PQcmdStatus(r), "COMMIT") != 0) /* the transaction had failed before */
         rc = META_AGAIN;
     PQclear(r);
     return rc;
@@ -229,7 +230,7 @@ static int statement_prepare(struct meta_conn *c, enum meta_statement_id s, cons
     return rc;
 }
 
-/* Parameters as libpq takes them. */
+/* Parameters in the form that libpq takes. */
 struct wire_args {
     const char *values[META_ARGS_MAX + 1];
     int lengths[META_ARGS_MAX + 1];
@@ -267,7 +268,7 @@ static uint64_t big_endian(const char *at, int len)
     return v;
 }
 
-/* Reads one cell; false: a type that no statement answers with. */
+/* Reads one cell. False: it has a type that no statement returns. */
 static bool cell(const PGresult *r, int row, int column, struct meta_value *v)
 {
     int len = PQgetlength(r, row, column);
@@ -341,7 +342,7 @@ static int postgres_run(struct meta_conn *c, const struct meta_command *k, struc
 
 /* ---- as a whole --------------------------------------------------------------------------- */
 
-/* The first cell as a number; `missing` where there is no cell. */
+/* The first cell of a statement's result as a number; `missing` if there is no row. */
 static int number_ask(struct meta_conn *c, const char *sql, int64_t missing, int64_t *out,
                       struct err *e)
 {
@@ -359,7 +360,7 @@ static int postgres_version(struct meta_conn *c, int64_t *version, struct err *e
 {
     int64_t there = 0;
     *version = 0;
-    /* Not by to_regclass, which remembers what did not exist before a lock was waited for. */
+    /* Not by to_regclass, which remembers that a table did not exist before the wait for a lock. */
     int rc = number_ask(c,
                         "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = "
                         "c.relnamespace WHERE c.relname = 'meta_schema' AND n.nspname = "
@@ -370,7 +371,7 @@ static int postgres_version(struct meta_conn *c, int64_t *version, struct err *e
     return rc;
 }
 
-/* PostgreSQL checks its own files for damage (pg_amcheck). */
+/* Checks nothing: PostgreSQL has a tool of its own for that (pg_amcheck). */
 static int postgres_check(struct meta_conn *c, struct err *e)
 {
     int64_t version = 0;

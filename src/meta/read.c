@@ -1,10 +1,10 @@
-/* read.c - answers of statements as structs in the caller's region, and the cursors by which
- * lists go on.
+/* read.c - results of statements as structs in the caller's region, and the cursors with which
+ * lists continue.
  *
- * A cursor is the key of the last row, its id and a number, as text that fits an
- * address: i<number>, r<bits of a double, hexadecimal> or t<text, hexadecimal>, then
- * ~ and the id, ~ and the number. It says where a page begins and gives
- * no rights: the page's statement is bound to its workspace like every other. */
+ * A cursor is the key of the last row, its id and a number, as text that can be part of a URL:
+ * i<number>, r<bits of a double, hexadecimal> or t<text, hexadecimal>, then ~ and the id, then ~
+ * and the number. It says where a page begins and gives no rights: the statement of the page is
+ * bound to its workspace like every other. */
 #include "meta/inside.h"
 
 #include <errno.h>
@@ -207,7 +207,7 @@ unsigned meta_page_limit(unsigned limit)
     return limit == 0 ? USUAL : limit > META_PAGE_MAX ? META_PAGE_MAX : limit;
 }
 
-/* The place before every row: below or above every key that a row can have. */
+/* The position before every row: below or above every key that a row can have. */
 static void cursor_first(enum meta_kind kind, bool ascending, struct meta_cursor *c)
 {
     static const char above[] = "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"; /* U+10FFFF twice */
@@ -224,7 +224,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads text in hexadecimal up to ~; NULL: it is malformed. */
+/* Reads hexadecimal text up to ~; NULL: it is malformed. */
 static const char *hex_read(const char *at, struct meta_cursor *c)
 {
     size_t n = 0;

@@ -1,14 +1,15 @@
 /* rollups.c - sums of kernels, scopes and lines by application, host and day, which outlive their
  * sessions.
  *
- * Sums are kept up to date when a session is summed, since a question over a year must not read a
- * row a session. What each session added is kept beside them (rollup_parts) as long as the session
- * is: a session that is summed again takes its old part out first, in one transaction, so that
- * nothing counts twice. A drop removes the part with the session and leaves the sums.
+ * The sums are updated when the sums of a session are stored, because a query over a year must not
+ * read a row for each session. What each session added is kept as long as the session
+ * (rollup_parts): if its sums are stored again, its old part is subtracted first, in the same
+ * transaction, so that nothing counts twice. Dropping a session removes its parts and keeps the
+ * sums.
  *
- * Sums are kept by application, host and day, a second time by day alone, and a third time by
- * spans of 32 days alone: a question over a year for all sessions reads the spans that lie in it,
- * and days at its ends. */
+ * Sums are kept by application, host and day, a second time by day only, and a third time by spans
+ * of 32 days only: a query over a year for all sessions reads the whole spans of that year, and the
+ * days before and after them. */
 #include "meta/fleet_days.h"
 
 #include "base/intern.h"
@@ -26,7 +27,7 @@ static int64_t key_of(const char *name)
     return (int64_t)intern_hash(name, strlen(name));
 }
 
-/* Two servers that sum one session wait for each other at its row. */
+/* Locks the row of the session, so that of two servers that store its sums one waits. */
 static int hold(struct meta_tx *tx, const struct meta_args *of, struct err *e)
 {
     return meta_run_one(tx, META_S_rollup_hold, of, "session", e);
@@ -79,7 +80,7 @@ int meta_rollup_forget(struct meta_tx *tx, int64_t day, struct err *e)
     return rc ? rc : meta_run(tx, META_S_rollup_span_forget, &spans, NULL, NULL, e);
 }
 
-/* The spans that lie in the days, and the days before and after them. */
+/* Adds as parameters the whole spans of the days, and the days before and after them. */
 static void arg_spans(struct meta_args *a, int64_t from, int64_t to)
 {
     const struct meta_spans s = meta_spans_in(from, to);

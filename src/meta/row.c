@@ -1,7 +1,7 @@
-/* row.c - rows of schema/meta.def as tables, and between structs, cells and JSON.
+/* row.c - tables of the rows in schema/meta.def; converts rows between structs, cells and JSON.
  *
- * Nothing else knows the layout of a row: statements name its columns by the same
- * table (sql.c), so structs, columns and answers cannot drift apart. */
+ * No other code knows the layout of a row: sql.c gets the columns of statements from the same
+ * table, so that structs, columns and JSON cannot differ. */
 #include "meta/inside.h"
 
 #include <string.h>

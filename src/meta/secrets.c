@@ -1,7 +1,7 @@
 /* secrets.c - logins, keys, links and tickets, by the hashes of their secrets.
  *
- * Looking one up is a read; that it was used is written down once a minute, so
- * that a dashboard with ten requests a second does not wait for the disk. */
+ * Finding one is a read. The time of its last use is written at most once a minute, so that a
+ * dashboard with ten requests a second does not wait for the disk. */
 #include "meta/inside.h"
 
 #define MINUTE_NS 60000000000
@@ -23,7 +23,7 @@ static struct meta_args hash_at(const char *hash, int64_t now)
     return a;
 }
 
-/* On a full disk the time of a secret's last use is not written, and the request is answered. */
+/* On a full disk the time of a secret's last use is not written, and the request succeeds. */
 static int touched(int rc)
 {
     return rc == GPUFL_E_FULL ? 0 : rc;
@@ -162,7 +162,7 @@ struct acceptance {
     struct region mem;
 };
 
-/* The workspace is the one that the ticket names. */
+/* The workspace is that of the ticket. */
 static int accept_ticket(struct meta_tx *tx, void *arg, struct err *e)
 {
     struct acceptance *c = arg;

@@ -1,5 +1,7 @@
-/* session_list.c - lists of sessions: filtered, sorted, paged; and what there is to choose
- * among. One statement for each order, up and down (META_SESSION_SORTS). */
+/* session_list.c - lists of sessions: filtered, sorted, in pages; and the values by which they can
+  * be filtered. There is one statement for each order, ascending and descending
+  * (META_SESSION_SORTS).
+ */
 #include "meta/inside.h"
 
 #include <string.h>
@@ -16,7 +18,7 @@ static const struct sort SORTS[META_SORT_COUNT] = {
 #undef X
 };
 
-/* The value that a list is sorted by; as the expressions of META_SESSION_SORTS. */
+/* The value by which a list is sorted, as the expressions of META_SESSION_SORTS compute it. */
 static struct meta_value sort_key(enum meta_session_sort sort, const struct meta_session *s)
 {
     struct meta_value v = {.kind = SORTS[sort].kind, .at = ""};
@@ -52,7 +54,7 @@ static struct meta_value sort_key(enum meta_session_sort sort, const struct meta
     return v;
 }
 
-/* Parameters ?2 to ?15, as SESSION_FILTER counts them. */
+/* Adds parameters ?2 to ?15 of SESSION_FILTER. */
 static void filter(struct meta_args *a, const struct meta_session_query *q)
 {
     meta_arg_text(a, q->app);
@@ -68,7 +70,7 @@ static void filter(struct meta_args *a, const struct meta_session_query *q)
     meta_arg_words(a, q->text);
 }
 
-/* Four parameters, NULL where there are fewer words; their texts are in the args. */
+/* Adds four parameters, NULL if there are fewer words; their texts are in the args. */
 void meta_arg_words(struct meta_args *a, const char *text)
 {
     size_t used = 0;

@@ -1,9 +1,9 @@
-/* sessions.c - the registry of sessions: what they are, how they grow and end, and are
+/* sessions.c - the registry of sessions: adds them, and changes them when they grow, end or are
  * dropped.
  *
- * Labels and GPUs have separate tables, by which lists are filtered; the session's row has them
- * as JSON, for answers, and in a text with everything that a search looks through. Both are made
- * again from the tables whenever those change. */
+ * Labels and GPUs have tables of their own, by which lists are filtered. The session's row also has
+ * them as JSON, for responses, and in the text in which a search looks. Both are made again from
+ * the tables whenever these change. */
 #include "meta/fleet_days.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct meta_args of_session(const char *session)
 
 /* ---- what is searched, and shown ---------------------------------------------------------- */
 
-/* What rows become: JSON, and the words for the search. */
+/* The texts that are made from the rows: JSON, and the words for the search. */
 struct shown {
     struct buf *json, *search;
     unsigned count;
@@ -88,7 +88,7 @@ static int gpus_read(struct meta_tx *tx, const char *session, struct buf *json, 
     return rc;
 }
 
-/* A text of our own making, as long as it is. */
+/* Adds a text that this file made; its length is not checked. */
 static void arg_made(struct meta_args *a, struct buf *text)
 {
     a->v[a->n++] =
@@ -178,7 +178,7 @@ static void keep_text(const char **at, const char *was)
         *at = was;
 }
 
-/* Is it the one that was there? Then what is not known now is taken from it. */
+/* Checks that this is the stored session, and takes from that what is unknown now. */
 static int session_same(struct meta_session *s, const struct meta_session *was, struct err *e)
 {
     bool other_host = s->host && *s->host && *was->host && strcmp(s->host, was->host) != 0;
@@ -289,8 +289,8 @@ static int count_other(void *arg, const struct meta_value *cells, unsigned n)
     return 0;
 }
 
-/* A label that is refused has changed nothing: the transaction may be that of several calls, which
- * goes on. */
+/* Nothing must be changed if the label is refused: the transaction may be that of several calls and
+ * go on. */
 static int label_change(struct meta_tx *tx, const struct label *l, struct err *e)
 {
     struct meta_args a = of_session(l->session);

@@ -1,5 +1,5 @@
-/* sql.c - the table of statements, and the columns put in place of their braces. Constant;
- * any thread. */
+/* sql.c - the table of statements, and the replacement of their braces by columns. Constant; any
+ * thread. */
 #include "meta/inside.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const struct meta_row *row_find(const char *name, size_t len)
     return NULL;
 }
 
-/* Puts the columns for the text between braces: [?=] or an alias with a dot, and a row. */
+/* Appends the columns for the text between braces: [?=] or an alias with a dot, and a row. */
 static int brace_expand(const char *at, size_t len, unsigned *parameter, struct buf *out)
 {
     char kind = len && (at[0] == '?' || at[0] == '=') ? at[0] : '\0';
@@ -47,7 +47,7 @@ static int brace_expand(const char *at, size_t len, unsigned *parameter, struct 
 
 int meta_sql_expand(const char *sql, struct buf *out)
 {
-    unsigned parameter = 0; /* the last one named */
+    unsigned parameter = 0; /* number of the last parameter */
     for (const char *at = sql; *at; at++) {
         if (*at == '{') {
             size_t len = strcspn(at + 1, "}");

@@ -1,12 +1,12 @@
 /* sqlite.c - the small tables in one file, for one server.
  *
- * Write-ahead logging: readers see the last commit and are never in a writer's
- * way. One connection writes; `begin` takes SQLite's writer lock at once, so that
- * a transaction that has begun cannot lose. Another process (a backup, `check`) is
- * waited for BUSY_MS. Statements are compiled once a connection.
+ * Write-ahead logging: readers see the last commit and never block the writer. One connection
+ * writes; `begin` takes SQLite's writer lock at once, so that a transaction that has begun cannot
+ * fail because of another one. Another process (a backup, `check`) is waited for up to BUSY_MS.
+ * Statements are compiled once for each connection.
  *
- * The file is its owner's alone: it holds hashes of passwords. A connection is one
- * thread's at a time. */
+ * Only its owner may read the file: it contains hashes of passwords. One thread at a time uses a
+ * connection. */
 #include "meta/inside.h"
 
 #include "base/alloc.h"
@@ -62,7 +62,7 @@ static int code_of(int sqlite)
     }
 }
 
-/* The error of the newest call on db, as a sentence; AGAIN stays silent. */
+/* The error of the last call on db, with a sentence; META_AGAIN has none. */
 static int failed(sqlite3 *db, struct err *e)
 {
     int rc = code_of(sqlite3_extended_errcode(db));
@@ -95,9 +95,9 @@ static int sqlite_script(struct meta_conn *c, const char *sql, struct err *e)
     return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(c->db, e);
 }
 
-/* A new file is made here, readable by its owner only; SQLite gives its log the same rights. An
- * existing one is not even opened: closing it would give back this process's locks on it, and
- * another process that closes the file as if it were the last user would remove the log. */
+/* Creates a new file, readable by its owner only; SQLite gives its log the same rights. An existing
+ * file is not opened here: closing it would release this process's locks on it, and another
+ * process that then closes the file would think it the last user and remove the log. */
 static int file_make(const char *path, struct err *e)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -118,7 +118,7 @@ static int first_text(void *arg, int n, char **cells, char **names)
     return 0;
 }
 
-/* Write-ahead logging, once and for all connections; another process may be at the file. */
+/* Switches to write-ahead logging, for all connections; another process may use the file. */
 static int wal_set(struct meta_conn *c, struct err *e)
 {
     char mode[64] = "";
@@ -133,7 +133,7 @@ static int wal_set(struct meta_conn *c, struct err *e)
         sqlite3_db_filename(c->db, "main"));
 }
 
-/* strpos(text, part), as PostgreSQL has it: where a part begins, from 1; 0: nowhere. */
+/* strpos(text, part) as in PostgreSQL: where the part begins, from 1; 0: not found. */
 static void strpos_run(sqlite3_context *to, int n, sqlite3_value **args)
 {
     const char *text = (const char *)sqlite3_value_text(args[0]);
@@ -177,8 +177,7 @@ static int sqlite_connect(struct meta_conn **out, const struct meta_config *conf
     rc = wal_set(c, e);
     rc = rc ? rc : sqlite_script(c, "PRAGMA foreign_keys = ON", e);
     rc = rc ? rc : sqlite_script(c, "PRAGMA trusted_schema = OFF", e);
-    rc =
-        rc ? rc : sqlite_script(c, "PRAGMA cache_size = -16384", e); /* KiB, as far as it is used */
+    rc = rc ? rc : sqlite_script(c, "PRAGMA cache_size = -16384", e); /* KiB, at most */
     rc = rc ? rc : functions_add(c, e);
     if (!rc)
         rc = sqlite_script(
@@ -204,7 +203,7 @@ static bool sqlite_broken(const struct meta_conn *c)
 
 static int sqlite_begin(struct meta_conn *c, enum meta_begin how, struct err *e)
 {
-    (void)how; /* SQLite's writer is alone anyway */
+    (void)how; /* SQLite has one writer at a time in any case */
     return sqlite_script(c, "BEGIN IMMEDIATE", e);
 }
 
@@ -264,7 +263,7 @@ static struct meta_value cell(sqlite3_stmt *st, int i)
     return v;
 }
 
-/* Every row to the reader; 0, what the reader said, or the database's error. */
+/* Passes every row to the reader. Returns 0, the reader's result, or the database's error. */
 static int statement_step(struct meta_conn *c, sqlite3_stmt *st, const struct meta_reader *reader,
                           struct err *e)
 {
@@ -342,7 +341,7 @@ static int sqlite_check(struct meta_conn *c, struct err *e)
     return 0;
 }
 
-/* Writes a separate file, complete and without a log, under another name until it is complete. */
+/* Writes a separate file without a log; it has another name until it is complete. */
 static int sqlite_backup(struct meta_conn *c, const char *path, struct err *e)
 {
     char part[4096];
@@ -356,7 +355,7 @@ static int sqlite_backup(struct meta_conn *c, const char *path, struct err *e)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot make %s", part);
     sqlite3_stmt *st = NULL;
     int rc = 0;
-    sqlite3_exec(c->db, "PRAGMA query_only = OFF", NULL, NULL, NULL); /* VACUUM wants it */
+    sqlite3_exec(c->db, "PRAGMA query_only = OFF", NULL, NULL, NULL); /* VACUUM needs it */
     if (sqlite3_prepare_v2(c->db, "VACUUM INTO ?1", -1, &st, NULL) != SQLITE_OK ||
         sqlite3_bind_text(st, 1, part, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_step(st) != SQLITE_DONE)

@@ -4,14 +4,14 @@
 
 #include "meta/meta.h"
 
-/* Runs fn, whose calls that write to m are one transaction: all of them are done, or none is, and
- * one write to the disk serves all. Others cannot write meanwhile, so fn does nothing that takes
- * long, and reads nothing that it wrote. fn returns the error of any of its calls, and is run again
- * where the transaction lost against another one. */
+/* Runs fn; its calls that write to m are one transaction: all of them take effect or none, and the
+ * disk is written once. Other threads may be unable to write meanwhile, so fn must do nothing that
+ * takes long; nor may it read what it wrote. fn returns the error of any of its calls, and is run
+ * again if the transaction failed because of another one. */
 int meta_together(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg, struct err *e);
 
-/* meta_together for calls that put reports, findings or usage: where several servers write, one at
- * a time does so, since sums of applications and days are rows that they share. */
+/* meta_together for calls that put reports, findings or usage: if several servers write, they do
+ * this one at a time, because they share the rows with sums of applications and days. */
 int meta_together_sums(struct meta *m, int (*fn)(void *arg, struct err *e), void *arg,
                        struct err *e);
 
