@@ -1,6 +1,6 @@
 /* module.c - gpufl._analysis: sessions and reports of libgpufl-analysis.so for the Python package.
  *
- * Data leaves without a copy: a Column shows its memory through __array_interface__, a Table
+ * Data is not copied: a Column gives access to its memory through __array_interface__, a Table
  * through __arrow_c_stream__, and both keep their session alive. One thread at a time uses a
  * session, which the interpreter's lock ensures: only the reading of files releases the lock,
  * before another thread has the session. Free-threaded interpreters do not load extensions of this

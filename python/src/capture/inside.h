@@ -1,6 +1,6 @@
-/* inside.h - what the files of the extension module gpufl._capture share.
+/* inside.h - declarations that the files of the extension module gpufl._capture share.
  *
- * The module is written against CPython's limited API of 3.9, so that one file serves all later
+ * The module uses only CPython's limited API of 3.9, so that one binary works with all later
  * versions. All state is in the module or in objects: interpreters of one process share the session
  * of libgpufl.so and nothing else. Every function runs with the interpreter's lock, and calls that
  * can take long (init, shutdown, windows, upload) release the lock meanwhile. */

@@ -42,7 +42,7 @@ struct request {
     struct gpufl_options options;
     const char *others[OPTIONS + 1]; /* "name=value" of options without a field */
     size_t other_count;
-    PyObject *kept; /* owned list: the bytes that the two above point into */
+    PyObject *kept; /* owned list: the bytes objects to which the two members above point */
 };
 
 static const struct option *find(const char *name)
@@ -59,7 +59,7 @@ static int wrong_type(const struct option *o, const char *wanted, PyObject *valu
     return -1;
 }
 
-/* Keeps the bytes for the call, and gives their text. Takes over the reference. */
+/* Keeps a bytes object until the call ends, and returns its text. Steals the reference. */
 static const char *keep(struct request *r, PyObject *bytes)
 {
     if (!bytes)

@@ -1,8 +1,8 @@
 /* scope.c - gpufl.Scope: a context manager, an iterable for benchmark loops, a decorator.
  *
- * One object may be entered again and again, also inside itself and on several threads at a time:
- * the handles of its open entries are a small stack, of which __exit__ takes the last one that its
- * thread opened. Scopes are left (gpufl_scope_leave) rather than ended, since tasks of an event
+ * One object may be entered several times, also inside itself and on several threads at a time: the
+ * handles of its open entries are a small stack, from which __exit__ takes the last entry that its
+ * thread opened. Scopes are left (gpufl_scope_leave) rather than ended, because tasks of an event
  * loop do not nest.
  * While no session runs __enter__ costs one call of the library, and nothing is encoded. Nothing
  * here raises from __exit__ or __del__, so that the program's own exception is not hidden. */
@@ -117,8 +117,8 @@ static void scope_dealloc(PyObject *self)
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-/* Texts for the library, encoded once; a lone surrogate becomes a question mark. Without memory
- * the scope has no name. */
+/* The text as UTF-8 for the library, encoded once; a lone surrogate becomes a question mark.
+ * Without memory the scope has no name. */
 static const char *text_of(PyObject *text, PyObject **bytes)
 {
     if (!text)
@@ -208,7 +208,7 @@ static PyObject *scope_repr(PyObject *self)
 static PyObject *scope_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     PyObject *function = NULL, *result = NULL;
-    bool named = kwargs && PyDict_Size(kwargs) > 0; /* f(*args, **{}) may come with an empty dict */
+    bool named = kwargs && PyDict_Size(kwargs) > 0; /* f(*args, **{}) may pass an empty dict */
     if (named || !PyArg_ParseTuple(args, "O:Scope", &function)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "a Scope as decorator takes one function");
@@ -286,7 +286,7 @@ static void loop_dealloc(PyObject *self)
 {
     struct loop *l = (struct loop *)self;
     PyTypeObject *type = Py_TYPE(self);
-    loop_close(l); /* a loop that was left by break or by an exception */
+    loop_close(l); /* the loop may have ended by break or by an exception */
     Py_XDECREF((PyObject *)l->scope);
     PyObject_Free(self);
     Py_DECREF(type);

@@ -1,4 +1,4 @@
-/* text.c - texts of Python as UTF-8 for the C library, and its whole numbers. */
+/* text.c - converts Python texts to UTF-8 for the C library, and reads whole numbers. */
 #include "inside.h"
 
 #include <string.h>

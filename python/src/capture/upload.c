@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* ms from 0 on. 0; -1 with an exception. */
+/* Reads a time in ms, 0 or more. Returns 0, or -1 with an exception. */
 static int take_ms(PyObject *value, const char *name, int *out)
 {
     if (!value)
