@@ -90,7 +90,7 @@ static struct json_value json_string(struct json *j)
     return v;
 }
 
-/* Passes over digits; false where there is none. */
+/* Passes over digits; false if there is none. */
 static bool json_digits(struct json *j)
 {
     const char *start = j->at;

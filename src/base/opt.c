@@ -35,7 +35,7 @@ static const struct unit SIZES[] = {
     {"tb", 1ll << 40}, {"tib", 1ll << 40}, {NULL, 0},
 };
 
-/* Passes over digits from *s into *v; false where there is none or too many. */
+/* Passes over digits from *s into *v; false if there is none or too many. */
 static bool parse_digits(const char **s, int64_t *v)
 {
     const char *start = *s;
@@ -113,7 +113,7 @@ int opt_bool(const char *s, bool *v)
     return GPUFL_E_INVAL;
 }
 
-/* Lower case without '-' and '_'; false where it does not fit. */
+/* Lower case without '-' and '_'; false if it does not fit. */
 static bool name_fold(const char *s, char out[NAME_BYTES])
 {
     size_t n = 0;

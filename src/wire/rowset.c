@@ -44,7 +44,7 @@ static int64_t *row_at(const struct rowset *s, uint32_t index)
     return s->rows + (size_t)index * s->width;
 }
 
-/* The slot of the key, or the free one where it would go. */
+/* The slot with the key, or the free slot for it. */
 static size_t slot_of(const struct rowset *s, const int64_t *key)
 {
     size_t mask = s->slot_count - 1, i = hash_of(s, key) & mask;

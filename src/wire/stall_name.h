@@ -13,7 +13,7 @@
 enum { STALL_NAME_ROOM = 96 };
 
 struct stall_name {
-    char text[STALL_NAME_ROOM]; /* lower case, words joined by _; cut where it is too long */
+    char text[STALL_NAME_ROOM]; /* lower case, words joined by _; cut if it is too long */
     int64_t issued;             /* as stall_reason.issued, as far as the name says; or CELL_NULL */
 };
 

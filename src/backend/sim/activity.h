@@ -67,8 +67,8 @@ void sim_activity_launch(struct sim_trace *a, const struct launch *l);
 /* [hot] Between begin and end: adds a record, or loses it as scripted. */
 void sim_activity_put(struct sim_thread *t, struct sim_trace *a, const struct sim_record *r);
 
-/* Hands over the thread's buffer; wait: until the collector has drained it.
- * False: it did not. Own thread, nothing held. */
+/* Delivers the thread's buffer. wait: waits until the collector has drained it. False: it was not
+ * drained. Called by the thread itself, without locks. */
 bool sim_activity_drain(struct sim_thread *t, bool wait);
 
 /* Queues the thread's buffer for the collector. t->lock held. */

@@ -73,11 +73,11 @@ struct sim_thread {
     struct sink_frame frames[SIM_FRAMES_MAX]; /* own thread only: outermost first */
     int64_t event;                            /* own thread only: the last event's number */
     struct sim_buffer *buffer;                /* being filled; guarded by lock */
-    unsigned outstanding;    /* buffers handed over and not drained; guarded by sim_trace.lock */
+    unsigned outstanding;    /* buffers delivered and not drained; guarded by sim_trace.lock */
     struct sim_record *held; /* SIM_HELD_MAX late records; guarded by lock */
     unsigned held_count;     /* guarded by lock */
     uint64_t kernels_seen;   /* kernel records so far, for scripted errors; guarded by lock */
-    uint64_t buffers_seen;   /* handed over; guarded by lock */
+    uint64_t buffers_seen;   /* delivered; guarded by lock */
     uint64_t requests;       /* for a buffer, on behalf of a kernel; guarded by lock */
     uint64_t shuffled;       /* buffers; guarded by lock */
     uint64_t shuffle;        /* state of that random sequence; guarded by lock */

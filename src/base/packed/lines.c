@@ -169,7 +169,7 @@ static bool lines_fill(struct lines *l)
     return got > 0;
 }
 
-/* Takes [from, end) as a line and sets from to next; false where it is to be skipped. */
+/* Takes [from, end) as a line and sets from to next. False: the line has to be skipped. */
 static bool line_take(struct lines *l, size_t end, size_t next, char **line, size_t *len)
 {
     bool skip = l->skipping;

@@ -19,7 +19,7 @@ struct dl_symbol {
 };
 
 /* A library this process has already loaded whose file name starts with prefix
- * ("libcupti.so"); its path goes to path where not NULL. NULL: none. */
+ * ("libcupti.so"); its path goes to path, unless that is NULL. NULL: none. */
 void *dl_find_loaded(const char *prefix, char *path, size_t size);
 
 /* Opens the first of the candidates (sonames or paths, NULL-terminated) that

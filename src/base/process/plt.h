@@ -36,7 +36,7 @@ unsigned long long plt_loaded(void);
  * no library was loaded from there, or it has no such name. */
 bool plt_soname(const char *path, char *out, size_t size);
 
-/* True where the program's executable (not its libraries) needs a library whose name begins with
+/* True if the program's executable (not its libraries) needs a library whose name begins with
  * prefix ("libcupti.so"); the name goes to out. */
 bool plt_program_needs(const char *prefix, char *out, size_t size);
 

@@ -484,7 +484,7 @@ static nvtx_domain create_w(const wchar_t *name)
     return domain_add(&t);
 }
 
-/* ---- what a backend hands over -------------------------------------------------------------- */
+/* ---- ranges that a backend reports ---------------------------------------------------------- */
 
 enum { DOMAIN_ROCTX = 1 };
 

@@ -11,7 +11,7 @@
 _Atomic uint32_t captures_stretch = 1;
 
 static _Atomic uint64_t limit_away, limit_window, limit_second; /* as in struct launch_limits */
-static bool capturing;                                          /* owner's */
+static bool capturing;                                          /* [owner] */
 
 static struct launch_limits limits(void)
 {

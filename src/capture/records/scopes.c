@@ -366,7 +366,7 @@ void scopes_mark(const struct marked *m)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* True where a launch can belong to a scope. A thread without a scope may inherit another's. */
+/* True if a launch can belong to a scope. A thread without a scope may inherit another's. */
 bool scopes_inside(void)
 {
     return gate_is_on() && atomic_load_explicit(&capture_gate.scoped, memory_order_relaxed);
@@ -408,7 +408,7 @@ static bool push_graph(struct thread_state *t, const struct launch *l, uint64_t 
     return true;
 }
 
-/* True where a record will certainly come, so that a launch whose scope is not known is a loss. */
+/* True if a record will certainly come, so that a launch whose scope is not known is a loss. */
 static inline bool has_record(const struct launch *l)
 {
     return l->kind != LAUNCH_OTHER && l->kind != LAUNCH_OUTSIDE;

@@ -55,7 +55,7 @@ void engines_debug(const struct options *o, enum gpufl_engine engine);
 
 /* Writes which engine was asked for, which one runs and why they differ, as settings of the engine
  * asked for: once at the start and once at the end, when that is known; the last one counts. t:
- * NULL where nothing is traced. [collector] */
+ * NULL if nothing is traced. [collector] */
 void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
                   struct trace *t, struct writer *w, struct intern *names);
 

@@ -3,7 +3,7 @@
 #ifndef GPUFL_CAPTURE_SESSION_FORK_H
 #define GPUFL_CAPTURE_SESSION_FORK_H
 
-/* Installs the fork handler, once a process. 0 or GPUFL_E_NOMEM. [owner] */
+/* Installs the fork handler, once per process. 0 or GPUFL_E_NOMEM. [owner] */
 int fork_watch(void);
 
 #endif

@@ -67,7 +67,7 @@ struct python_view {
 
 /* Pages that were found readable in this walk, and are read in place. Begins as zeros. */
 struct python_sight {
-    uintptr_t pages[SIGHT_PAGES]; /* ~number; 0: none, since no page has that number */
+    uintptr_t pages[SIGHT_PAGES]; /* ~number; 0: none, because no page has that number */
     uintptr_t file;               /* the object sampled last, and the result */
     unsigned __int128 file_sum;
 };
@@ -75,7 +75,7 @@ struct python_sight {
 /* Asks safe.h for the pages from first to last. [hot] */
 bool python_look(struct python_sight *s, uintptr_t first, uintptr_t last);
 
-/* True where n bytes can be read now. [hot] */
+/* True if n bytes can be read now. [hot] */
 static inline bool python_see(struct python_sight *s, uintptr_t from, size_t n)
 {
     uintptr_t first = from >> SIGHT_PAGE_BITS, last = (from + n - 1) >> SIGHT_PAGE_BITS;

@@ -9,11 +9,11 @@
 #include "base/err.h"
 #include "symbol/device/instruction.h"
 
-/* code_reader_disassemble (symbol/code_reader.h) for AMD. */
+/* Implements code_reader_disassemble (symbol/code_reader.h) for AMD. */
 int amdgpu_disassemble(const char *program, const struct disassemble_request *q, int64_t deadline,
                        struct err *e);
 
-/* code_reader_lines for AMD. Reports each instruction at which another place begins. The
+/* Implements code_reader_lines for AMD. Reports each instruction at which another place begins. The
  * instructions between these are not known without llvm-objdump, because their lengths differ. */
 int amdgpu_lines(const struct disassemble_request *q, int64_t deadline, struct err *e);
 

@@ -228,7 +228,7 @@ static int by_text(const void *a, const void *b, void *arg)
     return order ? order : by_index(a, b);
 }
 
-/* True where two of these rows look alike. */
+/* True if two of these rows look alike. */
 static bool alike(const struct table *t, struct row *rows, size_t count)
 {
     qsort_r(rows, count, sizeof *rows, by_text, t->texts.data);

@@ -43,7 +43,7 @@ void peer_kernels(struct peer *p)
     }
 }
 
-/* True where row i waits for a detail with that correlation id. */
+/* True if row i waits for a detail with that correlation id. */
 static bool awaits(const struct peer *p, size_t i, int64_t correlation)
 {
     return p->kernel_config[i] == 0 &&

@@ -317,7 +317,7 @@ static const struct field capability_fields[] = {
     F("mode", TEXT, mode),       F("reason_code", TEXT, reason),  F("message", TEXT, message),
 };
 
-/* "<message, else reason code> (<mode>)", each where it is given. */
+/* "<message, else reason code> (<mode>)"; parts that are not given are left out. */
 static int64_t reason_name(struct peer *p, const struct capability *c)
 {
     char text[1024];

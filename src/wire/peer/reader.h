@@ -51,7 +51,7 @@ struct peer_dict {
 
 /* A batch line as cells, row after row, in the order of format.def. */
 struct peer_rows {
-    int64_t *cells; /* owned; CELL_NULL where a row has no such cell */
+    int64_t *cells; /* owned; CELL_NULL if a row has no such cell */
     size_t cap;     /* cells allocated */
     size_t count;   /* rows */
     unsigned width; /* cells of a row */

@@ -21,7 +21,7 @@ int64_t peer_function_id(struct peer_encoder *e, int64_t function)
     if (row[FUNCTION_CELL_ID])
         return row[FUNCTION_CELL_ID];
     const struct function_row *f = (const void *)(row + 1);
-    struct buf *text = &e->path; /* borrowed: a path is made anew when it is needed */
+    struct buf *text = &e->path; /* borrowed: a path is built again when it is needed */
     size_t len;
     const char *shown = peer_shown(e, f->name, &len);
     buf_clear(text);

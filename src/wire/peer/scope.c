@@ -67,7 +67,7 @@ static int64_t path_node(struct peer *p, int64_t parent, int64_t name)
     return p->instances;
 }
 
-/* The instance of a path, or CELL_NULL where there is no room for it. */
+/* The instance of a path, or CELL_NULL if there is no room for it. */
 static int64_t split_path(struct peer *p, struct span path)
 {
     int64_t node = 0;

@@ -48,7 +48,7 @@ bool calls_window(bool open, int64_t deadline);
  * meanwhile is not seen, so its waits have no device until it chooses one again. [any] */
 void calls_pause(void);
 
-/* The argument at an offset, and what the call returned; 0 where the payload has none. [hot] */
+/* The argument at an offset, and what the call returned; 0 if the payload has none. [hot] */
 uint64_t calls_argument(const struct rocp_call *c, unsigned offset);
 int calls_result(const struct rocp_call *c);
 

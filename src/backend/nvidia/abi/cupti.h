@@ -56,7 +56,7 @@ enum cupti_result {
 enum cupti_domain {
     CUPTI_DOMAIN_DRIVER = 1,   /* calls of the driver API */
     CUPTI_DOMAIN_RUNTIME = 2,  /* calls of the runtime API: never counted, the driver's are */
-    CUPTI_DOMAIN_RESOURCE = 3, /* contexts, modules, graphs come and go */
+    CUPTI_DOMAIN_RESOURCE = 3, /* contexts, modules, graphs are made or destroyed */
     CUPTI_DOMAIN_STATE = 6,    /* of the library itself */
 };
 
@@ -93,7 +93,7 @@ struct cupti_callback {
 /* The data that a callback of the resource domain gets. */
 struct cupti_resource_event {
     cuda_context context;
-    void *handle; /* a stream, where one is meant */
+    void *handle; /* a stream, in events of streams */
     void *detail; /* struct cupti_graph_event and the like */
 };
 

@@ -76,7 +76,7 @@ static int give_all(struct chip *c)
     return CUPTI_OK;
 }
 
-/* Which counters may be sampled; NULL: not known, then CUPTI goes by the chip only. */
+/* Which counters may be sampled; NULL: not known, then those of the chip are taken. */
 static uint8_t *availability(const struct profiler_library *l, uint32_t device)
 {
     struct pm_availability_params p = {.size = PROFILER_SIZE(pm_availability_params, image),

@@ -57,7 +57,7 @@ struct cupti_search {
  * Looks at files and the environment only. NULL: out of memory; the caller's, by mem_free. */
 struct cupti_search *cupti_search(int cuda_version);
 
-/* True where GPUFL_CUPTI_PATH names another library than the one at path. */
+/* True if GPUFL_CUPTI_PATH names another library than the one at path. */
 bool cupti_ignored(const char *path, const char **chosen);
 
 #endif

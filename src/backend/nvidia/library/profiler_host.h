@@ -11,7 +11,7 @@
 #include "backend/nvidia/engine/metric_sets.h"
 #include "backend/nvidia/library/cupti.h"
 
-struct profiler_library { /* functions by name; NULL where the library lacks one */
+struct profiler_library { /* functions by name; NULL if the library lacks one */
 #define PROFILER_MEMBER(required, result, name, arguments) result(*name) arguments;
     CUPTI_PROFILER_FUNCTIONS(PROFILER_MEMBER)
     CUPTI_PM_FUNCTIONS(PROFILER_MEMBER)

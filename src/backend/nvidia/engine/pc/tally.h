@@ -56,7 +56,7 @@ struct pc_tally {
     enum pc_relation relation;
     uint32_t window; /* of the samples that are added next; set by the owner */
     bool more_idle;  /* some _not_issued had more samples than its reason */
-    uint64_t lost;   /* samples for which there was no room, since the last look */
+    uint64_t lost;   /* samples without room, after the last look */
 };
 
 void pc_tally_init(struct pc_tally *t); /* for tests */

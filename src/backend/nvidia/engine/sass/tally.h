@@ -49,8 +49,8 @@ struct sass_tally {
     uint64_t ids[SASS_METRICS]; /* the library's; 0: the device does not have the metric */
     struct functions functions;
     struct keyed cells; /* owned: struct sass_cell */
-    uint32_t window;    /* of what is added next; the owner's */
-    uint64_t lost;      /* values for which there was no room, since the last look */
+    uint32_t window;    /* of the counts that are added next; set by the owner */
+    uint64_t lost;      /* values without room, after the last look */
 };
 
 void sass_tally_init(struct sass_tally *t, const uint64_t ids[SASS_METRICS]);
