@@ -44,6 +44,8 @@ BAD = (
     ("README.md", "It ends for " + "want of room.\n", "README.md:1: \"for want of\": write: for lack of"),
     ("README.md", "It is put " + "apart.\n", "README.md:1: \"put apart\": write: set aside"),
     ("README.md", "One pool " + "mends all.\n", "README.md:1: \"mends\": write: fix"),
+    ("README.md", "A refusal " + "costs a sentence.\n", "README.md:1: \"costs a sentence\": write: is reported"),
+    ("README.md", "A full table " + "answers NULL.\n", "README.md:1: \"answers NULL\": write: returns"),
     ("examples/bad.cpp", "/* As" + " x_put, faster. */\n", "examples/bad.cpp:1: \"/* As x_put\": write: Like"),
     ("README.md", "It runs beside " + "other threads.\n", "README.md:1: \"beside other threads\": write: concurrently"),
     ("examples/bad.cpp", "/* Of " + "two one. */\n", "examples/bad.cpp:1: \"/* Of\": write: a sentence"),
