@@ -1,4 +1,5 @@
-/* busy.c - union of intervals: sorted spans, a few steps back, and a sort for the rest. */
+/* busy.c - union of intervals: an interval near the end is put in place, others are sorted in
+ * later. */
 #include "analyze/common/busy.h"
 
 #include "analyze/common/cells.h"
@@ -13,7 +14,7 @@
 
 enum {
     STEPS_BACK = 32, /* spans from the end within which an interval is put in place */
-    RECENT = 8192,   /* the newest spans keep the gaps between them: intervals still come there */
+    RECENT = 8192,   /* newest spans, whose gaps stay open: intervals still come there */
 };
 
 const int64_t busy_gap_limits[BUSY_GAP_CLASSES - 1] = {10000, 100000, 1000000, 10000000, 100000000};
@@ -41,7 +42,7 @@ static void note_gap(struct busy_gaps *g, int64_t start, int64_t end)
     g->total[class] = cells_sum(g->total[class], end - start);
     struct busy_span gap = {start, end};
     if (end - start <= g->longest[BUSY_GAPS - 1].end - g->longest[BUSY_GAPS - 1].start)
-        return; /* most gaps: the last of the list is its shortest */
+        return; /* most gaps: the list is sorted, and its last gap is the shortest */
     for (int i = 0; i < BUSY_GAPS; i++) {
         struct busy_span *at = &g->longest[i];
         if (gap.end - gap.start > at->end - at->start) {
@@ -52,7 +53,7 @@ static void note_gap(struct busy_gaps *g, int64_t start, int64_t end)
     }
 }
 
-/* The gap length up to which at least half of the gaps between the first n spans lie. */
+/* Finds a length that at least half of the gaps between the first n spans do not exceed. */
 static int middle_gap(const struct busy *b, size_t n, int64_t *limit)
 {
     struct histogram h;
@@ -60,7 +61,7 @@ static int middle_gap(const struct busy *b, size_t n, int64_t *limit)
     histogram_init(&h);
     for (size_t i = 1; !rc && i < n; i++)
         rc = histogram_add(&h, b->spans[i].start - b->spans[i - 1].end);
-    /* The quantile is the middle of a bucket: half a bucket above it takes the rest of it. */
+    /* The quantile is the middle of a bucket: half a bucket more includes the whole bucket. */
     int64_t middle = histogram_quantile(&h, 0.5);
     *limit = middle + middle / HISTOGRAM_PAGE + 1;
     histogram_fini(&h);
@@ -90,7 +91,7 @@ static int close_gaps(struct busy *b)
     return rc;
 }
 
-/* Room for one more span. */
+/* Makes room for one more span. */
 static int make_room(struct busy *b)
 {
     if (b->count >= b->max_spans)
@@ -98,7 +99,7 @@ static int make_room(struct busy *b)
     return mem_grow(&b->spans, &b->cap, b->count + 1, sizeof *b->spans, b->max_spans);
 }
 
-/* Time that is in both may be missing from the result, as far as it may lie over a closed gap. */
+/* Time that is in both may be missing from the result if it lies in a closed gap. */
 static void note_overlap(struct busy *b, struct busy_span x, struct busy_span y)
 {
     int64_t start = x.start > y.start ? x.start : y.start, end = x.end < y.end ? x.end : y.end;
@@ -124,7 +125,7 @@ static int put_at(struct busy *b, size_t at, struct busy_span s)
         int rc = make_room(b);
         if (rc)
             return rc;
-        if (b->count < before) /* gaps were closed: the place has moved */
+        if (b->count < before) /* gaps were closed, so the index has changed */
             return busy_add_slow(b, s.start, s.end);
         memmove(&b->spans[at + 1], &b->spans[at], (b->count - at) * sizeof s);
         b->count++;
@@ -180,7 +181,7 @@ static void append(struct busy *b, struct busy_span *out, size_t *n, struct busy
     }
 }
 
-/* Sorts in the spans that came late: the spans after the first of them are merged anew. */
+/* Sorts in the late spans: the spans from the earliest late one on are merged anew. */
 int busy_settle(struct busy *b)
 {
     if (!b->late_count)
@@ -212,7 +213,7 @@ int busy_settle(struct busy *b)
 int busy_merge(struct busy *b, const struct busy *other, int64_t shift)
 {
     int rc = 0;
-    /* first of all, so that overlaps count as doubtful */
+    /* done first, so that overlaps count as doubtful */
     if (other->closed && other->closed_until + shift > b->closed_until)
         b->closed_until = other->closed_until + shift;
     for (size_t i = 0; !rc && i < other->count; i++)

@@ -1,10 +1,10 @@
 /* busy.h - how long at least one of many overlapping intervals was running.
  *
- * A set of disjoint spans in order of time. Intervals may come in any order; nearly sorted ones,
- * as logs have them, cost a comparison each. Memory is bounded: where there are more than
- * max_spans spans, the shorter half of the gaps between them is closed, and their length is
- * remembered and subtracted, so that the result stays exact as long as no later interval falls
- * into a closed gap. The member doubtful says how much time may be missing because one did.
+ * The set is a list of disjoint spans in order of time. Intervals may come in any order; in the
+ * nearly sorted order of a log, an interval costs one comparison. Memory is bounded: if there are
+ * more than max_spans spans, the shorter half of the gaps between them is closed. The length of
+ * closed gaps is subtracted from the result, which stays exact until a later interval lies in a
+ * closed gap. The member doubtful says how much time may be missing because of such intervals.
  * Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMMON_BUSY_H
 #define GPUFL_ANALYZE_COMMON_BUSY_H
@@ -40,7 +40,7 @@ struct busy {
     size_t late_count, late_cap;
     int64_t closed;        /* ns of gaps inside spans */
     int64_t closed_until;  /* closed gaps lie before this time */
-    int64_t doubtful;      /* ns of intervals that came to lie over closed gaps */
+    int64_t doubtful;      /* ns of later intervals that lie in closed gaps */
     struct busy_gaps gaps; /* the closed gaps */
 };
 
@@ -75,10 +75,10 @@ static inline int busy_add(struct busy *b, int64_t start, int64_t end)
 /* Adds the spans of another set, moved by shift ns. */
 int busy_merge(struct busy *b, const struct busy *other, int64_t shift);
 
-/* Puts everything in order; needed before busy_result and busy_merge's other. */
+/* Sorts in all late intervals. Call before busy_result, and for `other` before busy_merge. */
 int busy_settle(struct busy *b);
 
-/* The result for the whole set. Call busy_settle before. */
+/* The result for the whole set. Call busy_settle first. */
 void busy_result(const struct busy *b, struct busy_result *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* cells.h - reading cells of a batch, and sums that cannot overflow.
+/* cells.h - functions that read cells of a batch, and sums that cannot overflow.
  *
- * Logs are input: a column may be missing, a cell unknown, a number absurd. The accumulators
- * share these helpers to stay correct on all of them. [any] */
+ * A log may be damaged: a column may be missing, a cell unknown, a number impossible. The
+ * accumulators use these functions so that all of them treat such cells alike. [any] */
 #ifndef GPUFL_ANALYZE_COMMON_CELLS_H
 #define GPUFL_ANALYZE_COMMON_CELLS_H
 
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ns: a larger value is no time. The epoch of a clock may move times by these bounds, so that the
- * difference of any two moments, of one session or several, fits 64 bits. */
+/* ns: a larger value is not a time. The epoch of a clock may move times by these bounds, so that
+ * the difference of any two moments, of one session or several, fits 64 bits. */
 #define CELLS_TIME_MAX  WIRE_EVENT_MAX
 #define CELLS_TIME_MIN  WIRE_EVENT_MIN
 #define CELLS_EPOCH_MAX (3ll << 60)
@@ -24,14 +24,14 @@ static inline int64_t cells_get(const struct wire_batch *b, unsigned column, siz
     return b->col[column] ? b->col[column][i] : CELL_NULL;
 }
 
-/* cells_or is cells_get, and answers `other` for an unknown cell. */
+/* Like cells_get, but an unknown cell gives `other`. */
 static inline int64_t cells_or(const struct wire_batch *b, unsigned column, size_t i, int64_t other)
 {
     int64_t v = cells_get(b, column, i);
     return v == CELL_NULL ? other : v;
 }
 
-/* False also for CELL_NULL. */
+/* True where t can be a time; false for CELL_NULL, too. */
 static inline bool cells_time_ok(int64_t t)
 {
     return t >= CELLS_TIME_MIN && t <= CELLS_TIME_MAX;
@@ -55,7 +55,7 @@ static inline int64_t cells_sum(int64_t a, int64_t b)
     return sum;
 }
 
-/* A number of ns or bytes, as near as 64 bits come; not a number is 0. */
+/* v as an integer, limited to the range of 64 bits; 0 for NAN. */
 static inline int64_t cells_whole(double v)
 {
     return v >= 0x1p63 ? INT64_MAX : v > -0x1p63 ? (int64_t)v : v < 0 ? INT64_MIN + 1 : 0;

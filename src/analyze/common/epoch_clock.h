@@ -1,7 +1,8 @@
-/* epoch_clock.h - what turns monotonic times of a session into times since the Unix epoch.
+/* epoch_clock.h - the offset from a session's monotonic times to times since the Unix epoch.
  *
- * A session's log has pairs of the two clocks, each read with an uncertainty. The pair with the
- * least uncertainty counts; of several with that uncertainty, the one with the smallest offset. */
+ * A session's log has readings of both clocks in pairs, each with its uncertainty. The pair with
+ * the least uncertainty counts; among pairs with equal uncertainty, the one with the smallest
+ * offset. */
 #ifndef GPUFL_ANALYZE_COMMON_EPOCH_CLOCK_H
 #define GPUFL_ANALYZE_COMMON_EPOCH_CLOCK_H
 
@@ -13,7 +14,7 @@ struct epoch_clock {
     int64_t uncertainty; /* ns */
 };
 
-/* Takes a pair of cells into account; a pair that is unknown or absurd changes nothing. */
+/* Takes a pair of cells into account; a pair with an unknown or impossible time changes nothing. */
 static inline void epoch_clock_note(struct epoch_clock *c, int64_t monotonic, int64_t real,
                                     int64_t uncertainty)
 {

@@ -69,7 +69,7 @@ static bool flexible(const struct grid_column *c)
     return c->kind == GRID_TEXT || c->kind == GRID_NAME;
 }
 
-/* Measures the width of every column; the flexible one gets the rest of the page. */
+/* Measures the width of every column; a flexible one gets at most what the fixed ones leave. */
 static void measure(const struct grid *g, int page, size_t *widths)
 {
     const char *at = g->text.data;
@@ -90,7 +90,7 @@ static void measure(const struct grid *g, int page, size_t *widths)
     }
 }
 
-/* Puts the cells of a column of names as they are shown, a NUL after each. */
+/* Puts the shortened cells of a column of names, a NUL after each. */
 static int shorten_column(const struct grid *g, unsigned column, size_t width, struct buf *shown)
 {
     const char **cells = mem_array(g->cells / g->count + 1, sizeof *cells), *at = g->text.data;
@@ -105,7 +105,7 @@ static int shorten_column(const struct grid *g, unsigned column, size_t width, s
     return rc;
 }
 
-/* The cell as it is shown, in shown. */
+/* Puts the cell into `shown`, cut if it is too wide. */
 static void fit(struct buf *shown, const char *text, size_t width)
 {
     buf_clear(shown);
@@ -116,7 +116,7 @@ static void fit(struct buf *shown, const char *text, size_t width)
         buf_str(shown, "..");
 }
 
-/* blanks: before the next cell that has text, so that no row ends in some. */
+/* blanks: spaces to print before the next cell that has text, so that no row ends with spaces. */
 static void print_cell(FILE *out, const struct grid *g, unsigned c, const char *text, size_t width,
                        size_t *blanks)
 {

@@ -1,8 +1,8 @@
-/* grid.h - tables of text whose widest column gives way to the width of the page.
+/* grid.h - tables of text that fit the width of the page: flexible columns become narrower.
  *
- * Cells are put row by row; printing measures them, lets the one flexible column
- * shrink (kernel names are shortened sensibly, other text is cut), and aligns.
- * Widths count characters of UTF-8. Owner's thread. */
+ * The caller puts cells row by row. grid_print measures all cells, gives a flexible column what the
+ * fixed columns leave (kernel names are shortened, other text is cut), and aligns. The width of a
+ * cell is its number of UTF-8 characters. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMMON_GRID_H
 #define GPUFL_ANALYZE_COMMON_GRID_H
 
@@ -23,7 +23,7 @@ struct grid_column {
     enum grid_kind kind;
 };
 
-enum { GRID_COLUMNS = 16, GRID_LEAST = 16 /* columns that a flexible one keeps */ };
+enum { GRID_COLUMNS = 16, GRID_LEAST = 16 /* characters that a flexible column keeps */ };
 
 struct grid {
     const struct grid_column *columns; /* the caller's */
@@ -35,11 +35,11 @@ struct grid {
 void grid_init(struct grid *g, const struct grid_column *columns, unsigned count);
 void grid_fini(struct grid *g);
 
-/* The next cell, row by row. */
+/* Adds the next cell of the row; after the last column a new row begins. */
 void grid_put(struct grid *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Titles and rows, indented by two columns, within width where that is possible.
- * 0 or GPUFL_E_NOMEM. */
+/* Prints titles and rows, indented by two characters, within width where that is possible. 0 or
+ * GPUFL_E_NOMEM. */
 int grid_print(const struct grid *g, FILE *out, int width, bool color);
 
 #endif

@@ -1,4 +1,4 @@
-/* histogram.c - log-linear buckets in pages of an octave, and exact small ones. */
+/* histogram.c - log-linear buckets in pages of one octave; a few values are exact. */
 #include "analyze/common/histogram.h"
 
 #include "analyze/common/cells.h"
@@ -29,7 +29,7 @@ int64_t histogram_middle(unsigned bucket)
     return bins_middle(bucket);
 }
 
-/* n values into a bucket. */
+/* Counts n values in a bucket. */
 static int put_bucket(struct histogram *h, unsigned bucket, uint64_t n)
 {
     uint32_t **page = &h->pages[bucket / HISTOGRAM_PAGE];
@@ -42,7 +42,7 @@ static int put_bucket(struct histogram *h, unsigned bucket, uint64_t n)
     return 0;
 }
 
-/* Moves the values to buckets. Where memory runs out they stay. */
+/* Moves the values to buckets. Without memory they stay where they are. */
 static int to_buckets(struct histogram *h)
 {
     h->pages = mem_array(HISTOGRAM_PAGES, sizeof *h->pages);
@@ -76,7 +76,7 @@ static int put_sample(struct histogram *h, int64_t v)
     return 0;
 }
 
-/* Counts n values between low and high whose sum is total. */
+/* Adds n values between low and high, whose sum is total, to count, total, min and max. */
 static void note(struct histogram *h, uint64_t n, int64_t total, int64_t low, int64_t high)
 {
     if (!h->count || low < h->min)

@@ -1,10 +1,9 @@
 /* histogram.h - how durations are distributed, in little memory.
  *
- * Up to HISTOGRAM_EXACT values are kept as they are; then they go to buckets of
- * which 128 share an octave. A quantile is the middle of its bucket, so that it
- * differs from the exact one by at most 1/256 (0.39 %); below 256 it is exact.
- * Count, total, least and greatest are always exact. Memory: 512 bytes for each
- * octave in which a value lies. Owner's thread. */
+ * Up to HISTOGRAM_EXACT values are stored unchanged; more are counted in buckets, 128 for each
+ * octave. A quantile is the middle of its bucket, so it differs from the exact one by at most 1/256
+ * (0.39 %); below 256 it is exact. Count, total, least and greatest are always exact. An octave
+ * that has a value takes 512 bytes. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMMON_HISTOGRAM_H
 #define GPUFL_ANALYZE_COMMON_HISTOGRAM_H
 
@@ -23,7 +22,7 @@ struct histogram {
     uint64_t count;
     int64_t total;    /* saturates */
     int64_t min, max; /* defined where count > 0 */
-    int64_t *samples; /* owned; the values while count <= HISTOGRAM_EXACT; NULL then */
+    int64_t *samples; /* owned; the values while count <= HISTOGRAM_EXACT, then NULL */
     uint32_t cap;     /* of samples */
     uint32_t **pages; /* owned; HISTOGRAM_PAGES pages, NULL where empty; counts saturate */
 };
@@ -66,7 +65,8 @@ int histogram_merge(struct histogram *h, const struct histogram *other);
  * exceed; 0.5 is the median. 0 for an empty histogram. */
 int64_t histogram_quantile(const struct histogram *h, double q);
 
-/* How many values lie above v, and their sum: of buckets, with the middle of each. */
+/* Returns how many values are above v; *sum gets their sum. A value in a bucket counts as the
+ * bucket's middle. */
 uint64_t histogram_above(const struct histogram *h, int64_t v, int64_t *sum);
 
 /* How many of the values are 0. */

@@ -113,7 +113,7 @@ void json_out_count(struct json_out *j, const char *key, uint64_t v)
     buf_u64(&j->buf, v);
 }
 
-/* printf's decimal point is the locale's, which the host program may have set. */
+/* printf would use the decimal point of the locale, which the program may have set. */
 void json_out_number(struct json_out *j, const char *key, double v)
 {
     char text[400];

@@ -1,7 +1,7 @@
-/* json_out.h - writes JSON as it comes, so that memory does not grow with it.
+/* json_out.h - writes JSON piece by piece, so that memory does not grow with the document.
  *
- * Integers are written exactly; CELL_NULL and numbers that are not finite become
- * null. The first failure sticks. Owner's thread. */
+ * Integers are written exactly; CELL_NULL and numbers that are not finite become null. The first
+ * failure is kept, and json_out_finish returns it. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMMON_JSON_OUT_H
 #define GPUFL_ANALYZE_COMMON_JSON_OUT_H
 
@@ -20,8 +20,8 @@ struct json_out {
 void json_out_init(struct json_out *j, FILE *file);
 int json_out_finish(struct json_out *j); /* 0, GPUFL_E_NOMEM or GPUFL_E_IO */
 
-/* Writes into memory, at most max bytes. finish leaves the text in j->buf, which the caller frees;
- * it returns GPUFL_E_FULL where max is too little. */
+/* Writes into memory, at most max bytes. json_out_finish then leaves the text in j->buf, which the
+ * caller frees, and returns GPUFL_E_FULL where max is too little. */
 void json_out_init_memory(struct json_out *j, size_t max);
 
 /* Records a failure of the caller's own, so that finish returns it; 0 changes nothing. */
@@ -41,12 +41,12 @@ void json_out_bool(struct json_out *j, const char *key, bool v);
 void json_out_text(struct json_out *j, const char *key, const char *text);
 /* n texts, one after the other, as one text of any length. */
 void json_out_joined(struct json_out *j, const char *key, const char *const *texts, size_t n);
-/* json_out_text_or_null is json_out_text, and writes null for "". */
+/* Like json_out_text, but "" is written as null. */
 void json_out_text_or_null(struct json_out *j, const char *key, const char *text);
 void json_out_null(struct json_out *j, const char *key);
-/* An integer, or null where nobody knows it. */
+/* An integer, or null where it is unknown. */
 void json_out_known(struct json_out *j, const char *key, bool known, int64_t v);
-/* The pieces of a text between separators as an array of strings; none for "". */
+/* The pieces of a text between separators as an array of strings; an empty array for "". */
 void json_out_pieces(struct json_out *j, const char *key, const char *text, char separator);
 /* Writes a value that is JSON already, unchanged. */
 void json_out_raw(struct json_out *j, const char *key, const char *json, size_t len);

@@ -1,4 +1,4 @@
-/* stats.c - see stats.h, where each formula says where it is from. */
+/* stats.c - see stats.h, which names the source of each formula. */
 #include "analyze/common/stats.h"
 
 #include "base/alloc.h"
@@ -104,7 +104,7 @@ struct stats_welch stats_welch(const double *a, size_t na, const double *b, size
     if (na < 2 || nb < 2)
         return w;
     double va = variance_of(a, na, ma), vb = variance_of(b, nb, mb), v = va + vb;
-    if (v <= 0) { /* v < 0: equal values whose mean is off by a rounding */
+    if (v <= 0) { /* v < 0: equal values whose mean has a rounding error */
         w.low = w.high = w.difference;
         w.p = w.difference == 0 ? 1 : 0;
         return w;
@@ -214,7 +214,7 @@ double stats_spread(double *values, size_t n)
     return 1.4826 * stats_median(values, n);
 }
 
-/* Ranks values, equal ones alike. order: room. */
+/* Ranks values; equal values get equal ranks. order: scratch memory. */
 static void rank(const double *values, size_t n, struct placed *order, double *ranks)
 {
     for (size_t i = 0; i < n; i++)

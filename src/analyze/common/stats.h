@@ -1,8 +1,9 @@
-/* stats.h - statistical tests: is a difference one? On few numbers, each with its formula's
- * source.
+/* stats.h - statistical tests: is a difference more than chance? Each test names the source of its
+ * formula.
  *
- * The tests suit durations of kernels, scopes and runs: skewed, with outliers, sometimes in bins.
- * A p is two-sided; NAN where there are too few values. Pure; any thread. */
+ * The tests suit durations of kernels, scopes and runs, which are skewed, have outliers, and may be
+ * in bins. A p-value is two-sided, and NAN where there are too few values. Functions without state;
+ * any thread. */
 #ifndef GPUFL_ANALYZE_COMMON_STATS_H
 #define GPUFL_ANALYZE_COMMON_STATS_H
 
@@ -11,7 +12,8 @@
 
 /* ---- distributions --------------------------------------------------------------------------- */
 
-/* Used by the tests below; declared so that the unit test can check each alone. [tests] */
+/* The tests below use these functions. They are declared so that the unit test can check each
+ * alone. [tests] */
 
 /* P(|Z| >= |z|) of the standard normal distribution. */
 double stats_normal(double z);
@@ -32,12 +34,12 @@ struct stats_welch {
 };
 
 /* Welch's t test: means of two samples whose variances differ (B. L. Welch, Biometrika 34, 1947;
- * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side.
- * Durations should be given as logarithms, whose difference is a ratio. Values without any spread
- * differ for sure (p 0) or not at all (p 1). */
+ * degrees of freedom after Satterthwaite). p is NAN with less than two values on a side. Durations
+ * should be given as logarithms, whose difference is a ratio. If no side has any spread, p is 0
+ * where the means differ, and 1 where they are equal. */
 struct stats_welch stats_welch(const double *a, size_t na, const double *b, size_t nb);
 
-/* Values in bins: how many there are in each, bins rising. */
+/* The number of values in a bin. Arrays of bins are in ascending order. */
 struct stats_bin {
     uint32_t bin;
     uint64_t count;
@@ -49,7 +51,7 @@ struct stats_rank {
     uint64_t na, nb;
 };
 
-enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
+enum { STATS_RANK_LEAST = 8 /* values on each side; with fewer p is NAN */ };
 
 /* The Mann-Whitney U test (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18, 1947): whether values
  * of one sample tend to be greater than those of the other, whatever their distribution; with the
@@ -57,23 +59,23 @@ enum { STATS_RANK_LEAST = 8 /* values on each side below which p is NAN */ };
 struct stats_rank stats_mann_whitney(const struct stats_bin *a, size_t na,
                                      const struct stats_bin *b, size_t nb);
 
-/* stats_of_ranks is stats_mann_whitney for a caller that counted the ranks of b's values among all:
- * sum is the sum of the ranks, ties the sum of t^3 - t over ties of t values. */
+/* Like stats_mann_whitney, for a caller that has ranked the values: sum is the sum of the ranks of
+ * b's values among all, ties the sum of t^3 - t over ties of t values. */
 struct stats_rank stats_of_ranks(double sum, uint64_t na, uint64_t nb, double ties);
 
-/* Turns p-values of many tests into q-values: the share of false alarms among tests that are at
- * least as sure (Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995). NANs stay and do not
- * count. 0 or GPUFL_E_NOMEM. */
+/* Turns p-values of many tests into q-values: the share of false alarms among the tests whose p is
+ * not larger (Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995). NANs stay and do not count.
+ * 0 or GPUFL_E_NOMEM. */
 int stats_false_alarms(double *p, size_t n);
 
 /* ---- a series -------------------------------------------------------------------------------- */
 
-/* The median; sorts the values. NAN of none. */
+/* The median; sorts the values. NAN if n is 0. */
 double stats_median(double *values, size_t n);
 
-/* 1.4826 x the median of the distances from the median: the standard deviation, of a normal
- * distribution, and no outlier moves it (F. R. Hampel, J. Am. Stat. Assoc. 69, 1974). Spoils the
- * values. */
+/* 1.4826 x the median of the distances from the median. For a normal distribution this is the
+ * standard deviation, and outliers hardly change it (F. R. Hampel, J. Am. Stat. Assoc. 69, 1974).
+ * Overwrites the values. */
 double stats_spread(double *values, size_t n);
 
 /* An outlier has |value - median| / spread above this (B. Iglewicz, D. C. Hoaglin, How to Detect
@@ -88,9 +90,9 @@ struct stats_step {
 enum { STATS_STEPS_MAX = 16, STATS_STEP_LEAST = 4 /* values on each side */ };
 
 /* Finds where a series changes its level: Pettitt's test (A. N. Pettitt, Applied Statistics 28,
- * 1979), which compares ranks, so that outliers count little; then again on both sides (binary
- * segmentation), at most STATS_STEPS_MAX times, as long as p <= alpha. Steps are sorted by place.
- * Returns how many, or GPUFL_E_NOMEM. */
+ * 1979), which compares ranks, so that outliers count little. The test is repeated on both sides of
+ * a step (binary segmentation) while p <= alpha, for at most STATS_STEPS_MAX steps. Steps are
+ * sorted by position. Returns their number, or GPUFL_E_NOMEM. */
 int stats_steps(const double *values, size_t n, double alpha, struct stats_step *out);
 
 #endif

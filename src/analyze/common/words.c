@@ -89,7 +89,7 @@ static const struct {
           "CUDA_MODULE_LOADING=EAGER; by default a kernel is loaded at its first launch."}},
 };
 
-/* Where GPUs of both vendors are spoken of at once. */
+/* For texts about GPUs of both vendors. */
 static const struct words both = {
     .vendor = WORDS_BOTH,
     .listing = "source and code",
@@ -150,7 +150,7 @@ const struct words *words_join(const struct words *a, const struct words *b)
     return !a || a == b ? b : &both;
 }
 
-/* What a step says to those who have GPUs of one vendor; the rule's own words are for both. */
+/* The next steps of rules for GPUs of one vendor; the rule's own text is for both. */
 static const struct {
     const char *rule, *nvidia, *amd;
 } steps[] = {

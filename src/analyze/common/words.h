@@ -1,4 +1,4 @@
-/* words.h - what the vendors of GPUs call the same things, in the tables of the text report.
+/* words.h - each GPU vendor's words for the same things, for the tables of the text report.
  *
  * The texts of insights have words of their own where a sentence differs by more than these.
  * Constants. */
@@ -21,13 +21,13 @@ struct words {
     const char *block;        /* one of them; a title, too */
     const char *waves;        /* blocks, in what all parts hold at once; a title */
     const char *shared;       /* that memory, as a title */
-    const char *shared_short; /* the same in a narrow table */
+    const char *shared_short; /* that memory, in a narrow table */
     const char *local_short;  /* memory of one thread, in a narrow table */
     const char *graphs;       /* launches that were recorded as one; a heading */
     const char *graph;        /* one of them */
     const char *local;        /* memory of one thread that is no register; begins a sentence */
     const char *clock;        /* of the parts that compute */
-    const char *clock_short;  /* the same before the word "clock" */
+    const char *clock_short;  /* that clock, before the word "clock" */
     const char *link;         /* between GPUs */
     const char *empty_cache;  /* what to do about PyTorch's cache that is emptied in a loop */
     const char *api;          /* what functions of its runtime begin with */
@@ -41,8 +41,8 @@ struct words {
     const char *load_next; /* what to do where code is loaded in the middle of the run */
 };
 
-/* What to do about a finding of this rule, in the vendor's words; NULL: as the rule says, whose
- * words are for all vendors. */
+/* What to do about a finding of this rule, in the vendor's words; NULL: the rule's own text is for
+ * all vendors. */
 const char *words_next(const struct words *w, const char *rule);
 
 /* The words for GPUs of an architecture ("sm_90", "gfx942"); NVIDIA's where it is unknown. */
@@ -52,7 +52,7 @@ const struct words *words_of(const char *arch);
  * known ("", or a simulated GPU without one). */
 const struct words *words_of_device(const char *vendor, const char *arch);
 
-/* The words for what is spoken of in a and b at once. a: NULL for the first. */
+/* The words for a text about GPUs of both a and b. a may be NULL: then b. */
 const struct words *words_join(const struct words *a, const struct words *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* compare.c - items of all digests sorted by key, and each key's looked at together. */
+/* compare.c - sorts the items of all digests by key, and compares the items of each key. */
 #include "analyze/compare/compare.h"
 
 #include "analyze/common/cells.h"
@@ -29,7 +29,7 @@ const char *compare_test_word(enum compare_test t)
     return t == COMPARE_OF_SESSIONS ? "welch" : t == COMPARE_OF_CALLS ? "mann_whitney" : "none";
 }
 
-/* An item, and where it is from. */
+/* An item, and the session that it is from. */
 struct found {
     const struct digest_item *item;
     unsigned side, session;
@@ -54,7 +54,7 @@ static int by_bin(const void *a, const void *b)
     return x->bin < y->bin ? -1 : x->bin > y->bin;
 }
 
-/* Bins of several items as one list. NULL: out of memory. */
+/* Joins the bins of several items in one list. NULL: out of memory. */
 static struct stats_bin *join_bins(const struct found *f, size_t n, size_t *count)
 {
     size_t room = 0, at = 0;
@@ -110,7 +110,7 @@ static int add_shapes(struct comparison *c, struct compare_side *s, const struct
     return 0;
 }
 
-/* The sessions of a side that know which kernels, or scopes, they had. */
+/* The number of the side's sessions whose kernels, or scopes, are known. */
 static double knowing(const struct comparison *c, unsigned side, bool kernels)
 {
     double n = 0;
@@ -120,8 +120,8 @@ static double knowing(const struct comparison *c, unsigned side, bool kernels)
     return n;
 }
 
-/* each: the sessions of the side that know what they had. logs: of the mean duration of each
- * session that has the item. */
+/* each: the result of knowing(). logs: gets the logarithm of the mean duration for each session
+ * that has the item. */
 static int sum_side(struct comparison *c, struct compare_side *s, const struct found *f, size_t n,
                     double each, double logs[COMPARE_SESSIONS])
 {
@@ -227,13 +227,13 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
     return rc;
 }
 
-/* Too large a change to be called none where the test is not sure. */
+/* True where the change is too large to be called "same" although the test is not sure. */
 static bool is_large(double ratio)
 {
     return ratio >= 1 + COMPARE_LARGE || ratio <= 1 / (1 + COMPARE_LARGE);
 }
 
-/* A kernel or scope that a side does not know of is not gone from there. */
+/* A kernel or scope is not called gone from a side whose kernels or scopes are unknown. */
 static enum compare_verdict decide(const struct comparison *c, const struct compare_row *r,
                                    bool kernels)
 {
@@ -376,7 +376,7 @@ static void make_totals(struct comparison *c)
     }
 }
 
-/* ---- what is set up otherwise ---------------------------------------------------------------- */
+/* ---- what is set up differently -------------------------------------------------------------- */
 
 /* The different values of a key on a side; *mean: the mean of the measured ones. */
 static const char **values_of(struct comparison *c, unsigned side, const char *key, size_t *count,

@@ -1,21 +1,20 @@
 /* compare.h - two sessions, or two sets of them: what got slower, what faster, and how sure that
  * is.
  *
- * For each kernel and scope there is a ratio b / a, and a test whether it is more than chance:
+ * Each kernel and scope gets a ratio b / a, and a test whether the ratio is more than chance:
  *
- *   two sessions and more on each side: Welch's t test on the logarithms of the sessions' mean
- *   durations.
- *     The session is the unit that was repeated: launches of one run share its clocks, its GPU
- *     and its neighbours, so counting them as repetitions would find differences everywhere.
- *     Logarithms, because durations are skewed and the answer is a ratio; Welch, because the two
- *     sides need not vary equally.
- *   else: the Mann-Whitney U test on the durations of all calls, from their bins. It needs no
- *   distribution, and one launch that took a second does not disturb it. It finds a difference of
- *   these runs; one run cannot show whether the next one has it, too.
+ *   - Two sessions or more on each side: Welch's t test on the logarithms of the sessions' mean
+ *     durations. The session is the unit that was repeated: launches of one run share its clocks,
+ *     its GPU and its neighbours, so counting them as repetitions would find differences
+ *     everywhere. The test is on logarithms because durations are skewed and the answer is a ratio;
+ *     it is Welch's because the two sides need not vary equally.
+ *   - Otherwise: the Mann-Whitney U test on the durations of all calls, from their bins. It needs
+ *     no distribution, and one launch that took a second hardly changes the result. It finds a
+ *     difference between these two runs; one run cannot show whether the next one has it, too.
  *
  * Hundreds of kernels are hundreds of tests: q is p corrected for that (stats_false_alarms),
- * separately for kernels and for scopes. A verdict needs q below alpha, and a ratio that is worth
- * a word (least). Owner's thread; digests must live as long as the comparison. */
+ * separately for kernels and for scopes. A verdict needs q below alpha, and a ratio that differs by
+ * `least` or more. Owner's thread; digests must live as long as the comparison. */
 #ifndef GPUFL_ANALYZE_COMPARE_COMPARE_H
 #define GPUFL_ANALYZE_COMPARE_COMPARE_H
 
@@ -25,7 +24,7 @@
 
 #define COMPARE_ALPHA 0.05
 #define COMPARE_LEAST 0.02
-#define COMPARE_LARGE 0.1 /* a change that is never called none */
+#define COMPARE_LARGE 0.1 /* a change that is never called "same" */
 
 enum { COMPARE_SESSIONS = 64 /* sessions on each side */, COMPARE_SIDES = 2 };
 
@@ -55,8 +54,8 @@ struct compare_side {
     size_t sessions; /* sessions that have it */
     int64_t calls, total;
     double mean; /* ns a call; NAN: none */
-    /* Mean over the sessions of the side that know what they ran, those without it included; NAN:
-     * none knows. */
+    /* Calls of an average session of the side. Sessions whose kernels or scopes are unknown are
+     * left out; those without this one count. NAN: all are unknown. */
     double calls_each;
     double total_each; /* ns */
     double gpu;        /* scopes: ns of kernels per call; NAN: unknown */
@@ -66,7 +65,7 @@ struct compare_side {
 };
 
 struct compare_row {
-    const char *name; /* the name in b, or in a where it is gone: mangled, or a path */
+    const char *name; /* as in b, or as in a where b has none: mangled, or a path */
     struct compare_side sides[COMPARE_SIDES];
     double difference; /* of total_each: ns by which a run got longer; NAN: unknown */
     double ratio;      /* of a call's duration, b / a; NAN: unknown */
@@ -81,7 +80,7 @@ struct compare_row {
 /* A setting or a measured fact that differs between the sides. */
 struct compare_fact {
     const char *key;
-    const char *const *values[COMPARE_SIDES]; /* different ones, in the order of sessions */
+    const char *const *values[COMPARE_SIDES]; /* distinct values, in the order of sessions */
     size_t counts[COMPARE_SIDES];
     bool measured;
 };
@@ -89,8 +88,8 @@ struct compare_fact {
 /* A total over whole runs. */
 struct compare_total {
     const char *key, *unit;        /* unit: ns, or "" of a share */
-    double means[COMPARE_SIDES];   /* over the sessions that know it; NAN: none does */
-    unsigned known[COMPARE_SIDES]; /* how many do */
+    double means[COMPARE_SIDES];   /* over the sessions that have it; NAN: none has */
+    unsigned known[COMPARE_SIDES]; /* how many have it */
     double ratio, low, high, p;    /* as in compare_row */
 };
 
@@ -108,20 +107,21 @@ struct comparison {
     struct compare_total totals[COMPARE_TOTALS];
 };
 
-/* least: the change of a call's duration that is worth a word, 0.02 for 2 %. INVAL where a side is
- * empty or has more than COMPARE_SESSIONS. Close in each case. */
+/* least: the least change of a call's duration that is reported, 0.02 for 2 %. INVAL where a side
+ * is empty or has more than COMPARE_SESSIONS. Close in each case. */
 int compare_open(struct comparison *c, const struct digest *const *a, size_t na,
                  const struct digest *const *b, size_t nb, double least);
 void compare_close(struct comparison *c);
 
-/* The answer in sentences, a line each: the runs as a whole, then what changed most for sure. The
- * text, the JSON and the dashboard begin with them. 0, or the error of the buffer. */
+/* Appends the answer in sentences, a line each: the runs as a whole, then the largest changes that
+ * are sure. The text, the JSON and the dashboard begin with these sentences. 0, or the error of the
+ * buffer. */
 int compare_say(const struct comparison *c, struct buf *out);
 
-/* The members of an object; top: rows of each table, 0 for all. */
+/* Puts the members of an open JSON object. top: rows of each table, 0 for all. */
 void compare_put(const struct comparison *c, struct json_out *j, size_t top);
 
-/* Text for people. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+/* Writes the comparison as text for people. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int compare_text(const struct comparison *c, FILE *out, size_t top, int width, bool color);
 
 #endif

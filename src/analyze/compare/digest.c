@@ -1,4 +1,4 @@
-/* digest.c - from a model to a digest; see digest.h. */
+/* digest.c - makes a digest from a model; see digest.h. */
 #include "analyze/compare/digest.h"
 
 #include "analyze/common/cells.h"
@@ -162,7 +162,7 @@ void digest_path(const struct model *m, uint32_t node, char *out, size_t size)
         const char *name = model_text(m, m->scopes.nodes[node].name);
         size_t n = strlen(name), bar = out[at] != '\0';
         if (n + bar > at)
-            break; /* the innermost names say most */
+            break; /* the innermost names are kept */
         if (bar)
             out[--at] = '|';
         at -= n;
@@ -215,8 +215,7 @@ static int put_fact(struct digest *d, const char *key, const char *value, double
     return f.key && f.value ? 0 : GPUFL_E_NOMEM;
 }
 
-/* True for options about where the log lies and what it is called: they say nothing of the
- * program. */
+/* True for options about the log's path and names, which say nothing about the program. */
 static bool of_the_log(const char *option)
 {
     static const char *const names[] = {
@@ -239,7 +238,7 @@ static int put_measured(struct digest *d, const char *key, const char *unit,
     return put_fact(d, key, text, mean);
 }
 
-/* Puts the facts that all GPUs in use have in common once. */
+/* Puts a fact once if all GPUs in use have it in common. */
 static int put_devices(struct digest *d, const struct model *m)
 {
     unsigned used = 0;
@@ -267,7 +266,7 @@ static int put_devices(struct digest *d, const struct model *m)
                 : put_measured(d, "memory clock, mean", "MHz",
                                &x->metrics[COL_device_metric_clock_mem]);
     }
-    if (rc || !sum_known_is(m, KNOWN_KERNELS)) /* which ones were in use is then not known */
+    if (rc || !sum_known_is(m, KNOWN_KERNELS)) /* which GPUs were in use is unknown then */
         return rc;
     snprintf(text, sizeof text, "%u", used);
     return put_fact(d, "GPUs in use", text, NAN);

@@ -1,9 +1,9 @@
 /* digest.h - the part of a session that comparisons need: its kernels and scopes with the spread
  * of their durations, and how it was set up.
  *
- * Made from a finished model, or read from the JSON that another process made of one; a few
- * kilobytes, whatever the session's size. What compares digests (compare.h) needs no session. Texts
- * and arrays lie in the digest's region. Owner's thread. */
+ * A digest is made from a finished model, or read from the JSON that another process wrote. Its
+ * size is a few kilobytes, however long the session was. Comparing digests (compare.h) needs no
+ * session. Texts and arrays lie in the digest's region. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMPARE_DIGEST_H
 #define GPUFL_ANALYZE_COMPARE_DIGEST_H
 
@@ -18,7 +18,7 @@ struct model;
 enum {
     DIGEST_ITEMS = 4096,       /* kernels, and scopes: those with most time */
     DIGEST_SHAPES = 32,        /* launch shapes of a kernel: those with most time */
-    DIGEST_MEMORY = 256 << 20, /* bytes of one */
+    DIGEST_MEMORY = 256 << 20, /* bytes of a digest, at most */
     DIGEST_PATH = 16 << 10,    /* bytes of a scope's path, with its NUL */
     DIGEST_FORMAT = 1,
 };
@@ -60,26 +60,26 @@ struct digest {
     struct digest_item *kernels, *scopes; /* by total, greatest first */
     size_t kernel_item_count, scope_count;
     bool simulated;
-    bool scopes_unknown; /* the log does not say which there were */
-    bool damaged;        /* parts of the log could not be read: there was more than is here */
+    bool scopes_unknown; /* the log does not say which scopes there were */
+    bool damaged;        /* parts of the log could not be read, so something is missing here */
 };
 
-/* Digest of a finished session's model. 0 or GPUFL_E_NOMEM; close in each case. */
+/* Makes the digest of a finished session's model. 0 or GPUFL_E_NOMEM; close in each case. */
 int digest_open(struct digest *d, const struct model *m);
 void digest_close(struct digest *d);
 
-/* Writes a digest as JSON, and reads it: CORRUPT where the text is no digest, STATE where a newer
- * version wrote it. */
+/* digest_put writes a digest as JSON, digest_read reads it. digest_read returns GPUFL_E_CORRUPT
+ * where the text is not a digest, and GPUFL_E_STATE where a newer version wrote the text. */
 void digest_put(const struct digest *d, struct json_out *j);
 int digest_read(struct digest *d, const char *text, size_t len);
 
-/* Copies a kernel's name without what every build of one source makes anew: the hashes that nvcc
- * puts into the names of anonymous namespaces become zeros. out is as long as name, with its
- * NUL. */
+/* Copies a kernel's name without the parts that differ between builds of one source: the hashes
+ * that nvcc puts into the names of anonymous namespaces become zeros. out is as long as name, with
+ * its NUL. */
 void digest_key(const char *name, char *out);
 
-/* The path of a node of model.scopes, "outer|inner"; the innermost names, where they are longer
- * than size. */
+/* The path of a node of model.scopes, "outer|inner"; where the path is longer than size, its
+ * innermost names. */
 void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* digest_json.c - writes a digest as JSON, and reads it. Pairs are flat, [bin, count, bin, count,
- * …]: there are thousands of them. */
+/* digest_json.c - writes a digest as JSON, and reads it. There are thousands of bins, so they are
+ * one flat array, [bin, count, bin, count, …]. */
 #include "analyze/compare/digest.h"
 
 #include "analyze/common/cells.h"
@@ -84,7 +84,7 @@ void digest_put(const struct digest *d, struct json_out *j)
 
 /* ---- back ------------------------------------------------------------------------------------ */
 
-/* A reader at a value of an object or array, and the digest that takes it. */
+/* A JSON reader at a value of an object or array, and where the value goes. */
 struct reading {
     struct digest *d;
     struct json j;
@@ -104,8 +104,8 @@ static const char *text_of(struct reading *r, struct json_value v)
     return out;
 }
 
-/* Values of an array that begins here, without moving on: they are walked with a reader of their
- * own. */
+/* Counts the values of the array that begins here, with a copy of the reader, which stays where it
+ * is. */
 static size_t count_values(struct json j)
 {
     size_t n = 0;

@@ -17,7 +17,7 @@ struct work {
     size_t n;
     double *logs, *room;                /* owned; n each */
     const struct history_point **order; /* owned: the points by ratio */
-    double *ranks;                      /* owned: of these */
+    double *ranks;                      /* owned: the ranks of `order` */
     uint32_t *groups;                   /* owned: their groups, in the current grouping */
     double ties;
 };
@@ -53,7 +53,7 @@ static void set_levels(const struct work *w)
     }
 }
 
-/* The step that is too small to be worth a word, if there is one: the smallest. */
+/* Drops the smallest step if it is too small to be reported. */
 static bool drop_small(const struct work *w)
 {
     struct history *h = w->h;
@@ -205,8 +205,8 @@ static int judge(struct history_group *g, size_t n)
     return rc;
 }
 
-/* Finds the group of each point, in order: HISTORY_GROUPS where its name is not known. Returns
- * the number of groups. */
+/* Finds the group of each point of `order`; HISTORY_GROUPS: its name is unknown. Returns the number
+ * of groups. */
 static size_t name_groups(const struct work *w, bool gpus, struct history_group *g)
 {
     size_t n = 0;

@@ -1,11 +1,11 @@
 /* history.h - one kernel, scope or application over many sessions: when it got slower, and which
  * sessions, hosts and GPUs stand out.
  *
- * First come the steps, where the level of the durations changes (stats_steps, on logarithms, so
- * that a step is a ratio). Then each session is compared with the level it belongs to, robustly:
- * a few bad runs move neither the median nor its spread. Then the sessions of a host, and of a
- * GPU, are compared with all others by ranks. So a slow session on a slow host is no outlier, and
- * a session as slow on a fast host is. Owner's thread. */
+ * First, steps are found: where the level of the durations changes (stats_steps, on logarithms, so
+ * that a step is a ratio). Second, each session is compared with the median of its level and its
+ * spread, which a few bad runs hardly change. Third, the sessions of a host, and of a GPU, are
+ * compared with all others by ranks. So a slow session on a slow host is not an outlier, and an
+ * equally slow session on a fast host is one. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMPARE_HISTORY_H
 #define GPUFL_ANALYZE_COMPARE_HISTORY_H
 
@@ -15,14 +15,14 @@
 #include <stdbool.h>
 
 #define HISTORY_ALPHA 0.01 /* significance of steps, hosts and GPUs */
-#define HISTORY_LEAST 0.02 /* change that is worth a word */
+#define HISTORY_LEAST 0.02 /* the least change that is reported */
 
 enum {
     HISTORY_OUTLIERS_FROM = 6, /* sessions that are needed before one can be an outlier */
     HISTORY_GROUPS = 1024,     /* hosts, and GPUs, that are looked at */
 };
 
-/* A session. The first members are the caller's, in the order of time. */
+/* A session. The caller fills in the names and the mean; points are in order of time. */
 struct history_point {
     const char *session, *host, *gpu; /* gpu: "" where there are several */
     double mean;                      /* ns a call, > 0 */
@@ -54,7 +54,7 @@ struct history {
     size_t host_count, gpu_count;
 };
 
-/* 0 or GPUFL_E_NOMEM. What it finds lies in h and mem, and in the points. */
+/* Fills h and the results of the points; arrays lie in mem. 0 or GPUFL_E_NOMEM. */
 int history_find(struct history *h, struct history_point *points, size_t n, struct region *mem);
 
 #endif

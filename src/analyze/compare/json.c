@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    NAMES_MAX = 1 << 28,    /* bytes of the short names of one answer */
-    SENTENCES_MAX = 1 << 20 /* a scope's path is in them */
+    NAMES_MAX = 1 << 28,    /* bytes of all short names of an answer */
+    SENTENCES_MAX = 1 << 20 /* they contain the paths of scopes */
 };
 
 static void put_session(struct json_out *j, const struct digest *d)
@@ -129,7 +129,7 @@ static void put_sentences(const struct comparison *c, struct json_out *j)
     buf_fini(&text);
 }
 
-/* short_name: of a kernel; NULL of a scope. */
+/* short_name: NULL for a scope. */
 static void put_row(struct json_out *j, const struct compare_row *r, const char *short_name)
 {
     bool kernel = short_name != NULL;

@@ -1,5 +1,5 @@
-/* sentences.c - a comparison's answer in words: the runs as a whole, the kernel and the scope that
- * changed most for sure, and what is not clear. Figures are those of the tables. */
+/* sentences.c - a comparison's answer in sentences: the runs as a whole, the kernel and the scope
+ * with the largest sure change, and what is not clear. The figures are those of the tables. */
 #include "analyze/compare/compare.h"
 
 #include "analyze/common/units.h"
@@ -80,7 +80,8 @@ static void put_duration(const struct comparison *c, struct buf *out)
     put_means(out, t);
 }
 
-/* The row of the greatest difference whose direction is sure; NULL: none. Rows have that order. */
+/* The row with the greatest difference whose direction is sure; NULL: none. Rows are sorted by
+ * difference. */
 static const struct compare_row *greatest(const struct compare_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -96,7 +97,7 @@ static const struct compare_row *greatest(const struct compare_row *rows, size_t
     return NULL;
 }
 
-/* A program chose the name: no letter of it ends the line. */
+/* Puts a name, which the program chose, without characters that would end the line. */
 static void put_name(struct buf *out, const struct compare_row *r, bool kernel)
 {
     struct buf full;
@@ -139,7 +140,7 @@ static void put_greatest(struct buf *out, const struct compare_row *rows, size_t
     buf_str(out, " a run.\n");
 }
 
-/* Rows with a large change that the test is not sure of. */
+/* Counts rows with a large change that is not sure. */
 static size_t unsure(const struct compare_row *rows, size_t n)
 {
     size_t count = 0;

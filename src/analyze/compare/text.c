@@ -1,4 +1,4 @@
-/* text.c - a comparison for people: the answer, what differs in how it ran, then what got
+/* text.c - a comparison for people: the answer, how the runs were set up differently, then what got
  * slower. */
 #include "analyze/compare/compare.h"
 
@@ -206,7 +206,7 @@ static int put_rows(const struct writing *w, const char *title, const struct com
     heading(w, title);
     put_counts(w, rows, n);
     grid_init(&g, columns, 7);
-    /* What changed comes first. */
+    /* Rows that changed come first. */
     for (size_t i = 0, shown = 0; i < 2 * n && (!w->top || shown < w->top); i++) {
         const struct compare_row *r = &rows[i % n];
         if (is_change(r) != (i < n))

@@ -37,7 +37,7 @@ static int64_t sum(int64_t a, int64_t b)
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* The child of a node, made where there is none; *child 0: no room. */
+/* Finds or makes the child of a node; *child 0: there is no room. */
 static int child_of(struct trees *t, uint32_t parent, struct trees_frame frame, uint32_t *child)
 {
     struct trees_node key;

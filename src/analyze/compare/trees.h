@@ -1,11 +1,12 @@
-/* trees.h - two trees of time put over each other: what each frame takes on side a and on side b.
+/* trees.h - two trees of time merged into one: what each frame takes on side a and on side b.
  *
- * For flame graphs of differences: stacks of waits and of the GPU's time (collapsed text, as
- * `gpufl report --flame` writes it), scopes (of digests), idle time by cause and line (of the JSON
- * report). Frames are one if their names are one and their callers are one.
+ * Flame graphs of differences are drawn from these trees. Their sources are stacks of waits and of
+ * the GPU's time (collapsed text, as `gpufl report --flame` writes it), scopes (of digests), and
+ * idle time by cause and line (of the JSON report). Frames with the same name and the same callers
+ * are merged.
  *
- * Bounded: TREES_NODES nodes, TREES_TEXT bytes of names. Time that finds no room stays with the
- * frame above and is counted in `cut`. Owner's thread. */
+ * A tree has at most TREES_NODES nodes and TREES_TEXT bytes of names. Time of further frames stays
+ * with the frame above and is counted in `cut`. Owner's thread. */
 #ifndef GPUFL_ANALYZE_COMPARE_TREES_H
 #define GPUFL_ANALYZE_COMPARE_TREES_H
 
@@ -18,13 +19,13 @@ struct intern;
 enum {
     TREES_NODES = 100000, /* with the root */
     TREES_TEXT = 32 << 20,
-    TREES_DEPTH = 512,   /* frames of a stack; those further in are left out */
+    TREES_DEPTH = 512,   /* frames of a stack; those below are left out */
     TREES_SHOWN = 10000, /* nodes of an answer */
 };
 
 struct trees_node {
     uint32_t parent, name;     /* the key; parent 0 and name 0: the root */
-    int64_t ns[COMPARE_SIDES]; /* of it and all below it, all sessions of a side together */
+    int64_t ns[COMPARE_SIDES]; /* of the frame and all below it; all sessions of a side summed */
 };
 
 struct trees {
@@ -47,20 +48,20 @@ struct trees_frame {
 int trees_add(struct trees *t, unsigned side, const struct trees_frame *frames, size_t n,
               int64_t ns);
 
-/* Adds the stacks of collapsed text whose first frame is `root`, which is left out. A line that is
- * none is passed over. 0 or GPUFL_E_NOMEM. */
+/* Adds the stacks of collapsed text whose first frame is `root`, which is left out. A line of
+ * another form is skipped. 0 or GPUFL_E_NOMEM. */
 int trees_add_collapsed(struct trees *t, unsigned side, const char *root, const char *text,
                         size_t len);
 
-/* Adds each scope's time that no scope inside it has. 0 or GPUFL_E_NOMEM. */
+/* Adds each scope's own time, without that of the scopes inside it. 0 or GPUFL_E_NOMEM. */
 int trees_add_scopes(struct trees *t, unsigned side, const struct digest *d);
 
-/* Adds the idle time of a JSON report by cause and line. 0, GPUFL_E_NOMEM, or GPUFL_E_CORRUPT
- * where the text is no report. */
+/* Adds the idle time of a JSON report by cause and line. 0, GPUFL_E_NOMEM, or GPUFL_E_CORRUPT where
+ * the text is not a report. */
 int trees_add_idle(struct trees *t, unsigned side, const char *report, size_t len);
 
-/* Puts the members a_ns, b_ns, cut_ns and nodes. counts: sessions of a side; all times are a
- * run's. Nodes that are less than 1/2000 of the greater side are left out. */
+/* Puts the members a_ns, b_ns, cut_ns and nodes. counts: sessions of each side; times are divided
+ * by them. Nodes that are less than 1/2000 of the greater side are left out. */
 void trees_put(const struct trees *t, const size_t counts[COMPARE_SIDES], struct json_out *j);
 
 #endif

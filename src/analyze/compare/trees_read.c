@@ -1,4 +1,4 @@
-/* trees_read.c - what trees of time are made of: collapsed stacks, digests, reports. */
+/* trees_read.c - reads the sources of trees of time: collapsed stacks, digests, reports. */
 #include "analyze/compare/trees.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ static bool read_time(const char *line, size_t len, size_t *text, int64_t *ns)
     return true;
 }
 
-/* Splits at a letter; the frames after TREES_DEPTH are left out. */
+/* Splits at a character; frames after TREES_DEPTH are left out. */
 static size_t split(const char *text, size_t len, char at, struct trees_frame *frames)
 {
     size_t n = 0;
@@ -86,7 +86,7 @@ static int by_path(const void *a, const void *b)
     return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The scope around it; NULL: none, or one that the digest has no room for. */
+/* The scope around a scope; NULL: there is none, or the digest had no room for it. */
 static struct scope_time *outer(struct scope_time *scopes, size_t n, const struct scope_time *of)
 {
     size_t len = of->len;
@@ -152,7 +152,7 @@ static bool read_line(struct json *j, struct idle_line *line)
     return json_members(j, take_field, line);
 }
 
-/* The cause, with spaces, then the line, or the reason why there is none. */
+/* Adds the cause, with spaces, and below it the line, or the reason why there is no line. */
 static int add_idle_line(struct trees *t, unsigned side, struct idle_line *line)
 {
     struct trees_frame frames[2];
@@ -183,7 +183,7 @@ static int add_lines(struct trees *t, unsigned side, struct json *j)
     return rc;
 }
 
-/* The sums of a report, as far as they are read: idle.lines. */
+/* The reader of a report's idle.lines. */
 struct idle_reading {
     struct trees *trees;
     unsigned side;

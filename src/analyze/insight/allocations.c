@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* Calls to which the line came back after launches, the first included. */
+/* Counts the first call, and calls to which the line came back after launches. */
 static uint64_t visits(const struct wait_line *l)
 {
     const struct histogram *h = &l->between[WAIT_MEMORY];
@@ -27,7 +27,7 @@ static bool frees_in_loop(const struct model *m)
     return false;
 }
 
-/* True where a stack of the line gives back what PyTorch keeps for later. */
+/* True where a stack of the line frees the memory that PyTorch caches. */
 static bool empties_cache(const struct model *m, const struct wait_line *l)
 {
     struct stacks_walk walk = {.node = l->node};
@@ -119,9 +119,9 @@ static void put_each_line(const struct model *m, const struct insights *to, size
     buf_str(out, ".");
 }
 
-/* What calls that allocate and free cost: their lines, and the lead that they take. */
+/* What calls that allocate and free cost at their lines, and by the lead that they take. */
 struct memory_calls {
-    int64_t idle, spent; /* ns: GPUs idle in them, all devices; in the calls, none of it twice */
+    int64_t idle, spent; /* ns: idle time of all GPUs in the calls; the union of the calls */
 };
 
 static struct memory_calls memory_calls(const struct model *m)
@@ -137,8 +137,8 @@ static struct memory_calls memory_calls(const struct model *m)
     return c;
 }
 
-/* Without these calls the host launches earlier, too: what the GPU would be idle less later on is
- * the first finding's, since one pool fixes all lines. */
+/* Without these calls the host would also launch earlier, and the GPU would be less idle later. The
+ * first finding gets this time, since one memory pool fixes all lines. */
 static int add_lead(const struct model *m, struct insight *i)
 {
     struct memory_calls c = memory_calls(m);
@@ -164,8 +164,8 @@ static int add_lead(const struct model *m, struct insight *i)
     return rc;
 }
 
-/* One pool fixes the loops of all lines: the finding of the line with most of their time has the
- * time of all of them. */
+/* One memory pool fixes the loops of all lines, so the finding of the line with most time gets the
+ * time of all. */
 static int join_allocs(const struct model *m, struct insights *to, size_t first, const char *calls)
 {
     struct insight *most = &to->items[first];

@@ -1,4 +1,4 @@
-/* answer.c - from findings in order to one answer; see answer.h. */
+/* answer.c - chooses one answer from the sorted findings; see answer.h. */
 #include "analyze/insight/answer.h"
 
 #include "analyze/common/cells.h"
@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-enum { BUSY_ENOUGH = 90 /* % of the run: what is idle beyond it is not worth looking for */ };
+/* % of the run: if the GPU was busy for so long, the rest is not worth a search. */
+enum { BUSY_ENOUGH = 90 };
 
 #define SAMPLE_KERNELS                                                                             \
     "Sample the kernels (gpufl trace -e PcSampling) to see what their instructions wait for."
@@ -50,7 +51,7 @@ static void put_top_kernel(const struct model *m, struct answer *a, struct buf *
                units_percent(share, (double)k->names[0].time.total, (double)k->time.total));
 }
 
-/* Time in which nobody knows whether the GPU was busy, of the run. */
+/* The part of the run in which it is unknown whether the GPU was busy. */
 static int64_t unknown_of_run(const struct model *m, int64_t idle)
 {
     struct idle_busy b;
@@ -63,9 +64,9 @@ static bool is_busy(int64_t idle, int64_t wall)
     return wall > 0 && (double)(wall - idle) * 100 >= BUSY_ENOUGH * (double)wall;
 }
 
-/* The GPU was busy between its first and its last work, and what is idle lies around that: a short
- * run, or one whose steps are not known. Where that is more than half of the run and takes long, it
- * is the answer instead. edges: that time, of the run. */
+/* For a GPU that was busy between its first and its last work, so that the idle time is before and
+ * after: a short run, or one whose steps are unknown. If that is more than half of the run and
+ * takes long, it is the answer instead. edges: that time, as a part of the run. */
 static void put_edges(const struct model *m, int64_t quiet, int64_t edges, bool start,
                       struct answer *a, struct buf *out)
 {
@@ -83,7 +84,7 @@ static void put_edges(const struct model *m, int64_t quiet, int64_t edges, bool 
     put_top_kernel(m, a, out);
 }
 
-/* Names the finding that gives back most, and too little for an answer. */
+/* Names the finding that gives back most, which is too little for an answer. */
 static void put_little(const struct model *m, const struct insight *i, struct buf *out)
 {
     char share[UNITS_TEXT];
@@ -102,8 +103,8 @@ static void put_little(const struct model *m, const struct insight *i, struct bu
     buf_str(out, " (--section insights).");
 }
 
-/* No finding is worth 1 %, or none of a busy GPU 5 %: the answer is how busy the GPU was. little:
- * the first one that is worth 1 %, or NULL. */
+/* Answers how busy the GPU was, if no finding is worth 1 %, or 5 % for a busy GPU. little: the
+ * first finding that is worth 1 %, or NULL. */
 static void put_nothing(const struct model *m, const struct insight *little, struct answer *a,
                         struct buf *out)
 {
@@ -164,8 +165,8 @@ static void put_nothing(const struct model *m, const struct insight *little, str
     }
 }
 
-/* A bound below what varies from run to run promises nothing. Where the GPU was busy, it is no
- * answer, except for estimates where somebody asked about kernels. */
+/* A bound that is smaller than the variation from run to run promises nothing. If the GPU was busy,
+ * such a finding is no answer, except an estimate in a session with an engine for kernels. */
 static bool is_little(const struct model *m, const struct insight *i)
 {
     struct idle_sum sums[IDLE_CAUSES];

@@ -12,15 +12,15 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* ---- small copies ------------------------------------------------------------------------- */
 
-/* Small copies of one place: by the calls that were recorded (asynchronous ones only if they took
- * long), and by the GPU's rows. */
+/* The small copies of one place, counted from the recorded calls (asynchronous ones only if they
+ * took long) and from the GPU's rows. */
 struct small {
     struct small_sum {
         uint64_t count;
         int64_t time;       /* ns */
         int64_t start, end; /* ns, the longest one */
     } calls, records;
-    bool covered; /* the line's own finding says more */
+    bool covered; /* the line has a finding that says more */
 };
 
 static int add_small(const struct model *m, uint32_t place, const struct small_sum *s, bool host,
@@ -83,7 +83,7 @@ static struct small *count_small(const struct model *m)
     return all;
 }
 
-/* Decides by the calls where all of them were recorded, else by the GPU's rows. */
+/* The calls decide if all of them were recorded, else the GPU's rows. */
 int insight_small_copies(const struct model *m, struct insights *to)
 {
     struct small *all = count_small(m);

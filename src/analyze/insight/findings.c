@@ -26,7 +26,7 @@ unsigned findings_idle_devices(const struct model *m)
     unsigned idle = 0;
     for (uint32_t i = 1; i < m->devices.count; i++)
         idle += !m->devices.items[i].any.count && sum_devices_known(m, i);
-    /* it may have run the work that the log ascribes to no device */
+    /* such a device may have run the work that has no device in the log */
     return m->devices.count && m->devices.items[0].any.count ? 0 : idle;
 }
 
@@ -63,7 +63,8 @@ static void say_slowed(const struct model *m, struct buf *out)
                                                    : "runs each kernel several times");
 }
 
-/* ns that GPUs were idle because an engine kept the program; *of_run: its part of the run. */
+/* ns that GPUs were idle because an engine kept the program; *of_run gets that time as a part of
+ * the run. */
 static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
 {
     struct idle_sum sums[IDLE_CAUSES];
@@ -72,7 +73,7 @@ static int64_t idle_of_engine(const struct model *m, int64_t *of_run)
     return ns;
 }
 
-/* Names the engine's cost where it is more than a twentieth; in long runs it is less. */
+/* Names the engine's cost if it is more than a twentieth, which happens in short runs. */
 static void say_engine(const struct model *m, struct buf *out)
 {
     int64_t of_run, ns = idle_of_engine(m, &of_run), wall = sum_steps_time(m);
@@ -94,7 +95,7 @@ static void say_engine(const struct model *m, struct buf *out)
                model_text(m, m->facts.engine));
 }
 
-enum { LISTED = 4 }; /* devices named one by one; of more, the least and the most busy */
+enum { LISTED = 4 }; /* more devices than that: only the least and the most busy are named */
 
 static void say_busy_devices(const struct model *m, unsigned used, int64_t duration,
                              struct buf *out)
@@ -127,7 +128,8 @@ static void say_busy_devices(const struct model *m, unsigned used, int64_t durat
                    units_percent(b, (double)most.busy, (double)duration), most.index);
 }
 
-/* Kernels that were sampled but not recorded have known shares. False: none were sampled. */
+/* Says the top kernel of a session whose kernels were sampled but not recorded. False: none were
+ * sampled. */
 static bool say_sampled(const struct model *m, struct buf *out)
 {
     const struct code_function *most = NULL;
@@ -183,7 +185,7 @@ static void say_no_kernels(const struct model *m, int64_t duration, const char *
     buf_str(out, ".\n");
 }
 
-/* Says that only some sessions know their kernels, or that a part of the log is damaged. */
+/* Says that the kernels of some sessions are unknown, or that a part of the log is damaged. */
 static void say_known_in_part(const struct model *m, struct buf *out)
 {
     unsigned without = sum_known_without(m, KNOWN_KERNELS);
@@ -264,7 +266,7 @@ static void say_waits(const struct model *m, struct buf *out)
     bool calls = false;
     sum_wait_kinds_blocking(m, &count, &total);
     busy_result(&m->wait_kinds.blocked, &r);
-    /* Engine Sync: the calls were timed, the driver was not asked, or in windows only. */
+    /* With engine Sync the calls are timed, and the driver records nothing, or only in windows. */
     if ((!count || m->windows.kernels.opened) && m->wait_lines.calls)
         count = m->wait_lines.calls, total = r.busy = sum_wait_lines_blocked_all(m), calls = true;
     if (!count && sum_known_why(m, KNOWN_WAITS) == KNOWN_DAMAGED) {
@@ -284,7 +286,7 @@ static void say_waits(const struct model *m, struct buf *out)
     buf_str(out, ".\n");
 }
 
-/* The line with most of the idle time, where looks or launches with a stack show it. */
+/* Names the line with most of the idle time, if looks or launches with a stack show it. */
 static void say_idle_line(const struct model *m, struct buf *out)
 {
     enum { WORTH = 20 /* % of the idle time */ };
@@ -316,7 +318,7 @@ static void say_idle_line(const struct model *m, struct buf *out)
  * a sentence. */
 typedef int64_t remark_fn(const struct model *m, struct buf *out);
 
-/* A program that starts slowly or goes on without the GPU. */
+/* For a program that starts slowly or goes on without the GPU. */
 static int64_t remark_edges(const struct model *m, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -337,7 +339,7 @@ static int64_t remark_edges(const struct model *m, struct buf *out)
     return before + after;
 }
 
-/* The class of gaps that holds most of the idle time, where there is much of it. */
+/* Names the class of gaps with most of the idle time, if there is much idle time. */
 static int64_t remark_gaps(const struct model *m, struct buf *out)
 {
     static const char *const classes[BUSY_GAP_CLASSES] = {
@@ -355,7 +357,7 @@ static int64_t remark_gaps(const struct model *m, struct buf *out)
     bool several = m->facts.sessions > 1 || m->devices.computing > 1;
     idle_of_engine(m, &engine);
     if (sum_windows_gpu_any(m))
-        return 0; /* gaps between windows are not the GPU's */
+        return 0; /* gaps between windows are not idle time */
     busy_result(&m->devices.any, &r);
     for (int i = 1; i < BUSY_GAP_CLASSES; i++)
         if (r.gaps.total[i] > r.gaps.total[most])

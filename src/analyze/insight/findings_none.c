@@ -36,7 +36,7 @@ static const char *advice(const char *engine)
     return NULL;
 }
 
-/* What a program did not do of which nothing was recorded, though it was asked for. */
+/* What the program did not do, for a feature that was requested and has no rows. */
 static const char *undone(const char *feature)
 {
     static const struct {
@@ -69,7 +69,7 @@ const char *findings_why_none(const struct model *m, const char *feature)
     return *status ? findings_status(status) : "the log holds none";
 }
 
-/* The answer of a session that does not record a feature; of several one that gives a reason. */
+/* The answer of a session that does not record a feature, preferably one with a reason. */
 static const struct facts_capability *find_unrecorded(const struct model *m, const char *feature)
 {
     const struct sum_facts *f = &m->facts;
@@ -86,7 +86,7 @@ static const struct facts_capability *find_unrecorded(const struct model *m, con
     return found;
 }
 
-/* Not recorded: the reason is the log's, or follows from the engine. */
+/* Says that a feature was not recorded, with the reason from the log or from the engine. */
 static void put_unrecorded(const struct model *m, const char *feature, struct buf *out)
 {
     const struct facts_capability *c = find_unrecorded(m, feature);

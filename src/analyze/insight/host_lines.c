@@ -1,4 +1,5 @@
-/* host_lines.c - lines of idle time from the looks at threads, and the activities at each. */
+/* host_lines.c - the lines of idle time that looks at threads show, and the activities at each
+ * line. */
 #include "analyze/insight/host_lines.h"
 
 #include "analyze/common/cells.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* A storm of launches is reported as such. */
+/* True for causes of the host's own time, except those of a storm of launches in `to`. */
 static bool is_host(const struct insights *to, uint32_t cause)
 {
     bool storm = false;
@@ -42,7 +43,7 @@ static void add_row(struct host_lines *l, const struct idle_row *r)
     }
 }
 
-/* True for states in which the line is not what has to be changed. */
+/* True for states that a change of the line does not end. */
 static bool is_stuck(uint32_t doing)
 {
     return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE ||
@@ -64,8 +65,8 @@ static struct host_did *did_of(const struct model *m, struct host_lines *l, cons
     return at ? &l->items[at - 1].did[nodes[node]] : NULL;
 }
 
-/* Adds what an activity costs besides the host's own time: its stacks are those of calls that
- * waited, and of copies. A checkpoint copies what it writes. */
+/* Adds what an activity costs besides the host's own time: calls that waited and copies whose
+ * stacks show the activity. A checkpoint, for example, copies what it writes. */
 static void add_made_for(const struct model *m, struct host_lines *l, const uint8_t *nodes)
 {
     for (size_t i = 1; i < m->idle.lines.rows.count; i++) {
@@ -104,7 +105,8 @@ static int add_activities(const struct model *m, const struct insights *to, stru
     return rc;
 }
 
-/* Says how well a part of a line's time is known. True: it is half of the time. */
+/* Computes how well a part of a line's time is known. True: the part is at least half of the
+ * time. */
 static bool judge(const struct host_line *l, struct host_did *d)
 {
     if (!d->looks || d->looks > l->looks)
@@ -115,7 +117,7 @@ static bool judge(const struct host_line *l, struct host_did *d)
     return 2 * (double)d->ns >= (double)l->ns;
 }
 
-/* Finds what has half of a line's time. */
+/* Finds the activity, or the state, that has half of a line's time. */
 static void judge_activities(struct host_line *l)
 {
     for (int a = 1; a < ACTIVITIES; a++)

@@ -11,9 +11,9 @@
 
 enum { TEXT_MAX = 1 << 16 };
 
-/* How often an activity began, and when: one that ends with the start of a run costs it once. Input
- * comes at every step, and so can collections and logs; where nothing else is seen between, its
- * steps are one stretch, and nobody knows how often it began. */
+/* Says how often an activity began, and when: an activity of the start costs a run only once. Input
+ * happens in every step, and collections and logs may; if samples show nothing else between, its
+ * steps look like one stretch, and the number is unknown. */
 static void put_stretches(const struct model *m, enum idle_activity a, struct buf *out)
 {
     const struct idle_stretches *s = &m->idle.stretches[a];
@@ -33,7 +33,7 @@ static void put_stretches(const struct model *m, enum idle_activity a, struct bu
                    s->later ? "after" : "within", IDLE_START);
 }
 
-/* Says what calls and copies for it cost besides, where they are worth a word. */
+/* Says what calls and copies for the activity cost besides, if that is enough to mention. */
 static int64_t put_made_for(const struct model *m, struct insight *i, const struct host_did *d,
                             struct buf *out)
 {
@@ -52,7 +52,7 @@ static int64_t put_made_for(const struct model *m, struct insight *i, const stru
     return cells_sum(calls, copies);
 }
 
-/* Says what the host did, and takes the step that helps. of: the time of which d is a part. */
+/* Says what the host did, and sets the step that helps. of: the whole time of which d is a part. */
 static void put_activity(const struct model *m, struct insight *i, enum idle_activity a,
                          const struct host_did *d, int64_t of, struct buf *out)
 {
@@ -72,8 +72,8 @@ static void put_activity(const struct model *m, struct insight *i, enum idle_act
     insight_fact(i, "activity_half_width_ns", cells_whole(sqrt(d->variance)));
 }
 
-/* Says for how much of the line's time its thread could not run. Only that can be given back by
- * the step. */
+/* Says for how much of the line's time its thread could not run. The step can give back only that
+ * time. */
 static void put_stuck(const struct model *m, struct insight *i, const struct host_line *l,
                       const char *was, const char *next, struct buf *out)
 {
@@ -92,7 +92,8 @@ static void put_stuck(const struct model *m, struct insight *i, const struct hos
     insight_fact(i, "stuck_ns", l->stuck.ns);
 }
 
-/* What the thread did at the line, as a sentence; nothing where it ran, or nobody knows. */
+/* Puts a sentence about the thread's state at the line; nothing where the thread ran, or its state
+ * is unknown. */
 static void put_doing(const struct model *m, struct insight *i, const struct host_line *l,
                       struct buf *out)
 {
@@ -124,15 +125,15 @@ static bool is_python(const struct model *m, uint32_t place)
     return dot && !strcmp(dot, ".py");
 }
 
-/* The system call in which most of the line's time was spent; "": none, or not known. */
+/* The system call that took most of the line's time; "": none, or unknown. */
 static const char *blocked_in(const struct host_line *l)
 {
     bool most = IDLE_DOING_STATE(l->doing) == IDLE_BLOCKED && l->most >= l->ns - l->most;
     return most && !l->inherited ? idle_doing_call(l->doing) : "";
 }
 
-/* The step for a line: what a thread waits for is elsewhere, and a thread of Python that works
- * beside the one that launches takes the interpreter's lock from it. */
+/* Chooses the step for a line. If the thread waits, what it waits for has to change; and other
+ * Python threads would take the interpreter's lock from the launching thread. */
 static const char *line_step(const struct model *m, const struct host_line *l, const char *other)
 {
     static const char *const waits[] = {"futex",  "read", "recv",  "accept",
@@ -154,7 +155,8 @@ static const char *line_step(const struct model *m, const struct host_line *l, c
                  "it. A thread helps only where it gives up the interpreter's lock (GIL).";
 }
 
-/* Says in the headline in which system call the thread was blocked, where nothing else is said. */
+/* Puts the system call in which the thread was blocked into the headline, if nothing else is
+ * there. */
 static int say_blocked(struct insight *i, const struct host_line *l)
 {
     struct buf first;
@@ -209,8 +211,8 @@ static int say_line(const struct model *m, struct insight *i, const struct host_
     return rc;
 }
 
-/* One finding a line. nothing: of lines with most of their time in the longest gaps, or of the
- * others. */
+/* Adds a finding for each line. nothing: for lines with most of their time in the longest gaps,
+ * else for the other lines. */
 static int add_lines(const struct model *m, const struct host_lines *l, const char *rule,
                      bool nothing, struct insights *to)
 {
@@ -239,8 +241,8 @@ static int add_lines(const struct model *m, const struct host_lines *l, const ch
     return rc;
 }
 
-/* "at train.py:18 in parse()", and what other lines have; where no line has half of the time, how
- * many there are, and which one has most. */
+/* Puts "at train.py:18 in parse()" and the time of other lines; if no line has half of the time,
+ * the number of lines and the one with most. */
 static int put_spread(const struct model *m, const struct host_spread *s, struct insight *i,
                       struct buf *out)
 {
@@ -271,8 +273,8 @@ static int put_spread(const struct model *m, const struct host_spread *s, struct
     return rc;
 }
 
-/* One finding for an activity that no line's finding names, where all lines together have enough
- * of it. It has the line with at least half of the time, and that line's time alone. */
+/* Adds a finding for an activity that no line's finding names, if all lines together have enough of
+ * it. If one line has at least half of the time, the finding gets only that line and its time. */
 static int add_everywhere(const struct model *m, const struct host_lines *l, enum idle_activity a,
                           struct insights *to)
 {
@@ -306,8 +308,8 @@ static int add_everywhere(const struct model *m, const struct host_lines *l, enu
 
 /* ---- causes ------------------------------------------------------------------------------ */
 
-/* What findings by line leave of a cause. Time of which nobody knows whose it was is not reported
- * as the host's. */
+/* What findings by line leave of a cause. Time that may be another process' is not reported as the
+ * host's. */
 static struct insight_idle rest_of(const struct model *m, const struct host_lines *l,
                                    enum idle_cause c)
 {
@@ -346,7 +348,7 @@ static void put_gaps(const struct model *m, const struct host_lines *l, enum idl
     buf_char(out, '.');
 }
 
-/* How often code was loaded, and the step that loads all of it at the start. */
+/* Says how often code was loaded, and sets the step: load all code at the start. */
 static void put_loads(const struct model *m, struct insight *i, struct buf *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -359,7 +361,8 @@ static void put_loads(const struct model *m, struct insight *i, struct buf *out)
     i->next = model_words(m)->load_next;
 }
 
-/* One finding for what lines leave of a cause. Its longest gap is not one of those lines. */
+/* Adds a finding for what findings by line leave of a cause. Its longest gap is not one of those
+ * findings'. */
 static int add_rest(const struct model *m, struct host_lines *l, const char *rule,
                     enum idle_cause c, const char *title, struct insights *to)
 {

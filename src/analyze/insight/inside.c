@@ -1,5 +1,5 @@
-/* inside.c - what a finding's time is below its line, where the line hands all work to a library:
- * trainer.fit(), or generate(). */
+/* inside.c - how a finding's time is divided below its line, for lines that call a library for all
+ * work: trainer.fit(), or generate(). */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
@@ -14,7 +14,7 @@ enum {
     SURE = 25 /* %: the first screen names a branch that has at least as much at 95 % */
 };
 
-/* Half of the width at 95 % of a branch's share, %; 0: all of it was measured. */
+/* Half the width of the 95 % interval of a branch's share, %; 0: all of it was measured. */
 static double half_width(const struct idle_fork *f, const struct idle_branch *b)
 {
     return b->looks && f->looks ? 100 * idle_lines_half_width(b->looks, f->looks) : 0;

@@ -1,4 +1,4 @@
-/* insight.c - runs the table of rules, and puts their findings in order. */
+/* insight.c - runs the table of rules, and sorts their findings. */
 #include "analyze/insight/insight.h"
 
 #include "analyze/common/cells.h"
@@ -115,7 +115,7 @@ void insight_fact_longest(const struct model *m, struct insight *i, int64_t star
     insight_fact(i, "longest_start_ns", start - m->facts.start);
 }
 
-/* A finding about a kernel has the kernel's longest launch, where its rule names nothing else. */
+/* Adds the kernel's longest launch to a finding about a kernel whose rule names no other event. */
 static void mark_launch(const struct model *m, struct insight *i)
 {
     const struct kernel_name *k = i->kernel ? sum_kernels_name(&m->kernels, i->kernel) : NULL;
@@ -258,8 +258,8 @@ static unsigned band_of(const struct model *m, int64_t ns)
                                                                  : INSIGHT_BAND_WORTH;
 }
 
-/* Bounds what findings from `first` on give back: no run gets shorter than nothing, and the
- * profiler's own cost is not the program's. */
+/* Limits what findings from `first` on give back: at most the run, without the profiler's own
+ * cost. */
 static void bound_all(const struct model *m, bool slowed, struct insights *in, size_t first)
 {
     int64_t wall = sum_steps_time(m);
@@ -276,9 +276,9 @@ static void bound_all(const struct model *m, bool slowed, struct insights *in, s
     }
 }
 
-/* Drops findings from `first` on that nobody could see the gain of. Waits stay: readers look for
- * them, and learn that there is nothing to win. So do findings whose severity says more than their
- * time, and estimates without one: it is not known. */
+/* Drops findings from `first` on whose gain would not be noticed. Findings about waits stay,
+ * because readers look for them and should see that there is nothing to win. Findings whose
+ * severity is above LOW stay, and estimates whose time is unknown. */
 static void drop_little(struct insights *in, size_t first)
 {
     size_t kept = first;
@@ -294,13 +294,14 @@ static void drop_little(struct insights *in, size_t first)
     in->count = kept;
 }
 
-/* True where somebody asked about kernels: each of them counts then, however short it is. */
+/* True where the session's engine looks into kernels: then each kernel counts, however short it
+ * is. */
 static bool looks_into_kernels(const struct model *m)
 {
     return m->sass.rows || m->samples.functions.count;
 }
 
-/* True for rules about calls at a line: such a finding has the time of the line's waits. */
+/* True for rules about calls at a line, whose findings include the time of the line's waits. */
 static bool has_waits(const struct insight_rule *r)
 {
     static const char *const ids[] = {"sync_loop", "memory_alloc_loop", "pageable_copies",
@@ -311,9 +312,10 @@ static bool has_waits(const struct insight_rule *r)
     return false;
 }
 
-/* True where a finding about a line has the time of another one there: of the line's calls that of
- * sync_line, of what the host did that of most calls which it made for that, and of a late rank
- * that of its own GPU. Or it has that of all of its rule, or that of a state at all lines. */
+/* True where the time of `i` includes the time of `other`. A rule about a line's calls includes
+ * sync_line's time; what the host did includes most calls that it made for that; a late rank
+ * includes its own GPU's idle time. A finding may also include the time of all findings of its
+ * rule, or of a state at all lines. */
 static bool has_time_of(const struct insight *i, const struct insight *other)
 {
     const char *id = other->rule->id;
@@ -332,7 +334,7 @@ static bool has_time_of(const struct insight *i, const struct insight *other)
                : !other->ended_by && (!strcmp(id, "late_launch") || !strcmp(id, "idle_cause"));
 }
 
-/* One card a line and cause. */
+/* Marks findings whose time is part of another finding's. */
 static void join_cards(struct insights *in)
 {
     for (size_t k = 0; k < in->count; k++)
@@ -341,7 +343,8 @@ static void join_cards(struct insights *in)
                 in->items[k].part_of = n + 1;
 }
 
-/* Says what to do in the words of the GPU's vendor, where a rule found nothing better to say. */
+/* Sets the next step in the words of the GPU's vendor, for findings that have only their rule's
+ * step. */
 static void speak(const struct model *m, struct insights *in, size_t first)
 {
     for (size_t k = first; k < in->count; k++) {
@@ -353,8 +356,8 @@ static void speak(const struct model *m, struct insights *in, size_t first)
     }
 }
 
-/* True for rules that no wait explains. In a run that the profiler slows, their idle time is the
- * profiler's. */
+/* True for rules about idle time without a wait. In a run that the profiler slows, such idle time
+ * is the profiler's. */
 static bool is_of_idle(const struct insight_rule *r)
 {
     return r->category == INSIGHT_IDLE || r->category == INSIGHT_LAUNCH;

@@ -88,7 +88,7 @@ static bool is_low(const struct model *m, const struct config_row *c)
             (!strcmp(limiter, "registers") || !strcmp(limiter, "vgprs")));
 }
 
-/* Whether a part of a kernel's time can be seen in the share base. */
+/* True where that part of a kernel's time is large enough in the share base. */
 static bool is_worth(const struct model *m, const struct kernel_name *k, int64_t ns)
 {
     int64_t steady = cells_whole((double)ns * sum_steps_kernel_part(m, k->name, k->time.total));
@@ -97,7 +97,7 @@ static bool is_worth(const struct model *m, const struct kernel_name *k, int64_t
 
 struct low {
     const struct kernel_config *worst; /* the one that takes most time */
-    int64_t time, waste;               /* ns of low launches; of these that warps could hide */
+    int64_t time, waste; /* ns: of launches with low occupancy; what more warps could hide of it */
     uint64_t calls;
 };
 
@@ -178,7 +178,7 @@ struct spill {
     uint64_t calls;
 };
 
-/* local_total plays no part: the driver reserves that much for all threads that could ever run. */
+/* local_total is not used: the driver reserves that much for all threads that could ever run. */
 static void add_spilling(struct spill *s, const struct kernel_config *c)
 {
     double local = (double)c->row.local_per_thread,
@@ -226,8 +226,8 @@ static int add_spills(const struct model *m, const struct kernel_name *k, const 
     return rc;
 }
 
-/* Kernels with counted instructions, by place in model.kernels.names, where sectors of local memory
- * were counted: an instruction without any has no row of them. NULL: out of memory. */
+/* Lists the kernels with counted instructions, by index in model.kernels.names, if sectors of local
+ * memory were counted: an instruction without any has no row. NULL: out of memory. */
 static bool *list_counted(const struct model *m)
 {
     const struct sum_sass *s = &m->sass;
@@ -241,7 +241,7 @@ static bool *list_counted(const struct model *m)
     return counted;
 }
 
-/* A kernel that was counted is judged by its counts alone, whether they are a finding or not. */
+/* A kernel whose instructions were counted is judged by its counts alone. */
 int insight_spills(const struct model *m, struct insights *to)
 {
     const struct sum_kernels *k = &m->kernels;

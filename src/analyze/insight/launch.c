@@ -16,11 +16,12 @@ struct storm {
     uint64_t tiny, all; /* single launches */
     uint64_t kernels;   /* different tiny ones */
     int64_t time;       /* ns of the tiny ones */
-    int64_t floor;      /* ns of the share base that the shortest of them take */
+    int64_t floor;      /* ns of the share base that so many of the shortest kernel would take */
 };
 
-/* A kernel takes the GPU about a microsecond, however little it does. The shortest kernels of the
- * session that are launched often say how long: fused, all launches but one save it. */
+/* A kernel takes about a microsecond on the GPU, however little it does. The shortest kernel of the
+ * session that is launched often shows that time. Fused kernels save it for all launches except
+ * one. */
 static struct storm count_tiny(const struct model *m)
 {
     struct storm s = {0};
@@ -42,7 +43,7 @@ static struct storm count_tiny(const struct model *m)
     return s;
 }
 
-/* The place that launched most kernels, where launches have stacks. */
+/* Finds the place that launched most kernels, if launches have stacks. */
 static int main_launcher(const struct model *m, struct insight_heaviest *out)
 {
     int64_t *counts = mem_array(m->stacks.places.count + 1, sizeof *counts);
@@ -58,8 +59,8 @@ static int main_launcher(const struct model *m, struct insight_heaviest *out)
     return 0;
 }
 
-/* Gives the finding its line: where the host spent most of the time, else what launched most. True:
- * the former. */
+/* Gives the finding its line: where the host spent most of the time (returns true), else the line
+ * that launched most. */
 static bool own(const struct model *m, struct insight *i, const struct insight_heaviest *launcher,
                 const struct storm_lines *lines, int64_t idle)
 {
@@ -75,7 +76,8 @@ static bool own(const struct model *m, struct insight *i, const struct insight_h
     return true;
 }
 
-/* Names what launched most, where kernels have stacks, and the lines at which the host was. */
+/* Names the line that launched most, if kernels have stacks, and the lines at which the host
+ * was. */
 static void put_lines(const struct model *m, const struct insight_heaviest *launcher,
                       const struct storm_lines *lines, int64_t idle, struct buf *out)
 {
@@ -87,7 +89,8 @@ static void put_lines(const struct model *m, const struct insight_heaviest *laun
     buf_char(out, '.');
 }
 
-/* Says what is below the finding's line; of a finding without a line, which line has most. */
+/* Says how the time is divided below the finding's line, or for a finding without a line which line
+ * has most. */
 static int put_inside(const struct model *m, struct insight *i, const struct storm_lines *lines,
                       bool by_lines, struct buf *text)
 {
@@ -130,7 +133,8 @@ int insight_launch_storm(const struct model *m, struct insights *to)
     struct insight_idle slow = insight_idle_of(m, IDLE_SLOW);
     struct insight_idle between = insight_idle_of(m, IDLE_BETWEEN);
     int64_t idle = cells_sum(slow.time, between.time);
-    double gaps = (double)slow.all + (double)between.all; /* all devices, as the kernels' time */
+    /* The gaps of all devices, like the kernels' time. */
+    double gaps = (double)slow.all + (double)between.all;
     if (s.tiny < INSIGHT_storm_launches || s.tiny < s.all / 2 ||
         s.tiny < s.kernels * INSIGHT_storm_repeats ||
         !insight_is_share(m, idle, INSIGHT_storm_idle, 1000) ||

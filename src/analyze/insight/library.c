@@ -1,8 +1,8 @@
-/* library.c - what a program can change about libraries' kernels: by names, shapes and order.
+/* library.c - what a program can change about libraries' kernels, by their names, shapes and order.
  *
- * Nobody who reads a report can compile such a kernel again, but which one runs, on what types,
- * how often and in which pieces is the program's choice. Every bound is an estimate: what a kernel
- * would take in another form is not measured. */
+ * A reader of the report cannot change such a kernel, but the program chooses which kernel runs, on
+ * which types, how often and in which pieces. Every bound is an estimate, because the time in
+ * another form was not measured. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"
@@ -21,13 +21,14 @@ struct found {
     int64_t time; /* ns */
     double waste; /* ns of it that could be given back in the share base */
     uint64_t launches;
-    uint32_t name;      /* with most waste */
+    uint32_t name;      /* the kernel with most waste */
     double most;        /* ns, its waste */
-    unsigned names;     /* different ones */
+    unsigned names;     /* number of different names */
     int64_t start, end; /* ns: the longest sequence; 0: it is about single kernels */
 };
 
-/* The share of a configuration's time that could be given back; 0: the rule is not about it. */
+/* The share of a configuration's time that could be given back; 0: the rule does not apply to
+ * it. */
 typedef double (*share_fn)(const struct model *m, const struct kernel_config *c);
 
 static double whole(const struct model *m, const struct kernel_config *c)
@@ -66,14 +67,14 @@ static struct found gather(const struct model *m, uint32_t kind, share_fn share)
     return f;
 }
 
-/* The part of the time of a kind of kernels that lies in the share base. */
+/* The share of the time of a kind of kernels that lies in the share base. */
 static double steady_part(const struct model *m, uint32_t kind)
 {
     struct found f = gather(m, kind, whole);
     return cells_share(f.waste, (double)f.time);
 }
 
-/* The line that launched most of the time of a kind, where launches have stacks. */
+/* Finds the line that launched most of the time of a kind, if launches have stacks. */
 static int launcher(const struct model *m, uint32_t kind, struct insight_heaviest *out)
 {
     int64_t all = 0, *sums = mem_array(m->stacks.places.count + 1, sizeof *sums);
@@ -91,7 +92,7 @@ static int launcher(const struct model *m, uint32_t kind, struct insight_heavies
     return 0;
 }
 
-/* A rule's own words. */
+/* The texts of a rule. */
 struct library_words {
     const char *rule, *title;
     const char *what;   /* follows a number */
@@ -103,7 +104,7 @@ static bool is_worth(const struct model *m, int64_t ns)
     return ns > 0 && insight_is_share(m, ns, INSIGHT_library, 1000);
 }
 
-/* Adds a finding where it gives back enough. more: one more sentence, or "". */
+/* Adds a finding if it gives back enough. more: a further sentence, or "". */
 static int add(const struct model *m, const struct library_words *w, uint32_t kind,
                const struct found *f, const char *more, struct insights *to)
 {
@@ -152,7 +153,7 @@ static const struct device_row *device_of(const struct model *m, const struct ke
 
 /* ---- types ------------------------------------------------------------------------------- */
 
-/* Tensor cores make products of float32 so many times faster. Rounded up from NVIDIA's data
+/* By how many times tensor cores make products of float32 faster, rounded up from NVIDIA's data
  * sheets of A100 (19.5 and 156 Tflop/s), H100 SXM (67 and 495), A10 (31.2 and 62.5) and L40S (91.6
  * and 183). */
 static double tf32_speed(const struct device_row *d)
@@ -296,7 +297,7 @@ static bool is_storm(const struct insights *to)
     return false;
 }
 
-/* True where XLA compiled kernels of the session: which of them share a graph is its choice, and
+/* True where XLA compiled kernels of the session: XLA chooses which kernels share a graph, and
  * nothing in the program breaks one. */
 static bool is_xla(const struct model *m)
 {

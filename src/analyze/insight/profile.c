@@ -36,7 +36,7 @@ void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stall
     }
 }
 
-/* The time of a kernel without rows: where samples were taken, time is shared out like them. */
+/* Estimates the time of a kernel without rows: the time of sampling, divided like the samples. */
 static int64_t time_by_samples(const struct model *m, const struct code_function *f)
 {
     struct busy_result r;
@@ -67,7 +67,7 @@ bool profile_worth(const struct model *m, uint32_t function)
     bool estimated;
     int64_t ns = profile_time(m, function, &estimated);
     if (f && kinds_library(kinds_of(model_text(m, f->shown))))
-        return false; /* nobody who reads the report can change its source */
+        return false; /* a reader of the report cannot change its source */
     return !ns || insight_is_share(m, ns, INSIGHT_worth, 1000);
 }
 

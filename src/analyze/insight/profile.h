@@ -1,5 +1,5 @@
-/* profile.h - what the rules on samples and on metrics of instructions share: kernels as
- * people count them, their time, and their lines.
+/* profile.h - what the rules on samples and on metrics of instructions share: which functions are
+ * one kernel, the kernel's time, and its lines.
  *
  * Functions of equal demangled names are one kernel: modules are loaded again, and
  * sessions are merged. Owner's thread. */
@@ -11,11 +11,11 @@
 /* The identity of a kernel: id of its demangled name; 0: unknown. */
 uint32_t profile_kernel(const struct model *m, uint32_t function);
 
-/* Time of the kernel that a function is, as part of the run, ns; where the session has no kernel
- * rows, by its share of all samples (*estimated). 0: unknown. */
+/* The part of the run that a function's kernel took, ns. Where the session has no kernel rows, it
+ * is estimated from the share of all samples (*estimated). 0: unknown. */
 int64_t profile_time(const struct model *m, uint32_t function, bool *estimated);
 
-/* True where its time is worth a finding, or is not known, and the kernel is no library's. */
+/* True where the kernel is not a library's, and its time is worth a finding or is unknown. */
 bool profile_worth(const struct model *m, uint32_t function);
 
 /* Samples of a kernel: all, stalled, and by class. */
@@ -26,7 +26,7 @@ struct profile_stalls {
 
 void profile_stalls(const struct model *m, uint32_t kernel, struct profile_stalls *out);
 
-/* The row of a reason; one of its own for 0. */
+/* The row of a stall reason; stall_unknown for 0. */
 const struct stall *profile_stall(const struct model *m, uint32_t reason);
 
 /* A line of device code with most of something. */
@@ -50,10 +50,10 @@ int profile_lines_finish(struct profile_lines *l);
 struct profile_line profile_lines_best(const struct profile_lines *l, uint32_t kernel,
                                        uint32_t kind);
 
-/* " at axpy.cu:42", nothing where the line is unknown. */
+/* Appends " at axpy.cu:42"; nothing where the line is unknown. */
 void profile_put_line(const struct model *m, const struct profile_line *l, struct buf *out);
 
-/* Puts a function's kernel, and a line, into a finding. */
+/* Sets the kernel and the line of a finding. */
 void profile_place(const struct model *m, struct insight *i, uint32_t function,
                    const struct profile_line *l);
 

@@ -1,7 +1,7 @@
-/* ranks.c - ranks that come late to collectives, and the line at which they were.
+/* ranks.c - ranks that come late to collectives, and the lines at which they were.
  *
  * A finding gives back the time by which its rank was later than the last but one (ranks/late.h):
- * with this rank on time the next one decides. */
+ * if this rank is on time, that other one decides. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/insight.h"
@@ -26,7 +26,7 @@ struct place_sum {
     int64_t ns;
     double variance; /* ns² at 95 % */
     uint64_t looks;
-    uint32_t late; /* that has most of it */
+    uint32_t late; /* the rank with most of it */
     int64_t most;
     unsigned ranks;
 };
@@ -45,9 +45,9 @@ static bool is_worth(const struct model *m, int64_t ns)
 
 /* What a finding is about. */
 struct lateness {
-    const struct rank_late *rank; /* the one that came late, or the latest of several */
+    const struct rank_late *rank; /* the late rank, or the latest of several */
     unsigned ranks;
-    int64_t ns; /* for which others waited */
+    int64_t ns; /* ns that others waited */
 };
 
 /* Adds a finding with its title; the caller says the text. */
@@ -112,7 +112,8 @@ static int add_line(const struct model *m, uint32_t place, const struct place_su
     return rc;
 }
 
-/* The part of a rank's lateness that no finding by line covers. told: ns that findings cover. */
+/* Adds a finding for the part of a rank's lateness that no finding by line covers. told: ns that
+ * these cover. */
 static int add_rest(const struct model *m, const struct rank_late *l, int64_t told,
                     struct insights *to)
 {

@@ -1,10 +1,10 @@
 /* sass.c - findings from counted instructions: divergence, uncoalesced access, bank
  * conflicts, spills.
  *
- * Each except the last rests on a pair of metrics. Only instructions that have both take part, so
- * that a metric that was not collected, or whose rows are lost, is never taken for 0. Sectors of
- * local memory are compared with those of global memory, which other instructions caused. The
- * counts are exact, not sampled: they have no error, only a least amount. */
+ * Each except the last compares a pair of metrics. Only instructions that have both count, so that
+ * a metric that was not collected, or whose rows are lost, is never taken for 0. Sectors of local
+ * memory are compared with those of global memory, which other instructions caused. The counts are
+ * exact, not sampled, so there is no error; but a least amount is required. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
@@ -17,8 +17,8 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* A pair counts what one kernel did, and what would have been needed or possible. For local memory
- * the two are its sectors and those of global memory. */
+/* A pair: what one kernel did, and what would have been needed or possible. For local memory: its
+ * sectors, and those of global memory. */
 struct pair {
     uint32_t kernel, function;
     int64_t done, ideal;
@@ -47,7 +47,7 @@ static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t 
                : sass_has(v, SASS_WAVEFRONTS) && sass_has(v, SASS_WAVEFRONTS_IDEAL) && *ideal > 0;
 }
 
-/* The part that was too much. */
+/* The share that was not needed. */
 static double waste_of(enum pair_kind kind, const struct pair *p)
 {
     if (kind == PAIR_LOCAL)
@@ -96,7 +96,7 @@ static struct pair *list_pairs(const struct model *m, enum pair_kind kind,
     return list;
 }
 
-/* Share of a kernel's samples that wait for a class; 1 where it was not sampled enough. */
+/* The share of a kernel's samples that wait for a class; 1 if it has too few samples. */
 static double waiting(const struct model *m, const struct pair *p, enum stall_class class)
 {
     struct profile_stalls s;
@@ -110,7 +110,7 @@ static double waiting(const struct model *m, const struct pair *p, enum stall_cl
                : cells_share((double)s.class[class].all, (double)s.all);
 }
 
-/* The severity by the waste alone, where the session knows no times. */
+/* The severity from the waste alone, for sessions without times of kernels. */
 static enum insight_severity severity_of_waste(double share)
 {
     return 100 * share > INSIGHT_waste_high     ? INSIGHT_HIGH

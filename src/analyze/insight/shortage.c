@@ -1,6 +1,6 @@
-/* shortage.c - what the host itself was short of: CPU time that its control group may use, and
- * memory. Both are known by counts over the whole session, so that nobody sees which gap of the GPU
- * was theirs: a finding says at most how much it was. */
+/* shortage.c - what the host was short of: CPU time of its control group, and memory. Both are
+ * known only as counts for the whole session, so it is unknown which gaps of the GPU they caused: a
+ * finding gives an upper bound. */
 #include "analyze/insight/shortage.h"
 
 #include "analyze/common/cells.h"
@@ -15,14 +15,15 @@ static double sum_of(const struct model *m, unsigned column)
     return m->metrics.host[column].count ? m->metrics.host[column].sum : 0;
 }
 
-/* The part of a time of the session, spread evenly, that lies in the share base. */
+/* The part of a time that lies in the share base, as if the time were spread evenly over the
+ * session. */
 static double of_steps(const struct model *m, double ns)
 {
     double length = (double)sum_facts_duration(m);
     return length > 0 ? ns / length * (double)sum_steps_time(m) : 0;
 }
 
-/* Idle time because the host was late with its launches, of the run. */
+/* Idle time because the host launched late, as a part of the run. */
 static int64_t late(const struct model *m)
 {
     return cells_sum(insight_idle_of(m, IDLE_LATE).time, insight_idle_of(m, IDLE_NOTHING).time);
@@ -41,8 +42,8 @@ static int64_t at_most(double ns, int64_t most)
 
 /* ---- the CPU limit ----------------------------------------------------------------------- */
 
-/* ns of the session in which the limit stopped threads, at most: the kernel sums over cores, and a
- * period in which it stopped them is not longer than the session's length / its periods. */
+/* ns of the session in which the limit stopped threads, at most. The kernel's sum is over cores;
+ * the number of stopped periods times the length of a period is another bound. */
 static double stopped(const struct model *m)
 {
     double periods = sum_of(m, COL_host_metric_cpu_periods),
@@ -98,7 +99,7 @@ void insight_put_stopped(const struct model *m, struct buf *out)
     buf_str(out, " summed over cores.");
 }
 
-/* Ends a finding's text by what of the late launches it explains, and hands the text over. */
+/* Ends a finding's text with the part of the late launches that it explains, and sets the text. */
 static int say_late(const struct model *m, struct insight *i, const char *what, struct buf *text)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];

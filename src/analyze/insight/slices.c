@@ -1,15 +1,16 @@
-/* slices.c - kernels that stood still while another process had its slice of the GPU's time.
+/* slices.c - kernels that stood still while another process used the GPU for a time slice.
  *
  * A GPU that several processes use without MPS runs one of them at a time, for a slice of about two
- * milliseconds each. It changes in the middle of kernels: such a kernel lasts longer by what the
- * others had, and there is no gap. So launches of one configuration, which mostly take the same
- * time, have a second time far above it, and those are alike among themselves, since slices are.
+ * milliseconds each. It changes in the middle of kernels: such a kernel lasts longer by the other
+ * processes' slices, and there is no gap. So launches of one configuration, most of which take
+ * about equally long, have a second time far above that, and those launches are alike, since slices
+ * are.
  *
- * The log does not say whether the others are clients of MPS.
+ * The log does not say whether the other processes are clients of MPS.
  *
  * Counter-evidence: no other process was seen on the device; a quarter or more of the launches are
- * slow, as where the work differs; their times are spread. A kernel that always lasts longer than a
- * slice is always interrupted, and nobody sees how often. */
+ * slow, as if their work differed; the times of slow launches are spread. A kernel that always
+ * lasts longer than a slice is always interrupted; how often is unknown. */
 #include "analyze/insight/slices.h"
 
 #include "analyze/common/cells.h"
@@ -20,26 +21,28 @@
 enum {
     TEXT_MAX = 1 << 16,
     LEAST = 20,      /* launches of a configuration that can be judged */
-    SLOW_LEAST = 5,  /* of them, slow ones */
-    SLOW_PART = 4,   /* of them, slow ones: at most 1/SLOW_PART */
-    ALIKE_PART = 2,  /* of the slow ones, those alike: at least 1/ALIKE_PART */
-    TIMES = 2,       /* a slow launch takes more than so many times as long as most, */
+    SLOW_LEAST = 5,  /* slow launches of a configuration */
+    SLOW_PART = 4,   /* at most 1/SLOW_PART of the launches are slow */
+    ALIKE_PART = 2,  /* at least 1/ALIKE_PART of the slow launches are alike */
+    TIMES = 2,       /* a slow launch takes more than TIMES as long as most launches, */
     ALL_LEAST = 10,  /* slow launches of all configurations */
     ALIKE_WITHIN = 4 /* 1/ALIKE_WITHIN above or below */
 };
 
-#define SLICE_LEAST 500000ll /* ns: … and longer by this; the driver's shortest slice is 1 ms */
+/* ns: and is at least this much longer; the driver's shortest slice is 1 ms. */
+#define SLICE_LEAST 500000ll
 
 /* Launches of a configuration, or of all, that were interrupted. */
 struct slices {
     uint64_t slow, all;
-    int64_t ns;      /* by which they took longer than most */
-    int64_t usual;   /* ns of a launch that was not interrupted; as the next two of one kernel */
-    int64_t typical; /* ns of one that was */
+    int64_t ns;      /* by which they took longer than most launches */
+    int64_t usual;   /* ns of an uninterrupted launch; of one kernel, like the next two */
+    int64_t typical; /* ns of an interrupted launch */
     uint32_t kernel; /* name */
 };
 
-/* What interrupted launches of a configuration cost; nothing where they do not look like that. */
+/* What interrupted launches of a configuration cost; zeros where the launches do not look
+ * interrupted. */
 static struct slices of_config(const struct kernel_config *c)
 {
     const struct histogram *h = &c->time;

@@ -2,11 +2,11 @@
  *
  * A library that gets an array in ordinary memory may copy it into pinned memory of its own, and
  * from there to the GPU (CuPy's asarray does). The log has a fast copy, and before it the host's
- * own time, in compiled code without a frame. What gives it away is the length of that time: a
- * core copies memory at some GB/s, so that time and the data's size fit together.
+ * own time in compiled code without a frame. The length of that time is the evidence: a core copies
+ * memory at some GB/s, so the time is proportional to the data's size.
  *
- * Counter-evidence: another Python function below the line has the time; the time does not fit the
- * data, since then the line makes the data or does something else. */
+ * Counter-evidence: another Python function below the line has the time, or the time does not fit
+ * the size; then the line makes the data or does something else. */
 #include "analyze/insight/staged.h"
 
 #include "analyze/common/cells.h"
@@ -23,7 +23,7 @@ enum {
     TO_DEVICE = 1,   /* memcpy.kind */
     LOOKS = 10,      /* at the line */
     RATE_LEAST = 2,  /* GB/s at which a core copies memory */
-    RATE_MOST = 25,  /* … in its caches */
+    RATE_MOST = 25,  /* at which it does so in its caches */
     LARGE = 1 << 20, /* bytes of a copy on average */
     COPIES = 5
 };
@@ -33,7 +33,7 @@ struct staged {
     uint64_t copies, looks;
     int64_t bytes, time; /* of the copies, ns on the GPU */
     int64_t idle;        /* ns that GPUs were idle while the host was at the line */
-    int64_t late;        /* … of them in late launches */
+    int64_t late;        /* ns of `idle` in late launches */
     double variance;     /* ns² of it at 95 % */
     struct idle_longest longest;
 };
@@ -51,7 +51,7 @@ static void add_copies(const struct model *m, struct staged *all)
     }
 }
 
-/* Functions that make an array on the GPU of one of the host. */
+/* True for files whose functions copy an array of the host to the GPU. */
 static bool uploads(const char *file)
 {
     static const char cupy[] = "/cupy/_creation/from_data.py";
@@ -59,7 +59,7 @@ static bool uploads(const char *file)
     return n >= sizeof cupy - 1 && !strcmp(file + n - (sizeof cupy - 1), cupy);
 }
 
-/* True where the samples were at the line itself or in such a function, not in another one. */
+/* True where the samples were at the line itself or in such a file, and nowhere else. */
 static bool is_at_line(const struct model *m, const struct idle_row *r)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);
@@ -90,7 +90,8 @@ static int add_idle(const struct model *m, struct staged *all)
     return rc;
 }
 
-/* Bytes a second at which the host would have filled what it copied; 0: it cannot be that. */
+/* The rate at which the host would have filled the memory that it copied; 0: a core does not fill
+ * memory at that rate. */
 static double rate_of(const struct model *m, const struct staged *s)
 {
     double bytes = (double)s->bytes * sum_steps_copy_part(m), ns = (double)s->idle;

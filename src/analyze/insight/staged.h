@@ -4,7 +4,7 @@
 
 #include "analyze/insight/insight.h"
 
-/* Adds one finding a line. 0 or GPUFL_E_NOMEM. */
+/* Adds one finding for each such line. 0 or GPUFL_E_NOMEM. */
 int insight_staged(const struct model *m, struct insights *to);
 
 #endif

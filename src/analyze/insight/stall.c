@@ -1,9 +1,9 @@
 /* stall.c - what warps wait for: the dominant stall reasons of kernels and scopes.
  *
- * Samples are added up by kernel (or scope) and class of reasons. Shares are shares of the
- * samples without progress; a share is given with its error, and nothing is said where the error
- * is large. Warps that could have gone on (not_selected) count as stalled, as everywhere in the
- * field, and are never a finding. */
+ * Samples are added up by kernel (or scope) and class of reasons. Shares are shares of the stalled
+ * samples. A share is given with its error, and there is no finding where the error is large. Warps
+ * that could have gone on (not_selected) count as stalled, as in the vendor's tools, and are never
+ * a finding. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
@@ -20,7 +20,7 @@ enum { TEXT_MAX = 1 << 20 };
 /* Samples of one reason of a kernel or a scope. */
 struct entry {
     uint32_t owner;    /* kernel, or name of a scope's path */
-    uint32_t function; /* one of the kernel's; 0: a scope */
+    uint32_t function; /* a function of the kernel; 0: a scope */
     uint32_t reason;
     struct sample_count count;
 };
@@ -53,7 +53,7 @@ static struct owner sum_owner(const struct model *m, const struct entry *entries
     return o;
 }
 
-/* Kernels of which sectors of global memory were counted. */
+/* A kernel whose sectors of global memory were counted. */
 struct counted {
     uint32_t kernel;
     bool sectors, ideal;
@@ -78,7 +78,7 @@ static int list_counted(const struct model *m, struct keyed *to)
     return rc;
 }
 
-/* What the rule decides by, besides the samples. */
+/* What the rule uses besides the samples. */
 struct judge {
     const struct model *m;
     struct profile_lines lines;
@@ -101,8 +101,8 @@ static int64_t limit_of(enum stall_class class)
                                       : INSIGHT_stall_share;
 }
 
-/* The reason of a class that has most samples. Those of cycles with and without an issue have one
- * name, and so one place. */
+/* The reason of a class with most samples. Samples of cycles with and without an issue have one
+ * name, so they are one reason. */
 static const struct entry *top_reason(const struct model *m, const struct owner *o,
                                       enum stall_class class)
 {
@@ -138,7 +138,7 @@ static void put_reason(const struct model *m, uint32_t reason, struct buf *out)
         printable_clean(out->data + from, out->len - from);
 }
 
-/* The time that the samples cover, as a part of the run. */
+/* The owner's time as a part of the run. */
 static int64_t time_of(const struct model *m, const struct owner *o, bool *estimated)
 {
     *estimated = false;
@@ -265,7 +265,7 @@ static struct entry *list_entries(const struct model *m, const struct keyed *gro
     return list;
 }
 
-/* Modules that were loaded twice: one entry a reason. */
+/* Joins the entries of modules that were loaded twice: one entry for each reason. */
 static size_t join_equal(struct entry *list, size_t count)
 {
     size_t n = 0;

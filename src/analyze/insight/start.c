@@ -1,9 +1,9 @@
 /* start.c - the start of a run whose steps are not known.
  *
- * A program fills its tensors on the GPU, then compiles, looks for a driver or loads a library, and
- * then begins its loop: the gap lies between first and last work, and is start-up all the same. A
- * longer run has it once as well. What lies before the GPU has done 1 % of its work is such a start
- * if it is short (INSIGHT_edges); where steps are known the steady part leaves it out already. */
+ * A program may fill its tensors on the GPU, then compile or load a library, and then begin its
+ * loop: the gap is between the first and the last work, and is still start-up, which a longer run
+ * has only once, too. Time before the GPU has done 1 % of its work is such a start if it is short
+ * (INSIGHT_edges). If steps are known, the steady part leaves the start out already. */
 #include "analyze/insight/start.h"
 
 #include "analyze/common/cells.h"

@@ -1,5 +1,5 @@
-/* states.c - idle time in which the thread that launches could not run: no core was free, another
- * thread had the interpreter's lock, or a page had to be fetched. */
+/* states.c - idle time in which the launching thread could not run: no core was free, another
+ * thread held the interpreter's lock, or a page had to be read. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/shortage.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TEXT_MAX = 1 << 16, HOST_FULL = 80 /* %: above it the host's cores are busy */ };
+enum { TEXT_MAX = 1 << 16, HOST_FULL = 80 /* %: from here on the host's cores count as busy */ };
 
 const char insight_more_cores[] =
     "Give the program more cores, or run fewer threads (OMP_NUM_THREADS, workers).";
@@ -18,17 +18,17 @@ const char insight_less_gil[] =
 /* A state of a thread that a finding is about. */
 struct state {
     bool (*is)(uint32_t doing);
-    uint32_t state; /* IDLE_DOING_STATE of lines of which the finding has the time; 0: of none */
+    uint32_t state; /* IDLE_DOING_STATE of the lines whose time the finding has; 0: none */
     const char *title, *was, *next;
     void (*put_more)(const struct model *m, struct buf *out);
-    /* Says in a few words where to look, of that time; nothing: at the thread's own line. */
+    /* Puts a few words about where to look; without them, look at the thread's own line. */
     void (*put_first)(const struct model *m, struct buf *out);
 };
 
 /* Idle time in which the thread was in the state. */
 struct sum {
     uint64_t samples;
-    int64_t ns, all; /* all: of the idle time, by samples or not */
+    int64_t ns, all; /* all: of all idle time, with samples or without */
     int64_t by_cause[IDLE_CAUSES];
     struct idle_longest longest;
     struct insight_heaviest at; /* the line at which the thread was */
@@ -63,7 +63,7 @@ static bool is_ready(uint32_t doing)
     return IDLE_DOING_STATE(doing) == IDLE_RUNNABLE;
 }
 
-/* Whether the machine is full, or the process may not use all of it. */
+/* Says whether the machine is full, or the process may not use all of it. */
 static void put_cores(const struct model *m, struct buf *out)
 {
     const struct metric_sum *cpu = &m->metrics.host[COL_host_metric_cpu];
@@ -91,7 +91,8 @@ static bool is_waiting(uint32_t doing)
     return IDLE_DOING_STATE(doing) == IDLE_WAITS_FOR_GIL;
 }
 
-/* The line at which threads had the lock most often; *looks: there. out gets an error. */
+/* The line at which threads held the lock most often; *looks gets how often. An error goes to
+ * out. */
 static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *out)
 {
     const struct keyed *rows = &m->idle.holders.rows;
@@ -112,7 +113,7 @@ static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *
     return most;
 }
 
-/* True where it is known for half of the time which thread had the lock. */
+/* True where the thread that held the lock is known for half of the time. */
 static bool holder_is_known(const struct model *m)
 {
     return 2 * m->idle.holders.seen >= m->idle.holders.looks;
@@ -186,7 +187,7 @@ static int put_where(const struct model *m, const struct state *state, const str
     return rc;
 }
 
-/* Adds a finding where the thread could not run for much of the idle time, at whatever line. */
+/* Adds a finding if the thread could not run for much of the idle time, whatever its line was. */
 static int add(const struct model *m, const struct state *state, int64_t *places,
                struct insights *to)
 {
@@ -198,7 +199,7 @@ static int add(const struct model *m, const struct state *state, int64_t *places
     if ((double)s.ns * 100 < INSIGHT_state_idle * (double)s.all ||
         !insight_is_share(m, of_run, INSIGHT_late_idle, 100) || of_run > sum_steps_time(m))
         return 0;
-    /* threads that a limit stopped are ready, and have no core: the rule cpu_limit has the time */
+    /* threads that a CPU limit stopped are ready without a core: rule cpu_limit has their time */
     if (state->is == is_ready && insight_cpu_limit_ns(m) >= of_run)
         return 0;
     int rc = insight_add(to, "idle_cause", &i);

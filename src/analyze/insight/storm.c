@@ -1,7 +1,7 @@
 /* storm.c - see storm.h.
  *
- * In a storm the launches take the time. So the launch that ended such time names the line as well
- * as a sample of the host's stack does, and both count together. */
+ * In a storm the launches take the time. So the launch that ended such time shows the line as well
+ * as a sample of the host's stack, and both are added. */
 #include "analyze/insight/storm.h"
 
 #include "analyze/common/cells.h"
@@ -84,7 +84,8 @@ static bool is_named(const struct storm_lines *s, size_t i)
     return i < s->count && 100 * cells_share((double)s->most[i].ns, (double)s->all) >= LEAST;
 }
 
-/* "42 % (± 7 points)"; the error of what launches ended is unknown. before, after: of the error. */
+/* Puts "42 % (± 7 points)"; for time that launches ended the error is unknown. before, after: texts
+ * around the error. */
 static void put_share(const struct storm_lines *s, const struct storm_line *l, struct buf *out,
                       const char *before, const char *after)
 {

@@ -11,7 +11,7 @@ enum { STORM_LINES = 3 };
 struct storm_line {
     uint32_t place;
     int64_t ns;
-    int64_t ended;   /* ns of it of which only the launch that ended them is known */
+    int64_t ended;   /* ns of it for which only the launch that ended them is known */
     double variance; /* ns² at 95 % of the rest */
     uint64_t looks;
 };
@@ -25,19 +25,20 @@ struct storm_lines {
 /* Finds the lines. 0 or GPUFL_E_NOMEM. */
 int storm_lines_find(const struct model *m, struct storm_lines *out);
 
-/* The gap with the longest time before a slow launch at the place; leaves *longest where there is
- * none. 0 or GPUFL_E_NOMEM. */
+/* Finds the gap with the longest time before a slow launch at the place; without one *longest does
+ * not change. 0 or GPUFL_E_NOMEM. */
 int storm_lines_longest(const struct model *m, uint32_t place, struct idle_longest *longest);
 
-/* The half width of the line's part at 95 %, ns; CELL_NULL: unknown, most of it has no looks. */
+/* The half width of the line's part at 95 %, ns; CELL_NULL: unknown, because most of the part has
+ * no looks. */
 int64_t storm_line_half_width(const struct storm_line *l);
 
-/* "; of the time before slow launches the host spent 42 % (± 7 points) at a.py:21 in f() and 41 %
- * (± 10 points) at a.py:23 in f(), by 18 samples"; nothing where no line has a tenth. */
+/* Appends "; of the time before slow launches the host spent 42 % (± 7 points) at a.py:21 in f()
+ * and 41 % (± 10 points) at a.py:23 in f(), by 18 samples"; nothing where no line has a tenth. */
 void storm_lines_put(const struct model *m, const struct storm_lines *s, struct buf *out);
 
-/* "42 % ± 7 at a.py:21": the line with most, for the first screen of a finding about all of them;
- * nothing where no line has a tenth. */
+/* Appends the line with most of the time, "42 % ± 7 at a.py:21", for the first screen; nothing
+ * where no line has a tenth. */
 void storm_lines_put_first(const struct model *m, const struct storm_lines *s, struct buf *out);
 
 #endif

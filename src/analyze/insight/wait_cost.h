@@ -5,20 +5,21 @@
 
 #include "analyze/insight/insight.h"
 
-/* The calls of a line that wait for the GPU: allocating and loading code only take time. */
+/* The calls of a line that wait for the GPU. Allocations and loads of code, which only take time,
+ * do not count. */
 struct wait_cost {
     uint64_t calls;
-    uint64_t sure;       /* those of them that wait by themselves */
-    int64_t ns;          /* ns blocked in them: at most what the line was blocked */
+    uint64_t sure;       /* calls of them that always wait */
+    int64_t ns;          /* ns blocked in them; not more than the line was blocked */
     int64_t idle;        /* ns that GPUs were idle because of them, all devices */
-    int64_t lead;        /* ns less that GPUs would be idle without them; idle at least */
-    int64_t least;       /* … by a careful replay; CELL_NULL: unknown */
+    int64_t lead;        /* ns of idle time that would not be there without them; at least `idle` */
+    int64_t least;       /* lead as a careful replay bounds it from below; CELL_NULL: unknown */
     enum wait_call most; /* the kind with most of it */
     uint64_t most_calls;
 };
 
-/* The most that calls of a line could give back: GPU time that was idle because of these calls,
- * and not more than was spent in them. idle: of all devices. */
+/* What calls of a line could give back at most: the GPU's idle time because of these calls, but not
+ * more than the time spent in them. idle: of all devices. */
 int64_t wait_cost_gives_back(const struct model *m, int64_t idle, int64_t blocked);
 
 void wait_cost_put_facts(const struct model *m, const struct wait_line *l,

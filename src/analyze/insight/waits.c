@@ -24,7 +24,7 @@ bool insight_line_is_known(const struct model *m, const struct wait_line *l)
     return p && !p->mark && !l->apart && l->count;
 }
 
-/* Waits that the driver makes by itself: no frame of the program is on their stacks. */
+/* True for waits of the driver itself, which have no frame of the program on their stacks. */
 static bool is_driver(const struct model *m, const struct wait_line *l)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, l->place);
@@ -40,7 +40,7 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
                                          : INSIGHT_LOW;
 }
 
-/* Were the calls of a line that need not wait waits? */
+/* True where the calls of a line that seldom wait were waits. */
 static bool slow_waited(const struct wait_line *l)
 {
     uint64_t calls = 0;
@@ -149,8 +149,9 @@ static void put_parts(const struct wait_line *l, struct insight *i)
         insight_of(i, (int)causes[waits[w]], l->idle_in[waits[w]]);
 }
 
-/* What dropping the waits gives back, from a careful replay to a hopeful one. Values that are read
- * one by one are read in one copy then, which takes next to no time. */
+/* Sets what removing the waits gives back: the lower bound from the careful replay, the upper bound
+ * from the other one. Values that are read one by one would be read in one copy, which takes nearly
+ * no time. */
 static void put_gain(const struct model *m, const struct wait_line *l, const struct wait_cost *w,
                      struct insight *i)
 {
@@ -242,10 +243,10 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
     return rc;
 }
 
-/* Whether the waits of a line without a synchronization are worth a word: they give back something
- * that can be seen, or a reader sees them and looks there in vain. Where none of its calls need
- * wait, only the time in which the GPU was idle counts: while the GPU was busy its queue was full,
- * and that delays launches as well. */
+/* True where the waits of a line without a synchronization are worth a finding: they give back
+ * something noticeable, or they are long enough that a reader would look there in vain. If no call
+ * of the line always waits, only the idle time of the GPU counts: a busy GPU has a full queue,
+ * which delays launches, too. */
 static bool is_worth(const struct model *m, const struct wait_cost *w)
 {
     if (w->sure && severity(m, w->ns) > INSIGHT_LOW)
@@ -254,7 +255,7 @@ static bool is_worth(const struct model *m, const struct wait_cost *w)
            insight_is_share(m, wait_cost_gives_back(m, w->lead, w->ns), INSIGHT_worth_first, 1000);
 }
 
-/* A synchronization is reported however long it took, other waits only where they can be seen. */
+/* A synchronization is reported however short it was, other waits only if they are noticeable. */
 int insight_sync_line(const struct model *m, struct insights *to)
 {
     int rc = 0;
@@ -268,7 +269,8 @@ int insight_sync_line(const struct model *m, struct insights *to)
     return rc;
 }
 
-/* Median of launches between calls of one sort, where there are enough of them for a loop. */
+/* True where there are enough calls of one class for a loop, and the median of launches between
+ * them is enough. */
 static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t calls,
                     int64_t *median)
 {
@@ -277,8 +279,8 @@ static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t c
     return calls >= INSIGHT_loop_calls && *median >= INSIGHT_loop_launches;
 }
 
-/* The line is a synchronization in a loop, by the public client's rule; copies that block count
- * where they take time worth a word. */
+/* True where the line is a synchronization in a loop by the public client's rule; copies that block
+ * count if they take enough time. */
 static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
 {

@@ -1,4 +1,4 @@
-/* watch.c - what a monitor's sessions say of GPUs: held without work, held down, failing. */
+/* watch.c - what a monitor's sessions say of GPUs: held without work, slowed, failing. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/findings.h"
@@ -12,8 +12,8 @@ enum { TEXT_MAX = 1 << 16, KINDS_SHOWN = 6 };
 
 static const int64_t SECOND = 1000000000;
 
-/* NVIDIA's numbers of errors that a person meets, in words; of others the number alone is known.
- * hardware: the GPU, its memory or a link has failed, whatever the program did. */
+/* The XID numbers that people meet, in words; for others only the number is shown. hardware: the
+ * GPU, its memory or a link has failed, whatever the program did. */
 static const struct {
     int64_t code;
     bool hardware;
@@ -55,7 +55,7 @@ static void put_who(const struct model *m, const struct watch_process *p, struct
     buf_char(text, ')');
 }
 
-/* The run's part of a time of one GPU: of a GPU on average. */
+/* A time of one GPU as a part of the run, for an average GPU. */
 static int64_t of_run(const struct model *m, int64_t ns)
 {
     unsigned watched = 0;
@@ -86,7 +86,7 @@ static struct insight *begin(const struct model *m, const char *rule, uint32_t d
     return i;
 }
 
-/* ", most of it (2 min 05 s) by python3 (…)"; nothing where nobody was there. */
+/* Puts ", most of it (2 min 05 s) by python3 (…)"; nothing if no process was there. */
 static void put_most(const struct model *m, uint32_t device, const struct watch_spans *spans,
                      const char *words, struct insight *i, struct buf *text)
 {
@@ -207,7 +207,7 @@ int insight_gpu_throttled(const struct model *m, struct insights *to)
 
 /* What happened to a GPU. */
 struct failures {
-    int64_t xids, uncorrected, lost; /* events; uncorrected also by the counter */
+    int64_t xids, uncorrected, lost; /* events; uncorrected errors also from the counter */
     bool hardware, remap_failed;
     int64_t first;                                /* ns: of the first of them; CELL_NULL: none */
     const struct watch_event *kinds[KINDS_SHOWN]; /* of XIDs, as they came */
@@ -283,7 +283,7 @@ static void put_xids(const struct failures *f, struct buf *text, unsigned *parts
         buf_printf(text, ", %u more number%s", f->kinds_more, f->kinds_more == 1 ? "" : "s");
 }
 
-/* Adds who was there at the first of them. */
+/* Names the process that was on the GPU at the first of the failures. */
 static void put_there(const struct model *m, uint32_t device, const struct failures *f,
                       struct buf *text)
 {
