@@ -1,5 +1,5 @@
-/* endings.c - see endings.h. The texts are those of symbolize/ending.c, or of a version of it that
- * is not known here, whose text is quoted. */
+/* endings.c - see endings.h. The texts come from symbolize/ending.c. A text of another version of
+ * it is quoted. */
 #include "analyze/model/endings.h"
 
 #include "base/intern.h"
@@ -24,7 +24,7 @@ void endings_merge(struct endings *into, const struct endings *from)
         endings_add(into, from->items[i].text, from->items[i].sessions);
 }
 
-/* How a text begins for one session, and for one or several of a list. */
+/* How a text begins for a single session, and for one or several sessions in a list. */
 static const struct {
     const char *text, *one, *several;
 } forms[] = {

@@ -1,5 +1,5 @@
-/* endings.h - how the programs of sessions without an end ended: each text with the number of
- * sessions that say it. Owner's thread. */
+/* endings.h - how the programs ended whose sessions have no end: each text with its number of
+ * sessions. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_ENDINGS_H
 #define GPUFL_ANALYZE_MODEL_ENDINGS_H
 
@@ -24,7 +24,7 @@ void endings_add(struct endings *e, uint32_t text, unsigned sessions);
 void endings_merge(struct endings *into, const struct endings *from);
 
 /* Appends "3 processes ended by _exit, code 0; 1 process was ended by signal 9 (Killed)"; unclean:
- * sessions without an end, of which those that say nothing come last. */
+ * number of sessions without an end; those without a text come last. */
 void endings_say(const struct endings *e, struct intern *names, unsigned unclean, struct buf *out);
 
 #endif

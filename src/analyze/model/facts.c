@@ -1,4 +1,4 @@
-/* facts.c - header, clock, lists, and the first and last moment of a session. */
+/* facts.c - header, clock, lists, and the first and the last time of a session. */
 #include "analyze/model/facts.h"
 
 #include "analyze/common/cells.h"
@@ -26,7 +26,7 @@ void sum_facts_fini(struct model *m)
     memset(f, 0, sizeof *f);
 }
 
-/* The last header counts: of the public client's sessions the first may be incomplete. */
+/* The last header counts: the first header of a public client's session may be incomplete. */
 int sum_facts_header(struct model *m, const struct wire_header *h)
 {
     struct sum_facts *f = &m->facts;
@@ -45,7 +45,8 @@ int sum_facts_header(struct model *m, const struct wire_header *h)
     f->pid = h->pid;
     f->pass = h->pass > 0 && h->pass <= h->passes ? h->pass : 0;
     f->passes = f->pass ? h->passes : 0;
-    /* The public client's format has no word of its own for it. */
+    /* The public client's format does not say whether a session is simulated, except by its
+     * backend. */
     f->simulated |= h->simulated || (h->backend && !strcmp(h->backend, "sim"));
     f->start = cells_time_ok(h->start) ? h->start : 0;
     epoch_clock_note(&f->clock, h->clock_monotonic, h->clock_real, h->clock_uncertainty);
@@ -75,7 +76,7 @@ static bool same_answer(const struct facts_capability *a, const struct facts_cap
            a->requested == b->requested && a->pass == b->pass;
 }
 
-/* A session's last word about a feature counts; of several sessions each answer is kept. */
+/* The last capability of a session counts; of several sessions each different answer is kept. */
 static int add_capability(struct sum_facts *f, struct facts_capability c, bool merges)
 {
     for (size_t i = 0; i < f->capability_count; i++) {
@@ -107,7 +108,7 @@ static void library_ends(struct sum_facts *f, int64_t time, bool handed)
     f->library_ended = true;
 }
 
-/* Notes messages after which nothing is known of the GPU. */
+/* Notes messages after which the GPU's work is unknown. */
 static void note_library_end(struct sum_facts *f, const char *code, int64_t time)
 {
     bool handed = strcmp(code, "cupti.handed_over") == 0;
@@ -122,7 +123,8 @@ static bool is_one_of(const char *text, const char *const *names)
     return *names != NULL;
 }
 
-/* A setting of which a session may have several, or several sessions may: each is listed. */
+/* True for a setting that a session, or several sessions, may have several times: each is
+ * listed. */
 static bool repeats(const struct model *m, uint32_t name, bool sessions)
 {
     static const char *const of_one[] = {"metric", "skipped_metric", "uncounted_scope", NULL};
@@ -131,7 +133,7 @@ static bool repeats(const struct model *m, uint32_t name, bool sessions)
     return is_one_of(text, of_one) || (sessions && is_one_of(text, of_several));
 }
 
-/* sessions: it is another session's. */
+/* sessions: the setting is another session's. */
 static int add_setting(struct model *m, struct facts_setting g, bool sessions)
 {
     struct sum_facts *f = &m->facts;
@@ -180,7 +182,7 @@ static void widen(struct sum_facts *f, int64_t start, int64_t end)
     f->any = true;
 }
 
-/* Notes the first and last moment of rows whose first column is their time. */
+/* Notes the first and the last time of rows whose first column is their time. */
 static void note_times(struct sum_facts *f, const struct wire_batch *b)
 {
     const struct record *r = b->record;
@@ -340,7 +342,7 @@ int sum_facts_finish(struct model *m)
     return 0;
 }
 
-/* Ranks answers by what they say: a feature that one session collected counts as collected. */
+/* Ranks answers: a feature that one session collected counts as collected. */
 static int rank(const struct model *m, const struct facts_capability *c)
 {
     static const char *const statuses[] = {"not_requested", "not_built",       "failed",
@@ -418,7 +420,7 @@ static void merge_texts(struct sum_facts *f, const struct sum_facts *o)
             *texts[i].into = 0;
 }
 
-/* Settings and messages. */
+/* Merges settings and messages. */
 static int merge_said(struct model *into, const struct sum_facts *o, int64_t shift)
 {
     struct sum_facts *f = &into->facts;

@@ -13,29 +13,29 @@
 struct model;
 struct wire_batch;
 
-enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256 }; /* most that are kept of each list */
+enum { FACTS_MESSAGES = 200, FACTS_ROWS = 256 }; /* the most that are kept in each list */
 
 struct facts_option {
     uint32_t name, value, source; /* ids of model.names */
 };
 
-/* The answer of one or several sessions about a feature. Merged, a feature has a row per
+/* What one or several sessions say about a feature. In a merged model a feature has a row for each
  * different answer. */
 struct facts_capability {
     uint32_t feature, status, reason;
     bool requested;
-    int64_t pass;      /* number of a pass other than the one with the times; 0: that one */
+    int64_t pass;      /* number of the pass, if it is not the one with the times; else 0 */
     unsigned sessions; /* sessions with this answer */
 };
 
 struct facts_setting {
-    uint32_t engine, name, value; /* as in the record setting */
+    uint32_t engine, name, value; /* like the cells of the record setting */
 };
 
-/* The engine that ran instead of the requested one. Names. */
+/* The requested engine and the one that ran instead. Names. */
 struct facts_stand_in {
-    uint32_t asked, ran; /* ran 0: the requested engine, or not in the log */
-    uint32_t why;        /* 0: not in the log */
+    uint32_t asked, ran; /* ran 0: the requested engine ran, or the log does not say */
+    uint32_t why;        /* 0: the log does not say */
 };
 
 struct facts_message {
@@ -53,27 +53,26 @@ struct sum_facts {
     bool header;            /* one was seen */
     bool simulated;         /* also: any of the merged sessions */
     bool any;               /* an event was seen: first and last are set */
-    bool partial; /* set by the reader: one part of the log alone, which is shown as such */
-    bool ended;   /* cleanly; merged: all of them */
-    unsigned
-        damaged; /* channels of which some could not be read: bits by DISCOVER_; set by the reader */
-    unsigned absent; /* channels without a file: bits; set by the reader, of one session */
+    bool partial;     /* set by the reader: only a part of the log was read; the report says so */
+    bool ended;       /* cleanly; merged: all of them */
+    unsigned damaged; /* channels not read whole: bits by DISCOVER_; set by the reader */
+    unsigned absent;  /* channels without a file: bits; set by the reader, of one session */
     int64_t pid;
-    int64_t pass, passes;        /* of `gpufl trace --passes`, from 1; 0: the command ran once */
-    int64_t start;               /* of the session, ns; without a header, of the first record */
-    int64_t end;                 /* ns; last event where it did not end cleanly */
-    int64_t first, last;         /* start of the first and end of the last event, ns */
-    struct epoch_clock clock;    /* from the pair that was read with the least uncertainty */
-    uint64_t rows[RECORD_COUNT]; /* rows read, by record type */
-    unsigned sessions;           /* merged ones; 1 for a session */
-    unsigned unclean;            /* sessions without an end */
-    unsigned over;               /* of these: it is known that the process is over */
-    unsigned end_unknown;        /* sessions whose end is in a channel that cannot be read */
-    bool end_missing;            /* of one session: that channel has no file */
-    unsigned cut_short;          /* sessions whose capture did not last to the program's end */
-    unsigned apart;      /* sessions without work on a GPU, which are in nothing else here */
-    int64_t summed;      /* ns: the lengths of the sessions */
-    struct busy covered; /* merged: the time in which a session ran */
+    int64_t pass, passes;         /* of `gpufl trace --passes`, from 1; 0: the command ran once */
+    int64_t start;                /* of the session, ns; without a header, of the first record */
+    int64_t end;                  /* ns; the last event if the session did not end cleanly */
+    int64_t first, last;          /* start of the first and end of the last event, ns */
+    struct epoch_clock clock;     /* from the pair that was read with the least uncertainty */
+    uint64_t rows[RECORD_COUNT];  /* rows read, by record type */
+    unsigned sessions;            /* merged ones; 1 for a session */
+    unsigned unclean;             /* sessions without an end */
+    unsigned over;                /* of these: the process is known to have ended */
+    unsigned end_unknown;         /* sessions whose end is in a channel that cannot be read */
+    bool end_missing;             /* of one session: that channel has no file */
+    unsigned cut_short;           /* sessions whose capture did not last to the program's end */
+    unsigned apart;               /* sessions without work on a GPU, which no other member counts */
+    int64_t summed;               /* ns: the lengths of the sessions */
+    struct busy covered;          /* merged: the time in which a session ran */
     struct facts_option *options; /* owned */
     size_t option_count, option_cap;
     struct facts_capability *capabilities; /* owned */
@@ -84,8 +83,8 @@ struct sum_facts {
     size_t message_count, message_cap;
     uint64_t messages_dropped; /* different ones beyond that */
     bool library_ended;  /* the driver's profiling library ended by itself (message cupti.ended) */
-    bool library_handed; /* or went to the program's own profiler (cupti.handed_over) */
-    int64_t library_end; /* ns, then */
+    bool library_handed; /* or was given to the program's own profiler (cupti.handed_over) */
+    int64_t library_end; /* ns: when that happened */
 };
 
 void sum_facts_init(struct model *m);
@@ -95,13 +94,14 @@ int sum_facts_batch(struct model *m, const struct wire_batch *b);
 int sum_facts_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_facts_finish(struct model *m);
 
-/* Adds the facts of a session without work on a GPU: the fate of its requests, and its messages. */
+/* Adds the facts of a session without work on a GPU: what became of its requests, and its
+ * messages. */
 int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t shift);
 
-/* The answer for a feature that says most: a session's own, or the best of several. NULL: none. */
+/* The best answer about a feature among all sessions. NULL: none. */
 const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
 
-/* The row is that answer. */
+/* True where c is that best answer. */
 bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
 
 /* Adds the facts of a session of another pass than the one with the times: settings and messages,
@@ -111,7 +111,7 @@ int sum_facts_merge_pass(struct model *into, const struct model *from, int64_t s
 /* The value of an option as the session records it; 0: not recorded. */
 uint32_t sum_facts_option(const struct model *m, const char *name);
 
-/* The engines of one session. */
+/* The requested engine of one session, and the one that ran. */
 struct facts_stand_in sum_facts_stand_in(const struct model *m);
 
 /* When the driver's profiling library ended itself, in the session with the times, or in the

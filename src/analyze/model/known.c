@@ -1,4 +1,4 @@
-/* known.c - decides from the ledger, the capabilities and the files what missing rows mean. */
+/* known.c - decides what missing rows mean, from the ledger, the capabilities and the files. */
 #include "analyze/model/known.h"
 
 #include "analyze/common/cells.h"
@@ -95,7 +95,8 @@ static int64_t ledger_cell(const struct model *m, int column)
     return m->ledger.any && column != NO_COLUMN ? cells[column] : CELL_NULL;
 }
 
-/* Work of a kind that was done by the capture's own counts, though none of it is in the log. */
+/* Work of a kind that the program did by the capture's counts, although the log has no rows of
+ * it. */
 static int64_t done(const struct model *m, enum known_kind kind)
 {
     int64_t recorded = ledger_cell(m, kinds[kind].recorded);
@@ -116,14 +117,14 @@ static bool is_cut(const struct model *m, const struct kind *k)
     return m->facts.damaged & 1u << k->channel;
 }
 
-/* True where the channel cannot be read that says what was recorded and written. */
+/* True where the channel with the ledger and the capabilities cannot be read. */
 static bool no_accounts(const struct model *m)
 {
     return !m->ledger.any && (m->facts.damaged | m->facts.absent) & 1u << DISCOVER_SYSTEM;
 }
 
-/* Without a ledger, the session's capability of the feature at its end decides, where the log
- * reaches that far. */
+/* Without a ledger, the capability of the feature at the session's end decides, if the log has the
+ * end. */
 static enum known without_ledger(const struct model *m, const struct kind *k, const char *status)
 {
     bool absent = m->facts.absent & 1u << k->channel;
@@ -145,7 +146,7 @@ bool sum_known_no_window(const struct model *m)
 
 static enum known answer(const struct model *m, enum known_kind kind);
 
-/* The ledger does not count rows of that kind: damage may have taken some, or none. */
+/* For kinds whose rows the ledger does not count: damage may have taken some rows, or none. */
 static enum known uncounted(const struct model *m, const struct kind *k, const char *status)
 {
     if (!*status)

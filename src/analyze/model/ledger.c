@@ -51,8 +51,9 @@ static bool records_kernels(const struct sum_ledger *l)
     return l->row.kernels_recorded != CELL_NULL || l->row.graphs_recorded != CELL_NULL;
 }
 
-/* Sums a column of two sessions. One that does not know its number leaves the other's, except for
- * kernels: where both record them, one that did not count its launches makes the sum uncounted. */
+/* Sums a column of two sessions. If one number is unknown, the other is the sum, except for
+ * kernels: if both sessions record kernels and one did not count its launches, the sum is
+ * unknown. */
 static int64_t sum_of(unsigned column, const struct sum_ledger *l, const struct sum_ledger *o)
 {
     int64_t a = ((const int64_t *)&l->row)[column], b = ((const int64_t *)&o->row)[column];
@@ -75,7 +76,7 @@ static void add(struct sum_ledger *l, const struct sum_ledger *o)
     *l = sum;
 }
 
-/* from may be merged itself: then it has counted its own. */
+/* `from` may be a merged model, which has counted its sessions without a ledger. */
 int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_ledger *l = &into->ledger;
@@ -91,9 +92,9 @@ int sum_ledger_merge(struct model *into, const struct model *from, int64_t shift
     return 0;
 }
 
-/* Rows of a kind: recorded and written by the ledger, and read. Order: as in the sentences. */
+/* Kinds of rows, with their columns of recorded and written rows. The sentences have this order. */
 static const struct kind {
-    unsigned recorded, written; /* columns; COL_ledger_COUNT: has none */
+    unsigned recorded, written; /* columns; COL_ledger_COUNT: the kind has none */
     enum record_type types[3];
     const char *noun;
 } kinds[] = {
@@ -140,15 +141,16 @@ static int64_t rows_read(const struct model *m, const struct kind *k)
     return n;
 }
 
-/* Raises a counter that is known to what is certain. */
+/* Raises a known counter to a number that is certain. */
 static void at_least(int64_t *cell, int64_t least)
 {
     if (*cell != CELL_NULL && *cell < least)
         *cell = least;
 }
 
-/* The last ledger of a session that did not end is older than its last rows: what was read was
- * written, what was written was recorded, and each kernel was launched. */
+/* Corrects the last ledger of a session without an end, which is older than the last rows: rows
+ * that were read were written, rows that were written were recorded, and each kernel was
+ * launched. */
 static void catch_up(struct model *m)
 {
     struct sum_ledger *l = &m->ledger;
@@ -175,7 +177,7 @@ int64_t sum_ledger_launched(const struct sum_ledger *l)
 {
     if (!l->any || l->row.launches == CELL_NULL)
         return CELL_NULL;
-    bool whole = l->row.graphs_recorded != CELL_NULL; /* graphs have records of their own */
+    bool whole = l->row.graphs_recorded != CELL_NULL; /* graphs have their own records */
     return cells_sum(l->row.launches,
                      !whole && l->row.graph_kernels > 0 ? l->row.graph_kernels : 0);
 }
@@ -242,8 +244,8 @@ static bool say_losses(const struct sum_ledger *l, struct buf *out)
     return any;
 }
 
-/* True where --duration explains that so many are missing: the streams can hold that many in
- * their queues when the capture ends. */
+/* True where --duration explains so many missing kernels: the queues of the streams can hold that
+ * many when the capture ends. */
 static bool ended_at_time(const struct model *m, int64_t missing)
 {
     enum { QUEUED_MAX = 4096 };
@@ -252,13 +254,13 @@ static bool ended_at_time(const struct model *m, int64_t missing)
            strcmp(model_text(m, m->facts.end_reason), "duration") == 0;
 }
 
-/* Launches of graphs that are recorded by node, and whose nodes were not counted beforehand. */
+/* Launches of graphs that are recorded by node and whose nodes were not counted before. */
 static int64_t unknown_graphs(const struct ledger_row *r)
 {
     return r->graphs_recorded == CELL_NULL ? known(r->graph_unknown) : 0;
 }
 
-/* Says how many of these left no kernel: lost, or without any. */
+/* Says how many graph launches have no kernel in the log. */
 static void say_graphs_without(const struct model *m, struct buf *out)
 {
     const struct ledger_row *r = &m->ledger.row;
@@ -273,7 +275,8 @@ static void say_graphs_without(const struct model *m, struct buf *out)
                units_count(text, without));
 }
 
-/* Graphs that are recorded as a whole: launched, received. True where some are missing. */
+/* Compares launched and received graphs that are recorded as a whole. True where some are
+ * missing. */
 static bool say_graphs(const struct ledger_row *r, struct buf *out)
 {
     int64_t missing = r->graphs_recorded == CELL_NULL || r->graph_launches == CELL_NULL
@@ -288,17 +291,19 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
     return true;
 }
 
-/* True where the driver's library ended itself: nothing of the GPU was captured after that. */
+/* True where the driver's library ended itself, so that nothing of the GPU was captured after
+ * that. */
 static bool ended_itself(const struct model *m)
 {
     return sum_facts_ended(m) != INT64_MAX;
 }
 
-/* Launched, received from the driver. Returns the number that is missing without a count. */
+/* Compares launched kernels and those received from the driver. Returns how many are missing
+ * without a counted loss. */
 static int64_t say_received(const struct model *m, struct buf *out)
 {
     const struct ledger_row *r = &m->ledger.row;
-    bool single = unknown_graphs(r) > 0; /* then only kernels outside of graphs can be compared */
+    bool single = unknown_graphs(r) > 0; /* if so, only kernels outside graphs can be compared */
     int64_t launched = single ? r->launches : sum_ledger_launched(&m->ledger);
     bool both = launched != CELL_NULL && r->kernels_recorded != CELL_NULL;
     int64_t recorded = known(r->kernels_recorded) - (single ? (int64_t)m->graphs.all.kernels : 0);
@@ -367,7 +372,7 @@ static void say_scopes(const struct sum_ledger *l, struct buf *out)
                units_count(text, l->row.scopes_opened), open == 1 ? "its" : "their");
 }
 
-/* Written by the ledger's word against rows that are here. */
+/* Compares the rows written, by the ledger, with the rows read. */
 static bool say_written(const struct model *m, struct buf *out)
 {
     const int64_t *cells = (const int64_t *)&m->ledger.row;
@@ -385,7 +390,7 @@ static bool say_written(const struct model *m, struct buf *out)
     return any;
 }
 
-/* Without a closing row the counters know nothing of what came after the last rows. */
+/* Without a final row the counters miss what came after the last heartbeat. */
 static void say_heartbeat(const struct model *m, struct buf *out)
 {
     char text[UNITS_TEXT];

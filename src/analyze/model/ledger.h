@@ -1,4 +1,4 @@
-/* ledger.h - the capture's own accounts, and whether they balance.
+/* ledger.h - the capture's own ledger, and whether its figures agree with the rows.
  *
  * The last ledger row counts. Its figures are compared with the rows that were really read, and
  * every difference gets a sentence: what is missing and why. Owner's thread. */
@@ -18,13 +18,13 @@ struct wire_batch;
 struct sum_ledger {
     bool any;              /* a row was seen */
     bool final;            /* written after the last record; merged: in all sessions */
-    struct ledger_row row; /* cells may be CELL_NULL; merged: sums of the sessions that know them */
+    struct ledger_row row; /* cells may be CELL_NULL; merged: sums of the known cells */
     unsigned without;      /* merged sessions that have no row */
 };
 
 enum ledger_verdict {
     LEDGER_ABSENT,     /* no row: nothing to compare */
-    LEDGER_COMPLETE,   /* all that was launched is here */
+    LEDGER_COMPLETE,   /* every launch has its record */
     LEDGER_UNCOUNTED,  /* nothing is known to be missing, but launches were not all counted */
     LEDGER_INCOMPLETE, /* something is missing: the sentences say what */
 };
@@ -39,10 +39,11 @@ int sum_ledger_finish(struct model *m);
  * counted. */
 int64_t sum_ledger_launched(const struct sum_ledger *l);
 
-/* Scopes that were opened and have no end in the log, though none was lost. */
+/* Scopes that were opened and have no end in the log, although no record of scopes was lost. */
 int64_t sum_ledger_open_scopes(const struct sum_ledger *l);
 
-/* Compares, and appends a sentence a line (LF after each) about what is missing to out. */
+/* Compares the ledger with the rows, and appends to out a sentence for each thing that is missing,
+ * a line (LF) each. */
 enum ledger_verdict sum_ledger_judge(const struct model *m, struct buf *out);
 
 /* A verdict as the JSON report has it: "absent", "complete", "uncounted" or "incomplete". */

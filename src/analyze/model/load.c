@@ -1,4 +1,4 @@
-/* load.c - lines through the decoder into the model. */
+/* load.c - gives a session's lines to the decoder, and the decoded batches to the model. */
 #include "analyze/model/load.h"
 
 #include "base/alloc.h"
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROGRESS_FIRST 1000000000ll /* ns before the first word */
+#define PROGRESS_FIRST 1000000000ll /* ns before the first message */
 #define PROGRESS_EVERY 200000000ll
 
 struct loader {
@@ -60,7 +60,7 @@ static void take_channel(void *arg, enum discover_channel c)
     ((struct loader *)arg)->channel = c;
 }
 
-/* The system's clock: the simulated one may have been set in this process. */
+/* The system's clock, since a simulated clock may be set in this process. */
 static int64_t now(void)
 {
     struct timespec t;
@@ -96,7 +96,7 @@ static int nothing_read(const struct discover_session *s, const struct load_stat
                                   : "");
 }
 
-/* Looks up frames that have addresses only, and takes the answers as if the log had them. */
+/* Looks up frames that have only addresses, and decodes the answers like lines of the log. */
 static int take_symbols(struct loader *l, struct symbolize *z, struct load_stats *stats)
 {
     const struct buf *lines;

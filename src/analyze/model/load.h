@@ -1,4 +1,4 @@
-/* load.h - a session's files into a model. Owner's thread. */
+/* load.h - reads a session's files into a model. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_LOAD_H
 #define GPUFL_ANALYZE_MODEL_LOAD_H
 
@@ -11,8 +11,8 @@
 struct load_stats {
     struct feed_stats files;
     struct decode_stats lines;
-    uint64_t cut_lines; /* damaged lines that were last ones, still being written */
-    unsigned missing;   /* parts left out between others */
+    uint64_t cut_lines; /* damaged last lines, which may still be being written */
+    unsigned missing;   /* parts that are missing between others */
     struct symbolize_stats symbols;
 };
 
@@ -21,14 +21,14 @@ struct load_options {
     int64_t threads_from; /* see feed.h */
 };
 
-/* Reads a session into m, which the caller has initialized, and finishes it. 0; NOMEM; CORRUPT
- * with a sentence where not one line could be read; the code of the first file where none could
- * be opened. The caller calls model_fini in each case. */
+/* Reads a session into m, which the caller has initialized, and finishes it. 0; GPUFL_E_NOMEM;
+ * GPUFL_E_CORRUPT with a sentence where not one line could be read; the error of the first file
+ * where no file could be opened. The caller calls model_fini in each case. */
 int load_session(struct model *m, const struct discover_session *s, const struct load_options *o,
                  struct load_stats *stats, struct err *e);
 
-/* Reads only the system channel into m, which has a filter of its own, and finishes it: samples
- * of another session. 0, NOMEM, or NOENT where nothing can be read. */
+/* Reads samples of another session: only the system channel, into m, which has its own filter; and
+ * finishes m. 0, GPUFL_E_NOMEM, or GPUFL_E_NOENT where nothing can be read. */
 int load_samples(struct model *m, const struct discover_session *s);
 
 /* b into a. */

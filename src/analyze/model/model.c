@@ -1,4 +1,4 @@
-/* model.c - the table of parts, and the way of a batch through it. */
+/* model.c - the table of parts, and how a batch goes through it. */
 #include "analyze/model/model.h"
 
 #include "analyze/common/cells.h"
@@ -30,7 +30,7 @@ void model_init(struct model *m, struct intern *names)
     sum_short_names_init(m);
 }
 
-/* Frees the meanings of the log's ids. */
+/* Frees the tables of the log's ids. */
 static void drop_refs(struct model *m)
 {
     stacks_drop_room(&m->stacks);
@@ -81,7 +81,7 @@ int model_name(struct model *m, uint32_t id, const char *text, size_t len)
     return model_ref_put(&r->names, &r->name_count, &r->name_cap, id, known);
 }
 
-/* Streams serve only to find the device of an activity. */
+/* Takes streams, which are needed only to find the device of an activity. */
 static int take_streams(struct model *m, const struct wire_batch *b)
 {
     struct refs *r = &m->refs;
@@ -148,7 +148,7 @@ int model_settle(struct model *into)
     return model_finish(into);
 }
 
-/* NULL: the log does not say whose the device is. */
+/* NULL: the log does not name the device's vendor. */
 static const struct words *device_words(const struct model *m, const struct device_row *d)
 {
     return words_of_device(d->vendor > 0 ? model_text(m, (uint32_t)d->vendor) : "",

@@ -1,10 +1,10 @@
 /* model.h - everything a report says, accumulated from batches.
  *
- * There is one model per session, and one for the sessions of a directory together. Each sum_*.c
- * has one part: which records it takes, how it adds a batch, how two are merged, and what remains
- * to be computed at the end. The parts are rows of parts.def and know nothing of files. Memory is
- * bounded by what is distinct (kernels, launch configurations, scope paths), not by how often it
- * happened.
+ * There is one model for each session, and one for all sessions of a directory. A model consists of
+ * parts, the rows of parts.def. A part says which records it takes, adds a batch, merges with the
+ * part of another model, and computes its results at the end; it knows nothing of files. Memory
+ * depends on the number of different kernels, launch configurations and scope paths, not on the
+ * number of rows.
  *
  * Names are ids of one table for all models, so that merging compares numbers.
  * Owner's thread. */
@@ -18,7 +18,7 @@
 #define PART(name, prefix, takes, gives)
 #include "analyze/model/parts.def"
 
-/* The meaning of a log's ids, while it is read. Grown on demand. */
+/* The meaning of a log's ids, while the log is read. Arrays grow on demand. */
 struct refs {
     uint32_t *names; /* owned: id of a name in the log to id in model.names; 0: none */
     size_t name_count, name_cap;
@@ -26,8 +26,7 @@ struct refs {
     size_t stream_count, stream_cap;
     uint32_t *devices; /* owned: id of a device to index in model.devices; 0: unknown */
     size_t device_count, device_cap;
-    uint32_t
-        *configs; /* owned: id of a launch configuration to index in model.kernels; 0: unknown */
+    uint32_t *configs; /* owned: id of a configuration to index in model.kernels; 0: unknown */
     size_t config_count, config_cap;
 };
 
@@ -39,21 +38,21 @@ struct model {
     struct sum_short_names short_names; /* empty until sum_short_names_make */
 };
 
-/* What a pass of `gpufl trace --passes` gives, besides the times, which the pass of Trace gives. */
+/* What a pass of `gpufl trace --passes` may give. The times always come from the pass of Trace. */
 enum model_gives {
     MODEL_SAMPLES = 1,
-    MODEL_INSTRUCTIONS = 2, /* how often they ran, and how */
+    MODEL_INSTRUCTIONS = 2, /* SASS metrics */
     MODEL_COUNTERS = 4,
 };
 
 /* One part of the model. Members may be NULL. Functions return 0 or GPUFL_E_NOMEM. */
 struct model_part {
     const char *id;
-    uint64_t takes; /* bit a record type */
+    uint64_t takes; /* a bit for each record type */
     void (*init)(struct model *m);
     void (*fini)(struct model *m);
     int (*batch)(struct model *m, const struct wire_batch *b);
-    /* from: finished. Its times are moved by shift ns onto into's clock. */
+    /* from: finished. shift: ns that are added to its times, to put them on into's clock. */
     int (*merge)(struct model *into, const struct model *from, int64_t shift);
     int (*finish)(struct model *m);
     enum model_gives gives; /* the kind of data that a pass may give it; 0: none */
@@ -64,34 +63,35 @@ struct model_part {
 void model_init(struct model *m, struct intern *names);
 void model_fini(struct model *m);
 
-/* The visitor's calls. */
+/* The decoder calls these. */
 int model_header(struct model *m, const struct wire_header *h);
 int model_name(struct model *m, uint32_t id, const char *text, size_t len);
 int model_batch(struct model *m, const struct wire_batch *b);
 
-/* Called after the last batch of a session: resolves and frees what refers to ids of the log. */
+/* Called after the last batch of a session: resolves the ids of the log, and frees what maps
+ * them. */
 int model_finish(struct model *m);
 
 /* Adds a finished session to a model on the epoch clock, which is finished with model_settle. */
 int model_merge(struct model *into, const struct model *from);
 int model_settle(struct model *into);
 
-/* Adds a finished session that did no work on a GPU: its samples and its facts, and nothing of
- * its time. */
+/* Adds a finished session that did no work on a GPU: its samples and its facts, but not its
+ * time. */
 int model_merge_apart(struct model *into, const struct model *from);
 
-/* Adds only a part of a finished session (bits of model_gives), with the code and devices that
- * the part refers to, and the session's facts. */
+/* Adds only some data of a finished session (bits of model_gives), with the code and devices that
+ * these data refer to, and the session's facts. */
 int model_merge_pass(struct model *into, const struct model *from, unsigned gives);
 
 /* The text of an id in model.names; "" for 0. */
 const char *model_text(const struct model *m, uint32_t name);
 
-/* The words of the vendor of a device; NVIDIA's where it is not known. */
+/* The words of a device's vendor; NVIDIA's where the vendor is unknown. */
 struct device_row;
 const struct words *model_device_words(const struct model *m, const struct device_row *d);
 
-/* The words of the vendor of the devices; of both where there are devices of two. */
+/* The words of the devices' vendor; words for both where devices of both vendors are there. */
 const struct words *model_words(const struct model *m);
 
 /* The words of the vendor of the devices that ran a kernel of this name; model_words where that is

@@ -49,7 +49,7 @@ size_t nameless_find(const struct model *m, struct nameless list[NAMELESS_MOST],
         if (f->kind == STACKS_NATIVE && f->module && is_reason(status))
             count(list, &n, more, f->module, status);
     }
-    for (size_t i = 1; i < n; i++) /* few: by insertion */
+    for (size_t i = 1; i < n; i++) /* insertion sort, since there are few */
         for (size_t k = i; k && list[k].frames > list[k - 1].frames; k--) {
             struct nameless other = list[k];
             list[k] = list[k - 1];

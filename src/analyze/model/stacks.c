@@ -1,4 +1,4 @@
-/* stacks.c - rows by id while they come in, tables by content after that. */
+/* stacks.c - keeps rows by id while they come in, and then makes tables by content. */
 #include "analyze/model/stacks.h"
 
 #include "analyze/common/cells.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    MODULES_MAX = 1 << 16, /* ids that are taken, and items of a table */
+    MODULES_MAX = 1 << 16, /* largest id that is taken, and items of a table */
     FRAMES_MAX = 1 << 20,
     NODES_MAX = 1 << 22,
     PLACES_MAX = 1 << 20,
@@ -28,11 +28,11 @@ struct raw_node {
 };
 
 struct raw_symbol {
-    uint32_t frame, level; /* the log's id; from 0 */
+    uint32_t frame, level; /* frame: the log's id; level: from 0 */
     struct stacks_symbol is;
 };
 
-/* Arrays by id, grown on demand; an item of zeros is not defined. */
+/* Arrays by id, which grow on demand; an item of zeros is not defined. */
 struct stacks_raw {
     struct stacks_module *modules;
     size_t module_count, module_cap;
@@ -82,7 +82,7 @@ void stacks_fini(struct model *m)
     stacks_init(m);
 }
 
-/* Makes *items reach to id; new items are zeroed. */
+/* Extends *items up to id; new items are zeros. */
 static int reach(void *items, size_t *count, size_t *cap, int64_t id, size_t size, size_t max)
 {
     size_t need = (size_t)id + 1;
@@ -98,7 +98,7 @@ static int reach(void *items, size_t *count, size_t *cap, int64_t id, size_t siz
     return 0;
 }
 
-/* A cell that is an id below max, or 0. */
+/* A cell as an id below max, or 0. */
 static uint32_t id_cell(const struct wire_batch *b, unsigned column, size_t i, int64_t max)
 {
     int64_t v = cells_or(b, column, i, 0);
@@ -225,7 +225,7 @@ static int place_frames(struct stacks *s, const uint32_t *modules, uint32_t *twi
     return rc;
 }
 
-/* By frame, then from the innermost; the row with more facts first. */
+/* By frame, then from the innermost level; of one level the row with more facts first. */
 static int compare_symbols(const void *a, const void *b)
 {
     const struct raw_symbol *x = a, *y = b;
@@ -256,7 +256,7 @@ static int add_symbol(struct stacks *s, uint32_t frame, const struct stacks_symb
     return 0;
 }
 
-/* Rows of one frame are consecutive after the sort: of each level the first is taken. */
+/* After the sort the rows of one frame are consecutive; the first of each level is taken. */
 static int place_symbols(struct stacks *s, const uint32_t *frames)
 {
     struct stacks_raw *r = s->raw;
@@ -268,7 +268,7 @@ static int place_symbols(struct stacks *s, const uint32_t *frames)
         bool again = i && row[-1].frame == row->frame && row[-1].level == row->level;
         uint32_t frame = row->frame < r->frame_count ? frames[row->frame] : 0;
         const struct stacks_frame *f = frame ? keyed_at(&s->frames, frame) : NULL;
-        /* Two ids of one content: the first one's rows are enough. */
+        /* Two ids may have equal frames; the first id's rows are enough. */
         bool other = f && f->symbols && f->symbol + f->symbols != s->symbol_count;
         bool first = !i || row[-1].frame != row->frame;
         if (f && !again && !other && !(first && f->symbols))
@@ -289,7 +289,7 @@ static int put_node(struct stacks *s, uint32_t parent, uint32_t frame, uint32_t 
     return rc;
 }
 
-/* A caller has a smaller id, so that there are no circles. Walks skip a frame that is not known. */
+/* A caller must have a smaller id, so that there are no cycles. Walks skip an unknown frame. */
 static int place_nodes(struct stacks *s, const uint32_t *frames)
 {
     int rc = 0;
@@ -329,7 +329,7 @@ static void describe(const struct stacks_step *step, enum fold_kind kind, struct
 
 enum { STEPS_MAX = 2 * STACKS_DEPTH };
 
-/* Room for a stack's functions. */
+/* Memory for the functions of one stack. */
 struct stacks_room {
     struct stacks_step steps[STEPS_MAX];
     struct fold_frame frames[STEPS_MAX];
@@ -352,8 +352,8 @@ static bool has_code_of_no_file(const struct fold_frame *frames, size_t n)
     return false;
 }
 
-/* Finds the place by the rule of symbol/fold.h. Where there is none, the stack's own mark says
- * why, if it has one. *any false: the stack is empty. */
+/* Finds the place by the rule of symbol/fold.h. If the stack has no such line, its mark, if any,
+ * says why. *any false: the stack is empty. */
 static int find_place(const struct model *m, struct stacks_room *room, uint32_t node,
                       struct stacks_place *p, bool *any)
 {
@@ -382,8 +382,8 @@ static int find_place(const struct model *m, struct stacks_room *room, uint32_t 
     return p->mark ? 0 : GPUFL_E_NOMEM;
 }
 
-/* Names the place. If a line has several functions (instances of a template), the first in order
- * counts. */
+/* Sets the function of the place. If a line has several functions (instances of a template), the
+ * first in order counts. */
 static void name_place(const struct model *m, struct stacks_place *at, uint32_t function)
 {
     if (function &&
@@ -391,7 +391,7 @@ static void name_place(const struct model *m, struct stacks_place *at, uint32_t 
         at->function = function;
 }
 
-/* Places are found on demand: most nodes are only on the way to another one. */
+/* Places are found on demand, since most nodes are only callers of others. */
 int stacks_find_place(struct model *m, uint32_t node, uint32_t *place)
 {
     struct stacks *s = &m->stacks;
@@ -479,7 +479,7 @@ static int merge_frames(struct stacks *s, const struct stacks *o, const uint32_t
     return rc;
 }
 
-/* Merges nodes. Callers have smaller indexes than the frames that they call. */
+/* Merges nodes. Callers have smaller indexes than the nodes that they call. */
 static int merge_nodes(struct stacks *s, const struct stacks *o, const uint32_t *frames)
 {
     int rc = 0;

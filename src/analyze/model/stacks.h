@@ -1,13 +1,13 @@
 /* stacks.h - host stacks by content: modules, frames, stacks, names.
  *
- * While a session is read its rows are kept by the log's ids, in any order. At the end they
- * become tables whose items are identified by content, so that equal stacks of several sessions
- * and processes are one: a node is an innermost frame and the node that called it, and stacks
- * form a tree. Index 0 of each table means none or unknown.
+ * While a session is read, its rows are kept by the log's ids, in any order. At the end they become
+ * tables whose items are identified by content, so that equal stacks of several sessions and
+ * processes are one item. Stacks form a tree: a node is an innermost frame and the node of its
+ * caller. Index 0 of each table means none or unknown.
  *
- * The place of a stack is the line that a person would look at, by the rule of symbol/fold.h. An
- * id that refers to nothing, to itself or in a circle ends the stack there. Memory is bounded by
- * ceilings. Owner's thread. */
+ * The place of a stack is the line that a person would look at, by the rule of symbol/fold.h. A
+ * stack ends at an id that refers to nothing or to itself, also through other ids. Memory is
+ * bounded by ceilings. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STACKS_H
 #define GPUFL_ANALYZE_MODEL_STACKS_H
 
@@ -35,10 +35,10 @@ enum stacks_status { /* symbol.status */
                      STACKS_GENERATED,
                      STACKS_FILE_UNREADABLE,
                      STACKS_SPLIT_MISSING, /* line known, function not: its file is missing */
-                     STACKS_NOT_LOOKED_UP, /* no symbol row says anything */
+                     STACKS_NOT_LOOKED_UP, /* there is no symbol row */
 };
 
-enum { STACKS_DEPTH = 1024 }; /* nodes of a stack; beyond them it is cut */
+enum { STACKS_DEPTH = 1024 }; /* nodes of a stack; longer ones are cut */
 
 struct stacks_module {
     uint32_t path, build_id; /* names */
@@ -47,10 +47,10 @@ struct stacks_module {
 
 struct stacks_frame {
     int64_t offset;           /* native: address in the file */
-    int64_t line, first_line; /* as the log has them; 0: unknown */
+    int64_t line, first_line; /* as in the log; 0: unknown */
     uint32_t kind, module, function, file;
     /* not of the key: */
-    uint32_t symbol, symbols; /* first in stacks.symbols and how many, innermost first */
+    uint32_t symbol, symbols; /* first in stacks.symbols, and how many; innermost first */
 };
 
 struct stacks_symbol {
@@ -62,23 +62,23 @@ struct stacks_symbol {
 struct stacks_node {
     uint32_t parent, frame;
     /* not of the key: */
-    uint32_t place; /* place of the stack that ends here, once found */
+    uint32_t place; /* place of the stack with this innermost node, once found */
     uint16_t depth; /* nodes, this one included */
-    bool placed;    /* stacks_find_place was asked */
+    bool placed;    /* stacks_find_place has been called */
 };
 
-/* A place in the source, identified by file and line, or without these by function, module or
+/* A place in the source. Its key is file and line, or if these are unknown function, module or
  * offset. */
 struct stacks_place {
     int64_t line;   /* 0: unknown */
-    int64_t offset; /* native code that has no name; else 0 */
+    int64_t offset; /* of native code without a name; else 0 */
     uint32_t file, symbol, module;
     uint32_t mark; /* name of a mark's text: <driver-internal>, …; 0: none */
     /* not of the key: */
-    uint32_t function; /* name, mangled where its language mangles; 0: unknown */
+    uint32_t function; /* name, mangled if its language mangles names; 0: unknown */
     bool user;         /* the program's own: neither a library's nor a mark */
-    bool library;      /* in a library: the place of stacks without a known frame of the program */
-    bool nameless;     /* a frame of the program without a name is on such a stack */
+    bool library;      /* in a library: for stacks without a known frame of the program */
+    bool nameless;     /* such a stack has a frame of the program without a name */
 };
 
 struct stacks {
@@ -86,12 +86,11 @@ struct stacks {
     struct keyed modules, frames, nodes, places;
     struct stacks_symbol *symbols; /* owned */
     size_t symbol_count, symbol_cap;
-    uint32_t *ids; /* owned: the log's id of a stack to its node; from stacks_finish on, and of one
-                      session alone */
+    uint32_t *ids; /* owned: a stack's id to its node; of one session, after stacks_finish */
     size_t id_count;
-    struct stacks_room *room; /* owned: for one stack's functions, while places are found */
-    uint32_t *merged;         /* owned: during a merge, the other model's node to the one here */
-    uint64_t cut;             /* stacks that refer to themselves or go too deep */
+    struct stacks_room *room; /* owned: the functions of one stack, while places are found */
+    uint32_t *merged;         /* owned: during a merge, the other model's node to the node here */
+    uint64_t cut;             /* stacks that refer to themselves or are too deep */
 };
 
 void stacks_init(struct model *m);
@@ -115,8 +114,8 @@ static inline const struct stacks_node *stacks_node_at(const struct stacks *s, u
                                                       node * sizeof(struct stacks_node));
 }
 
-/* The place of a node, *place 0: the stack was not captured, or is empty. After stacks_finish or
- * stacks_merge. 0 or GPUFL_E_NOMEM. */
+/* Finds the place of a node; *place 0: the stack was not captured, or is empty. Call after
+ * stacks_finish or stacks_merge. 0 or GPUFL_E_NOMEM. */
 int stacks_find_place(struct model *m, uint32_t node, uint32_t *place);
 
 /* NULL for 0. */
@@ -127,14 +126,14 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
                : NULL;
 }
 
-/* True where only a function is known of the place: it is shown instead of a line. */
+/* True where only the function is known, which is then shown instead of a line. */
 static inline bool stacks_place_is_function(const struct stacks_place *p)
 {
     return p->symbol && !p->file && !p->module;
 }
 
-/* True where no frame of its stacks is known to be the program's own, so that a library's is
- * shown. False for NULL. */
+/* True where the stacks have no frame that is known to be the program's, so that a library's frame
+ * is shown. False for NULL. */
 static inline bool stacks_place_is_library(const struct stacks_place *p)
 {
     return p && p->library && !p->user;
@@ -151,16 +150,16 @@ struct stacks_step {
     bool inlined;
 };
 
-/* True where nothing says where the step is. */
+/* True where nothing is known of where the step is. */
 static inline bool stacks_step_nowhere(const struct stacks_step *step)
 {
     return !step->file && !step->module && !step->offset;
 }
 
-/* {.node = n} walks the stack of node n, innermost first. */
+/* A walk over a stack, innermost first; begin with {.node = n}. */
 struct stacks_walk {
     uint32_t node;
-    uint32_t level; /* levels of inlining of its frame that were returned already */
+    uint32_t level; /* number of the frame's inlined levels that were returned already */
 };
 
 bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_step *step);
@@ -168,12 +167,13 @@ bool stacks_next(const struct stacks *s, struct stacks_walk *w, struct stacks_st
 /* The path of a module's file; "" where it is not known. */
 const char *stacks_module_path(const struct model *m, uint32_t module);
 
-/* "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", "train_step()" where no more is known;
- * "" for place 0. Not cleaned. */
+/* Appends "train.py:90", "libfoo.so+0x1a2b", "<driver-internal>", or "train_step()" if no more is
+ * known; nothing for place 0. Control characters stay in the text. */
 void stacks_put_place(const struct model *m, uint32_t place, struct buf *out);
-/* "train_step()": the demangled function in at most `width` columns; "" where unknown. */
+/* Appends the demangled function, "train_step()", in at most `width` columns; nothing where it is
+ * unknown. */
 void stacks_put_function(const struct model *m, uint32_t function, size_t width, struct buf *out);
-/* Like stacks_put_place, for a step: "file.py:90 function()", in at most about `width` columns. */
+/* Appends a step, "file.py:90 function()", in about `width` columns. */
 void stacks_put_step(const struct model *m, const struct stacks_step *step, size_t width,
                      struct buf *out);
 

@@ -1,14 +1,14 @@
 /* tiles.c - buckets by lane and time, in levels.
  *
- * An event is added once, at the lowest level whose buckets are longer than it is. When a level
- * is put out, each of its buckets is added to the level above, eight to one: so a level costs an
- * eighth of the one below, and nothing per event. The invariant of wire/tile.h holds level by
- * level, since all events in a bucket of level k are shorter than it, and so than the bucket of
- * level k + 1.
+ * An event is added once, at the lowest level whose buckets are longer than it is. When a level is
+ * put out, each of its buckets is added to the level above, eight to one: so a level costs an
+ * eighth of the one below, and nothing per event. The invariant of wire/tile.h holds for each
+ * level: all events in a bucket of level k are shorter than that bucket, and so shorter than the
+ * bucket of level k + 1.
  *
- * The name of a bucket comes from a summary of TILES_NAMES counters (Misra and Gries): a name
- * that has more than a ninth of the bucket's time is kept, with a sum that is never too great,
- * and exact where there are no more names than counters. */
+ * The name of a bucket comes from a summary of TILES_NAMES counters (Misra and Gries): a name that
+ * has more than a ninth of the bucket's time is kept. Its sum is never too great, and exact if
+ * there are no more names than counters. */
 #include "analyze/model/tiles.h"
 
 #include "analyze/common/cells.h"
@@ -34,7 +34,7 @@ struct bucket {
     int64_t sums[TILES_NAMES];   /* ns */
 };
 
-/* The buckets of a level: in order of first sight, found by an index of their keys. */
+/* The buckets of a level, in the order in which they came, with a hash index of their keys. */
 struct level {
     struct bucket *items; /* owned */
     uint32_t *index;      /* owned: position in items + 1; 0: free; 2 x cap entries */
@@ -75,8 +75,8 @@ uint64_t tiles_left_out(const struct tiles *t)
 
 /* ---- the buckets of a level ---------------------------------------------------------------- */
 
-/* Not a struct keyed: a level is emptied again and again, and every row of a session is looked up
- * in each level (bench_tiles). */
+/* The index is not a struct keyed, for speed: a level is emptied many times, and every row of a
+ * session is looked up (bench_tiles). */
 static inline uint64_t hash_key(int64_t lane, int64_t at)
 {
     uint64_t h = (uint64_t)lane * 0x9e3779b97f4a7c15 ^ (uint64_t)at * 0xd1b54a32d192ed03;
@@ -112,7 +112,7 @@ static int level_grow(struct level *l)
     return 0;
 }
 
-/* The bucket of a key; NULL where it is new and there is no room. */
+/* Finds or adds the bucket of a key; NULL: there is no room for a new one. */
 static inline struct bucket *level_bucket(struct level *l, int64_t lane, int64_t at)
 {
     if (!l->cap)
@@ -134,8 +134,8 @@ static inline struct bucket *level_bucket(struct level *l, int64_t lane, int64_t
     return b;
 }
 
-/* Other names have all counters: each loses as much as the new name has, or as the least of
- * them. */
+/* For a name without a counter while all counters are used: each counter loses the new name's time,
+ * or the least counter if that is less. */
 static void bucket_contest(struct bucket *b, uint32_t name, int64_t ns)
 {
     int64_t least = ns;
@@ -148,7 +148,7 @@ static void bucket_contest(struct bucket *b, uint32_t name, int64_t ns)
         b->names[kept] = b->names[i];
         b->sums[kept++] = b->sums[i] - least;
     }
-    if (ns > least) { /* then one has given up its place */
+    if (ns > least) { /* then a counter has become free */
         b->names[kept] = name;
         b->sums[kept++] = ns - least;
     }
@@ -174,7 +174,7 @@ static inline void bucket_name(struct bucket *b, uint32_t name, int64_t ns)
     b->name_count = n + 1;
 }
 
-/* The row of a bucket. If names have equal sums, the one with the least id counts. */
+/* Makes the row of a bucket. Of names with equal sums, the least id counts. */
 static struct tile bucket_row(const struct bucket *b)
 {
     struct tile row = {b->lane, b->at, b->events, b->busy, b->longest, 0, 0};
@@ -191,7 +191,7 @@ static struct tile bucket_row(const struct bucket *b)
 
 static int hand_out(struct tiles *t, int level, const struct tiles_sink *sink);
 
-/* The bucket of a key at a level, handing the level out where it is full. */
+/* Finds the bucket of a key at a level; a full level is given out first. */
 static int find_bucket(struct tiles *t, int level, int64_t lane, int64_t at,
                        const struct tiles_sink *sink, struct bucket **out)
 {
@@ -267,13 +267,13 @@ void tiles_drop(struct tiles *t)
 
 enum { NO_COLUMN = -1 };
 
-/* Rows that are events, and the lane of each. */
+/* The records that are events, and where their lanes come from. */
 static const struct source {
     enum record_type type;
     enum lane_kind kind;
-    int start, duration, lane_ref, depth; /* no duration: moments */
+    int start, duration, lane_ref, depth; /* duration NO_COLUMN: events without length */
     int name, config, code;               /* one of them names the event */
-    bool fixed;                           /* all have one name */
+    bool fixed;                           /* all events have one name */
     int ref;
 } sources[] = {
 #define SOURCE(record, kind, lane_ref, depth, name, config, code, fixed, ref)                      \
@@ -310,7 +310,7 @@ static const struct source *find_source(enum record_type type)
     return NULL;
 }
 
-/* An unknown lane or reference is 0. */
+/* A cell; 0 for an unknown lane or reference. */
 static inline int64_t cell_or_0(const struct wire_batch *b, int column, size_t i)
 {
     return column == NO_COLUMN ? 0 : cells_or(b, (unsigned)column, i, 0);

@@ -48,7 +48,8 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* No kernel of the session is known, since its engine records none or since they cannot be read. */
+/* True where the session's kernels are unknown, because its engine records none or they cannot be
+ * read. */
 static bool without_kernels(const struct model *m)
 {
     enum known why = sum_known_why(m, KNOWN_KERNELS);
@@ -72,7 +73,7 @@ int sum_windows_merge(struct model *into, const struct model *from, int64_t shif
     return rc ? rc : merge(&into->windows.kernels, &from->windows.kernels, shift);
 }
 
-/* until: where the session ends. */
+/* Closes the open windows. until: ns, the session's end. */
 static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
 {
     int64_t since = w->open ? w->since : f->start;
@@ -81,7 +82,7 @@ static int finish(struct windows *w, const struct sum_facts *f, int64_t until)
     return 0;
 }
 
-/* Adds what was captured of the GPU until then. */
+/* Adds the parts of `from` before `until`. */
 static int add_until(struct busy *to, const struct busy *from, int64_t until)
 {
     int rc = 0;
@@ -91,7 +92,7 @@ static int add_until(struct busy *to, const struct busy *from, int64_t until)
     return rc;
 }
 
-/* Finishes one session; merged ones were finished before. */
+/* Finishes one session; merged sessions are finished already. */
 static int finish_session(struct model *m)
 {
     struct windows *c = &m->windows.capture, *k = &m->windows.kernels;

@@ -1,4 +1,4 @@
-/* work.c - sums rows by stack; copies wait for the calls that name theirs. */
+/* work.c - sums rows by stack; copies without a stack are kept until the calls are known. */
 #include "analyze/model/work.h"
 
 #include "analyze/common/cells.h"
@@ -61,7 +61,7 @@ static void sum(struct work *to, const struct work *from)
     to->pageable_bytes = cells_sum(to->pageable_bytes, from->pageable_bytes);
 }
 
-/* The key of `one` says where it goes. */
+/* Adds the figures of `one` to the item with its key. */
 static int put(struct keyed *k, const struct work *one, uint32_t *at)
 {
     int rc = keyed_put(k, one, at, NULL);
@@ -87,7 +87,7 @@ static struct work of_copy(const struct work_copy *c, uint32_t stack)
                          .pageable_bytes = c->pageable ? c->bytes : 0};
 }
 
-/* Consecutive rows mostly have one place: kernels without a stack cost one comparison. */
+/* Most consecutive rows have one item, which costs a comparison for kernels without a stack. */
 static int take_kernels(struct model *m, const struct wire_batch *b)
 {
     const int64_t *start = b->col[COL_kernel_start], *ns = b->col[COL_kernel_duration],
@@ -109,8 +109,8 @@ static int take_kernels(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* Ids begin with small numbers. Large ones belong to programs that instantiate for each launch and
- * have no use for them. */
+/* Ids begin with small numbers. Large ones belong to programs that instantiate a graph for each
+ * launch, and are not distinguished. */
 static uint32_t graph_cell(const struct wire_batch *b, size_t i)
 {
     uint32_t id = id_cell(b, COL_graph_run_graph, i);
@@ -175,7 +175,7 @@ int sum_work_batch(struct model *m, const struct wire_batch *b)
 
 struct call {
     uint32_t correlation, stack;
-    bool reads; /* it waits, and may have been called for the copy of that id */
+    bool reads; /* the call waits, maybe for the copy with that id */
 };
 
 static int compare_calls(const void *a, const void *b)
@@ -188,9 +188,9 @@ static int compare_calls(const void *a, const void *b)
     return ORDER(x->stack, y->stack);
 }
 
-/* Calls that have a stack, by correlation id: those that copy, and those that wait by the id before
- * theirs. Ids count a process' calls: a thread that waits right after a copy waits for that
- * copy. */
+/* Lists the calls that have a stack, by correlation id: calls that copy under their id, calls that
+ * wait under the id before theirs. Ids count a process' calls, so a thread that waits right after a
+ * copy waits for that copy. */
 static struct call *list_calls(const struct wait_list *l, size_t *count)
 {
     struct call *calls = mem_array(l->count + 1, sizeof *calls);
@@ -206,7 +206,8 @@ static struct call *list_calls(const struct wait_list *l, size_t *count)
     return calls;
 }
 
-/* The stack of the call that made a copy, or, of a small one to the host, of what waits for it. */
+/* The stack of the call that made a copy, or for a small copy to the host of the call that waits
+ * for it. */
 static uint32_t stack_of(const struct call *calls, size_t count, const struct work_copy *c)
 {
     uint32_t correlation = c->correlation;
@@ -268,7 +269,7 @@ int sum_work_merge(struct model *into, const struct model *from, int64_t shift)
         one.small_start += shift;
         one.small_end += shift;
         if (one.kind == WORK_GRAPH)
-            one.name = 0; /* one id means another graph in each session */
+            one.name = 0; /* an id means another graph in each session */
         rc = put_item(into, one);
     }
     return rc;

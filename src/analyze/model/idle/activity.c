@@ -74,9 +74,9 @@ static bool compiles(uint8_t a)
     return a >= ACTIVITY_COMPILE_TORCH && a <= ACTIVITY_COMPILE_OTHER;
 }
 
-/* The activity of a stack whose innermost frame has activity a. A compiler that another one calls
- * works for that one: torch.compile has its Triton kernels compiled. A collection or a plan in the
- * middle of compiling goes when the compilation does. */
+/* The activity of a stack whose innermost frame has activity a. If one compiler calls another, the
+ * outer one counts: torch.compile lets Triton compile its kernels. A garbage collection or a plan
+ * in the middle of compiling is part of the compilation. */
 static uint8_t of_stack(uint8_t a, uint8_t caller)
 {
     bool part = compiles(caller) && (compiles(a) || a == ACTIVITY_COLLECT || a == ACTIVITY_PLAN);
@@ -104,11 +104,12 @@ uint8_t *idle_activity_list(const struct model *m)
 
 /* ---- stretches --------------------------------------------------------------------------- */
 
-/* When a thread was last seen in an activity. For no activity: how often it was seen at all. */
+/* When a thread was last seen in an activity; for ACTIVITY_NONE, how often the thread was seen at
+ * all. */
 struct seen {
     uint32_t thread, activity;
-    int64_t last;    /* ns; not of the key, as the next ones */
-    uint64_t all;    /* looks at the thread so far; of an activity up to its last one */
+    int64_t last;    /* ns; not of the key, like the next ones */
+    uint64_t all;    /* looks at the thread so far; for an activity, up to its last look */
     uint64_t breaks; /* how often the thread was seen elsewhere within the stretch */
 };
 

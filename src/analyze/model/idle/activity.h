@@ -1,6 +1,6 @@
-/* activity.h - what the host was busy with while the GPU was idle: activity.def, applied to stacks.
+/* activity.h - what the host did while the GPU was idle: activity.def, applied to stacks.
  *
- * The line of such time is still the user's; this says what the line's time went into. Owner's
+ * The line of such time is still the user's; the activity says what the host did there. Owner's
  * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
 #define GPUFL_ANALYZE_MODEL_IDLE_ACTIVITY_H
@@ -17,27 +17,27 @@ enum idle_activity {
 };
 
 enum {
-    IDLE_STRETCH_MS = 1000, /* samples of an activity farther apart are of two stretches */
+    IDLE_STRETCH_MS = 1000, /* samples that are farther apart are two stretches */
     IDLE_START = 10,        /* % of a session in which it starts */
-    IDLE_BREAK_LOOKS = 2,   /* a thread seen elsewhere so often in a row has left the activity, */
-    IDLE_BREAKS = 2,        /* and if it left so often, nobody knows how often it began */
+    IDLE_BREAK_LOOKS = 2,   /* looks elsewhere in a row, after which a thread has left; */
+    IDLE_BREAKS = 2,        /* after so many, how often it began is unknown */
 };
 
 struct activity_text {
     const char *title, *was, *unless, *next; /* literals */
 };
 
-/* How often a thread began with an activity, by all samples of the threads; or calls. */
+/* How often threads began an activity, from all samples; or how many calls there were. */
 struct idle_stretches {
     uint64_t all;
-    uint64_t later; /* of them, after the session's start */
-    uint64_t mixed; /* of them, those with other work between: they may have begun more than once */
+    uint64_t later; /* of all: after the session's start */
+    uint64_t mixed; /* of all: with other work between; they may have begun more than once */
 };
 
 /* Words of an activity other than ACTIVITY_NONE. */
 const struct activity_text *idle_activity_text(enum idle_activity a);
 
-/* The activity that a frame alone stands for. file: of Python; NULL: a native function. */
+/* The activity that a single frame shows. file: of Python; NULL: a native function. */
 enum idle_activity idle_activity_of_frame(const char *file, const char *function);
 
 /* The activity of each node in m->stacks, by node; an owned array of bytes, which the caller frees.
@@ -47,8 +47,8 @@ uint8_t *idle_activity_list(const struct model *m);
 /* Counts a stretch of an activity that began at a time (ns). */
 void idle_activity_began(struct model *m, enum idle_activity a, int64_t time);
 
-/* Counts stretches (m->idle.stretches) of the samples that are kept, and loads of code
- * (m->idle.loads). While the ids of the log are known. 0 or GPUFL_E_NOMEM. */
+/* Counts stretches (m->idle.stretches) from the kept samples, and loads of code (m->idle.loads).
+ * Call while the ids of the log are known. 0 or GPUFL_E_NOMEM. */
 int idle_activity_count(struct model *m);
 
 #endif

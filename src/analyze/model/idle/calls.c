@@ -84,7 +84,7 @@ size_t idle_calls_before(struct idle_thread *h, const struct wait_list *l, int64
     size_t low = 0, high = h->count;
     if (h->cursor && l->items[h->calls[h->cursor - 1]].start < t)
         low = h->cursor;
-    for (size_t step = 1; low + step < high; step *= 2) /* mostly it is near */
+    for (size_t step = 1; low + step < high; step *= 2) /* the place is mostly near the cursor */
         if (l->items[h->calls[low + step]].start >= t)
             high = low + step;
     while (low < high) {

@@ -1,7 +1,7 @@
-/* calls.h - the calls of each thread that wait, in order of time.
+/* calls.h - each thread's calls that wait, in order of time.
  *
- * The list of waits belongs to sum_wait_lines; this list of calls is made anew where the waits have
- * become more. Threads beyond a ceiling have no calls here. Owner's thread. */
+ * The list of waits belongs to sum_wait_lines; the lists here are made anew when more waits have
+ * come. Threads beyond a ceiling have no calls here. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CALLS_H
 
@@ -16,10 +16,10 @@ struct idle_thread {
     uint32_t id;
     uint32_t *calls; /* owned: places in the list of waits */
     size_t count;
-    size_t cursor; /* where the last search ended: gaps come mostly in order */
+    size_t cursor; /* where the last search ended: most gaps come in order */
 };
 
-/* Lists the calls as they are now; *list gets the waits of sum_wait_lines. 0 or GPUFL_E_NOMEM. */
+/* Lists the present calls; *list gets the waits of sum_wait_lines. 0 or GPUFL_E_NOMEM. */
 int idle_calls_prepare(struct model *m, const struct wait_list **list);
 
 /* Frees the lists. */

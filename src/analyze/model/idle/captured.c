@@ -11,9 +11,9 @@
 
 enum {
     SUMS = 2,           /* launch.why */
-    BACK_MOST = 1024,   /* captures between a launch and the time at which its work began */
-    CLOSING_MOST = 256, /* captures of long times before one that sums up */
-    TRUSTED = 20        /* one wrong thread in so many is the most that rows around may name */
+    BACK_MOST = 1024,   /* captures that are searched back from the begin of the work */
+    CLOSING_MOST = 256, /* captures that are searched for the next one that sums up */
+    TRUSTED = 20        /* the rule is trusted if at most one thread in so many is wrong */
 };
 
 void idle_captured_fini(struct idle_captured *c)
@@ -80,7 +80,7 @@ static const struct idle_capture *row_at(const struct idle_captured *c, size_t i
     return &c->rows[c->order[i]];
 }
 
-/* The first of two neighbours by correlation, where launches between them are its thread's. */
+/* Which of two neighbours by correlation has the thread of the launches between them. */
 static const struct idle_capture *between(const struct idle_capture *before,
                                           const struct idle_capture *after)
 {
@@ -88,7 +88,7 @@ static const struct idle_capture *between(const struct idle_capture *before,
     return known && (before->thread == after->thread || !after->sums) ? before : NULL;
 }
 
-/* Asks the rows around each row that sums up for its thread. */
+/* Tests the rule on each row that sums up, whose thread is known. */
 static void test_between(struct idle_captured *c)
 {
     c->tested = c->wrong = 0;
@@ -131,7 +131,7 @@ static bool is_before_in_thread(const struct idle_capture *r, uint32_t thread, i
     return r->thread < thread || (r->thread == thread && r->start < until);
 }
 
-/* Place in the order by correlation of the first that is later than (correlation, until). */
+/* Index in the order by correlation of the first row that is later than (correlation, until). */
 static size_t first_later(const struct idle_captured *c, uint32_t correlation, int64_t until)
 {
     return ORDER_PLACE(c->sorted, i, is_before(row_at(c, i), correlation, until));
@@ -161,7 +161,7 @@ const struct idle_capture *idle_captured_next(const struct idle_captured *c, uin
          n++) {
         low--;
         if (n == BACK_MOST)
-            break; /* an earlier one is later than the launch, too: what is asked holds for it */
+            break; /* an earlier row is after the launch, too, so it is the first */
     }
     return thread && correlation && low < c->sorted && c->rows[low].thread == thread ? &c->rows[low]
                                                                                      : NULL;
@@ -176,7 +176,7 @@ const struct idle_capture *idle_captured_around(const struct idle_captured *c, u
     const struct idle_capture *before = row_at(c, low - 1), *after = row_at(c, low),
                               *found = between(before, after);
     if (!found || !before->correlation || before->start >= until)
-        return NULL; /* the ids began again */
+        return NULL; /* the ids have wrapped around */
     const struct idle_capture *next = idle_captured_next(c, found->thread, correlation, until);
     return next ? next : found;
 }

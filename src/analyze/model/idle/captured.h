@@ -1,9 +1,9 @@
 /* captured.h - the launches whose stack the log has (record launch), by correlation and by thread.
  *
- * A capture says when the program submitted a piece of work, and from where. Between two captures
- * of a thread lie launches without a row: they were submitted before the later capture, and the
- * next capture that sums up (why 2) stands for them. The first IDLE_CAPTURES rows are kept.
- * Owner's thread. */
+ * A capture says when and from which stack the program submitted a piece of work. Between two
+ * captures of a thread are launches without a row: they were submitted before the later capture,
+ * and the next capture that sums up (launch.why 2) stands for them. The first IDLE_CAPTURES rows
+ * are kept. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
 #define GPUFL_ANALYZE_MODEL_IDLE_CAPTURED_H
 
@@ -30,8 +30,8 @@ struct idle_captured {
     size_t sorted;   /* rows that are in order */
     uint32_t only;   /* the thread of all rows; 0: there are several, or none */
     uint64_t beyond; /* rows without room */
-    uint64_t tested; /* rows that sum up whose thread the rows around name, once sorted */
-    uint64_t wrong;  /* of them, those that are another thread's */
+    uint64_t tested; /* rows that sum up whose thread the rows around them name; once sorted */
+    uint64_t wrong;  /* rows of `tested` that are another thread's */
 };
 
 void idle_captured_fini(struct idle_captured *c);
@@ -39,7 +39,7 @@ void idle_captured_fini(struct idle_captured *c);
 /* Takes the rows of a batch; a row without a time is left out. 0 or GPUFL_E_NOMEM. */
 int idle_captured_batch(struct idle_captured *c, const struct wire_batch *b);
 
-/* Sorts what has come. Before any question. 0 or GPUFL_E_NOMEM. */
+/* Sorts what has come. Call before the functions below. 0 or GPUFL_E_NOMEM. */
 int idle_captured_sort(struct idle_captured *c);
 
 /* The latest capture with that correlation that began before `until` (ns); NULL: none. */
@@ -50,26 +50,27 @@ const struct idle_capture *idle_captured_find(const struct idle_captured *c, uin
 int64_t idle_captured_before(const struct idle_captured *c, uint32_t thread, int64_t t);
 
 /* The first capture of the thread that was launched after a correlation, which itself was launched
- * before `until` (ns); NULL: none, or nobody knows. */
+ * before `until` (ns); NULL: none, or unknown. */
 const struct idle_capture *idle_captured_next(const struct idle_captured *c, uint32_t thread,
                                               uint32_t correlation, int64_t until);
 
-/* The thread that launched a correlation without a row, where nothing names the thread: an estimate
- * by the rows around the correlation.
+/* Estimates which thread launched a correlation that has no row, from the rows around the
+ * correlation.
  *
- * Why: a thread that was away from CUDA has a row for its first launch again, and one that goes on
- * launching has a row for every half millisecond of its own time. So launches between two rows of
- * one thread are that thread's, and launches between rows of two threads are the first one's where
- * the second thread had been away. Threads that launch by turns can break this. So each row that
- * sums up is asked for as if it were a launch without a row, and a session in which the rule finds
- * too few of their threads has no such estimates.
+ * Why: a thread that made no CUDA call for a while has a row for its next launch, and a thread that
+ * goes on launching has a row for every half millisecond of its own time. So launches between two
+ * rows of one thread are that thread's, and launches between rows of two threads are the first
+ * thread's if the second one had made no call for a while. Threads that launch alternately can
+ * break this rule. Therefore the rule is tested on each row that sums up, as if it were a launch
+ * without a row. A session in which the rule finds the right thread too rarely has no such
+ * estimates.
  *
- * until: ns, when the launch had begun at the latest. Returns the first row of the thread that was
- * launched after the correlation, or, without one, its last before; NULL: nobody knows. */
+ * until: ns, the latest time at which the launch can have begun. Returns the thread's first row
+ * after the correlation, or if there is none its last row before; NULL: unknown. */
 const struct idle_capture *idle_captured_around(const struct idle_captured *c, uint32_t correlation,
                                                 int64_t until);
 
-/* That capture, or the next of its thread, that sums up; NULL: none near. */
+/* The capture `from`, or the next one of its thread, that sums up; NULL: none is near. */
 const struct idle_capture *idle_captured_closing(const struct idle_captured *c,
                                                  const struct idle_capture *from);
 

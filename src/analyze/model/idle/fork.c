@@ -11,7 +11,7 @@
 
 enum { ROWS_MOST = 1 << 11, DEPTH_MOST = 128 /* frames below the line */ };
 
-/* A stack below the line. */
+/* A row's stack below the line. */
 struct way {
     int64_t ns;
     uint64_t looks;
@@ -61,7 +61,7 @@ static bool is_same(const struct way *x, const struct way *y, size_t level)
            x->steps[level].function == y->steps[level].function;
 }
 
-/* The step of ways that are one branch, at the line with most time. */
+/* Sums up ways that are one branch; its step is at the line with most time. */
 static struct idle_branch sum_branch(struct way *const *ways, size_t n, size_t level)
 {
     struct idle_branch b = {.ns = 0};
@@ -87,7 +87,7 @@ static int by_time(const void *a, const void *b)
     return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : ORDER(x->step.function, y->step.function);
 }
 
-/* Lists the branches at a level of ways that are equal above it. Returns the first way of the
+/* Lists the branches at a level. The ways are equal above that level. Returns the first way of the
  * branch with most time. */
 static size_t find_branches(struct way *const *ways, size_t n, size_t level, struct idle_fork *out)
 {
@@ -126,7 +126,7 @@ static void find(struct way **ways, size_t n, struct idle_fork *out)
         for (size_t i = 0; i < k; i++)
             ends &= ways[best + i]->depth <= level + 1;
         if (ends)
-            return; /* the branch is the innermost frame: it is shown alone */
+            return; /* the branch ends there: it is shown alone */
         out->at = b->step;
         ways += best;
         n = k;

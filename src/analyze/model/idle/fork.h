@@ -1,9 +1,10 @@
-/* fork.h - where the ways part below one line that holds nearly all idle time: trainer.fit(), or
- * generate().
+/* fork.h - where the call tree branches below a line that has nearly all idle time, such as
+ * trainer.fit() or generate().
  *
- * From the user's line inwards a stack is followed while one function has IDLE_FORK_FOLLOWS % of
- * the line's time; the functions called there that have IDLE_FORK_SHOWS % each are shown. Only
- * frames of Python and native ones with a line count. Owner's thread. */
+ * The stacks are followed from the user's line to inner frames while one function has at least
+ * IDLE_FORK_FOLLOWS % of the line's time. Where none has, the called functions with at least
+ * IDLE_FORK_SHOWS % are shown. Only Python frames and native frames with a line count. Owner's
+ * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_FORK_H
 #define GPUFL_ANALYZE_MODEL_IDLE_FORK_H
 
@@ -23,13 +24,13 @@ struct idle_fork {
         uint64_t looks;
     } branches[IDLE_FORK_MOST]; /* those with most time first */
     size_t count;
-    struct stacks_step at; /* the function in which the ways part; function 0: the line's own */
-    int64_t ns;            /* of the line, by looks and calls */
+    struct stacks_step at; /* the function that branches; function 0: the line's own */
+    int64_t ns;            /* of the line, from looks and calls */
     uint64_t looks;
 };
 
-/* The fork below a place, of idle time by these causes: 1 << enum idle_cause, or'ed. Rows in which
- * the place only ended the time do not count. count 0: none. 0 or GPUFL_E_NOMEM. */
+/* Finds the fork below a place, for idle time of these causes (bits 1 << enum idle_cause). Rows
+ * whose launch only ended the time do not count. count 0: there is no fork. 0 or GPUFL_E_NOMEM. */
 int idle_fork_find(const struct model *m, uint32_t place, uint32_t causes, struct idle_fork *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* gap.c - finds the calls of threads that lie in a gap, and blames each for its part. */
+/* gap.c - finds the calls of threads in a gap, and gives each its part of the gap. */
 #include "analyze/model/idle/gap.h"
 
 #include "analyze/common/cells.h"
@@ -71,7 +71,7 @@ int idle_gap_keep(const struct idle_gap *g)
     return idle_gap_list_add(&s->gaps, &kept);
 }
 
-/* Blames a call for at most ns of the rest of the gap. */
+/* Gives a call at most ns of the rest of the gap. */
 static void blame_call(struct idle_gap *g, const struct wait_item *w, int64_t ns)
 {
     ns = ns < g->left ? ns : g->left;
@@ -123,7 +123,8 @@ static bool nothing_since(const struct idle_gap *g, const struct wait_item *w)
     return w->end > g->start || idle_later(w->correlation, g->before->newest);
 }
 
-/* The calls of the thread that ended the gap, from the last one back to that in which it began. */
+/* Gives parts to the calls of the thread that ended the gap, from the last one back to the one in
+ * which the gap began. */
 static void blame_thread(struct idle_gap *g, struct idle_thread *h)
 {
     size_t steps = 0;
@@ -145,8 +146,8 @@ static void blame_thread(struct idle_gap *g, struct idle_thread *h)
     }
 }
 
-/* True where the thread can have launched the work that ended the gap, by the launches counted at
- * its calls. i: number of its calls that begin before the gap's end. */
+/* True where, by its count of launches, the thread can have launched the work that ended the gap.
+ * i: number of its calls that begin before the gap's end. */
 static bool can_be_launcher(const struct idle_gap *g, const struct idle_thread *h, size_t i)
 {
     const struct wait_item *next = i < h->count ? &g->list->items[h->calls[i]] : NULL;
@@ -263,7 +264,7 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
                          .after = after,
                          .spans_end = end};
     if (!sum_windows_cover(m, g.start, g.end))
-        return 0; /* nobody knows what the GPU did in it */
+        return 0; /* what the GPU did in the gap is unknown */
     int64_t begins;
     int rc = sum_steps_begin(m, &begins);
     if (rc)
@@ -288,7 +289,7 @@ int idle_gap_blame(void *arg, const struct idle_span *before, const struct idle_
     g.queued = idle_gap_was_submitted(&g);
     if (!g.queued)
         blame_calls(&g);
-    g.queued &= !g.launch || idle_gap_was_submitted(&g); /* the launch's own time says more */
+    g.queued &= !g.launch || idle_gap_was_submitted(&g); /* the launch's own time decides */
     if (g.left > 0)
         idle_gap_blame_host(&g);
     return g.code ? g.code : idle_gap_keep(&g);

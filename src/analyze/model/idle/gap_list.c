@@ -49,7 +49,7 @@ int idle_gap_list_length(const struct idle_gap_list *l, size_t most, int64_t *le
     return 0;
 }
 
-/* Makes room: drops the shorter half, and all gaps as long as the longest of it. */
+/* Makes room: drops the shorter half, and all gaps as long as the longest gap of that half. */
 static int halve(struct idle_gap_list *l)
 {
     size_t kept = 0;

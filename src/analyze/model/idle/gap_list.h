@@ -1,9 +1,9 @@
-/* gap_list.h - the longest gaps of a session, one by one, for the timeline.
+/* gap_list.h - the longest gaps of a session, each a row, for the timeline.
  *
- * A gap is kept with its main cause: the one that has the longest part of it, and the stack of that
- * part. Gaps back to back (IDLE_BACK_TO_BACK) are not kept: there may be one for each kernel, and
- * none has a line. Memory is bounded: a full list drops its shorter half and takes only longer gaps
- * from then on; what is dropped is counted. Several sessions have no list. Owner's thread. */
+ * A gap is kept with its main cause, which has the longest part of the gap, and the stack of that
+ * part. Gaps of IDLE_BACK_TO_BACK or less are not kept: there may be one for each kernel, and none
+ * has a line. Memory is bounded: a full list drops its shorter half and takes only longer gaps from
+ * then on; dropped gaps are counted. A model of several sessions has no list. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_GAP_LIST_H
 #define GPUFL_ANALYZE_MODEL_IDLE_GAP_LIST_H
 
@@ -38,8 +38,8 @@ int idle_gap_list_add(struct idle_gap_list *l, const struct idle_kept_gap *gap);
 /* Sorts the rows by device and start. */
 void idle_gap_list_sort(struct idle_gap_list *l);
 
-/* The length of which at most `most` rows are longer; 0: there are no more rows. Leaves the order.
- * 0 or GPUFL_E_NOMEM. */
+/* The least length that at most `most` rows exceed; 0: there are no more rows than that. Does not
+ * change the order. 0 or GPUFL_E_NOMEM. */
 int idle_gap_list_length(const struct idle_gap_list *l, size_t most, int64_t *length);
 
 #endif

@@ -30,8 +30,8 @@ static int add(struct model *m, const struct idle_holder *one)
     return rc;
 }
 
-/* True where the thread of `other` had the lock when that of `look` waited for it, as far as one
- * look shows. */
+/* True where the thread of `other` may have held the lock when the thread of `look` waited for
+ * it. */
 static bool can_hold(const struct idle_look *look, const struct idle_look *other)
 {
     int64_t apart = other->time > look->time ? other->time - look->time : look->time - other->time;
@@ -39,7 +39,7 @@ static bool can_hold(const struct idle_look *look, const struct idle_look *other
            other->state == IDLE_RUNNING;
 }
 
-/* The stack of the only thread that can have had the lock; 0: none, or several. */
+/* The stack of the only thread that may have held the lock; 0: none, or several. */
 static uint32_t holder_of(const struct idle_looks *l, size_t at)
 {
     const struct idle_look *found = NULL, *look = &l->rows[at];

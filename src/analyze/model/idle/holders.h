@@ -1,8 +1,8 @@
-/* holders.h - who had the interpreter's lock (GIL) while a thread waited for it.
+/* holders.h - which thread held the interpreter's lock (GIL) while another one waited for it.
  *
- * Threads are looked at in rounds. Where one thread waited for the lock in a round, and only one
- * other thread that runs Python did not wait, that other thread had the lock. A thread that does
- * not use the GPU is looked at only while it has the lock. Owner's thread. */
+ * Threads are sampled in rounds. If a thread waited for the lock in a round, and only one other
+ * thread that runs Python did not wait, that other thread held the lock. A thread that does not use
+ * the GPU is sampled only while it holds the lock. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_HOLDERS_H
 
@@ -12,10 +12,10 @@
 
 struct model;
 
-#define IDLE_ROUND 1000000ll /* ns: looks of one round are nearer */
+#define IDLE_ROUND 1000000ll /* ns: looks of one round are nearer to each other */
 
 struct idle_holder {
-    uint32_t node; /* in model.stacks: where the thread was that had the lock */
+    uint32_t node; /* in model.stacks: where the thread that held the lock was */
     /* not of the key: */
     uint64_t looks;
 };
@@ -28,7 +28,7 @@ struct idle_holders {
 
 void idle_holders_init(struct idle_holders *h); /* allocates nothing */
 void idle_holders_fini(struct idle_holders *h);
-/* Finds the holders by the looks of a session, which are sorted. 0 or GPUFL_E_NOMEM. */
+/* Finds the holders from the sorted looks of a session. 0 or GPUFL_E_NOMEM. */
 int idle_holders_find(struct model *m);
 int idle_holders_merge(struct model *into, const struct model *from);
 

@@ -1,17 +1,17 @@
 /* host.c - the part of a gap that no call explains: the host's own time, the launch, or work that
  * had been launched before.
  *
- * The moment of the launch distinguishes these, where the row of the launch, or of a later launch
- * of its thread, is there. Without such rows, other processes on the device make a claim about the
- * host doubtful: then only what ran after the gap can decide. */
+ * The time of the launch distinguishes these, if the log has the row of the launch or of a later
+ * launch of its thread. Without such rows, and with other processes on the device, only what ran
+ * after the gap can decide. */
 #include "analyze/common/cells.h"
 #include "analyze/model/idle/calls.h"
 #include "analyze/model/idle/gap.h"
 #include "analyze/model/model.h"
 
 enum {
-    BURST_LEAST = 8,   /* activities back to back that no host launches one by one as fast */
-    BURST_MOST = 64,   /* that are looked at */
+    BURST_LEAST = 8,   /* so many activities back to back cannot be launched as fast one by one */
+    BURST_MOST = 64,   /* activities that are examined */
     BURST_EACH = 10000 /* ns: about what the host takes to launch one */
 };
 
@@ -20,7 +20,7 @@ enum {
 bool idle_gap_was_submitted(const struct idle_gap *g)
 {
     const struct idle_capture *c = g->following;
-    /* A launch under way as the gap began is the host's, late or not. */
+    /* A launch that had begun when the gap began counts as the host's time. */
     return c && c->start <= g->start && g->end - c->start >= LATENCY;
 }
 
@@ -29,7 +29,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Blames part of the gap that belongs to a stack. */
+/* Gives part of the gap to a stack. */
 static void blame_stack(struct idle_gap *g, enum idle_cause c, uint32_t stack, uint32_t flags,
                         int64_t ns)
 {
@@ -50,8 +50,8 @@ static void blame_none(struct idle_gap *g, enum idle_cause c, enum idle_reason r
 
 /* ---- the launch ------------------------------------------------------------------------- */
 
-/* Finds the thread by the launches around, where nothing names it. Whose line it is depends on
- * that; causes and times do not. */
+/* Estimates the thread from the launches around, if nothing names it. The line depends on that
+ * estimate; causes and times do not. */
 static void find_near(struct idle_gap *g)
 {
     struct sum_idle *s = &g->m->idle;
@@ -66,7 +66,7 @@ static uint32_t host_thread(const struct idle_gap *g)
     return g->near.row ? g->near.row->thread : g->thread;
 }
 
-/* The stack of the launch that ended the gap, or of that which stands for it. */
+/* The stack of the launch that ended the gap, or of the capture that stands for it. */
 static uint32_t class_stack(const struct idle_gap *g)
 {
     const struct idle_captured *c = &g->m->idle.captured;
@@ -81,8 +81,8 @@ static uint32_t class_stack(const struct idle_gap *g)
 
 /* ---- other processes --------------------------------------------------------------------- */
 
-/* True where so many short activities ran back to back after the gap that they had been launched
- * before. */
+/* True where so many short activities ran back to back after the gap that they must have been
+ * launched before. */
 static bool burst_follows(const struct idle_gap *g)
 {
     const struct idle_span *s = g->after;
@@ -96,7 +96,7 @@ static bool burst_follows(const struct idle_gap *g)
            (double)(s->end - g->after->start) < (double)BURST_EACH * (double)count;
 }
 
-/* Nobody knows when the work was launched, and other processes are on the device. */
+/* For work of unknown launch time while other processes are on the device. */
 static void blame_shared(struct idle_gap *g, enum idle_cause c)
 {
     if (burst_follows(g)) {
@@ -108,7 +108,7 @@ static void blame_shared(struct idle_gap *g, enum idle_cause c)
     }
 }
 
-/* Blames part of the gap that the launch ended, and need not have taken. */
+/* Gives part of the gap to the launch that ended it, which need not have taken the time. */
 static void blame_ended(struct idle_gap *g, enum idle_cause c, int64_t ns)
 {
     uint32_t exact = g->launch ? g->launch->stack : g->after->stack, at;
@@ -154,7 +154,7 @@ struct own_time {
 };
 
 /* Adds the looks at the thread: those that have a stack or were torn, or the others. *any: there
- * are some, though it was in a call. */
+ * are some, even if the thread was in a call. */
 static int add_looks(const struct idle_gap *g, struct own_time own, size_t from, int64_t end,
                      bool python, bool *any)
 {
@@ -171,8 +171,8 @@ static int add_looks(const struct idle_gap *g, struct own_time own, size_t from,
     return rc;
 }
 
-/* The only other thread that ran Python meanwhile, or, of several, the only one that was blocked;
- * 0: there is none. *several: threads were, and it is not known which was waited for. */
+/* The only other thread that ran Python meanwhile, or the only one of several that was blocked; 0:
+ * there is none. *several: there are several, and which one the thread waited for is unknown. */
 static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t end, bool *several)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -193,8 +193,8 @@ static uint32_t find_other_python(const struct idle_gap *g, size_t from, int64_t
     return !more ? only : blocked ? blocked : only;
 }
 
-/* Adds the looks at the thread that find_other_python finds. Where it may be one of several, each
- * look counts as one of which no line is known. *any: there are some. */
+/* Adds the looks at the thread that find_other_python finds. If it may be one of several, each look
+ * counts as one without a known line. *any: there are some. */
 static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t from, int64_t end,
                          bool *any)
 {
@@ -212,8 +212,8 @@ static int inherit_looks(const struct idle_gap *g, struct own_time own, size_t f
     return rc;
 }
 
-/* The stack that more than half of the looks at the thread have, where one has so many; else one of
- * their stacks. 0: there is no look with a stack. */
+/* The stack of more than half of the looks at the thread, or if there is none, one of their stacks.
+ * 0: no look has a stack. */
 static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -230,7 +230,7 @@ static uint32_t main_stack(const struct idle_gap *g, size_t from, int64_t end)
     return stack;
 }
 
-/* Blames the host's own time until `end`. */
+/* Adds the host's own time until `end`. */
 static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int64_t end, int64_t ns)
 {
     const struct idle_looks *l = &g->m->idle.looks;
@@ -254,7 +254,7 @@ static int blame_own(struct idle_gap *g, enum idle_cause c, uint32_t stack, int6
     rc = add_looks(g, time, from, end, true, &any);
     if (!rc && !any && g->after)
         rc = inherit_looks(g, time, from, end, &any);
-    if (!rc && !g->after) /* the interpreter begins before its code, and ends after it */
+    if (!rc && !g->after) /* the interpreter runs before and after its code */
         rc = add_looks(g, time, from, end, false, &any);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* idle.c - rows into spans of work, their gaps into sums of causes. */
+/* idle.c - makes spans of work from rows, and sums of causes from the gaps between spans. */
 #include "analyze/model/idle/idle.h"
 
 #include "analyze/common/cells.h"
@@ -110,8 +110,9 @@ static uint32_t id_cell(const struct wire_batch *b, int column, size_t i)
     return v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
-/* Takes the engines' overhead. Overhead that the vendor's library reports is not taken: it lies
- * in calls of the program, and some, as that of its compiler, occurs without a profiler, too. */
+/* Takes the engines' overhead. Overhead that the vendor's library reports is not taken: it is
+ * inside calls of the program, and some of it, such as its compiler's, happens without a profiler,
+ * too. */
 static int take_overhead(struct model *m, const struct wire_batch *b)
 {
     int rc = 0;
@@ -194,7 +195,7 @@ int sum_idle_batch(struct model *m, const struct wire_batch *b)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* Work of the device that the log does not name is that of the only one there is. */
+/* Work without a device in the log belongs to the only device, if there is only one. */
 static int give_to_only(struct model *m)
 {
     struct sum_idle *s = &m->idle;
@@ -223,7 +224,7 @@ static int give_to_only(struct model *m)
     return rc;
 }
 
-/* Blames the time before the first work of the session, or after its last. */
+/* Adds the time before the first work of the session, or after its last. */
 static int blame_edge(struct model *m, struct idle_device *d, enum idle_cause c, uint32_t thread,
                       int64_t start, int64_t end)
 {
@@ -240,7 +241,7 @@ static int blame_edge(struct model *m, struct idle_device *d, enum idle_cause c,
     return idle_gap_blame_edge(m, c, start, end, end - start - ns);
 }
 
-/* Blames the time before the first work: what is before the steady part is start-up. */
+/* Adds the time before the first work; time before the steady part is start-up. */
 static int blame_before(struct model *m, struct idle_device *d)
 {
     int64_t start = m->facts.start, end = d->spans.spans[0].start, begins;
@@ -255,8 +256,8 @@ static int blame_before(struct model *m, struct idle_device *d)
     return rc;
 }
 
-/* Blames the time after the last work of a device. The steady part goes on until the last work of
- * any: a device that has none until then is idle in it. */
+/* Adds the time after the last work of a device. The steady part lasts until the last work of all
+ * devices: until then, a device that has finished is idle. */
 static int blame_after(struct model *m, struct idle_device *d)
 {
     int64_t end = d->spans.spans[0].end, last = m->idle.ended, until = m->facts.end;
@@ -269,7 +270,7 @@ static int blame_after(struct model *m, struct idle_device *d)
     return rc || end >= until ? rc : blame_edge(m, d, IDLE_AFTER, 0, end, until);
 }
 
-/* Blames the time before and after a device's work, whose gaps are blamed. */
+/* Adds the time before and after a device's work. Call after report_device. */
 static int finish_device(struct model *m, struct idle_device *d)
 {
     int rc = 0;
@@ -292,7 +293,7 @@ static int finish_device(struct model *m, struct idle_device *d)
     return rc;
 }
 
-/* Blames the gaps of a device, and finds the end of the last work of all. */
+/* Finds the causes of a device's gaps, and the end of the last work of all devices. */
 static int report_device(struct model *m, struct idle_device *d)
 {
     m->idle.current = d;
@@ -302,7 +303,7 @@ static int report_device(struct model *m, struct idle_device *d)
     return rc;
 }
 
-/* False where work has no rows, for they were lost or not recorded: no time is known to be idle. */
+/* False where rows of work were lost or not recorded, so that no time is known to be idle. */
 static bool work_is_known(const struct model *m)
 {
     enum known copies = sum_known_why(m, KNOWN_COPIES);
@@ -444,8 +445,8 @@ bool sum_idle_is_known(const struct model *m)
     return sum_idle_total(m, sums, &all) > 0 || sum_known_is(m, KNOWN_KERNELS);
 }
 
-/* Sessions that ran at the same time count each on its own, as their idle time does: time that is
- * not idle is busy, and the unions of the work divide it. */
+/* Concurrent sessions count separately, like their idle time. Time that is not idle is busy; the
+ * unions of the work divide it into kernels and other work. */
 void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out)
 {
     int64_t compute = 0, any = 0, busy = sum_idle_watched(m) - idle;

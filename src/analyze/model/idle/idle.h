@@ -1,23 +1,23 @@
 /* idle.h - why the GPU was idle: every gap gets its causes.
  *
- * Idle time is the session's length less the union of kernels, copies and fills of a device;
- * where the session has windows of capture, the gaps inside one. A gap lies between the end of
- * one piece of work and the start of the next, which some thread launched. Where the row does not
- * name that thread, it is found by the launches that threads count at each call. What the thread
- * did in the gap is to blame:
- *   - calls in which it was blocked, for as long as they lie in the gap;
- *   - the call in which the gap began, or that returned before it with nothing launched since,
- *     also for what follows its return, up to its own length: the thread could have launched that
- *     much earlier without it;
- *   - for the rest the thread itself, which launched late. Where the log says when the launch
- *     began (captured.h), what follows is the launch's, and what was launched before the gap began
- *     was queued, or another process used the GPU (others.h). Before all of these come stretches
- *     in which an engine of the profiler kept the thread (engines.h): they are in no other part.
+ * Idle time of a device is the session's length without the union of its kernels, copies and fills.
+ * If the session has windows of capture, only gaps inside a window count. A gap lies between the
+ * end of one piece of work and the start of the next, which some thread launched. If the row does
+ * not name that thread, it is found from the number of launches that each thread counts. What that
+ * thread did in the gap is the cause:
+ *   - calls in which the thread was blocked, for their time inside the gap;
+ *   - the call in which the gap began, or which returned before the gap and was followed by no
+ *     launch. Such a call is also the cause of the time after its return, up to its own length:
+ *     without the call the thread could have launched that much earlier;
+ *   - for the rest the thread itself, which launched late. If the log says when the launch began
+ *     (captured.h), the time from then on belongs to the launch. If the launch began before the
+ *     gap, the work was queued, or another process used the GPU (others.h). Time in which an engine
+ *     of the profiler kept the thread (engines.h) is taken out first and is in no other part.
  *
- * Where several threads may have launched, or the thread was in no such call, a call of another
- * thread counts in which the gap began and which returned in it. The parts of a gap always sum up
- * to it, the shares of all causes to the idle time, and the rows by line (lines.h) to the time of
- * each cause. Owner's thread. */
+ * If several threads may have launched, or the thread was in no such call, a call of another thread
+ * counts if the gap began in it and it returned in the gap. The parts of a gap always sum up to the
+ * gap, the times of all causes to the idle time, and the rows by line (lines.h) to the time of each
+ * cause. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 #define GPUFL_ANALYZE_MODEL_IDLE_IDLE_H
 
@@ -46,7 +46,7 @@ struct wire_batch;
 
 #define IDLE_BACK_TO_BACK 4000ll     /* ns: what the GPU itself needs between two kernels */
 #define IDLE_LAUNCHES     100000ll   /* ns: a host that does nothing but launch is not slower */
-#define IDLE_WORK         10000000ll /* ns: longer than that the host was not about to launch */
+#define IDLE_WORK         10000000ll /* ns: a host that takes longer was not about to launch */
 
 struct idle_sum {
     uint64_t gaps; /* gaps in which the cause has a part */
@@ -57,11 +57,11 @@ struct idle_sum {
 struct idle_device {
     struct idle_spans spans; /* while the session is read */
     struct idle_sum causes[IDLE_CAUSES];
-    int64_t watched;         /* ns: the length of the sessions in which it did something, summed */
-    int64_t steady;          /* ns of it: the steady parts; of sessions without one the whole */
+    int64_t watched;         /* ns: the length of the sessions in which the device worked, summed */
+    int64_t steady;          /* ns of it in steady parts; sessions without one count whole */
     int64_t after;           /* ns after its last work in sessions with a steady part */
     int64_t start_up_engine; /* ns of IDLE_START_UP in which an engine kept the program */
-    bool any;                /* there was one */
+    bool any;                /* the device worked in some session */
     bool shared;             /* at some moment another process had a context on it */
 };
 
@@ -73,21 +73,21 @@ struct sum_idle {
     size_t max_spans;              /* spans of a device */
     struct idle_engines engines;   /* while the session is read */
     struct keyed calls;            /* ns by stack of the log and call, until model_finish ends */
-    struct idle_captured captured; /* as all down to parts: while the session is read */
+    struct idle_captured captured; /* like looks, others and parts: while the session is read */
     struct idle_looks looks;
     struct idle_others others;
     struct idle_parts parts;
-    struct idle_lines lines;   /* after finish, as the next */
+    struct idle_lines lines;   /* after finish, like the next */
     struct idle_gap_list gaps; /* in order after finish; its stacks are ids of the log */
     struct idle_stretches stretches[ACTIVITIES];
     struct idle_stretches loads; /* calls that load or unload code */
     struct idle_holders holders; /* after finish: of the interpreter's lock */
     struct idle_thread *threads; /* owned: while gaps are blamed */
     size_t thread_count;
-    size_t waits;                /* number of waits that the threads were made from */
+    size_t waits;                /* number of waits when `threads` was made */
     int64_t doubtful;            /* ns of work in gaps that were reported already */
     int64_t ended;               /* ns: end of the last work, until finish; INT64_MIN: none */
-    bool unknown_device;         /* work of devices that the log does not name: it has no gaps */
+    bool unknown_device;         /* some work has no device in the log: it has no gaps */
     struct idle_device *current; /* the device whose gaps are being reported */
 };
 
@@ -100,42 +100,43 @@ int sum_idle_finish(struct model *m);
 const char *sum_idle_key(enum idle_cause c);  /* "host_sync", … */
 const char *sum_idle_text(enum idle_cause c); /* for people */
 
-/* Sums the idle time of all devices by cause and in all; returns how many devices. Sessions that
- * ran at the same time count each on its own. */
+/* Sums the idle time of all devices by cause, and in total; returns how many devices. Concurrent
+ * sessions count separately. */
 unsigned sum_idle_total(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* sum_idle_steady is sum_idle_total for the share base (steps/steps.h): where that
- * is the steady part, without IDLE_START_UP, and without what follows a device's last work. */
+/* sum_idle_steady is like sum_idle_total, for the share base (steps/steps.h) alone: if that is the
+ * steady part, IDLE_START_UP and the time after a device's last work are left out.
+ * sum_idle_start_up_engine: the time of engines in IDLE_START_UP. */
 int64_t sum_idle_start_up_engine(const struct model *m); /* ns, of all devices */
 unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUSES], int64_t *all);
 
-/* Takes the time that shares do not refer to out of the causes of one device. */
+/* Copies the causes of one device without the time that is outside the share base. */
 void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
                             struct idle_sum causes[IDLE_CAUSES]);
 
 /* True where idle time of that cause belongs to the share base. */
 bool sum_idle_counts(const struct model *m, enum idle_cause c);
 
-/* How long sessions observed the devices that worked, as far as it is in the share base, summed as
- * the idle time is: ns. */
+/* How long sessions observed the devices that worked, ns in the share base, summed like the idle
+ * time. */
 int64_t sum_idle_watched(const struct model *m);
 
 /* True where idle time is a number, also 0: a device was watched, or it is known that none worked.
  */
 bool sum_idle_is_known(const struct model *m);
 
-/* What GPUs did in that time while they were not idle. unknown: of windows of capture, nothing is
- * known of what ran before the first work in one and after the last. */
+/* What GPUs did in the observed time while they were not idle. unknown: in windows of capture, the
+ * time before the first work and after the last. */
 struct idle_busy {
-    int64_t kernels, any; /* ns with a kernel; with a kernel, copy or fill */
+    int64_t kernels, any; /* ns with a kernel; ns with a kernel, copy or fill */
     int64_t unknown;      /* ns */
 };
 void sum_idle_busy(const struct model *m, int64_t idle, struct idle_busy *out);
 
-/* Appends an idle time and its share of the observed time: "9.54 s (71.2 % of the run)". */
+/* Appends an idle time with its share of the observed time: "9.54 s (71.2 % of the run)". */
 void sum_idle_put(const struct model *m, int64_t ns, struct buf *out);
 
-/* The part of the run that an idle time is: on an average device, in an average session. */
+/* An idle time as a part of the run: that of an average device in an average session. */
 int64_t sum_idle_of_run(const struct model *m, int64_t ns);
 
 #endif

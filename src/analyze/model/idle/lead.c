@@ -12,8 +12,8 @@
 
 enum {
     PAIRS_MAX = 1 << 16, /* lines and threads that are summed up */
-    REPLAYS = 64,        /* of these, those with most time, that are replayed */
-    LEAST = 1000,        /* 1/LEAST of the time: below it no wait is worth a replay */
+    REPLAYS = 64,        /* pairs with most time that are replayed */
+    LEAST = 1000,        /* waits below 1/LEAST of the time are not replayed */
     FREE_THREADS = 16    /* threads that do not depend on the one that waits */
 };
 
@@ -21,11 +21,11 @@ enum {
 
 #define MEMORY UINT32_MAX
 
-enum { LESS_QUEUE = 4 /* a careful replay: the queue takes 1/LESS_QUEUE of LEAD_LAUNCHES */ };
+enum { LESS_QUEUE = 4 /* careful replay: the queue takes 1/LESS_QUEUE of LEAD_LAUNCHES */ };
 
 /* The waits of one thread at a line, or its calls that allocate and free at any line. */
 struct pair {
-    uint32_t line, thread; /* line: MEMORY for those */
+    uint32_t line, thread; /* line: MEMORY for calls that allocate and free */
     int64_t ns;            /* not of the key: blocked in the share base */
 };
 
@@ -35,23 +35,23 @@ struct replay {
     const struct idle_thread *calls; /* of the thread */
     const uint32_t *lines;           /* by wait: its line */
     struct pair pair;
-    int64_t begins, over;        /* earlier and later waits do not count */
+    int64_t begins, over;        /* ns: waits outside do not count */
     int64_t most;                /* by how much the host can be ahead */
-    bool careful;                /* what is uncertain is taken to be bad: lead.h */
+    bool careful;                /* the replay for the lower bound: lead.h */
     uint32_t free[FREE_THREADS]; /* threads that launch while this one waits */
     size_t free_count;
-    int64_t host, gpu; /* by how much they are earlier now */
-    size_t next;       /* call of the thread */
+    int64_t host, gpu; /* ns by which host and GPU are earlier now */
+    size_t next;       /* index of the thread's next call */
 };
 
-/* True for calls that return only when the GPU has done something. */
+/* True for calls that return only after the GPU has done some work. */
 static bool is_wait(const struct wait_item *w)
 {
     return !w->async && w->call != WAIT_ALLOC && w->call != WAIT_MODULE &&
            sum_wait_lines_blocks(w->call);
 }
 
-/* True for gaps that a host would have made shorter by launching earlier. */
+/* True for gaps that an earlier launch would have made shorter. */
 static bool is_of_host(const struct idle_kept_gap *g)
 {
     switch (g->cause) {
@@ -68,7 +68,7 @@ static bool is_of_host(const struct idle_kept_gap *g)
     }
 }
 
-/* True for calls that a pool of memory makes needless. */
+/* True for calls that a memory pool makes needless. */
 static bool is_memory(const struct wait_item *w)
 {
     return !w->async && (w->call == WAIT_ALLOC || w->call == WAIT_FREE);
@@ -90,8 +90,8 @@ static bool is_free(const struct replay *r, uint32_t thread)
     return r->free_count == FREE_THREADS;
 }
 
-/* Notes the threads that launched while this one was in its waits: they go on without it, and are
- * no earlier without the waits. Gaps and waits are in order of time. */
+/* Notes the threads that launched while this one was in its waits: they do not depend on it, and
+ * would not be earlier without the waits. Gaps and waits are in order of time. */
 static void find_free(struct replay *r, const struct idle_kept_gap *gaps, size_t count)
 {
     size_t call = 0;
@@ -109,8 +109,8 @@ static void find_free(struct replay *r, const struct idle_kept_gap *gaps, size_t
     }
 }
 
-/* Goes on to where the next call of the thread returned. The GPU was done with its work at `done`,
- * or had more. */
+/* Moves on to the return of the thread's next call. `done`: when the GPU had finished its work; it
+ * may have had more. */
 static void leave_call(struct replay *r, int64_t done)
 {
     size_t call = r->next++;
@@ -127,7 +127,7 @@ static void leave_call(struct replay *r, int64_t done)
     r->host = r->host - r->gpu > ahead ? r->gpu + ahead : r->host;
 }
 
-/* The part of a gap that goes where the host is so much earlier. */
+/* The part of a gap that disappears if the host is earlier by `ahead`. */
 static int64_t shrinks(const struct replay *r, const struct idle_kept_gap *g, int64_t ahead)
 {
     int64_t gap = g->end - g->start;
@@ -139,7 +139,7 @@ static int64_t shrinks(const struct replay *r, const struct idle_kept_gap *g, in
     return gap < 0 ? 0 : ahead < gap ? ahead : gap;
 }
 
-/* The idle time that a device would not have had. */
+/* Replays a device's gaps. Returns the idle time that it would not have had. */
 static int64_t replay(struct replay *r, const struct idle_kept_gap *gaps, size_t count)
 {
     find_free(r, gaps, count);
@@ -197,7 +197,7 @@ static int sum_pairs(struct model *m, const struct replay *r, uint32_t *lines, s
     return rc;
 }
 
-/* Replays one pair over all devices, whose gaps follow each other. */
+/* Replays one pair over all devices; the list has the devices' gaps one after the other. */
 static int64_t replay_devices(const struct model *m, struct replay *r, bool careful)
 {
     const struct idle_gap_list *l = &m->idle.gaps;
@@ -225,7 +225,7 @@ static void replay_pair(struct model *m, struct replay *r)
     line->replayed = true;
 }
 
-/* The time in which the driver's queue of launches is worked off, on average. */
+/* The average time in which the GPU works off a full queue of launches. */
 static int64_t most_ahead(const struct model *m)
 {
     double length = (double)m->facts.end - (double)m->facts.start,

@@ -1,9 +1,10 @@
 /* lines.h - idle time by cause and line: the parts of gaps (parts.h) as rows.
  *
- * The host's own time of a class is divided by all looks at its thread that lie in it. Classes with
- * fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause; with fewer in all
- * of them, each goes to the launch that ended it, and is marked so. Shares are whole ns by largest
- * remainder: the rows of a cause sum up to its idle time exactly. Owner's thread. */
+ * The host's own time of a class is divided in the ratio of the looks at the thread in that time.
+ * Classes with fewer than IDLE_LOOKS_LEAST looks are divided together, by thread and cause. If
+ * these have too few looks together, the time of each class goes to the launch that ended it, with
+ * a mark. Shares are whole ns by largest remainder: the rows of a cause sum up to its idle time
+ * exactly. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 #define GPUFL_ANALYZE_MODEL_IDLE_LINES_H
 
@@ -27,7 +28,7 @@ struct idle_line {
     uint32_t scope;  /* name of the path of the scope in which the launch was; 0: none */
     /* not of the key: */
     int64_t exact;     /* ns of measured calls and launches */
-    int64_t estimated; /* ns by looks, or by the launch that ended them */
+    int64_t estimated; /* ns divided by looks, or given to the launch that ended them */
     uint64_t looks;
     double variance; /* ns²: squared half-widths at 95 %, summed over pools */
     struct idle_longest longest;
@@ -37,17 +38,17 @@ struct idle_lines {
     struct keyed rows;                      /* struct idle_line */
     int64_t lost[IDLE_CAUSES];              /* ns of rows without room */
     uint64_t looks, captures;               /* rows of host_sample and launch that were kept */
-    uint64_t looks_beyond, captures_beyond; /* and those without room */
+    uint64_t looks_beyond, captures_beyond; /* rows without room */
 };
 
 void idle_lines_init(struct idle_lines *l); /* allocates nothing */
 void idle_lines_fini(struct idle_lines *l);
 
-/* Adds to the row with the key of `row`. One whose node has no place counts as without a stack, one
- * without room as lost. 0 or GPUFL_E_NOMEM. */
+/* Adds to the row that has the key of `row`. Time whose node has no place counts as without a
+ * stack, time without room as lost. 0 or GPUFL_E_NOMEM. */
 int idle_lines_add(struct model *m, const struct idle_line *row);
 
-/* Makes the rows of m->idle.parts (pools.c). After the stacks and scopes are finished. 0 or
+/* Makes the rows from m->idle.parts (pools.c). Call after the stacks and scopes are finished. 0 or
  * GPUFL_E_NOMEM. */
 int idle_lines_finish(struct model *m);
 
@@ -55,11 +56,11 @@ int idle_lines_finish(struct model *m);
  * GPUFL_E_NOMEM. */
 int idle_lines_merge(struct model *into, const struct model *from, int64_t shift);
 
-/* Divides ns in the ratio of counts: whole ns by largest remainder, the first of equal ones first.
- * total: their sum, above 0. 0 or GPUFL_E_NOMEM. */
+/* Divides ns in the ratio of counts: whole ns by largest remainder; of equal remainders the first
+ * one gets the ns. total: the sum of counts, above 0. 0 or GPUFL_E_NOMEM. */
 int idle_lines_divide(int64_t ns, const uint64_t *counts, size_t n, uint64_t total, int64_t *out);
 
-/* Half of the width of Wilson's interval at 95 % around hits of n. n above 0. */
+/* Half the width of Wilson's 95 % interval for a share of hits in n. n above 0. */
 double idle_lines_half_width(uint64_t hits, uint64_t n);
 
 #endif

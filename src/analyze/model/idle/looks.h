@@ -27,17 +27,17 @@ struct wire_batch;
 struct idle_look {
     int64_t time; /* ns */
     uint32_t thread;
-    uint32_t stack;   /* id of the log; 0: it ran no Python, or torn */
+    uint32_t stack;   /* id of the log; 0: the thread ran no Python, or torn */
     uint16_t syscall; /* number + 1; 0: none or unknown */
     uint16_t state;   /* enum idle_state */
-    bool torn;        /* its stack could not be read */
+    bool torn;        /* the stack could not be read */
 };
 
 struct idle_looks {
     struct idle_look *rows; /* owned */
     size_t count, cap;
     size_t sorted;        /* rows that are in order */
-    struct keyed threads; /* ids of threads of which a stack was seen */
+    struct keyed threads; /* ids of threads that have a look with a stack */
     uint64_t beyond;      /* rows without room */
 };
 
@@ -47,13 +47,13 @@ void idle_looks_fini(struct idle_looks *l);
 /* Takes the rows of a batch; a row without a time or a thread is left out. 0 or GPUFL_E_NOMEM. */
 int idle_looks_batch(struct idle_looks *l, const struct wire_batch *b);
 
-/* Sorts what has come. Before any question. */
+/* Sorts what has come. Call before the functions below. */
 void idle_looks_sort(struct idle_looks *l);
 
-/* Place of the first look at t (ns) or after. */
+/* Index of the first look at time t (ns) or later. */
 size_t idle_looks_from(const struct idle_looks *l, int64_t t);
 
-/* True where some look at the thread has a stack: it runs Python. */
+/* True where a look at the thread has a stack, which means that the thread runs Python. */
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread);
 
 #endif

@@ -1,11 +1,11 @@
-/* parts.h - parts of gaps by what is known of their line, while gaps are blamed.
+/* parts.h - the parts of gaps by what is known of their line, while causes are found.
  *
- * A part either has the stack that held the GPU up (a call that waited, a launch that was under
- * way), or it is the host's own time before a launch: that has the class of the launch, and the
- * looks at the thread in it. A class is a thread, the stack of the launch that closes the time,
- * and a cause, since long pauses and short ones before one launch come from different lines.
- * lines.h makes rows of all this at the end. Stacks are ids of the log. A part without room counts
- * as lost: the parts of all causes always sum up to the idle time. Owner's thread. */
+ * A part either has the stack of what delayed the GPU (a call that waited, a launch that had
+ * begun), or it is the host's own time before a launch. The latter has a class, and the looks at
+ * the thread in that time. A class is a thread, the stack of the launch that ends the time, and a
+ * cause, since long and short pauses before one launch come from different lines. At the end
+ * lines.h makes rows from the parts. Stacks are ids of the log. A part without room counts as lost:
+ * the parts of all causes always sum up to the idle time. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
 #define GPUFL_ANALYZE_MODEL_IDLE_PARTS_H
 
@@ -23,7 +23,7 @@ struct idle_part {
     struct idle_longest longest;
 };
 
-/* ns of the host's own time. */
+/* The host's own time of a class. */
 struct idle_own {
     uint32_t thread, stack, cause, scope;
     /* not of the key: */
@@ -31,12 +31,12 @@ struct idle_own {
     struct idle_longest longest;
 };
 
-/* Looks of own time with equal stacks. */
+/* Looks with equal stacks in the own time of a class. */
 struct idle_seen {
     uint32_t own; /* index in own */
     uint32_t stack;
     uint32_t doing;     /* IDLE_DOING(state, syscall + 1) */
-    uint32_t inherited; /* 1: of the other thread that ran Python; 2: of one of several */
+    uint32_t inherited; /* 1: at the only other thread that ran Python; 2: at one of several */
     uint32_t torn;      /* the stack could not be read */
     /* not of the key: */
     uint64_t count;
@@ -53,18 +53,18 @@ struct idle_parts {
 void idle_parts_init(struct idle_parts *p); /* allocates nothing */
 void idle_parts_fini(struct idle_parts *p);
 
-/* ns of a cause for which no line is known. */
+/* Adds ns of a cause for which no line is known. */
 void idle_parts_none(struct idle_parts *p, enum idle_cause c, enum idle_reason r, int64_t ns);
 
-/* ns of a stack, in the gap part->longest; for stack 0 the reason is IDLE_NO_STACK. 0 or
+/* Adds ns of a stack, in the gap part->longest; for stack 0 the reason is IDLE_NO_STACK. 0 or
  * GPUFL_E_NOMEM. */
 int idle_parts_known(struct idle_parts *p, const struct idle_part *part, int64_t ns);
 
-/* ns of a class, in the gap own->longest. *at gets the index for idle_parts_look; 0: there is no
- * room. 0 or GPUFL_E_NOMEM. */
+/* Adds ns of a class, in the gap own->longest. *at gets the index for idle_parts_look; 0: there is
+ * no room. 0 or GPUFL_E_NOMEM. */
 int idle_parts_own(struct idle_parts *p, const struct idle_own *own, int64_t ns, uint32_t *at);
 
-/* One look in own time of a gap more. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
+/* Adds one look in the own time of a gap. look NULL: several threads waited. 0 or GPUFL_E_NOMEM. */
 int idle_parts_look(struct idle_parts *p, uint32_t own, const struct idle_look *look,
                     const struct idle_longest *gap, bool inherited);
 

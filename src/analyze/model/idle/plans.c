@@ -20,7 +20,7 @@ static uint32_t python_frame(const struct stacks *s, uint32_t node)
     return 0;
 }
 
-/* Gives the samples that lead to the call its stack. */
+/* Gives the call's stack to the samples just before the call. */
 static void take_looks(struct model *m, const struct wait_item *w, int64_t since)
 {
     struct idle_looks *l = &m->idle.looks;
@@ -39,8 +39,8 @@ static void take_looks(struct model *m, const struct wait_item *w, int64_t since
     }
 }
 
-/* The plans of a thread of which there are samples. Several loads without a launch in between are
- * one plan's. */
+/* Finds the plans of a thread that has samples. Several loads without a launch in between are one
+ * plan. */
 static void of_thread(struct model *m, const struct wait_list *l, const uint8_t *nodes,
                       const struct idle_thread *t)
 {

@@ -1,8 +1,8 @@
-/* pools.c - divides the host's own time by the looks that lie in it (lines.h has the rule).
+/* pools.c - divides the host's own time in the ratio of looks (lines.h has the rule).
  *
- * Classes of parts.h differ in the scope of their launches, too; those that are equal otherwise are
- * one pool, or share one with the other small classes of their thread and cause. A share's scope is
- * that of the gaps in which its looks lie. */
+ * The key of a class (parts.h) has the scope of its launch; classes that differ only in the scope
+ * are one pool, and small ones share a pool with the other small classes of their thread and cause.
+ * The scope of a share is that of the gaps with its looks. */
 #include "analyze/common/cells.h"
 #include "analyze/model/idle/looks.h"
 #include "analyze/model/model.h"
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 
 enum pool_kind {
-    POOL_CLASS,  /* one class with looks enough */
-    POOL_SMALL,  /* classes with few, of a thread that was in Python */
-    POOL_NATIVE, /* launches that no Python made: looks at waiting threads count, too */
+    POOL_CLASS,  /* one class with enough looks */
+    POOL_SMALL,  /* classes with few looks, of a thread that was in Python */
+    POOL_NATIVE, /* launches without Python: looks at waiting threads count, too */
 };
 
 struct pool {
@@ -76,7 +76,7 @@ static int put(struct keyed *k, const struct idle_own *own, enum pool_kind kind,
     return rc;
 }
 
-/* How many looks each of parts.own has: of its thread (0), and inherited (1). */
+/* The number of looks of each item of parts.own: at its own thread [0], and inherited [1]. */
 static uint64_t (*count_looks(const struct pools *p))[2]
 {
     const struct idle_parts *parts = &p->m->idle.parts;
@@ -172,8 +172,8 @@ static struct idle_line row_of(const struct pool *pool, const struct share *s)
     return row;
 }
 
-/* Half of the width of the interval around the looks at the place of a share, as ns of the pool,
- * squared. 0 except for the place's first share. */
+/* The squared half width, in ns of the pool, of the interval around the looks at the place of a
+ * share. 0 except for the place's first share. */
 static double variance_of(const struct pool *pool, const struct share *s, size_t at, size_t n)
 {
     uint64_t hits = 0;

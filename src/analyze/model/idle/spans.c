@@ -1,4 +1,4 @@
-/* spans.c - append, extend, or sort in later. */
+/* spans.c - an activity is appended, extends the last span, or is sorted in later. */
 #include "analyze/model/idle/spans.h"
 
 #include "analyze/common/cells.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 8192 }; /* the newest spans keep the gaps between them */
+enum { RECENT = 8192 }; /* newest spans, whose gaps are not reported yet */
 
 void idle_spans_init(struct idle_spans *s, idle_gap_fn *report, void *arg)
 {
@@ -41,7 +41,7 @@ static void join(struct idle_span *a, const struct idle_span *b)
         a->newest = b->newest;
 }
 
-/* The gap length up to which at least half of the gaps between the first n spans lie. */
+/* Finds a length that at least half of the gaps between the first n spans do not exceed. */
 static int middle_gap(const struct idle_spans *s, size_t n, int64_t *limit)
 {
     struct histogram h;

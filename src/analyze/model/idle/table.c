@@ -57,7 +57,7 @@ const char *idle_doing_key(uint32_t doing)
     return state < IDLE_STATES ? keys[state] : "";
 }
 
-/* Numbers are those of the machine that was captured: only x86-64 is known to write them. */
+/* The numbers are those of the captured machine; only x86-64 writes them. */
 const char *idle_doing_call(uint32_t doing)
 {
 #if defined(__x86_64__)
@@ -124,7 +124,8 @@ static int by_row(const void *a, const void *b)
     return o ? o : ORDER(x->line->flags, y->line->flags);
 }
 
-/* The value that holds more than half of a sum, if one does: put all of it, then ask again. */
+/* Finds the value with more than half of a sum, if there is one: put all items, then check the
+ * candidate. */
 struct majority {
     uint32_t value;
     int64_t lead;
@@ -196,10 +197,10 @@ static int64_t time_within(const struct model *m, const struct item *items, size
 struct candidate {
     const char *path;
     size_t bytes;
-    int64_t lead; /* ns by which it leads all that is not a candidate */
+    int64_t lead; /* ns by which it leads the scopes that are not candidates */
 };
 
-/* Counts ns for a scope. One of two candidates that are kept so is any scope with half of all. */
+/* Counts ns for a scope. A scope with half of the time is always one of the two candidates. */
 static void vote(struct candidate two[2], const char *path, size_t bytes, int64_t ns)
 {
     for (int i = 0; i < 2; i++)

@@ -27,7 +27,7 @@ struct counter_sum {
 struct sum_counters {
     struct keyed items; /* by handle of a scope until finish */
     uint64_t invalid;   /* rows without a value or a metric */
-    bool reading;       /* handles are to be named */
+    bool reading;       /* scopes are still handles, which finish replaces by names */
 };
 
 void sum_counters_init(struct model *m);

@@ -218,7 +218,7 @@ struct named {
     uint32_t value;
 };
 
-/* Names of kernel rows, as they are and demangled, by place. */
+/* Lists the names of kernel rows, mangled and demangled, with their index. */
 static int list_kernels(struct model *m, struct buf *text, struct keyed *by_name)
 {
     int rc = 0;
@@ -243,7 +243,7 @@ static uint32_t value_of(const struct keyed *k, uint32_t name)
     return index ? ((const struct named *)keyed_at(k, index))->value : 0;
 }
 
-/* Lists, by demangled name, the only function with a checksum; 0 where there are several. */
+/* Lists, by demangled name, the function with a checksum; 0 if there are several. */
 static int list_known(struct device_code *c, struct keyed *known)
 {
     int rc = 0;

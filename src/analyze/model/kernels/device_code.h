@@ -1,12 +1,12 @@
 /* device_code.h - functions of device code, their instructions, and the text of sources.
  *
- * A function is identified by the checksum of its object and by its name, so that equal functions
- * of several sessions are one. A function whose checksum is unknown (logs of the public client)
- * has an alias: the only function of that name that has code, where there is one. Index 0 is the
- * unknown function.
+ * The checksum of its object and its name identify a function, so that equal functions of several
+ * sessions are one. A function whose checksum is unknown (in logs of the public client) has an
+ * alias: the function of that name that has code, if there is exactly one. Index 0 is the unknown
+ * function.
  *
- * Memory is bounded by ceilings: instructions beyond theirs have neither text nor line, and are
- * counted. Owner's thread. */
+ * Memory is bounded by ceilings: further instructions have neither text nor line, and are counted.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_DEVICE_CODE_H
 
@@ -26,20 +26,20 @@ struct wire_batch;
 
 enum {
     DEVICE_CODE_FUNCTIONS = 1 << 20,
-    DEVICE_CODE_LINES = 1 << 21, /* instructions, each inlined level by itself */
+    DEVICE_CODE_LINES = 1 << 21, /* instructions; each inlined level counts */
     DEVICE_CODE_LEVELS = 16,     /* inlined levels that are followed */
 };
 
 struct code_function {
     int64_t crc;   /* checksum of its object; CELL_NULL: unknown */
-    uint32_t name; /* mangled, or as the log has it */
+    uint32_t name; /* mangled, or as in the log */
     uint32_t spare;
     /* not of the key: */
-    uint32_t file;    /* file of the function as a whole; 0: unknown */
+    uint32_t file;    /* file in which the function is defined; 0: unknown */
     uint32_t arch;    /* name; 0: unknown */
-    uint32_t alias;   /* the function that has its instructions: mostly itself; after finish */
-    uint32_t kernel;  /* its place in model.kernels.names + 1; 0: no kernel row has its name */
-    uint32_t shown;   /* its demangled name: functions of equal ones are one kernel to people */
+    uint32_t alias;   /* the function that has its instructions, mostly itself; after finish */
+    uint32_t kernel;  /* index in model.kernels.names + 1; 0: no kernel row has its name */
+    uint32_t shown;   /* its demangled name; functions with one name are shown as one kernel */
     uint64_t samples; /* samples of all functions of that name; after sum_samples_finish */
 };
 
@@ -50,7 +50,7 @@ struct code_line {
     /* not of the key: */
     int64_t line;           /* 0: unknown */
     uint32_t text;          /* level 0: the instruction; 0: unknown */
-    uint32_t file, inlined; /* names; 0: unknown, the function itself */
+    uint32_t file, inlined; /* names; file 0: unknown; inlined 0: the function itself */
 };
 
 /* A piece of a source's text. */
@@ -74,7 +74,7 @@ struct device_code {
     size_t id_count, id_cap;
     struct code_object *objects; /* owned: by the log's id; until the end of finish */
     size_t object_count, object_cap;
-    uint32_t *merged; /* owned: during a merge, the other model's function to the one here */
+    uint32_t *merged; /* owned: during a merge, index here of the other model's function */
 };
 
 void device_code_init(struct model *m);
@@ -83,7 +83,7 @@ int device_code_batch(struct model *m, const struct wire_batch *b);
 int device_code_merge(struct model *into, const struct model *from, int64_t shift);
 int device_code_finish(struct model *m);
 
-/* Lets go of the log's ids: at the end of model_finish. */
+/* Frees the log's ids. Called at the end of model_finish. */
 void device_code_drop_ids(struct device_code *c);
 
 /* Index of a function cell of a batch; 0: unknown. */
@@ -99,8 +99,8 @@ const struct code_function *device_code_at(const struct device_code *c, uint32_t
 const struct code_line *device_code_line(const struct device_code *c, uint32_t function,
                                          int64_t offset, uint32_t level);
 
-/* Instructions of a function (level 0) in the order of their offsets: *count places in
- * lines, to be freed; NULL: out of memory. */
+/* Instructions of a function (level 0) in the order of their offsets: *count indexes in lines,
+ * which the caller frees; NULL: out of memory. */
 uint32_t *device_code_list(const struct device_code *c, uint32_t function, size_t *count);
 
 /* Appends the text of a source; false where not all of it is there. */

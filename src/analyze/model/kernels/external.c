@@ -1,4 +1,4 @@
-/* external.c - see external.h. Only the code that pushed an id can explain it: ids are
+/* external.c - see external.h. Only the code that pushed an id knows its meaning, so ids are
  * counted by kind and number. */
 #include "analyze/model/kernels/external.h"
 

@@ -1,5 +1,5 @@
-/* external.h - kernels by the operation id that the program or a framework pushed for
- * them. Owner's thread. */
+/* external.h - kernels by the external correlation id that the program or a framework pushed.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_EXTERNAL_H
 
@@ -11,7 +11,7 @@ struct wire_batch;
 #define SUM_EXTERNAL_TAKES MODEL_TAKES(kernel)
 
 struct external_sum {
-    int64_t kind, id; /* the key; 64 bits as they are */
+    int64_t kind, id; /* the key; id: all 64 bits of the log's value */
     uint64_t kernels;
     int64_t ns; /* on the GPU */
 };

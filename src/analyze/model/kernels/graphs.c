@@ -116,7 +116,7 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* Graphs of different processes have nothing in common but their number. */
+/* Graphs of different processes may share a number, and are different graphs. */
 int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift)
 {
     const struct sum_graphs *o = &from->graphs;

@@ -1,11 +1,11 @@
-/* graphs.h - how long launches of CUDA graphs ran on the GPU: from rows of whole launches, or
- * derived from those of their kernels.
+/* graphs.h - how long launches of CUDA graphs ran on the GPU: from rows of whole launches, or from
+ * the rows of their kernels.
  *
- * The kernels of one launch share its correlation id and come close to each other: a launch grows
- * while its kernels come, and is complete when another one needs its place, when its first node
- * comes again (ids repeat, and begin anew after a window of capture), or at the end. It lasts
- * from the start of the first kernel to the end of the last; a copy or fill before or after them
- * is not in it. Owner's thread. */
+ * The kernels of one launch share a correlation id and come close to each other in the log. A
+ * launch is complete when another launch needs its slot, when its first node comes again (ids
+ * repeat, and begin anew after a window of capture), or at the end of the log. A launch lasts from
+ * the start of its first kernel to the end of its last; a copy or fill before or after these is not
+ * included. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H
 
@@ -22,7 +22,7 @@ enum { GRAPHS_MOST = 4096, GRAPHS_UNDER_WAY = 1024 };
 
 struct graph_sum {
     int64_t graph;   /* id in the log */
-    int64_t session; /* number of a merged session; 0: the only one */
+    int64_t session; /* number of the merged session; 0: there is only one */
     /* not of the key: */
     uint64_t launches;
     uint64_t kernels;    /* of launches recorded by node */
@@ -33,13 +33,13 @@ struct graph_sum {
 struct graph_run {                    /* a launch that is still growing */
     int64_t graph, correlation, node; /* node: of the kernel that came first */
     int64_t start, end;               /* ns */
-    uint64_t kernels;                 /* 0: the place is free */
+    uint64_t kernels;                 /* 0: the slot is free */
     int64_t kernel_time;
 };
 
 struct sum_graphs {
     struct keyed graphs;     /* struct graph_sum */
-    struct graph_run *under; /* owned: GRAPHS_UNDER_WAY by correlation; NULL: no graph yet */
+    struct graph_run *under; /* owned: GRAPHS_UNDER_WAY slots by correlation; NULL: no graph yet */
     struct graph_sum all;    /* graph: unused */
     uint64_t whole;          /* of all.launches: those with a row of their own */
     uint32_t *by_time;       /* owned: indices in graphs, the longest first; after finish */
@@ -52,7 +52,7 @@ int sum_graphs_batch(struct model *m, const struct wire_batch *b);
 int sum_graphs_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_graphs_finish(struct model *m);
 
-/* "launches", "nodes", "both", or "" where no graph ran: how they were recorded. */
+/* How graphs were recorded: "launches", "nodes" or "both"; "" where no graph ran. */
 const char *sum_graphs_activity(const struct sum_graphs *s);
 
 #endif

@@ -54,7 +54,7 @@ uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name)
     return at ? ((const struct name_kinds *)keyed_at(&k->kinds, at))->kinds : 0;
 }
 
-/* *kinds gets those of a name. 0 or GPUFL_E_NOMEM. */
+/* *kinds gets the kinds of a name. 0 or GPUFL_E_NOMEM. */
 static int find_kinds(struct model *m, uint32_t name, uint32_t *kinds)
 {
     uint32_t at;
@@ -133,7 +133,8 @@ int sum_kernels_batch(struct model *m, const struct wire_batch *b)
     return b->type == RECORD_config ? take_configs(m, b) : take_kernels(m, b);
 }
 
-/* Before `from` is merged into `to`: *start is of the longer one, of equals of the earlier one. */
+/* Called before `from` is merged into `to`: *start becomes that of the longer row, of equally long
+ * ones that of the earlier. */
 static void keep_start(int64_t *start, const struct histogram *to, int64_t from_start,
                        const struct histogram *from)
 {

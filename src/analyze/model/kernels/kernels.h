@@ -1,7 +1,7 @@
 /* kernels.h - kernels by launch configuration and by name.
  *
- * While rows come in, each goes to its launch configuration, found by its content. At the end
- * configurations are grouped by kernel name. Index 0 means rows whose configuration is not in the
+ * A row is added to its launch configuration; configurations with equal content are one. At the end
+ * configurations are grouped by kernel name. Index 0 is for rows whose configuration is not in the
  * log. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_KERNELS_H
@@ -20,7 +20,7 @@ struct kernel_config {
      * model.devices. */
     struct config_row row;
     struct histogram time; /* ns on the GPU */
-    int64_t longest_start; /* ns: the first of the rows with time.max; defined as that is */
+    int64_t longest_start; /* ns: start of the first row that lasted time.max, if there is one */
     uint64_t graph;        /* rows that a graph launched */
     uint32_t kinds;        /* of symbol/names/kinds.h; 0 for item 0 */
 };
@@ -32,12 +32,12 @@ struct kernel_name {
     uint32_t kinds;   /* of symbol/names/kinds.h */
     uint64_t graph;
     struct histogram time;
-    int64_t longest_start; /* as of a configuration */
+    int64_t longest_start; /* as in kernel_config */
 };
 
 struct sum_kernels {
     struct keyed configs; /* of struct kernel_config; item 0: not known */
-    struct keyed kinds;   /* struct name_kinds: a name is looked at once */
+    struct keyed kinds;   /* struct name_kinds: each name is analysed once */
     uint64_t invalid;     /* rows without a usable interval, in no sum */
     /* after finish: */
     struct kernel_name *names; /* owned; by total time, descending */
@@ -46,8 +46,8 @@ struct sum_kernels {
     struct histogram time; /* all kernels */
 };
 
-/* A configuration by its index; valid until the next one is added. Like keyed_at, with a size that
- * the compiler knows: every kernel row comes here. */
+/* A configuration by its index; valid until the next one is added. It is keyed_at with a size that
+ * the compiler knows, because every kernel row calls it. */
 static inline struct kernel_config *sum_kernels_config(const struct sum_kernels *k, size_t index)
 {
     return (struct kernel_config *)k->configs.items + index;

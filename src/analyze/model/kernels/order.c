@@ -14,7 +14,7 @@ struct order_stream {
     /* not of the key: */
     int64_t last; /* ns, start of the row before */
     struct {
-        unsigned steps; /* kernels since the product, + 1; 0: there was none */
+        unsigned steps; /* kernels since the product, + 1; 0: there was no product */
         bool softmax;
         int64_t start; /* ns, of the product */
         int64_t time;  /* ns, the product included */
@@ -86,7 +86,7 @@ static void step_chain(struct sum_order *o, struct order_stream *s, const struct
     s->chain.blocks = k->blocks;
 }
 
-/* A product that ends one attention does not begin the next. */
+/* The product that ends one attention does not begin the next one. */
 static void step_attention(struct sum_order *o, struct order_stream *s, const struct step *k)
 {
     bool open = s->attention.steps > 0;

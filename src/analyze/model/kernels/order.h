@@ -1,10 +1,10 @@
-/* order.h - what follows what on a stream, as far as kernels' names say what they do (kinds.h):
- * attention in pieces, chains of element-wise operations, and single launches between graphs.
+/* order.h - sequences of kernels on a stream that names reveal (kinds.h): attention as separate
+ * kernels, chains of element-wise operations, and single launches between graphs.
  *
- * Rows of a stream come in order of time; one that begins before the row before it ends whatever
- * was going on there, so that disorder is never taken for a sequence. Streams beyond
- * ORDER_STREAMS, and sequences that go on where a part of the log ends, are not lost time: they
- * are only not counted. Owner's thread. */
+ * Rows of a stream come in order of time. A row that begins before its predecessor ends all
+ * sequences of the stream, so that disorder is never taken for a sequence. Streams beyond
+ * ORDER_STREAMS, and sequences that are not complete where a part of the log ends, are not counted.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_ORDER_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_ORDER_H
 
@@ -21,7 +21,7 @@ enum {
     ORDER_STREAMS = 1024,
     ORDER_NEAR = 5,        /* kernels between a product and the softmax of its attention */
     ORDER_CHAIN_LEAST = 3, /* element-wise operations that are a chain */
-    ORDER_CHAIN_MOST = 8,  /* longer ones count as several */
+    ORDER_CHAIN_MOST = 8,  /* longer chains count as several */
     ORDER_ALIKE = 4,       /* blocks of neighbours in a chain differ by this factor at most */
     ORDER_SINGLES = 10,    /* single kernels between two launches of graphs that break a step */
 };
@@ -39,10 +39,10 @@ struct sum_order {
     struct order_sum attention; /* product, softmax, product */
     struct order_sum chains;
     uint64_t graphs;  /* launches of CUDA graphs */
-    uint64_t whole;   /* of them, those with a row of their own, of no known order */
+    uint64_t whole;   /* of graphs: launches with a row of their own, whose order is unknown */
     uint64_t singles; /* kernels launched one by one after the first graph of their stream, or of
                          the session where graphs have rows of their own */
-    uint64_t broken;  /* times that at least ORDER_SINGLES of them ran between two graphs */
+    uint64_t broken;  /* how often at least ORDER_SINGLES of these ran between two graphs */
 };
 
 void sum_order_init(struct model *m);

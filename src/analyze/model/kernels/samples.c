@@ -13,7 +13,7 @@
 
 enum { IDS_MAX = 1 << 16, REASONS_MAX = 1 << 12 };
 
-/* The meaning of an id in the log. */
+/* The reason that an id of the log means. */
 struct sample_source {
     uint32_t reason;
     int8_t issued; /* -1: not in the log */
@@ -103,7 +103,7 @@ int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more
     return 0;
 }
 
-/* Adds to the sums of a scope, where the log has one, and to the function's pool. */
+/* Adds to the sums of a scope, if the log has one, and to the function's pool. */
 static int add_scope(struct model *m, const struct sample_place *p, int64_t instance)
 {
     struct sum_samples *s = &m->samples;
@@ -118,7 +118,7 @@ static int add_scope(struct model *m, const struct sample_place *p, int64_t inst
         rc = scope_path_handle(m, instance, &pool.scope);
     if (!rc && instance > 0 && pool.scope)
         rc = add_group(&s->scopes, pool.scope, p->reason, &p->count);
-    else if (instance > 0) /* more than are followed: it is in one, and none knows in which */
+    else if (instance > 0) /* beyond the followed instances: in some unknown scope */
         pool.scope = SAMPLES_NO_SCOPE;
     rc = rc ? rc : keyed_put(&s->pools, &pool, &index, NULL);
     if (rc)
@@ -145,7 +145,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     int64_t n = cells_get(b, COL_pc_sample_samples, i), id = cells_get(b, COL_pc_sample_reason, i);
     struct sample_place p;
     memset(&p, 0, sizeof p);
-    if (n <= 0 || n > INT32_MAX) { /* a drain has not got that many */
+    if (n <= 0 || n > INT32_MAX) { /* no drain has so many samples */
         s->invalid++;
         return 0;
     }
@@ -164,7 +164,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
     return rc ? rc : add_scope(m, &p, cells_get(b, COL_pc_sample_scope, i));
 }
 
-/* Takes the windows of a batch; all rows of one drain have one window. */
+/* Takes the windows of a batch. All rows of one drain have the same window. */
 static int take_windows(struct sum_samples *s, const struct wire_batch *b)
 {
     int64_t last = CELL_NULL, end;
@@ -191,7 +191,7 @@ int sum_samples_batch(struct model *m, const struct wire_batch *b)
 
 /* ---- merging, the end -------------------------------------------------------------------- */
 
-/* *to: the other model's reason here. */
+/* *to: the index here of the other model's reason. */
 static int twin_reason(struct model *into, const struct sum_samples *o, uint32_t reason,
                        uint32_t *to)
 {
@@ -216,7 +216,7 @@ static int merge_groups(struct model *into, struct keyed *to, const struct sum_s
     return rc;
 }
 
-/* Uses what was measured of scopes as the estimate, where nothing was estimated. */
+/* Uses the measured samples of scopes as the estimate of a model without estimates. */
 static int estimate_as_measured(struct model *into, const struct sum_samples *o)
 {
     int rc = 0;
@@ -229,8 +229,8 @@ static int estimate_as_measured(struct model *into, const struct sum_samples *o)
     return rc;
 }
 
-/* Merges estimates, before the measured samples are merged. Where one side has estimates, both
- * must: scopes are ranked by them. */
+/* Merges estimates, before the measured samples are merged. If one side has estimates, both need
+ * them, because scopes are ranked by them. */
 static int merge_estimates(struct model *into, const struct sum_samples *o)
 {
     struct sum_samples *s = &into->samples;
@@ -269,7 +269,7 @@ int sum_samples_merge(struct model *into, const struct model *from, int64_t shif
     return rc;
 }
 
-/* Scopes by the names of their paths. */
+/* Replaces handles of scopes by the names of their paths. */
 static int name_scopes(struct model *m)
 {
     struct sum_samples *s = &m->samples;

@@ -1,10 +1,10 @@
 /* samples.h - PC samples by function, instruction and stall reason.
  *
  * Sums by function and reason, and by scope and reason, contain all samples. Sums by instruction
- * are bounded, and a sample without room is only counted. Samples that were measured to belong to
- * a scope and estimated ones (samples.h) are kept apart. So are samples of cycles in which
- * the scheduler issued and in which it issued nothing, where the log has the difference: only the
- * latter are time that could be saved. Owner's thread. */
+ * are bounded, and a sample without room is only counted. Samples that were measured to belong to a
+ * scope and estimated ones (scopes/samples.h) are kept apart. If the log distinguishes cycles in
+ * which the scheduler issued an instruction from those in which it did not, their samples are kept
+ * apart, too: only the latter are time that could be saved. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SAMPLES_H
 
@@ -22,13 +22,13 @@ struct wire_batch;
 
 enum { SAMPLES_PLACES = 1 << 21, SAMPLES_GROUPS = 1 << 20 };
 
-#define SAMPLES_NO_SCOPE UINT32_MAX /* a pool's scope: unknown */
+#define SAMPLES_NO_SCOPE UINT32_MAX /* scope of a pool: unknown */
 
-/* A reason as all sessions share it. */
+/* A stall reason, shared by all sessions. */
 struct sample_reason {
     uint32_t name;
     /* not of the key: */
-    const struct stall *stall; /* its row of stall.def; NULL: none */
+    const struct stall *stall; /* its row of stall.def; NULL: there is none */
 };
 
 /* Samples of one reason. */
@@ -60,8 +60,8 @@ struct sample_pool {
     uint64_t samples;
 };
 
-/* The estimate for a scope itself, without those inside it, and a reason. A session without
- * estimates that is merged with one that has them gives what it measured. */
+/* The estimated samples of a scope, without the scopes inside it, and a reason. A session without
+ * estimates that is merged with one that has some adds its measured samples. */
 struct sample_estimate {
     uint32_t scope; /* name of its path */
     uint32_t reason;
@@ -74,17 +74,17 @@ struct sum_samples {
     struct keyed functions; /* struct sample_group */
     struct keyed scopes;    /* as functions; by handle of a scope until finish */
     struct keyed places;
-    struct keyed pools;        /* struct sample_pool; until finish */
-    struct keyed estimates;    /* struct sample_estimate; after finish */
-    bool estimated;            /* scopes and records of kernels allow it, in a session at least */
-    uint64_t shared;           /* samples whose kernel has records, in sessions with estimates */
-    double left_out;           /* samples that are in no estimate: there was no room for them */
+    struct keyed pools;     /* struct sample_pool; until finish */
+    struct keyed estimates; /* struct sample_estimate; after finish */
+    bool estimated;         /* scopes and kernel records allow estimates in at least one session */
+    uint64_t shared;        /* samples whose kernel has records, in sessions with estimates */
+    double left_out;        /* samples that had no room in any estimate */
     struct sample_source *ids; /* owned: the log's id of a reason; until the end of finish */
     size_t id_count, id_cap;
-    struct busy windows; /* in which samples were taken, where the log has them */
+    struct busy windows; /* windows in which samples were taken, if the log has them */
     struct sample_count total;
     uint64_t invalid; /* rows without a count */
-    bool reading;     /* handles of scopes are to be named */
+    bool reading;     /* scopes are still handles, which finish replaces by names */
 };
 
 void sum_samples_init(struct model *m);
@@ -93,7 +93,7 @@ int sum_samples_batch(struct model *m, const struct wire_batch *b);
 int sum_samples_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_samples_finish(struct model *m);
 
-/* Adds to the estimate of a scope and reason; to left_out where there is no room. 0 or
+/* Adds to the estimate of a scope and reason, or to left_out if there is no room. 0 or
  * GPUFL_E_NOMEM. */
 int sum_samples_add_estimate(struct model *m, const struct sample_estimate *more);
 
@@ -130,10 +130,10 @@ static inline void sample_count_add(struct sample_count *a, const struct sample_
 /* Half the width of the 95 % interval (Wilson's) of a share of n samples, as a share. */
 double sample_margin(double share, uint64_t n);
 
-/* The margin of a kernel's share of all samples of the session: its share of the time in which
- * multiprocessors had work. All multiprocessors of a device are sampled at the same moments, as
- * far as anybody knows, and a kernel mostly runs on all of them: so all their samples of one
- * moment count as one. After sum_samples_finish. */
+/* The margin of a kernel's share of all samples of the session, which is its share of the time in
+ * which multiprocessors had work. We assume that all multiprocessors of a device are sampled at the
+ * same moments. A kernel mostly runs on all of them, so all their samples of one moment count as
+ * one. Call after sum_samples_finish. */
 double sum_samples_margin(const struct model *m, uint64_t samples);
 
 #endif

@@ -58,7 +58,7 @@ int64_t sass_ideal_sectors(const struct sass_values *v)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* Rows of one metric mostly follow each other: the last name's answer is remembered. */
+/* Most consecutive rows have one metric, so the last name's answer is kept. */
 static enum sass_metric metric_of(struct model *m, uint32_t name)
 {
     struct sum_sass *s = &m->sass;

@@ -1,8 +1,8 @@
-/* sass.h - metrics of instructions, by instruction and by function and scope.
+/* sass.h - SASS metrics by instruction, and by function and scope.
  *
- * Metrics that rules use have a place of their own (SASS_METRICS); others are summed by function.
- * A metric that was not collected is not 0: masks say which were. Memory is bounded: instructions
- * beyond the ceiling are in the sums of functions only. Owner's thread. */
+ * Metrics that rules use have their own members (SASS_METRICS); others are summed by function.
+ * Masks say which metrics were collected: one that was not is unknown, not 0. Memory is bounded:
+ * instructions beyond the ceiling are only in the sums of functions. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SASS_H
 
@@ -70,9 +70,9 @@ struct sass_other {
 struct sum_sass {
     struct keyed places, groups, others; /* groups: by handle of a scope until finish */
     uint64_t rows, invalid;
-    bool reading;            /* handles of scopes are to be named */
+    bool reading;            /* scopes are still handles, which finish replaces by names */
     uint32_t last_name;      /* the last metric's name, and which metric that is */
-    enum sass_metric metric; /* SASS_COUNT: none of SASS_METRICS */
+    enum sass_metric metric; /* SASS_COUNT: not one of SASS_METRICS */
 };
 
 void sum_sass_init(struct model *m);
@@ -86,7 +86,7 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
     return v->known >> a & 1;
 }
 
-/* True where the session has the metric for any instruction: for others it is then 0. */
+/* True where the session has the metric for any instruction: then the others have 0 of it. */
 bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
 /* Sectors that coalesced accesses would take; CELL_NULL: not known. */

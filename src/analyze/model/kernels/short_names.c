@@ -1,4 +1,4 @@
-/* short_names.c - lists the kernels by their demangled names, and has them shortened together. */
+/* short_names.c - lists the kernels by their demangled names, and shortens them together. */
 #include "analyze/model/kernels/short_names.h"
 
 #include "analyze/model/model.h"
@@ -44,7 +44,7 @@ void sum_short_names_fini(struct model *m)
     buf_fini(&m->short_names.texts);
 }
 
-/* *index: the item of a name. added: the name had none. */
+/* *index: the item of a name. *added: the item is new. */
 static int put_name(struct listed *l, uint32_t name, uint32_t *index, bool *added)
 {
     struct sum_short_names *s = &l->m->short_names;

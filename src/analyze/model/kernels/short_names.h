@@ -1,8 +1,8 @@
-/* short_names.h - the short names of a model's kernels, no two alike.
+/* short_names.h - the short names of a model's kernels, which are all different.
  *
- * All kernels of a model are one table for symbol/names/shorten.h, so that a kernel has one short
- * name wherever a report names it. Kernels of equal demangled names are one to people and have the
- * same. Owner's thread. */
+ * symbol/names/shorten.h shortens all kernels of a model together, so that a kernel has one short
+ * name wherever a report names it. Kernels with equal demangled names are shown as one and have one
+ * short name. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
 #define GPUFL_ANALYZE_MODEL_KERNELS_SHORT_NAMES_H
 
@@ -19,14 +19,14 @@ struct sum_short_names {
 void sum_short_names_init(struct model *m);
 void sum_short_names_fini(struct model *m);
 
-/* Makes the names of a finished model, anew where they were made before. 0 or GPUFL_E_NOMEM. */
+/* Makes the names of a finished model; a second call makes them anew. 0 or GPUFL_E_NOMEM. */
 int sum_short_names_make(struct model *m);
 
 /* Appends the short name of a kernel or a function of device code, by an id of model.names, mangled
- * or demangled; nothing for 0. A name of which the model knows no kernel is shortened alone. */
+ * or demangled; nothing for 0. A name that belongs to no kernel of the model is shortened alone. */
 void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out);
 
-/* True where the name is a kernel's or a function's, and its short name holds that text. */
+/* True where the name is a kernel's or a function's and its short name contains the text. */
 bool sum_short_name_holds(const struct model *m, uint32_t name, const char *text);
 
 #endif

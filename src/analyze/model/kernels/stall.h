@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Classes of reasons. Those of RUNNING are no stalls; warps of READY could go on; of UNKNOWN it is
- * not known whether they waited. */
+/* Classes of reasons. RUNNING is not a stall; warps of READY could go on; whether warps of UNKNOWN
+ * waited is unknown. */
 enum stall_class {
     STALL_MEMORY,
     STALL_SHARED,
@@ -38,8 +38,8 @@ extern const struct stall stall_unknown; /* of samples without a reason */
 extern const struct stall stalls[];
 extern const size_t stall_count;
 
-/* The row of a reason's name. One that is not in the table gets a row that says no more than its
- * words do: "mem" is memory, "pipe" a pipe, "exec" execution, anything else other. */
+/* The row of a reason's name. A name that is not in the table gets a general row by what it
+ * contains: "mem" is memory, "pipe" a pipe, "exec" execution, anything else other. */
 const struct stall *stall_find(const char *name);
 
 #endif

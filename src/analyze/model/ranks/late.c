@@ -21,7 +21,7 @@ struct at_line {
     uint64_t looks, other_looks; /* at the late rank, and at the last but one */
 };
 
-/* What the late rank and the last but one did since they were together, summed. */
+/* What the late rank and the last but one did since their last common collective, summed. */
 struct pair {
     int64_t idle, other_idle; /* ns */
     uint64_t looks, other_looks;
@@ -55,7 +55,7 @@ int sum_late_ranks_batch(struct model *m, const struct wire_batch *b)
     return 0;
 }
 
-/* A session alone knows nothing of the others: sum_late_ranks_finish matches all. */
+/* Nothing to do: sum_late_ranks_finish matches the ranks of all sessions. */
 int sum_late_ranks_merge(struct model *into, const struct model *from, int64_t shift)
 {
     (void)into;
@@ -74,7 +74,8 @@ static int compare_ranks(const struct model *m, const struct rank *a, const stru
     return (a->device > b->device) - (a->device < b->device);
 }
 
-/* Puts ranks in an order that does not depend on that of the sessions. There are few. */
+/* Sorts the ranks, so that their order does not depend on the order of the sessions. There are
+ * few. */
 static void settle_ranks(struct model *m)
 {
     struct rank *r = m->ranks.items;
@@ -130,8 +131,8 @@ static int add_looks(struct matching *w, uint32_t late, uint32_t rank, int64_t s
     return rc;
 }
 
-/* Since when the late rank and the last but one can be compared: they left a collective, or both
- * were in their steady parts. Otherwise since the last but one came. */
+/* The time from which the late rank and the last but one can be compared: when they left a common
+ * collective, or when both were in their steady parts. Otherwise when the last but one came. */
 static int64_t since(const struct matching *w, const struct rank_member *last,
                      const struct rank_member *before)
 {
@@ -143,7 +144,7 @@ static int64_t since(const struct matching *w, const struct rank_member *last,
     return t == INT64_MIN || t > before->start ? before->start : t;
 }
 
-/* The last rank is late: divides by how much. */
+/* Adds the last rank's lateness, divided into its two parts. */
 static int add_late(struct matching *w, const struct rank_member *last,
                     const struct rank_member *before, int64_t gain)
 {
@@ -170,7 +171,8 @@ static int add_late(struct matching *w, const struct rank_member *last,
     return rc ? rc : add_looks(w, at, before->rank, from, before->start, true);
 }
 
-/* ns for which a member waited until `until` while its device did nothing else, in its steady part.
+/* Notes and returns the ns that a member waited until `until` in its steady part, while its device
+ * did nothing else.
  */
 static int64_t note_wait(struct matching *w, const struct rank_member *one, int64_t until)
 {
@@ -183,7 +185,7 @@ static int64_t note_wait(struct matching *w, const struct rank_member *one, int6
     return op->alone;
 }
 
-/* The members of one collective, members[first] first. */
+/* Adds one collective, whose first member is members[first]. */
 static int add_collective(struct matching *w, const struct rank_member *members, size_t count,
                           size_t first)
 {

@@ -1,11 +1,12 @@
 /* late.h - which rank the others waited for in collectives, and what it did until it came.
  *
- * Of each matched collective the last rank is late, as far as it came after the last but one: that
- * is what the run would be shorter by if this rank alone had been on time. Only the time counts in
- * which the device of the last but one did nothing else. The lateness is divided exactly: by how
- * much longer the late rank's device was idle since their last common collective, and the rest, in
- * which its kernels took longer. The idle part goes to lines by looks at both ranks: a line has
- * what the late rank spent there beyond what the other one did. Owner's thread. */
+ * In each matched collective, the last rank is late by the time between it and the last but one: by
+ * that time the run would be shorter if this rank alone had been on time. Only time in which the
+ * device of the last but one did nothing else counts. The lateness is divided exactly into two
+ * parts: the time by which the late rank's device was idle for longer since their last common
+ * collective, and the rest, by which its kernels took longer. Looks at both ranks divide the idle
+ * part among lines: a line gets what the late rank spent there beyond the other rank's time.
+ * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 #define GPUFL_ANALYZE_MODEL_RANKS_LATE_H
 
@@ -17,7 +18,7 @@ enum { RANK_LOOKS_LEAST = 5 /* in the idle time of a late rank, for a line to be
 struct rank_late {
     uint32_t rank;        /* in model.ranks */
     uint32_t waited;      /* the rank that waited longest for it */
-    uint64_t collectives; /* to which it came last */
+    uint64_t collectives; /* in which it came last */
     int64_t gain;         /* ns: what the run would be shorter by, = idle + busy */
     int64_t idle;         /* ns of it: its device was idle for longer */
     int64_t busy;         /* ns of it: its device worked for longer */

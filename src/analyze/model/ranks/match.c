@@ -1,8 +1,8 @@
 /* match.c - see match.h.
  *
- * All ranks leave a collective at nearly the same time, whenever they came. So kernels of one name
- * that end within RANK_NEAR and overlap are one collective; a rank is in it once. A rank of another
- * communicator ends at other times. */
+ * All ranks leave a collective nearly at once, whenever they came. So kernels of one name that end
+ * within RANK_NEAR and overlap are one collective, in which each rank occurs once. Collectives of
+ * another communicator end at other times. */
 #include "analyze/model/ranks/match.h"
 
 #include "analyze/model/model.h"
@@ -82,8 +82,8 @@ static struct rank_member *list(const struct model *m, size_t *count)
     return to;
 }
 
-/* Gives the members of the collective that ends first with `at` their number, which no other one
- * was tried with. An operation without partners keeps 0. seen: by rank. */
+/* Gives `number` to `at` and the members of its collective, of which `at` ends first. A member
+ * without partners keeps 0. seen: by rank, the last number that was tried. */
 static void gather(struct rank_member *m, size_t count, size_t at, uint32_t number, uint32_t *seen)
 {
     size_t others = 0;

@@ -1,4 +1,4 @@
-/* match.h - which collectives of several ranks are one. Owner's thread. */
+/* match.h - finds the collectives of several ranks that belong together. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
 #define GPUFL_ANALYZE_MODEL_RANKS_MATCH_H
 
@@ -8,16 +8,16 @@
 struct rank_member {
     int64_t start, end;
     uint32_t rank, op, name, group;
-    uint32_t one; /* the matched collective that it is of, from 1; 0: none */
+    uint32_t one; /* number of the matched collective, from 1; 0: not matched */
 };
 
-/* All collectives that can be matched, in order of group and end. Ranks of one run and host are a
- * group. *members is owned by the caller. 0 or GPUFL_E_NOMEM. */
+/* Lists all collectives that can be matched, in order of group and end. Ranks of one run and host
+ * are a group. The caller frees *members. 0 or GPUFL_E_NOMEM. */
 int rank_match(const struct model *m, struct rank_member **members, size_t *count);
 
-/* ns of [start, end) in which the rank's device did something else than collectives. */
+/* ns of [start, end) in which the rank's device did anything but collectives. */
 int64_t rank_busy(const struct rank *r, int64_t start, int64_t end);
-/* Says whether the rank is busy at one moment. */
+/* True where the rank's device does anything but collectives at that moment. */
 bool rank_is_busy(const struct rank *r, int64_t time);
 
 #endif

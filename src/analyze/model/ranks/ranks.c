@@ -1,4 +1,4 @@
-/* ranks.c - a session's collectives out of the rows of its GPUs; see ranks.h. */
+/* ranks.c - finds a session's collectives in the rows of its GPUs; see ranks.h. */
 #include "analyze/model/ranks/ranks.h"
 
 #include "analyze/model/model.h"
@@ -31,7 +31,7 @@ void sum_ranks_fini(struct model *m)
     sum_ranks_init(m);
 }
 
-/* Everything is read from what other parts have kept. */
+/* Nothing to do: ranks are made from what other parts keep. */
 int sum_ranks_batch(struct model *m, const struct wire_batch *b)
 {
     (void)m;
@@ -47,7 +47,7 @@ static bool is_collective(const struct model *m, uint32_t name)
     return library && !strcmp(library, "NCCL");
 }
 
-/* The names of collectives, by the name that rows have; *any: there is one. NULL: no memory. */
+/* Lists the names of collectives, by the name in the rows; *any: there is one. NULL: no memory. */
 static uint32_t *list_collectives(const struct model *m, bool *any)
 {
     uint32_t n = sum_steps_names(m), *of = mem_array(n, sizeof *of);
@@ -111,7 +111,8 @@ static int add_op(struct rank *r, const struct step_row *row, uint32_t name)
     return rc;
 }
 
-/* Adds a row to the union of what is no collective, gaps that the GPU itself needs included. */
+/* Adds a row to the union of other work than collectives; gaps that the GPU itself needs are
+ * closed. */
 static int add_span(struct rank *r, const struct step_row *row)
 {
     struct rank_span *last = r->span_count ? &r->spans[r->span_count - 1] : NULL;
@@ -131,7 +132,7 @@ static int add_span(struct rank *r, const struct step_row *row)
     return rc;
 }
 
-/* Makes a rank of each device that ran a collective. names: by the name that rows have. */
+/* Makes a rank for each device that ran a collective. names: by the name in the rows. */
 static int take_rows(struct model *m, const uint32_t *names)
 {
     const struct step_rows *rows = &m->steps.rows;
@@ -142,7 +143,7 @@ static int take_rows(struct model *m, const uint32_t *names)
             has[step_device(&rows->items[i])] = true;
     for (uint32_t d = 0; !rc && d < DEVICES; d++) {
         struct rank *r = NULL;
-        bool inside = false; /* a collective goes on that is longer than a row can say */
+        bool inside = false; /* in a collective that is longer than a row can hold */
         rc = has[d] ? add_rank(m, d, &r) : 0;
         for (size_t i = 0; !rc && r && i < rows->count; i++) {
             const struct step_row *row = &rows->items[i];
@@ -160,8 +161,8 @@ static int take_rows(struct model *m, const uint32_t *names)
     return rc;
 }
 
-/* The thread that runs the program's Python: the first one, or the one that is most often seen
- * there. 0: none is. */
+/* The thread that runs the program's Python: the main thread, or the one with most looks with a
+ * stack. 0: none. */
 static uint32_t python_thread(const struct model *m)
 {
     const struct idle_looks *l = &m->idle.looks;
@@ -215,7 +216,7 @@ int sum_ranks_finish(struct model *m)
         for (size_t i = first; i < m->ranks.count; i++)
             m->ranks.items[i].cut |= m->steps.rows.beyond > 0;
         idle_looks_sort(&m->idle.looks);
-        /* Where a process has several devices, nobody knows for which one its thread worked. */
+        /* If a process has several devices, it is unknown for which one its thread worked. */
         if (!rc && m->ranks.count == first + 1)
             rc = take_looks(m, &m->ranks.items[first]);
     }

@@ -1,10 +1,10 @@
-/* ranks.h - the collectives of a program's processes, each on its GPU, and who waited for whom.
+/* ranks.h - the collectives of a program's processes, each on its GPU, and which waited for which.
  *
- * A kernel of NCCL begins when its own process is ready, and runs until the last one has come: it
- * waits on the GPU, which counts as busy. A rank is what one session did on one device that ran
- * such kernels. Ranks of one run and host have one clock, so their collectives can be matched by
- * operation and time (match.c). What two ranks did since their last common collective explains the
- * lateness of one: it was idle for longer, or its kernels took longer.
+ * A kernel of NCCL begins when its own process is ready, and runs until the last rank has come: it
+ * waits on the GPU, which counts as busy. A rank is one session on one device that ran such
+ * kernels. Ranks of one run and host have one clock, so their collectives can be matched by
+ * operation and time (match.c). What two ranks did since their last common collective explains why
+ * one is late: its device was idle for longer, or its kernels took longer.
  *
  * A rank keeps its collectives, the spans in which its device did anything else, and the looks at
  * the thread that runs its Python. Owner's thread. */
@@ -21,8 +21,8 @@ struct model;
 struct wire_batch;
 
 enum {
-    RANKS_MOST = 1024,       /* of a report; more are not matched */
-    RANK_OPS_MOST = 1 << 20, /* of a rank, as are the next two */
+    RANKS_MOST = 1024,       /* in a report; further ones are not matched */
+    RANK_OPS_MOST = 1 << 20, /* in a rank, like the next two */
     RANK_SPANS_MOST = 1 << 22,
     RANK_LOOKS_MOST = 1 << 20,
 };
@@ -33,8 +33,8 @@ enum {
 struct rank_op {
     int64_t start, end; /* ns on the host's clock */
     uint32_t name;      /* of the kernel */
-    int64_t waited;     /* ns: until the last rank came; CELL_NULL: not matched. As the next, */
-    int64_t alone;      /* ns of it in which the device did nothing else. After matching */
+    int64_t waited;     /* ns until the last rank came; CELL_NULL: not matched */
+    int64_t alone;      /* ns of `waited` in which the device did nothing else; after matching */
 };
 
 struct rank_span {
@@ -56,7 +56,7 @@ struct rank {
     struct rank_span *spans;
     struct rank_look *looks;
     size_t op_count, span_count, look_count, op_cap, span_cap, look_cap;
-    bool cut;     /* it has more than is kept: it is not matched */
+    bool cut;     /* it had more than fits, and is not matched */
     bool settled; /* `begins` is known */
 };
 
@@ -70,10 +70,10 @@ void sum_ranks_init(struct model *m);
 void sum_ranks_fini(struct model *m);
 int sum_ranks_batch(struct model *m, const struct wire_batch *b);
 int sum_ranks_merge(struct model *into, const struct model *from, int64_t shift);
-/* Before the rows of steps and the looks of idle time are dropped. */
+/* Call before the rows of steps and the looks of idle time are dropped. */
 int sum_ranks_finish(struct model *m);
 
-/* "rank 1", or "the process on GPU 1 (pid 4711)" where no launcher said its number. */
+/* "rank 1", or "the process on GPU 1 (pid 4711)" where the number of the rank is unknown. */
 struct buf;
 void sum_ranks_put(const struct model *m, uint32_t rank, struct buf *out);
 

@@ -1,6 +1,6 @@
 /* kernels.c - a hash table of pairs whose keys become equal while it fills.
  *
- * Not a struct keyed, whose keys are fixed: folding changes keys and merges items in place. */
+ * It is not a struct keyed, because folding changes keys and merges items in place. */
 #include "analyze/model/scopes/kernels.h"
 
 #include "analyze/common/cells.h"
@@ -22,7 +22,7 @@ void scope_kernels_fini(struct scope_kernels *k)
     memset(k, 0, sizeof *k);
 }
 
-/* The slot of a pair: its own, or the free one where it would go. */
+/* The slot of a pair, or the free slot for it. */
 static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t name)
 {
     size_t at = hash_pair(handle, name) & (k->slot_count - 1);
@@ -35,7 +35,7 @@ static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t n
     return at;
 }
 
-/* Merges pairs whose scopes have become one, and enters all of them anew. */
+/* Merges pairs whose scopes have become one, and fills the slots anew. */
 static void fold(struct sum_scopes *s)
 {
     struct scope_kernels *k = &s->by_kernel;
@@ -72,7 +72,7 @@ static int grow(struct scope_kernels *k)
     return 0;
 }
 
-/* Room for one more, where there is any: at most half of the slots are taken. */
+/* Makes room for one more pair if possible; at most half of the slots are used. */
 static int reserve(struct sum_scopes *s)
 {
     struct scope_kernels *k = &s->by_kernel;
@@ -81,13 +81,13 @@ static int reserve(struct sum_scopes *s)
     if (k->slot_count)
         fold(s);
     if (k->slot_count == (size_t)SCOPE_PAIRS * 2) {
-        k->full = k->count > SCOPE_PAIRS / 4 * 3; /* else folding pays again later */
+        k->full = k->count > SCOPE_PAIRS / 4 * 3; /* else folding will free some again later */
         return 0;
     }
     return !k->slot_count || k->count * 4 > k->slot_count ? grow(k) : 0;
 }
 
-/* True for the kernel and scope of the last call, as most are. */
+/* True for the kernel and scope of the last call, which is the usual case. */
 static bool is_last(const struct scope_kernels *k, const struct scope_kernel *more)
 {
     return k->count && k->items[k->last].handle == more->handle &&

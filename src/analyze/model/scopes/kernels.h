@@ -1,10 +1,10 @@
 /* kernels.h - which kernels ran in a scope: launches and time by path and name.
  *
- * Rows name the handle of a scope's node (tree.h), since nodes are merged while the log is
- * read: two scopes become one, and their kernels are merged at the next folding. A table is
- * folded before it grows, so that it has about as many items as there are different pairs,
- * however many scopes were opened. At SCOPE_PAIRS new pairs are left out: a scope's own sum then
- * exceeds that of its kernels here. Owner's thread. */
+ * Items have the handle of a scope's node (tree.h), since nodes are merged while the log is read:
+ * two scopes become one, and items that have become equal are merged before the table grows. So the
+ * table has about as many items as there are different pairs, however many scopes were opened.
+ * Beyond SCOPE_PAIRS new pairs are left out: a scope's own sum then exceeds the sum of its kernels
+ * here. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_KERNELS_H
 
@@ -26,10 +26,10 @@ struct scope_kernel {
 struct scope_kernels {
     struct scope_kernel *items; /* owned; after finish by node, longest first */
     size_t count, cap;
-    uint32_t *slots;   /* owned: place in items + 1 by handle and name, 0: free; until finish */
+    uint32_t *slots;   /* owned: index in items + 1 by handle and name, 0: free; until finish */
     size_t slot_count; /* a power of two, or 0 */
-    size_t last;       /* place of the last pair that was added to */
-    bool full;         /* no new ones any more */
+    size_t last;       /* index of the pair that was last added to */
+    bool full;         /* no new pairs are taken */
 };
 
 /* Adds launches of a kernel in a scope. 0 or GPUFL_E_NOMEM. */

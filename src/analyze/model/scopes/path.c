@@ -38,7 +38,7 @@ int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
     *name = intern_id(m->names, path.data, path.len);
     int rc = *name || (!path.len && !buf_error(&path)) ? 0 : GPUFL_E_NOMEM;
     if (buf_error(&path) == GPUFL_E_FULL)
-        rc = 0; /* a path that long counts as none */
+        rc = 0; /* such a long path gets no name */
     buf_fini(&path);
     return rc;
 }

@@ -10,11 +10,12 @@
 
 struct model;
 
-/* The handle that a scope's instance belongs to: *handle 0 is outside all. While a log is read.
+/* Finds the handle of a scope's instance; *handle 0: outside all scopes. Call while a log is read.
  * 0 or GPUFL_E_NOMEM. */
 int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle);
 
-/* The name of a handle's path; 0: outside all. After sum_scopes_finish. 0 or GPUFL_E_NOMEM. */
+/* Finds the name of a handle's path; *name 0: outside all scopes. Call after sum_scopes_finish. 0
+ * or GPUFL_E_NOMEM. */
 int scope_path_name(struct model *m, uint32_t handle, uint32_t *name);
 
 /* The node of a path's name in a finished model; 0: there is none. */

@@ -1,7 +1,7 @@
 /* samples.c - see samples.h.
  *
- * Scopes are numbered depth first, so that a scope and all inside it are a range of numbers, and
- * a kernel's parts of one pool are neighbours. */
+ * Scopes are numbered depth first: a scope and all scopes inside it are a range of numbers, and a
+ * kernel's parts of one pool are neighbours. */
 #include "analyze/model/scopes/samples.h"
 
 #include "analyze/model/model.h"
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 1e-6 /* samples: less than that is an error of rounding */
+#define LEAST 1e-6 /* samples: less is a rounding error */
 
 /* A kernel in a scope. */
 struct part {
-    uint32_t kernel; /* place in model.kernels.names */
+    uint32_t kernel; /* index in model.kernels.names */
     uint32_t number; /* number of the scope, depth first; 0: outside all */
     uint32_t node;
-    double ns;    /* launched by the scope itself, on the GPU */
+    double ns;    /* on the GPU, of launches by the scope itself */
     double given; /* samples so far */
     double weight;
 };
@@ -33,7 +33,7 @@ struct pool {
     uint32_t reason;
     /* not of the key: */
     uint32_t number, end; /* scopes that may have them: [number, end) */
-    double samples;       /* with those passed up from inside */
+    double samples;       /* with the rest of inner pools */
 };
 
 struct sharing {
@@ -41,11 +41,11 @@ struct sharing {
     uint32_t *number, *end; /* owned; by node */
     struct part *parts;     /* owned; by kernel, then by number */
     size_t part_count;
-    struct keyed pools; /* struct pool; sorted in place: by kernel, narrow ones first */
+    struct keyed pools; /* struct pool; sorted in place: by kernel, inner pools first */
     struct keyed sums;  /* struct sample_estimate by node */
 };
 
-/* A name of a kernel and its place in model.kernels.names. */
+/* A kernel's name and its index in model.kernels.names. */
 struct kernel_place {
     uint32_t name;
     /* not of the key: */
@@ -100,7 +100,7 @@ static int compare_parts(const void *a, const void *b)
     return ORDER(x->number, y->number);
 }
 
-/* Lists each kernel's time in scopes, and the rest of it, outside. */
+/* Lists each kernel's time in scopes, and its time outside all scopes. */
 static int list_parts(struct sharing *s)
 {
     const struct sum_kernels *k = &s->m->kernels;
@@ -160,7 +160,7 @@ static int add_estimate(struct sharing *s, uint32_t node, uint32_t reason, doubl
     return 0;
 }
 
-/* The pool that gets what the scopes of this one do not lack. */
+/* The scope of the pool that gets what the scopes of this pool do not need. */
 static uint32_t around(const struct sharing *s, uint32_t node)
 {
     uint32_t up = node ? s->m->scopes.nodes[node].parent : 0;
@@ -208,14 +208,14 @@ static int list_pools(struct sharing *s)
         rc = add_pool(s, f->kernel - 1, node, p->reason, (double)p->samples);
         s->m->samples.shared += p->samples;
     }
-    if (!rc && s->pools.count > 1) /* they are searched by their order from now on */
+    if (!rc && s->pools.count > 1) /* from here on they are found by their order */
         qsort(keyed_at(&s->pools, 1), s->pools.count - 1, sizeof(struct pool), compare_pools);
     return rc;
 }
 
 /* ---- sharing ----------------------------------------------------------------------------- */
 
-/* Computes what each part lacks of its due; returns the sum. */
+/* Computes how many samples each part still needs; returns the sum. */
 static double weigh(struct part *parts, size_t count, double per_ns)
 {
     double sum = 0;
@@ -242,13 +242,13 @@ static void hand_up(struct sharing *s, const struct pool *from, double samples)
     key.number = key.node == SAMPLES_NO_SCOPE ? 0 : s->number[key.node];
     key.end = s->end[key.node == SAMPLES_NO_SCOPE ? 0 : key.node];
     to = bsearch(&key, keyed_at(&s->pools, 1), s->pools.count - 1, sizeof key, compare_pools);
-    if (to) /* always: add_pool made it */
+    if (to) /* never NULL: add_pool made it */
         to->samples += samples;
 }
 
-/* Pools that differ in their reason alone. A launch does not wait for its kernel, so that samples
- * are also measured in a scope that waits for kernels of others: its parts get no more than they
- * lack. */
+/* Divides pools that differ only in their reason. A launch does not wait for its kernel, so samples
+ * are also measured in a scope that waits for kernels of other scopes: a part gets at most what it
+ * still needs. */
 static int share_alike(struct sharing *s, const struct pool *pools, size_t count,
                        struct part *parts, size_t part_count, double per_ns)
 {
@@ -274,7 +274,7 @@ static int share_alike(struct sharing *s, const struct pool *pools, size_t count
     return rc;
 }
 
-/* Keeps what was measured: records without a time do not say where a kernel ran. */
+/* Keeps the measured samples if the records of a kernel have no time. */
 static int keep_measured(struct sharing *s, const struct pool *pools, size_t count)
 {
     int rc = 0;
@@ -328,7 +328,7 @@ static int share_all(struct sharing *s)
     return rc;
 }
 
-/* Scopes by the names of their paths. */
+/* Adds the estimates with the names of the scopes' paths. */
 static int name_sums(struct sharing *s)
 {
     int rc = 0;

@@ -36,7 +36,7 @@ static int take_scope(struct model *m, const struct wire_batch *b, size_t i)
             ns = cells_get(b, COL_scope_duration, i), repeat = cells_or(b, COL_scope_repeat, i, 0);
     int64_t end, start = cells_get(b, COL_scope_start, i);
     uint32_t node, tag = model_name_cell(m, cells_get(b, COL_scope_tag, i));
-    bool path = start == CELL_NULL && ns == CELL_NULL; /* names an instance only */
+    bool path = start == CELL_NULL && ns == CELL_NULL; /* the row only names an instance */
     if (!path && !cells_interval(start, ns, &end)) {
         s->invalid++;
         return 0;
@@ -74,7 +74,7 @@ static int take_open(struct model *m, const struct wire_batch *b, size_t i)
     return 0;
 }
 
-/* Adds ns of an activity to the node it was launched from. */
+/* Adds ns of an activity to the node that launched it. */
 static void add_activity(struct scope_sum *s, enum record_type type, int64_t ns)
 {
     if (type == RECORD_sync) {
@@ -106,7 +106,8 @@ static uint32_t kernel_name(const struct model *m, int64_t config)
     return at ? (uint32_t)sum_kernels_config(&m->kernels, at)->row.name : 0;
 }
 
-/* A kernel of a node. Those outside all scopes are not kept by name: sum_kernels has them. */
+/* Adds a kernel to a node. Kernels outside all scopes are not kept by name, because sum_kernels has
+ * them. */
 static int add_kernel(struct model *m, uint32_t node, const struct wire_batch *b, size_t row)
 {
     struct sum_scopes *s = &m->scopes;
@@ -126,7 +127,7 @@ static int add_kernel(struct model *m, uint32_t node, const struct wire_batch *b
     return scope_kernels_add(s, &one);
 }
 
-/* Consecutive rows are mostly of one scope: the last one's node is kept. */
+/* Most consecutive rows have one scope, so the last row's node is kept. */
 static int take_activities(struct model *m, const struct wire_batch *b, unsigned column,
                            enum scope_activity kind)
 {
@@ -186,8 +187,8 @@ static int merge_kernels(struct sum_scopes *s, const struct sum_scopes *from, co
     return rc;
 }
 
-/* Merges each node of `from` with its twin in `into`. Parents come first, so that the parent's
- * twin is known. */
+/* Merges each node of `from` into the node of that path in `into`. Parents come first, so that the
+ * parent's node there is known. */
 int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift)
 {
     struct sum_scopes *s = &into->scopes;
@@ -231,7 +232,7 @@ static int count_open(struct sum_scopes *s)
     return rc;
 }
 
-/* Sums with all below: nodes in reverse order of a walk, so that children come first. */
+/* Sums up subtrees: nodes in the reverse order of a walk, so that children come first. */
 static int sum_up(struct sum_scopes *s)
 {
     uint32_t *order = mem_array(s->node_count + 1, sizeof *order);

@@ -1,11 +1,11 @@
-/* scopes.h - scopes as a tree of names, with wall, GPU and waiting time.
+/* scopes.h - the tree of scopes by name, with wall, GPU and waiting time.
  *
- * Every opening of a scope (an instance) is added to the node of its path, so that memory grows
- * with distinct paths; each instance keeps only 4 bytes that lead to its node. A child's row
- * comes before its parent's, since rows are written when a scope ends: until then the child is
- * under a node without a name, which is merged into the tree when its row comes. Rows of kernels,
- * copies and waits may come before or after those of scopes; those of launch configurations come
- * before the kernels that refer to them. Owner's thread. */
+ * Every instance of a scope is added to the node of its path, so that memory grows with the number
+ * of different paths; an instance takes only 4 bytes, which lead to its node. A child's row comes
+ * before its parent's, since rows are written when a scope ends. Until the parent's row comes, the
+ * child is under a node without a name, which is then merged into the tree. Rows of kernels, copies
+ * and waits may come before or after those of scopes; those of launch configurations come before
+ * the kernels that refer to them. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_SCOPES_H
 
@@ -26,12 +26,12 @@ struct wire_batch;
 /* The sums of a path. Times in ns. */
 struct scope_sum {
     uint64_t calls;                   /* calls that ended */
-    uint64_t open;                    /* calls that never did */
+    uint64_t open;                    /* calls that did not end */
     int64_t wall, wall_min, wall_max; /* of calls that ended; min and max where calls > 0 */
     uint64_t kernels;
     uint64_t inherited; /* kernels launched by a thread without a scope of its own */
-    int64_t gpu;        /* kernels */
-    int64_t copy;       /* copies and fills */
+    int64_t gpu;        /* of kernels */
+    int64_t copy;       /* of copies and fills */
     uint64_t waits;
     int64_t wait;        /* synchronizations that block the host */
     int64_t repeat;      /* iterations of benchmark loops */
@@ -45,14 +45,14 @@ struct scope_node {
     uint32_t name;                /* id of model.names; SCOPE_PENDING: not known yet */
     uint32_t handle;              /* its own handle */
     uint32_t depth;               /* 0: outermost; after finish */
-    struct scope_sum self;        /* joined to this path itself */
+    struct scope_sum self;        /* of this path alone */
     struct histogram walls;       /* ns of calls that ended */
-    struct scope_sum all;         /* gpu, copy, wait and counts with all below; after finish */
-    uint32_t first_kernel;        /* place of its own in by_kernel.items; after finish */
-    uint32_t kernel_names;        /* how many it has */
+    struct scope_sum all;  /* gpu, copy, wait and counts of the whole subtree; after finish */
+    uint32_t first_kernel; /* index of its first item in by_kernel.items; after finish */
+    uint32_t kernel_names; /* number of its items there */
 };
 
-/* Rows of a kind, and those of them whose scope is in the log. */
+/* The number of rows of a kind, and of rows whose scope is in the log. */
 struct scope_join {
     uint64_t rows, known;
 };
@@ -77,7 +77,7 @@ struct sum_scopes {
     size_t instance_count, instance_cap;
     uint32_t *slots; /* owned: named nodes by parent and name, 0: free */
     size_t slot_count, slot_used;
-    uint32_t *stack; /* owned: for walks, since nesting may be of any depth */
+    uint32_t *stack; /* owned: for walks of the tree, since scopes may nest to any depth */
     size_t stack_cap;
     struct scope_kernels by_kernel;
     uint32_t other, lost; /* names: "(other)", "(not recorded)" */
@@ -91,10 +91,10 @@ int sum_scopes_batch(struct model *m, const struct wire_batch *b);
 int sum_scopes_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_scopes_finish(struct model *m);
 
-/* The tree has its root after it. 0 or GPUFL_E_NOMEM. */
+/* Makes the root of the tree if there is none. 0 or GPUFL_E_NOMEM. */
 int sum_scopes_ensure(struct model *m);
 
-/* False where no row of that kind has its scope in the log, or where nobody knows whether there
+/* False where no row of that kind has its scope in the log, or where it is unknown whether there
  * were rows: the sums of scopes are then unknown, not 0. */
 bool sum_scopes_known(const struct model *m, enum scope_activity a);
 

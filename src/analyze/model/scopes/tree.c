@@ -1,4 +1,4 @@
-/* tree.c - merging nameless nodes into the tree as their rows come. */
+/* tree.c - merges nodes without a name into the tree when their rows come. */
 #include "analyze/model/scopes/tree.h"
 
 #include "analyze/common/cells.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define FORWARD     (1u << 31) /* in handles[]: the rest is another handle */
+#define FORWARD     (1u << 31) /* in handles[]: the other bits are another handle */
 #define HANDLE_MASK (SCOPE_ENDED - 1)
 
 /* ---- nodes and handles ----------------------------------------------------------------- */
@@ -74,7 +74,7 @@ void scope_tree_free(struct sum_scopes *s)
 
 /* ---- children by name ------------------------------------------------------------------ */
 
-/* Not a struct keyed, which never removes: a merge takes nodes out and puts them elsewhere. */
+/* The table is not a struct keyed, which cannot remove items: a merge moves nodes. */
 static size_t slot_of(const struct sum_scopes *s, uint32_t parent, uint32_t name)
 {
     return hash_pair(parent, name) & (s->slot_count - 1);
@@ -119,7 +119,7 @@ static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t
     return 0;
 }
 
-/* Takes a node out of the slots; the nodes after it move up, so that no mark is needed. */
+/* Removes a node from the slots; the following nodes move up, so that no mark is needed. */
 static void drop_slot(struct sum_scopes *s, uint32_t node)
 {
     size_t mask = s->slot_count - 1;
@@ -138,7 +138,7 @@ static void drop_slot(struct sum_scopes *s, uint32_t node)
     s->slot_used--;
 }
 
-/* Links a nameless or loose node as a child with that name. */
+/* Links a node without a name or without a parent as a child with that name. */
 static int attach(struct sum_scopes *s, uint32_t node, uint32_t parent, uint32_t name)
 {
     int rc = reserve_slot(s);
@@ -200,8 +200,8 @@ static int push(struct sum_scopes *s, size_t *n, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* One pair of a merge: sums and children of from move to into; pairs of children that
- * are on both sides are left on the stack. */
+/* Merges one pair: sums and children of `from` move to `into`; pairs of children that both have are
+ * put on the stack. */
 static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32_t from)
 {
     int failed = histogram_merge(&s->nodes[into].walls, &s->nodes[from].walls);
@@ -228,7 +228,7 @@ static int merge_pair(struct sum_scopes *s, size_t *depth, uint32_t into, uint32
     return 0;
 }
 
-/* from, which hangs nowhere, is merged into a node of the tree and is gone. */
+/* Merges `from`, which has no parent, into a node of the tree, and frees it. */
 static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
 {
     size_t depth = 0;
@@ -243,7 +243,7 @@ static int merge_nodes(struct sum_scopes *s, uint32_t into, uint32_t from)
 
 /* ---- instances ------------------------------------------------------------------------- */
 
-/* The place of an instance, made; NULL for one that is not followed or out of memory. */
+/* Finds or makes the item of an instance; NULL for one that is not followed, or without memory. */
 static int instance_at(struct sum_scopes *s, int64_t instance, uint32_t **at)
 {
     *at = NULL;

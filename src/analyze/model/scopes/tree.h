@@ -1,7 +1,8 @@
 /* tree.h - the tree of scopes.h: nodes, handles, instances.
  *
- * Nodes are merged as parents become known; handles survive that, by forwarding.
- * All functions may move the arrays: hold indexes, not pointers. Owner's thread. */
+ * Nodes are merged when parents become known; handles stay valid, because a merged node's handle
+ * refers to the other's. All functions may move the arrays: keep indexes, not pointers. Owner's
+ * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SCOPES_TREE_H
 #define GPUFL_ANALYZE_MODEL_SCOPES_TREE_H
 
@@ -12,39 +13,39 @@
 #define SCOPE_PENDING UINT32_MAX /* name of a node whose row has not come */
 
 enum {
-    SCOPE_NODES = 200000,      /* distinct paths; further ones go to "(other)" */
-    SCOPE_INSTANCES = 1 << 27, /* largest instance that is followed */
+    SCOPE_NODES = 200000,      /* different paths; further ones go to "(other)" */
+    SCOPE_INSTANCES = 1 << 27, /* the largest instance number that is followed */
 };
 
 #define SCOPE_OPEN  (1u << 31) /* flags of instances[]: seen open, seen ended */
 #define SCOPE_ENDED (1u << 30)
 
-/* The root exists after it. 0 or GPUFL_E_NOMEM, as all below. */
+/* Makes the root if there is none. 0 or GPUFL_E_NOMEM, like all functions below. */
 int scope_tree_ensure(struct sum_scopes *s);
 void scope_tree_free(struct sum_scopes *s);
 
-/* The node that an instance belongs to, a nameless one where its row has not come.
- * The root for 0 and for instances beyond the ceiling. */
+/* Finds the node of an instance, or makes one without a name if its row has not come. 0, and an
+ * instance beyond the ceiling, give the root. */
 int scope_tree_instance(struct sum_scopes *s, int64_t instance, uint32_t *node);
 
-/* Names an instance's node and puts it under its parent's. */
+/* Names the node of an instance and puts it under its parent's node. */
 int scope_tree_place(struct sum_scopes *s, int64_t instance, int64_t parent, uint32_t name,
                      uint32_t *node);
 
-/* The child of that name, made where it is missing. */
+/* Finds the child with that name, or makes it. */
 int scope_tree_child(struct sum_scopes *s, uint32_t parent, uint32_t name, uint32_t *node);
 
-/* The node of a handle; the way is shortened for the next time. */
+/* The node of a handle. Shortens the chain of forwarded handles. */
 uint32_t scope_tree_node(struct sum_scopes *s, uint32_t handle);
 
 /* Sets a flag of an instance that is known. */
 void scope_tree_flag(struct sum_scopes *s, int64_t instance, uint32_t flag);
 
-/* Nameless nodes go under "(not recorded)" of the root. */
+/* Moves nodes without a name under "(not recorded)" of the root. */
 int scope_tree_adopt(struct sum_scopes *s);
 
-/* The next node of a walk in which parents come before children; false at its end.
- * *node is the root at first. */
+/* Moves *node to the next node of a walk in which parents come before children; false at the end.
+ * Begin with the root. */
 bool scope_tree_next(const struct sum_scopes *s, uint32_t *node);
 
 /* b into a. */

@@ -1,6 +1,6 @@
-/* find.h - where steps begin: by scopes that repeat, or by the sequence of kernels.
+/* find.h - finds where steps begin, from scopes that repeat or from the sequence of kernels.
  *
- * Steps follow each other without a gap: what lies between two scopes is of the first one's step.
+ * Steps follow each other without a gap: time between two scopes belongs to the first one's step.
  * docs/report.md has the rule; its numbers are here. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_FIND_H
 #define GPUFL_ANALYZE_MODEL_STEPS_FIND_H
@@ -9,7 +9,7 @@
 #include "analyze/model/steps/rows.h"
 
 enum {
-    STEP_MOST = 1 << 18,       /* more are too short to be steps */
+    STEP_MOST = 1 << 18,       /* what repeats more often is not a step */
     STEP_SCOPES_LEAST = 5,     /* openings of a scope */
     STEP_SEQUENCES_LEAST = 8,  /* repetitions of a sequence */
     STEP_ALIKE = 90,           /* % of its kernels that a step shares with the typical one */
@@ -21,8 +21,8 @@ enum {
 /* The kernels of one device, in order. */
 struct step_sequence {
     const struct step_rows *rows;
-    const uint8_t *updates; /* by name: an optimizer's kernel */
-    uint32_t names;         /* how many there are */
+    const uint8_t *updates; /* by name: 1: an optimizer's kernel */
+    uint32_t names;         /* number of names */
     uint32_t *at;           /* owned: rows */
     size_t count;
     uint32_t *typical, *seen; /* owned: kernels by name, while steps are compared */
@@ -30,16 +30,17 @@ struct step_sequence {
 
 struct step_found {
     int64_t *at;    /* owned: ns; step i is from at[i] to at[i + 1] */
-    uint8_t *alike; /* owned: 1: the step does what most do */
+    uint8_t *alike; /* owned: 1: the step does what most steps do */
     size_t count;   /* 0: none were found */
     uint32_t group; /* of step_marks; 0: by sequence */
-    uint32_t name;  /* by sequence: of the kernel that begins each; 0: an optimizer's ends each */
+    /* By sequence: the kernel that begins each step; 0: an optimizer's kernel ends each step. */
+    uint32_t name;
 };
 
 /* What steps have in common. */
 struct step_likeness {
     size_t alike;   /* steps that share STEP_ALIKE of their kernels */
-    size_t close;   /* steps that share nearly all */
+    size_t close;   /* steps that share nearly all of them */
     size_t working; /* steps with any kernel */
     size_t kinds;   /* different kernels of the typical one */
 };
@@ -48,15 +49,15 @@ struct step_likeness {
  * GPUFL_E_NOMEM. */
 int step_sequence_init(struct step_sequence *q, uint32_t device);
 void step_sequence_fini(struct step_sequence *q);
-/* The place of the first kernel that begins at that time or later. */
+/* The index of the first kernel that begins at that time or later. */
 size_t step_sequence_place(const struct step_sequence *q, int64_t time);
 
-/* Compares steps by how often each has which kernel. cuts: n + 1 places. alike: n; NULL: not
- * wanted. 0 or GPUFL_E_NOMEM. */
+/* Compares steps by how often each kernel runs in them. cuts: n + 1 indexes. alike: n results, or
+ * NULL. 0 or GPUFL_E_NOMEM. */
 int step_compare(const struct step_sequence *q, const size_t *cuts, size_t n, uint8_t *alike,
                  struct step_likeness *out);
 
-/* found->count is 0 where there are none. 0 or GPUFL_E_NOMEM. */
+/* found->count 0: there are no steps. 0 or GPUFL_E_NOMEM. */
 int step_find_scopes(struct step_marks *s, const struct step_sequence *q, struct step_found *found);
 int step_find_sequence(const struct step_sequence *q, struct step_found *found);
 void step_found_fini(struct step_found *f);

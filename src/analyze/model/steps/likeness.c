@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOSE = 98 /* % of its kernels that a step shares with the typical one, and is close */ };
+enum { CLOSE = 98 /* % of its kernels that a close step shares with the typical one */ };
 
 int step_sequence_init(struct step_sequence *q, uint32_t device)
 {
@@ -71,7 +71,7 @@ static uint32_t name_at(const struct step_sequence *q, size_t place)
     return step_name(&q->rows->items[q->at[place]]);
 }
 
-/* How many of its kernels a step shares with the typical one. */
+/* Counts the kernels that a step shares with the typical one. */
 static size_t count_shared(const struct step_sequence *q, size_t from, size_t to)
 {
     size_t shared = 0;

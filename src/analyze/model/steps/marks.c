@@ -29,7 +29,7 @@ void step_marks_fini(struct step_marks *s)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* Puts the name in small letters, without numbers and marks at its end. */
+/* Copies the name in lower case, without digits and punctuation at its end. */
 static size_t plain(const char *name, char *text)
 {
     size_t len = 0;
@@ -66,8 +66,8 @@ enum step_word step_word(const char *name)
     return STEP_WORD_ANY;
 }
 
-/* What the name says; its group's name has no number at its end, where it is a step's. *found is
- * NULL where the scope is no step. */
+/* Finds what the name says. The name of a step's group has no number at its end. *found is NULL if
+ * the scope is not a step. */
 static int say(struct step_marks *s, struct intern *names, uint32_t name,
                const struct step_said **found)
 {

@@ -1,8 +1,8 @@
-/* marks.h - openings of scopes that may each be a step.
+/* marks.h - instances of scopes, each of which may be a step.
  *
  * Every scope that ended is kept with its thread, 24 bytes each, until there are STEP_MARKS. Then
- * the names with most of them are dropped: those are of operations. A name and its numbers
- * ("ProfilerStep#12", "step 12") are of one group where the name says that it is a step.
+ * the most frequent names are dropped, since these are names of operations. Names that differ only
+ * in a number ("ProfilerStep#12", "step 12") are one group if the name says that it is a step.
  * Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_MARKS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_MARKS_H
@@ -17,9 +17,9 @@ struct intern;
 
 enum { STEP_MARKS = 1 << 20 };
 
-/* What a scope's name says, the surest first. */
+/* What a scope's name says about steps, the surest first. */
 enum step_word {
-    STEP_WORD_PROFILER, /* ProfilerStep#12: the program's own word to a profiler */
+    STEP_WORD_PROFILER, /* ProfilerStep#12: PyTorch's own mark of a step */
     STEP_WORD_STEP,     /* ends with step, iteration, iter or batch */
     STEP_WORD_ANY,      /* something else */
     STEP_WORD_NEVER,    /* an epoch, a validation, a part of a step … */
@@ -34,11 +34,11 @@ struct step_group {
     uint32_t name, thread; /* id of intern; id in the log */
     /* not of the key: */
     uint32_t count;
-    uint32_t dropped; /* 1: it had too many */
+    uint32_t dropped; /* 1: the group had too many instances */
     uint32_t word;    /* enum step_word */
 };
 
-/* A name as the log has it, and what it was found to say. */
+/* A name as it is in the log, and its group and word. */
 struct step_said {
     uint32_t name;
     uint32_t group, word; /* not of the key: name of its group, enum step_word */
@@ -56,10 +56,10 @@ void step_marks_fini(struct step_marks *s);
 /* 0 or GPUFL_E_NOMEM. */
 int step_marks_add(struct step_marks *s, struct intern *names, uint32_t name, uint32_t thread,
                    const int64_t span[2]);
-/* By group, then by start. */
+/* Sorts by group, then by start. */
 void step_marks_sort(struct step_marks *s);
 
-/* What a name says. */
+/* What a name says about steps. */
 enum step_word step_word(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* measure.c - what GPUs did in each step, where steps settle, and what came before. */
+/* measure.c - what GPUs did in each step, where the steady part begins, and what came before it. */
 #include "analyze/model/steps/steps.h"
 
 #include "analyze/common/cells.h"
@@ -11,7 +11,7 @@
 
 enum { DEVICES = 256 };
 
-/* Adds the time of a row to the steps in which it lies. from: ns; at: the step to begin with. */
+/* Adds the time of a row to the steps that it overlaps. from: ns; at: the step to begin with. */
 static size_t add_busy(struct sum_steps *s, size_t at, int64_t from, int64_t end)
 {
     while (at < s->count && s->items[at].end <= from)
@@ -69,8 +69,8 @@ static int find_median(const struct sum_steps *s, int64_t *median)
     return 0;
 }
 
-/* The first of STEADY_LEAST steps in a row that last about as long as the median. Steps that only
- * the sequence of kernels shows are alike, too. */
+/* The first of STEADY_LEAST steps in a row that last about as long as the median. Steps that were
+ * found by the sequence of kernels have to be alike, too. */
 static size_t find_settled(const struct sum_steps *s, bool scopes, int64_t median)
 {
     size_t row = 0;
@@ -118,7 +118,7 @@ static void add_before(struct before *b, const struct step_row *r, int64_t begin
     }
 }
 
-/* Adds to what kernels of that name took. ns: by the name that rows have. */
+/* Adds to the time of kernels of that name. ns: by the name in the rows. */
 static void add_named(struct sum_steps *s, const struct step_row *r, int64_t part, int64_t *ns,
                       uint32_t *going)
 {
@@ -130,12 +130,12 @@ static void add_named(struct sum_steps *s, const struct step_row *r, int64_t par
         s->copies_before = cells_sum(s->copies_before, part);
         return;
     }
-    uint32_t *last = &going[step_device(r)]; /* of the kernel that may go on */
+    uint32_t *last = &going[step_device(r)]; /* the name of the kernel whose rest follows */
     *last = name == STEP_GOES_ON ? *last : name;
     ns[*last] = cells_sum(ns[*last], part);
 }
 
-/* Keeps what kernels took by their names. ns: by the name that rows have. */
+/* Stores the times of kernels by their names in the model. ns: by the name in the rows. */
 static int keep_named(struct model *m, const int64_t *ns)
 {
     struct sum_steps *s = &m->steps;
@@ -149,8 +149,8 @@ static int keep_named(struct model *m, const int64_t *ns)
     return rc;
 }
 
-/* Where the last step ends. Steps that begin with a kernel have one more, whose end is not
- * known. */
+/* When the last step ends. Steps that begin with a kernel have one more step, whose end is
+ * unknown. */
 static int64_t step_over(const struct sum_steps *s)
 {
     const struct steps_one *last = &s->items[s->count - 1];
@@ -163,8 +163,8 @@ int64_t sum_steps_over(const struct model *m)
     return s->finished && s->steady && s->count ? step_over(s) : INT64_MAX;
 }
 
-/* Adds copies that began after the last step: a model that goes back to the host, a checkpoint at
- * the end. A longer run has them once as well. */
+/* Adds copies that began after the last step, such as a model that is copied back to the host, or a
+ * checkpoint at the end. A longer run has them only once, too. */
 static void add_copies_after(struct sum_steps *s)
 {
     int64_t until = step_over(s);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES_BACK = 64, PIECES = 64 /* of 4.3 s, that a long activity is kept as */ };
+enum { PLACES_BACK = 64, PIECES = 64 /* PIECES: of 4.3 s each, for a long activity */ };
 
 void step_rows_fini(struct step_rows *s)
 {
@@ -59,13 +59,13 @@ int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t devi
     return rc;
 }
 
-/* The first of so many rows that begins later than a moment. */
+/* The index of the first of the rows before `to` that begins later than `start`. */
 static size_t first_later(const struct step_rows *s, size_t to, int64_t start)
 {
     return ORDER_PLACE(to, i, s->items[i].start <= start);
 }
 
-/* Merges the run [begin, end) with the rows before it that begin later than its first. */
+/* Merges the run [begin, end) with those rows before it that begin later than its first row. */
 static int merge(struct step_rows *s, size_t begin, size_t end, struct step_rows *spare)
 {
     size_t at = first_later(s, begin, s->items[begin].start), n = begin - at, i = 0, k = begin;
@@ -85,8 +85,8 @@ static int compare(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Runs mostly overlap a little, and merging each with what came before is cheap. Where the log is
- * in no order, sorting is cheaper. */
+/* Runs mostly overlap a little, so that merging each with the rows before it is cheap. For a log
+ * without order, sorting is cheaper. */
 int step_rows_settle(struct step_rows *s)
 {
     enum { MOVES_MOST = 8 /* of each row */ };

@@ -1,9 +1,10 @@
-/* rows.h - what the GPUs did, row by row, while steps are looked for.
+/* rows.h - what the GPUs did, row by row, until steps have been found.
  *
- * Kernels, whole graphs, copies and fills of all devices, 16 bytes each, in order of their start.
- * A row that comes a few places late is put in place; one that comes later begins a new run, and
- * the runs are merged when the order is needed. Rows beyond STEP_ROWS are not kept (`beyond`):
- * steps are then those of the time before. Owner's thread. */
+ * The rows are kernels, whole graphs, copies and fills of all devices, 16 bytes each, in order of
+ * their start. A row that comes a few rows late is moved to its place; a row that comes later
+ * begins a new run of sorted rows, and the runs are merged when the order is needed. Rows beyond
+ * STEP_ROWS are only counted (`beyond`): steps are then found in the time before them. Owner's
+ * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_STEPS_ROWS_H
 #define GPUFL_ANALYZE_MODEL_STEPS_ROWS_H
 
@@ -17,15 +18,15 @@ enum {
     STEP_NAMES = 1 << 16, /* kernels that are distinguished, STEP_OTHERS included */
     STEP_COPY = 0,        /* name of a row that is not a kernel */
     STEP_OTHERS = STEP_NAMES - 1,
-    STEP_GOES_ON = 1 << 16, /* name of the rest of a kernel that is longer than a row can say */
+    STEP_GOES_ON = 1 << 16, /* name of the rest of a kernel that is longer than a row can hold */
     STEP_PAGEABLE =
-        1 << 17, /* and a kind of copies: names of copies of memory that is not pinned */
+        1 << 17, /* plus a kind of copies: names of copies of memory that is not pinned */
 };
 
 struct step_row {
     int64_t start;     /* ns */
     uint32_t duration; /* ns */
-    uint32_t what;     /* the device's index above 24 bits of a name, which counts from 1 */
+    uint32_t what;     /* bits 24 to 31: the device's index; bits 0 to 23: a name, from 1 on */
 };
 
 struct step_rows {
@@ -51,7 +52,7 @@ static inline bool step_is_copy(const struct step_row *r)
     return step_name(r) == STEP_COPY || step_name(r) >= STEP_PAGEABLE;
 }
 
-/* A kernel or a whole graph. */
+/* True for a kernel or a whole graph. */
 static inline bool step_is_kernel(const struct step_row *r)
 {
     return !step_is_copy(r) && step_name(r) != STEP_GOES_ON;
@@ -60,7 +61,7 @@ static inline bool step_is_kernel(const struct step_row *r)
 void step_rows_fini(struct step_rows *s);
 /* 0 or GPUFL_E_NOMEM. */
 int step_rows_add(struct step_rows *s, int64_t start, int64_t end, uint32_t device, uint32_t name);
-/* Puts the rows in order. 0 or GPUFL_E_NOMEM. */
+/* Sorts the rows. 0 or GPUFL_E_NOMEM. */
 int step_rows_settle(struct step_rows *s);
 
 #endif

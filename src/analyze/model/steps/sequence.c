@@ -1,8 +1,8 @@
-/* sequence.c - steps by kernels: an optimizer's, which end a step of training, or else a kernel
- * that comes once in each repetition of everything.
+/* sequence.c - finds steps from kernels: an optimizer's kernels, which end a step of training, or
+ * else a kernel that comes once in each repetition of the whole sequence.
  *
- * A window in the middle of the sequence shows which kernel to go by; the whole sequence is then
- * cut at that kernel. Several of the kernel close together are one event. */
+ * The kernel is chosen in a window in the middle of the sequence; the whole sequence is then cut at
+ * that kernel. Several launches of the kernel close together are one event. */
 #include "analyze/model/steps/find.h"
 
 #include "analyze/common/cells.h"
@@ -16,11 +16,11 @@ enum {
     WINDOW = 1 << 18, /* kernels */
     CANDIDATES = 48,  /* the rarest kernels are tried */
     EVENTS_LEAST = 5, /* in the window */
-    EVERY_MOST = 4,   /* updates of a step, as of two networks by turns */
-    APART = 2, /* kernels that are closer than this part of the usual distance are one event */
+    EVERY_MOST = 4,   /* updates in a step, such as of two networks alternately */
+    APART = 2, /* launches that are closer than 1/APART of the usual distance are one event */
 };
 
-/* Which kernels cut the sequence, and where. */
+/* The kernels at which the sequence is cut, and where. */
 struct knife {
     const uint8_t *is; /* by name */
     bool ends;         /* the cut is after the event */
@@ -43,7 +43,8 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The distance between two of the kernels in which half of the window lies, or more. */
+/* Sets `apart` from the distance between two of the kernels: half of the window lies in distances
+ * of at least that length. */
 static int set_apart(const struct step_sequence *q, size_t from, size_t to, struct knife *k)
 {
     size_t n = 0, last = SIZE_MAX, sum = 0;
@@ -96,7 +97,7 @@ static int cut(const struct step_sequence *q, size_t from, size_t to, const stru
 
 /* ---- the whole sequence ------------------------------------------------------------------ */
 
-/* Keeps every n-th cut, and adds what lies before the first and after the last. */
+/* Keeps every n-th cut, and adds cuts at the begin and the end of the sequence. */
 static void widen(const struct step_sequence *q, size_t every, const struct places *cuts,
                   struct places *all)
 {
@@ -119,7 +120,7 @@ static int64_t end_of(const struct step_sequence *q, size_t from, size_t to)
     return end;
 }
 
-/* Makes steps of the parts from..to of all that were compared. */
+/* Makes steps of the parts from..to among those that were compared. */
 static int make(const struct step_sequence *q, const struct places *all, const uint8_t *alike,
                 const size_t range[2], struct step_found *found)
 {
@@ -140,7 +141,7 @@ static int make(const struct step_sequence *q, const struct places *all, const u
 }
 
 /* Compares the parts, leaves out those at both ends that are not alike, and takes the rest as steps
- * where they are what a step must be. */
+ * if they meet the conditions for steps. */
 static int take(const struct step_sequence *q, const struct places *all, struct step_found *found)
 {
     struct step_likeness like;
@@ -161,7 +162,7 @@ static int take(const struct step_sequence *q, const struct places *all, struct 
     return rc;
 }
 
-/* Cuts all of the sequence. every: cuts of a step at most. */
+/* Cuts the whole sequence. every: the most cuts in a step. */
 static int cut_all(const struct step_sequence *q, const struct knife *k, size_t every,
                    struct step_found *found)
 {
@@ -196,7 +197,7 @@ static int compare_events(const void *a, const void *b)
                                   : (x->name > y->name) - (x->name < y->name);
 }
 
-/* The rarest kernels of the window that come often enough; how many. */
+/* Lists the rarest kernels of the window that come often enough. Returns their number. */
 static size_t list(const struct step_sequence *q, size_t from, size_t to, struct candidate *c)
 {
     size_t n = 0;
@@ -219,7 +220,7 @@ static size_t list(const struct step_sequence *q, size_t from, size_t to, struct
     return n;
 }
 
-/* How long nothing ran before the cuts, on average. */
+/* The average time before the cuts in which nothing ran. */
 static int64_t pause_before(const struct step_sequence *q, const struct places *p)
 {
     int64_t sum = 0;
@@ -233,8 +234,8 @@ static int64_t pause_before(const struct step_sequence *q, const struct places *
     return sum / (int64_t)p->count;
 }
 
-/* Judges one kernel in the window; c->events is 0 where it is not one. is: all 0, before and after.
- * */
+/* Judges one kernel in the window; c->events is 0 if it cannot begin steps. is: all 0, before and
+ * after the call. */
 static int judge(const struct step_sequence *q, size_t from, size_t to, uint8_t *is,
                  struct candidate *c)
 {
@@ -257,9 +258,9 @@ static int judge(const struct step_sequence *q, size_t from, size_t to, uint8_t 
     return rc;
 }
 
-/* The kernel of the outermost repetition. What comes more often is chosen instead where nothing of
- * the outer repetition shows in it: an outer one of ten steps, in the last of which two kernels
- * more ran, is none. */
+/* Chooses the kernel of the outermost repetition. A kernel that comes more often is chosen instead
+ * if its parts are all alike: ten steps, in the last of which two more kernels ran, are not one
+ * step. */
 static const struct candidate *choose(struct candidate *c, size_t n)
 {
     const struct candidate *best = NULL;
@@ -268,7 +269,8 @@ static const struct candidate *choose(struct candidate *c, size_t n)
         if (c[i].events && (!best || (c[i].events >= 2 * best->events &&
                                       2 * (c[i].events - c[i].close) < best->events)))
             best = &c[i];
-    const struct candidate *first = best; /* of those that come as often, after the longest pause */
+    /* The one after the longest pause, of equally frequent kernels. */
+    const struct candidate *first = best;
     for (size_t i = 0; best && i < n; i++)
         if (c[i].events >= best->events && c[i].events - best->events <= 1 &&
             c[i].pause > first->pause)
@@ -295,8 +297,8 @@ static int find_repetition(const struct step_sequence *q, size_t from, size_t to
     return rc;
 }
 
-/* By the middle of the session, else by its later half: what compiles and tunes at the start may
- * run more kernels than the steps do, and each of its own seldom. */
+/* Tries the middle of the session, then the middle of its later half: compiling and tuning at the
+ * start may run more kernels than the steps do, each of them seldom. */
 static int find_anywhere(const struct step_sequence *q, size_t from, size_t to,
                          struct step_found *found)
 {

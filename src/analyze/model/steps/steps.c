@@ -1,4 +1,4 @@
-/* steps.c - rows of a session into steps; see steps.h. */
+/* steps.c - finds the steps of a session from its rows; see steps.h. */
 #include "analyze/model/steps/steps.h"
 
 #include "analyze/common/cells.h"
@@ -28,7 +28,7 @@ void sum_steps_init(struct model *m)
     s->begins = INT64_MIN;
 }
 
-/* Frees what serves to find steps. */
+/* Frees what is needed only to find steps. */
 static void drop_rows(struct sum_steps *s)
 {
     step_rows_fini(&s->rows);
@@ -60,7 +60,7 @@ static int call(struct sum_steps *s, int64_t name, int64_t graph, uint32_t *to)
     return rc;
 }
 
-/* What a kernel of that configuration is called here. */
+/* Finds the name, in rows, of a kernel with that configuration. */
 static int call_kernel(struct model *m, int64_t config, uint32_t *to)
 {
     struct sum_steps *s = &m->steps;
@@ -208,8 +208,8 @@ static void name_steps(struct sum_steps *s, const struct step_found *found)
     }
 }
 
-/* Gives graphs that ran once or twice one name: a program that makes its graph anew for each step
- * has another id each time, and repeats the same step. */
+/* Gives one name to all graphs that ran once or twice: a program that makes its graph anew for each
+ * step has a new id each time, although it repeats the step. */
 static int join_graphs(struct sum_steps *s)
 {
     enum { ONCE = 2 };
@@ -223,7 +223,7 @@ static int join_graphs(struct sum_steps *s)
         const struct called *c = i < s->called.count ? keyed_at(&s->called, i) : NULL;
         bool once = c && !c->name && runs[i] && runs[i] <= ONCE;
         first = once && !first ? i : first;
-        runs[i] = once ? first : 0; /* from here on the name that it gets */
+        runs[i] = once ? first : 0; /* from here on: the name that the graph gets */
     }
     for (size_t i = 0; first && i < s->rows.count; i++) {
         struct step_row *r = &s->rows.items[i];
@@ -235,7 +235,7 @@ static int join_graphs(struct sum_steps *s)
     return 0;
 }
 
-/* Finds the steps of what has been read; *settled: the first of the steady ones. */
+/* Finds the steps in what has been read; *settled gets the first step of the steady part. */
 static int find(struct model *m, size_t *settled)
 {
     struct sum_steps *s = &m->steps;
@@ -292,7 +292,7 @@ int step_before_add(struct sum_steps *s, const struct steps_before *one)
     return 0;
 }
 
-/* True where the moment that was decided on lies in the first half of the steps. */
+/* True where the beginning that was decided lies in the first half of the steps. */
 static bool holds(const struct sum_steps *s)
 {
     return s->count && s->begins >= s->items[0].start && s->begins < s->items[s->count / 2].end;
@@ -304,7 +304,7 @@ static int settle(struct model *m, size_t settled)
     if (s->why != STEPS_FOUND && s->why != STEPS_UNSETTLED)
         return 0;
     s->sessions = 1;
-    if (s->decided) /* what came later need not change it */
+    if (s->decided) /* rows that came later do not change it */
         s->why = holds(s) ? STEPS_FOUND : STEPS_UNSETTLED;
     else if (s->why == STEPS_FOUND && s->asked)
         s->why = STEPS_LATE;

@@ -39,14 +39,14 @@ static int append(struct sum_devices *d, const struct device_row *row, uint32_t 
     return 0;
 }
 
-/* The unknown device comes first, whatever happens. */
+/* Makes item 0, the unknown device. */
 static int ensure_unknown(struct sum_devices *d)
 {
     struct device_row none = {0};
     return d->count ? 0 : append(d, &none, 0, false);
 }
 
-/* Index of the device, added where it is new; the unknown one where there are too many. */
+/* Finds or adds the device; 0, the unknown device, if there are too many. */
 static int find(struct sum_devices *d, const struct device_row *row, uint32_t host, uint32_t *at)
 {
     *at = 0;
@@ -65,7 +65,7 @@ static int find(struct sum_devices *d, const struct device_row *row, uint32_t ho
     return rc;
 }
 
-/* Name cells become ids of model.names; unknown ones 0. */
+/* Reads a row. Name cells become ids of model.names, or 0 if unknown. */
 static void read_row(const struct model *m, const struct wire_batch *b, size_t i, int64_t *row)
 {
     for (unsigned c = 0; c < COL_device_COUNT; c++) {
@@ -93,7 +93,7 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at)
     return model_ref_put(&m->refs.devices, &m->refs.device_count, &m->refs.device_cap, id, *at);
 }
 
-/* A device that was expected under this id, or named without a UUID, is this one; a row without a
+/* Completes the device that was expected under this id, or named without a UUID. A row without a
  * UUID means the device that has the id. */
 static bool fulfil(struct model *m, int64_t id, const struct device_row *row)
 {
@@ -122,7 +122,7 @@ static int take_devices(struct model *m, const struct wire_batch *b)
         if (fulfil(m, id, &row))
             continue;
         rc = find(&m->devices, &row, m->facts.host, &at);
-        if (!rc && at) /* a later description may know more, or less */
+        if (!rc && at) /* a later description may have more or fewer facts */
             record_complete(RECORD_device, (int64_t *)&m->devices.items[at].row,
                             (const int64_t *)&row);
         if (!rc)
@@ -132,7 +132,7 @@ static int take_devices(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* Rows with start, duration, stream in the given columns. */
+/* Takes rows whose first columns are start and duration; `stream` is the column of the stream. */
 static int take_activity(struct model *m, const struct wire_batch *b, unsigned stream, bool compute)
 {
     int rc = ensure_unknown(&m->devices);
@@ -183,7 +183,7 @@ int sum_devices_match(struct model *into, const struct model *from, int64_t shif
         uint32_t at = 0;
         if (i)
             rc = find(d, &o->items[i].row, o->items[i].host, &at);
-        if (at) { /* one session may know what another one does not */
+        if (at) { /* one session may have facts that another has not */
             record_complete(RECORD_device, (int64_t *)&d->items[at].row,
                             (const int64_t *)&o->items[i].row);
             d->items[at].named |= o->items[i].named;
@@ -216,8 +216,7 @@ uint32_t sum_devices_resolve(const struct model *m, int64_t index)
     return index == 0 && m->devices.count == 2 ? 1 : (uint32_t)index;
 }
 
-/* Work on a device that the log does not name belongs to the only device, where there is only
- * one. */
+/* Work without a device in the log belongs to the only device, if there is only one. */
 static int give_to_only(struct model *m)
 {
     struct device_sum *unknown = &m->devices.items[0], *only = &m->devices.items[1];

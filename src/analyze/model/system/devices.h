@@ -1,8 +1,8 @@
 /* devices.h - the GPUs, and how long each was busy.
  *
  * Busy time is a union of intervals, since kernels of several streams overlap. Devices are
- * identified by their UUID, so that two processes on one GPU are not summed blindly. Index 0 is
- * the device that the log does not name. Owner's thread. */
+ * identified by their UUID, so that concurrent work of two processes on one GPU counts once. Index
+ * 0 is for work whose device the log does not name. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_DEVICES_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_DEVICES_H
 
@@ -24,7 +24,7 @@ struct device_sum {
     struct device_row row; /* name cells: ids of model.names; id 0 */
     uint32_t host;         /* name of its host */
     bool named;            /* the log describes it */
-    bool unknown;          /* merged: a session names it whose kernels are unknown */
+    bool unknown;          /* merged: a session whose kernels are unknown names it */
     uint64_t kernels;      /* kernels that ran on it */
     struct busy compute;   /* kernels */
     struct busy any;       /* kernels, copies and fills */
@@ -34,8 +34,8 @@ struct sum_devices {
     struct device_sum *items; /* owned; [0] is the unknown device */
     size_t count, cap;
     struct busy compute, any;     /* all devices together; after finish */
-    int64_t compute_ns;           /* in which kernels ran, over all devices; after finish */
-    unsigned computing;           /* devices on which any ran; after finish */
+    int64_t compute_ns;           /* time in which kernels ran, summed over devices; after finish */
+    unsigned computing;           /* devices on which kernels ran; after finish */
     uint32_t merged[DEVICES_MAX]; /* during a merge: index of the other model's device here */
 };
 
@@ -43,25 +43,27 @@ void sum_devices_init(struct model *m);
 void sum_devices_fini(struct model *m);
 int sum_devices_batch(struct model *m, const struct wire_batch *b);
 int sum_devices_merge(struct model *into, const struct model *from, int64_t shift);
-/* Finds the other model's devices here, as a merge does, without adding their work. */
+/* Fills `merged` like a merge, without adding the other model's work. */
 int sum_devices_match(struct model *into, const struct model *from, int64_t shift);
 int sum_devices_finish(struct model *m);
 
-/* Index of the device of an id in the log; where none was described yet, one that a description
- * that comes later will fill in: the public client's samples may come before. */
+/* Finds the index of a device's id in the log. If the log has not described the device yet, a new
+ * item is made that the description fills in later: the public client's samples may come before the
+ * description. */
 int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
 
-/* The device that an index in a log's rows means. Where the log names none (the public client's)
- * and there is only one, it is that one. */
+/* The device of a row. If the row names none (as in the public client's logs) and there is only one
+ * device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);
 
-/* True where the work on a device is known: 0 then means none. After finish. */
+/* True where the device's work is known, so that 0 means none. After finish. */
 bool sum_devices_known(const struct model *m, uint32_t device);
 
-/* Devices that are named or did something; *only gets its index where it is one. */
+/* The number of devices that are named or worked; *only gets the index if it is one. */
 unsigned sum_devices_used(const struct model *m, uint32_t *only);
 
-/* Devices that did something; where none is known to, those that are named. *only as above. */
+/* The number of devices that worked, or if none is known to have worked the number of named ones.
+ * *only as above. */
 unsigned sum_devices_worked(const struct model *m, uint32_t *only);
 
 #endif

@@ -20,7 +20,7 @@ enum managed_kind { /* values of managed.kind; 0: unknown */
 
 struct managed_sum {
     uint64_t count;
-    int64_t bytes, faults; /* of rows that have the number */
+    int64_t bytes, faults; /* of rows in which the number is known */
     int64_t time;          /* ns */
 };
 
@@ -36,6 +36,6 @@ int sum_managed_merge(struct model *into, const struct model *from, int64_t shif
 int sum_managed_finish(struct model *m);
 
 const char *sum_managed_kind(int kind); /* "migrated to devices", …; never NULL */
-const char *sum_managed_key(int kind);  /* as sum_managed_kind, for programs */
+const char *sum_managed_key(int kind);  /* like sum_managed_kind, for programs */
 
 #endif

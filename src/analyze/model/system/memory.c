@@ -36,7 +36,7 @@ static void release(struct memory_use *u, int64_t bytes)
     u->live = cells_sum(u->live, -bytes);
 }
 
-/* A free that came before this allocation of its block has its size now. */
+/* Gives the size of an allocation to the free of its block that came before. */
 static bool settle_early_free(struct model *m, const struct block *now, const struct block *before)
 {
     struct memory_use *u = use_of(m, now->host), *counted = use_of(m, before->host);

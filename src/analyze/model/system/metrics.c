@@ -18,7 +18,7 @@ static const struct {
     {"idle", "idle", false},
     {"application clocks", "application_clocks", false},
     {"power cap", "power_cap", true},
-    {NULL, "hardware_slowdown", true}, /* NULL: the vendors have words of their own */
+    {NULL, "hardware_slowdown", true}, /* NULL: each vendor has its own words */
     {"sync boost", "sync_boost", false},
     {NULL, "thermal_software", true},
     {NULL, "thermal_hardware", true},
@@ -68,7 +68,7 @@ static int ensure(struct sum_metrics *s, uint32_t device)
     return 0;
 }
 
-/* A counter that goes back was reset: that step is unknown. */
+/* Adds a reading. A counter that went back was reset, so that difference is unknown. */
 static void note_energy(struct energy_part *p, int64_t time, int64_t from, int64_t mj)
 {
     if (mj < 0 || !cells_time_ok(time))
@@ -136,8 +136,8 @@ static int take_device(struct model *m, const struct wire_batch *b, size_t i)
     return 0;
 }
 
-/* Takes a row of the host and of the process. It may have the process alone: another session
- * samples the host then. In another session's log the process is a foreign one. */
+/* Takes a row of the host and of the process. A row may have only the process, if another session
+ * samples the host. In another session's log the process is not ours. */
 static void take_host(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct sum_metrics *s = &m->metrics;
@@ -180,7 +180,7 @@ static void merge(struct metric_sum *s, const struct metric_sum *o)
     s->count += o->count;
 }
 
-/* Orders parts by time, then by all else: parts that compare equal are equal. */
+/* Orders parts by time, then by their other members, so that parts that compare equal are equal. */
 static int compare_energy(const struct energy_part *x, const struct energy_part *y)
 {
     const int64_t a[] = {x->time.first, x->time.last, x->from,  x->first,
@@ -261,7 +261,7 @@ static int merge_device(struct device_metrics *d, const struct device_metrics *o
     d->throttle_known += o->throttle_known;
     for (int i = 0; i < THROTTLE_BITS; i++)
         d->throttled[i] += o->throttled[i];
-    /* what `into` has read itself becomes one of the parts */
+    /* the readings of the session in `into` become one of the parts */
     int rc = put_energy(d, d->energy, 0);
     rc = rc ? rc : put_power(d, d->power, 0);
     d->energy = (struct energy_part){.first = CELL_NULL, .last = CELL_NULL};
@@ -310,10 +310,9 @@ double sum_metrics_mean(const struct metric_sum *s)
     return s->count ? s->sum / (double)s->count : 0;
 }
 
-/* Joins the readings of two sessions. Where both read one counter at the same time, they saw the
- * same energy: from the first reading to the last one. Where one followed the other, the energy
- * between them counts, too, as far as the later one ran already: it is the run's. z begins no
- * earlier than a. */
+/* Joins the readings of two sessions. If both read the counter concurrently, they saw the same
+ * energy: that from the first reading to the last. If one came after the other, the energy between
+ * them counts from the start of the later session. z begins no earlier than a. */
 static void join_energy(struct energy_part *a, const struct energy_part *z)
 {
     bool apart = z->time.first > a->time.last, later = z->time.last > a->time.last;
@@ -332,7 +331,7 @@ static void join_energy(struct energy_part *a, const struct energy_part *z)
     }
 }
 
-/* The span that covers more counts where two cover one time. */
+/* Where two spans overlap, the one that covers more counts. */
 static void join_power(struct power_part *sum, struct power_part *now, const struct power_part *z)
 {
     if (z->time.first >= now->time.last) {

@@ -1,8 +1,8 @@
-/* metrics.h - samples of devices and of the host: mean, peak, least.
+/* metrics.h - samples of devices and of the host: mean, maximum, minimum.
  *
- * Null cells are unknown and do not count: they are never 0. Where another session took samples
- * for this one (shared.h), its log is read into a model of its own with a filter, which is
- * then merged. Owner's thread. */
+ * Null cells are unknown and do not count; they are never 0. If another session took samples for
+ * this one (shared.h), its log is read into a separate model with a filter, and that model is
+ * merged. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_METRICS_H
 
@@ -30,10 +30,10 @@ struct metrics_span {
 /* Readings of a device's energy counter by one session. */
 struct energy_part {
     struct metrics_span time; /* the first and the last reading */
-    int64_t from;             /* ns: the session ran since then */
+    int64_t from;             /* ns: start of the session */
     int64_t first, last;      /* mJ; CELL_NULL: none */
-    int64_t counted;          /* mJ, differences */
-    int64_t steps, resets;    /* differences; times that the counter went back */
+    int64_t counted;          /* mJ, sum of the differences */
+    int64_t steps, resets; /* number of differences; number of times that the counter went back */
 };
 
 /* A device's power over time, as one session read it. */
@@ -44,19 +44,19 @@ struct power_part {
     double energy;   /* J, trapezoids of power over time */
 };
 
-/* Energies are kept by session and joined at the end, so that the order of merging does not
+/* Energies are kept for each session and joined at the end, so that the order of merging does not
  * matter. */
 struct device_metrics {
     uint64_t samples;
     struct metric_sum metrics[COL_device_metric_COUNT]; /* by column; time and device unused */
     struct energy_part energy;                          /* of the session that is being read */
     struct power_part power;
-    struct energy_part *energies; /* owned: of merged ones, in order */
+    struct energy_part *energies; /* owned: of merged sessions, in order */
     size_t energy_count, energy_cap;
-    struct power_part *powers; /* owned: as energies */
+    struct power_part *powers; /* owned: like energies */
     size_t power_count, power_cap;
     uint64_t throttled[THROTTLE_BITS]; /* samples with that reason */
-    uint64_t throttle_known;           /* samples that have the reasons */
+    uint64_t throttle_known;           /* samples in which the reasons are known */
 };
 
 struct sum_metrics {
@@ -74,22 +74,22 @@ int sum_metrics_batch(struct model *m, const struct wire_batch *b);
 int sum_metrics_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_metrics_finish(struct model *m);
 
-/* True for columns of host_metric that are of the process alone. */
+/* True for columns of host_metric that describe the process alone. */
 bool sum_metrics_is_own(unsigned column);
-/* True for columns of host_metric that count since the sample before, and add up. */
+/* True for columns of host_metric that count since the previous sample, so that they add up. */
 bool sum_metrics_is_count(unsigned column);
 
 double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
 
 /* Joules that a device used, by its counter where it has one, else by its power over time. Time
- * that several sessions saw counts once. False: unknown. */
+ * that several sessions sampled counts once. False: unknown. */
 bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *counter);
 
 /* Bit i of device_metric.throttle in the words of the device's vendor; never NULL. */
 struct words;
 const char *sum_metrics_throttle(int bit, const struct words *w);
-const char *sum_metrics_throttle_key(int bit); /* as sum_metrics_throttle, for programs */
-/* The reason is one to worry about: power, heat or hardware. */
+const char *sum_metrics_throttle_key(int bit); /* like sum_metrics_throttle, for programs */
+/* True where the reason is power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);
 
 #endif

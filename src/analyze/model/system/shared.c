@@ -25,14 +25,14 @@ void sum_shared_fini(struct model *m)
 static int append(struct sum_shared *s, const struct shared_span *span)
 {
     if (s->count == SPANS_MAX)
-        return 0; /* what they would bring stays unknown */
+        return 0; /* further samples stay unknown */
     int rc = mem_grow(&s->spans, &s->cap, s->count + 1, sizeof *s->spans, SPANS_MAX);
     if (!rc)
         s->spans[s->count++] = *span;
     return rc;
 }
 
-/* The span of that device that is open ends. */
+/* Ends the open span of the device. */
 static void end_span(struct sum_shared *s, uint32_t device, int64_t time)
 {
     for (size_t i = s->count; i-- > 0;)

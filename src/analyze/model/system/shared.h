@@ -1,9 +1,9 @@
 /* shared.h - samples that another session took for this one.
  *
  * Sessions of one folder share the samples of the host and of GPUs: the log says which session
- * takes them and when (record sampler). These records become spans. A report of all these
- * sessions has the samples by itself; a report of some of them reads those of the others, each
- * once and only within the spans, so that nothing counts twice. Owner's thread. */
+ * takes them and when (record sampler). These records become spans. A report of all these sessions
+ * has all samples; a report of some of them also reads the samples of the others, each session once
+ * and only within the spans, so that nothing counts twice. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_SHARED_H
 
@@ -19,18 +19,18 @@ struct wire_batch;
 /* Names are ids of model.names. */
 struct shared_span {
     uint32_t session;     /* the session that takes the samples */
-    uint32_t host, place; /* where that session is; place 0: in the folder of the session by */
+    uint32_t host, place; /* where that session is; place 0: in the folder of session `by` */
     uint32_t by;          /* the session that says so */
     uint32_t device;      /* index in model.devices; 0: the host */
     int64_t interval;     /* ns */
     int64_t from, to;     /* ns on the model's clock; to CELL_NULL: until the session's end */
 };
 
-/* A session that took samples, and what was found of its log. */
+/* A session that took samples, and what was found in its log. */
 struct shared_source {
     uint32_t session, host, place;
     uint32_t by;      /* a session that relies on it */
-    bool here;        /* one of the sessions of this report */
+    bool here;        /* the session is in this report */
     bool read;        /* its samples were read */
     uint64_t samples; /* taken from its log, of the host and of devices */
 };
@@ -42,7 +42,7 @@ struct sum_shared {
     size_t source_count, source_cap;
 };
 
-/* The rows of a source's log that are taken: those within the spans of another model. */
+/* Selects the rows of a source's log: those within the spans of another model. */
 struct shared_filter {
     const struct model *into;
     uint32_t session;
@@ -60,16 +60,18 @@ int sum_shared_list(struct model *m);
 /* What a row of a source's log means to the sessions that rely on it. */
 enum shared_row {
     SHARED_NONE,
-    SHARED_BEFORE, /* it came at most one interval before a span: what held when that began, but
-                      no time or energy since then is theirs */
+    /* At most one interval before a span: its values hold at the span's begin, but time and energy
+     * before that are not the sessions'. */
+    SHARED_BEFORE,
     SHARED_WITHIN,
 };
 
-/* A row of m at that time, of a device (index in m's devices; 0: the host). */
+/* Judges a row of m at that time, of a device (index in m's devices; 0: the host). */
 enum shared_row sum_shared_takes(const struct shared_filter *f, const struct model *m,
                                  uint32_t device, int64_t time);
 
-/* Adds the samples of a source, read with a filter into a model of its own. 0 or GPUFL_E_NOMEM. */
+/* Adds the samples of a source, which was read with a filter into a separate model. 0 or
+ * GPUFL_E_NOMEM. */
 int sum_shared_add(struct model *into, const struct model *from, struct shared_source *source);
 
 #endif

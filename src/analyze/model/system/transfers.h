@@ -14,10 +14,10 @@ enum { TRANSFER_PAGEABLE = 1 }; /* memcpy.src_memory and dst_memory: of the host
 
 struct transfer_sum {
     uint64_t count;
-    int64_t bytes; /* of rows that have the number */
+    int64_t bytes; /* of rows in which the number is known */
     int64_t time;  /* ns on the GPU */
     int64_t max;   /* ns of the longest */
-    int64_t at;    /* its start; meaningless without one */
+    int64_t at;    /* ns: start of the longest; meaningless if count is 0 */
 };
 
 struct sum_transfers {

@@ -12,7 +12,7 @@
 enum { SPANS_MOST = 1 << 18, PROCESSES_MOST = 1 << 18, EVENTS_MOST = 1 << 16 };
 
 static const int64_t IDLE_LEAST = 60000000000, /* ns of a stretch */
-    STEP_LEAST = 10000000000;                  /* ns between samples that follow each other */
+    STEP_LEAST = 10000000000;                  /* ns between consecutive samples, at most */
 
 void sum_watch_init(struct model *m)
 {
@@ -74,7 +74,7 @@ static int compare_spans(const void *a, const void *b)
     return x->from != y->from ? ORDER(x->from, y->from) : ORDER(x->to, y->to);
 }
 
-/* Puts spans in order, and joins those that touch. */
+/* Sorts the spans, and joins those that touch. */
 static void settle(struct watch_spans *spans)
 {
     size_t kept = 0;
@@ -112,7 +112,7 @@ int64_t sum_watch_overlap(struct watch_span x, const struct watch_spans *s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* One step from the sample before, if that one precedes this one. */
+/* Adds the time since the previous sample, if the two are consecutive. */
 static int take_step(struct sum_watch *s, struct watch_device *d, int64_t time, bool idle,
                      int64_t reasons)
 {
@@ -129,7 +129,7 @@ static int take_step(struct sum_watch *s, struct watch_device *d, int64_t time, 
             d->hardware = cells_sum(d->hardware, bad & WATCH_HARDWARE ? step : 0);
         }
     } else if (d->at && step > 0 && !d->step) {
-        d->step = step; /* rare samples follow each other at their own interval */
+        d->step = step; /* rare samples are consecutive at their own interval */
     }
     if (!follows || !idle)
         rc = end_span(s, &d->idle, d->at, IDLE_LEAST);
@@ -159,7 +159,7 @@ static int take_sample(struct model *m, const struct wire_batch *b, size_t i)
                      cells_get(b, COL_device_metric_throttle, i));
 }
 
-/* Ends the process with that number, if one goes on. */
+/* Ends the process with that pid, if it is open. */
 static void end_process(struct sum_watch *s, uint32_t device, int64_t pid, int64_t time)
 {
     for (size_t k = s->open_count; k-- > 0;) {
@@ -229,7 +229,7 @@ static int put_event(struct sum_watch *s, const struct watch_event *x)
     return rc;
 }
 
-/* A GPU that does not answer is lost until it does, or is no longer listed. */
+/* Notes a GPU that does not answer: it is lost until it answers again, or is no longer listed. */
 static void note_lost(struct watch_device *d, const char *kind, int64_t time)
 {
     bool lost = strcmp(kind, "lost") == 0;
@@ -262,7 +262,8 @@ static int take_event(struct model *m, const struct wire_batch *b, size_t i)
     return put_event(s, &x);
 }
 
-/* Counters run from the monitor's start, over all its sessions: the highest counts. */
+/* The counters run from the monitor's start over all its sessions, so the highest value is the
+ * sum. */
 static void take_counts(struct sum_watch *s, const struct wire_batch *b)
 {
     s->is_monitor |= b->rows > 0;
@@ -366,7 +367,7 @@ static int compare_processes(const void *a, const void *b)
     return x->time.from != y->time.from ? ORDER(x->time.from, y->time.from) : ORDER(x->pid, y->pid);
 }
 
-/* Adds what one span of `held` covers of the idle stretches. */
+/* Adds the idle time within one span in which the GPU was held. */
 static void note_held(struct watch_device *d, struct watch_span held)
 {
     d->held = cells_sum(d->held, held.to > held.from ? held.to - held.from : 0);
@@ -379,7 +380,7 @@ static void note_held(struct watch_device *d, struct watch_span held)
     }
 }
 
-/* The union of the times of processes, which are in order. */
+/* Makes the union of the times of the sorted processes. */
 static void find_held(struct sum_watch *s)
 {
     for (size_t i = 0; i < s->process_count;) {
@@ -419,7 +420,7 @@ int sum_watch_finish(struct model *m)
         if (t->to == CELL_NULL)
             t->to = m->facts.end > t->from ? m->facts.end : t->from;
     }
-    s->open_count = 0; /* places are no longer theirs */
+    s->open_count = 0; /* sorting has changed the indexes */
     if (s->process_count)
         qsort(s->processes, s->process_count, sizeof *s->processes, compare_processes);
     find_held(s);

@@ -1,10 +1,10 @@
-/* watch.h - what gpufl-monitor saw of each GPU: who held it, when no kernel ran on it, when heat or
- * the hardware held its clocks down, and what failed.
+/* watch.h - what gpufl-monitor recorded of each GPU: the processes that held it, when no kernel ran
+ * on it, when heat or the hardware slowed its clocks, and what failed.
  *
- * Only the sessions of a monitor have the rows that this part is made of. A GPU is idle, or held
- * down, between two samples that both say so. Samples that do not follow each other (the monitor
- * was stopped, the GPU was lost) leave a gap that is in neither. Idle time counts in stretches of a
- * minute or more, which also bounds their number. Owner's thread. */
+ * Only sessions of a monitor have the rows for this part. A GPU is idle, or slowed, between two
+ * consecutive samples that both say so. Time between samples that are not consecutive (the monitor
+ * was stopped, the GPU was lost) is neither. Idle time counts in stretches of a minute or more,
+ * which also limits their number. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_SYSTEM_WATCH_H
 #define GPUFL_ANALYZE_MODEL_SYSTEM_WATCH_H
 
@@ -19,8 +19,8 @@ struct wire_batch;
     (MODEL_TAKES(gpu_process) | MODEL_TAKES(gpu_event) | MODEL_TAKES(device_metric) |              \
      MODEL_TAKES(monitor))
 
-/* Bits of device_metric.throttle that are heat or hardware: a slowdown, both kinds of heat, a brake
- * of the power supply. A power cap alone is how a GPU works. */
+/* Bits of device_metric.throttle for heat or hardware: a slowdown, both kinds of heat, a power
+ * brake. A power cap alone is normal for a GPU. */
 enum { WATCH_HEAT = 32 | 64, WATCH_HARDWARE = 8 | 128 };
 
 struct watch_span {
@@ -30,7 +30,7 @@ struct watch_span {
 struct watch_spans {
     struct watch_span *items; /* owned; after finish in order */
     size_t count, cap;
-    int64_t open; /* begin of the one that goes on; CELL_NULL: none */
+    int64_t open; /* begin of the span that goes on; CELL_NULL: none */
 };
 
 /* A process on a GPU. Names are ids of model.names; 0: unknown, or none. */
@@ -51,9 +51,9 @@ struct watch_event {
 struct watch_device {
     int64_t at, step;          /* ns of the newest sample; the least time between two. 0: unknown */
     bool was_idle, was_slowed; /* at that sample */
-    int64_t seen;              /* ns between samples that follow each other */
+    int64_t seen;              /* ns between consecutive samples */
     int64_t heat, hardware;    /* ns of `slowed` with a reason of that kind */
-    int64_t lost, lost_since;  /* ns without an answer; since: CELL_NULL: it answers */
+    int64_t lost, lost_since;  /* ns without an answer; since when, CELL_NULL: it answers */
     struct watch_spans idle, slowed;
     int64_t held, held_idle;   /* ns; after finish: a process had a context, and no kernel ran */
     struct watch_span longest; /* after finish: stretch of held_idle */
@@ -65,12 +65,12 @@ struct sum_watch {
     size_t device_count, device_cap;
     struct watch_process *processes; /* owned; after finish by device and begin */
     size_t process_count, process_cap;
-    size_t *open; /* owned: places in processes of those that go on */
+    size_t *open; /* owned: indexes in processes of those that go on */
     size_t open_count, open_cap;
     struct watch_event *events; /* owned */
     size_t event_count, event_cap;
-    int64_t slept;     /* ns that the machine slept, at least; by one monitor's counter */
-    int64_t missed;    /* rounds that did not take place, as slept */
+    int64_t slept;     /* ns that the machine slept, at least; from one monitor's counter */
+    int64_t missed;    /* rounds of sampling that did not take place; from that monitor, too */
     uint64_t left_out; /* processes, events and stretches for which there was no room */
 };
 
@@ -80,11 +80,11 @@ int sum_watch_batch(struct model *m, const struct wire_batch *b);
 int sum_watch_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_watch_finish(struct model *m);
 
-/* Time that both cover, ns; the list is in order, and its spans do not overlap. */
+/* ns that both cover. The list is sorted, and its spans do not overlap. */
 int64_t sum_watch_overlap(struct watch_span x, const struct watch_spans *s);
 
-/* The process that was there for most of these spans of a GPU, all its times together; NULL: none.
- * *time: that time, ns. */
+/* The process that was on the GPU for most of these spans, its times summed; NULL: none. *time gets
+ * that sum, ns. */
 const struct watch_process *sum_watch_who(const struct model *m, uint32_t device,
                                           const struct watch_spans *s, int64_t *time);
 

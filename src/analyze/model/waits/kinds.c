@@ -9,7 +9,7 @@
 
 static const struct {
     const char *name, *key;
-    bool blocks; /* the host */
+    bool blocks; /* true: blocks the host */
 } kinds[SYNC_KINDS] = {
     {"unknown", "unknown", false},
     {"event", "event", true},

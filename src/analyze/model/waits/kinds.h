@@ -1,9 +1,8 @@
 /* kinds.h - host calls by kind: synchronizations, the vendor's own overhead, and graph launches.
  * lines.h has waits by line of the program.
  *
- * A wait of a stream for an event does not block the host: it is kept apart. The
- * time in which the host waited is a union too, since several threads may wait at
- * once. Owner's thread. */
+ * A stream that waits for an event does not block the host and is kept apart. The time in which the
+ * host waited is a union, since several threads may wait concurrently. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
 #define GPUFL_ANALYZE_MODEL_WAITS_KINDS_H
 
@@ -27,11 +26,11 @@ struct overhead_sum {
 
 struct sum_wait_kinds {
     struct histogram kinds[SYNC_KINDS];            /* ns, by sync.kind; 0: unknown */
-    struct busy blocked;                           /* the host waited on at least one thread */
-    struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one sums kinds without room */
+    struct busy blocked;                           /* at least one thread of the host waited */
+    struct overhead_sum overheads[OVERHEAD_KINDS]; /* the last one sums all further kinds */
     unsigned overhead_count;
     uint64_t graph_launches;
-    int64_t graph_time;     /* ns in the launch calls, where known */
+    int64_t graph_time;     /* ns in launch calls, where that is known */
     uint64_t graph_untimed; /* launches whose call has no time: the public client's */
     int64_t graph_kernels;  /* kernel nodes, where known */
     uint64_t graph_unknown; /* launches whose kernel nodes are not known */
@@ -45,9 +44,9 @@ int sum_wait_kinds_merge(struct model *into, const struct model *from, int64_t s
 int sum_wait_kinds_finish(struct model *m);
 
 struct words;
-/* "event", …, in the words of the vendor; never NULL. */
+/* "event", …, in the vendor's words; never NULL. */
 const char *sum_wait_kinds_name(int kind, const struct words *w);
-const char *sum_wait_kinds_key(int kind); /* as sum_wait_kinds_name, for programs */
+const char *sum_wait_kinds_key(int kind); /* like sum_wait_kinds_name, for programs */
 bool sum_wait_kinds_blocks(int kind);     /* the kind blocks the host */
 
 /* Count and total of the kinds that block the host. */

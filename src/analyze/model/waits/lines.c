@@ -155,13 +155,13 @@ static int take_wait(struct model *m, const struct wire_batch *b, size_t i)
     return keep(m, &m->wait_lines.waits, &w);
 }
 
-/* sync.kind counts as wait.call does. */
+/* sync.kind has the numbers of wait.call. */
 static int take_sync(struct model *m, const struct wire_batch *b, size_t i)
 {
     struct wait_item w = {.start = cells_get(b, COL_sync_start, i)};
     int64_t kind = cells_or(b, COL_sync_kind, i, 0);
     if (!cells_interval(w.start, cells_get(b, COL_sync_duration, i), &w.end))
-        return 0; /* sum_wait_kinds counts it */
+        return 0; /* sum_wait_kinds counts invalid rows */
     w.correlation = id_cell(b, COL_sync_correlation, i);
     w.stack = id_cell(b, COL_sync_stack, i);
     w.thread = id_cell(b, COL_sync_thread, i);
@@ -205,7 +205,7 @@ int sum_wait_lines_batch(struct model *m, const struct wire_batch *b)
     if (b->type == RECORD_kernel)
         return take_kernels(&m->wait_lines.kernels, b);
     if (b->type == RECORD_sync && m->facts.rows[RECORD_wait])
-        return 0; /* the waits have these calls, with more facts */
+        return 0; /* `wait` rows have these calls with more facts */
     for (size_t i = 0; !rc && i < b->rows; i++)
         rc = b->type == RECORD_wait ? take_wait(m, b, i) : take_sync(m, b, i);
     return rc;
@@ -252,15 +252,15 @@ static int add_stack(struct sum_wait_lines *s, uint32_t line, uint32_t node, uin
     return 0;
 }
 
-/* The previous call of a sort, line and thread. */
+/* The previous call of a class, line and thread. */
 struct last {
     uint32_t line, class, thread;
     uint32_t correlation, launches; /* not of the key */
     bool counted;
 };
 
-/* Launches between two calls: those that ran kernels, of any thread, or the thread's own. A count
- * that goes back belongs to another thread, which got the same id. */
+/* Launches between two calls: those of any thread that ran kernels, or the thread's own. If the
+ * count went back, another thread got the id. */
 static int64_t launches_between(const struct sum_wait_lines *s, const struct last *a,
                                 const struct wait_item *b)
 {
@@ -306,15 +306,15 @@ static int note_thread(struct sum_wait_lines *s, struct keyed *threads, uint32_t
     return rc;
 }
 
-/* A call's part inside the session. */
+/* Limits a call to the time of the session. */
 static void clip(const struct model *m, const struct wait_item *w, int64_t *start, int64_t *end)
 {
     *start = w->start < m->facts.start ? m->facts.start : w->start;
     *end = w->end > m->facts.end ? m->facts.end : w->end;
 }
 
-/* A row of the driver is a wait for sure; a call of the program that need not wait may have been
- * delayed. */
+/* True for a call that may have been delayed instead of waiting. A row of the driver is always a
+ * wait. */
 static bool is_slow(const struct model *m, const struct wait_item *w)
 {
     return m->facts.rows[RECORD_wait] && (w->async || w->call == WAIT_OTHER);

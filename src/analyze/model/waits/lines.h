@@ -1,14 +1,14 @@
-/* lines.h - waits by line: which line of the program waited for the GPU, and how long. kinds.h has
- * the same time by kind of synchronization, list.h the single waits.
+/* lines.h - waits by line: which lines of the program waited for the GPU, and how long. kinds.h
+ * sums this time by kind of synchronization; list.h has the single waits.
  *
- * Calls that can wait come from `wait` rows; where a session has none, from its `sync` rows. Each
- * is added to the line that its stack names. Blocked time is a union, for a line and for the
- * session, so that no share is above 100 % however many threads wait at once. A stream that waits
- * for an event does not block the host and is listed apart.
+ * Calls that can wait come from `wait` rows, or from `sync` rows if a session has no `wait` rows.
+ * Each call is added to the line that its stack names. Blocked time is a union, for a line and for
+ * the session, so that no share is above 100 % however many threads wait concurrently. A stream
+ * that waits for an event does not block the host and is listed apart.
  *
- * Between two consecutive calls of one line and thread the launches are counted: the different
- * correlation ids of kernel rows, or the thread's own launches where these are more. That
- * distinguishes a wait in a loop with work in between from one that is merely frequent. Owner's
+ * The launches between two consecutive calls of one line and thread are counted: the different
+ * correlation ids of kernel rows, or the thread's own launches if these are more. This number
+ * distinguishes a wait in a loop with work in between from a wait that is merely frequent. Owner's
  * thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_LINES_H
 #define GPUFL_ANALYZE_MODEL_WAITS_LINES_H
@@ -27,11 +27,11 @@ struct wire_batch;
 #define SUM_WAIT_LINES_TAKES                                                                       \
     (MODEL_TAKES(wait) | MODEL_TAKES(sync) | MODEL_TAKES(kernel) | MODEL_TAKES(thread))
 
-/* Sorts of calls, whose loops are judged separately. */
+/* Classes of calls, whose loops are judged separately. */
 enum wait_class { WAIT_EXPLICIT, WAIT_COPIES, WAIT_MEMORY, WAIT_CLASSES };
 
-/* Calls that mostly do not wait, in the log because they took long: asynchronous forms and rare
- * ones. They waited for the GPU, or the host's scheduler held them up. */
+/* Calls that seldom wait (asynchronous forms and rare calls) and are in the log because they took
+ * long. They waited for the GPU, or the host's scheduler delayed them. */
 struct wait_slow {
     uint64_t calls;
     int64_t time, longest; /* ns */
@@ -49,19 +49,19 @@ struct wait_line {
     uint64_t count;                         /* all calls */
     struct busy blocked;                    /* ns in which a thread was in one of these calls */
     struct histogram wait;                  /* ns a call */
-    struct histogram between[WAIT_CLASSES]; /* launches between consecutive ones of a thread */
+    struct histogram between[WAIT_CLASSES]; /* launches between consecutive calls of a thread */
     uint64_t small;                         /* copies of at most WAIT_SMALL bytes */
     int64_t small_time;                     /* ns, of these */
     int64_t small_start, small_end;         /* ns, the longest of these */
     int64_t rest;                           /* ns of calls that were only counted, in no union */
     int64_t idle;                /* ns of GPU idle time blamed on it, all devices (sum_idle) */
-    int64_t idle_in[WAIT_CALLS]; /* … by the call that is to blame; they sum up to idle */
-    int64_t lead;                /* ns less idle without the waits, all devices (idle/lead.h) */
-    int64_t lead_least;          /* … at least, if replayed */
-    bool replayed;               /* all of its sessions were */
-    int64_t first;               /* ns, start of the first call */
-    struct wait_item longest;    /* stack: of the log, meaningless after finish */
-    uint32_t thread;             /* name of the thread that made it; 0: unknown */
+    int64_t idle_in[WAIT_CALLS]; /* `idle` by the call that caused it */
+    int64_t lead;             /* ns of idle time that the waits cause, all devices (idle/lead.h) */
+    int64_t lead_least;       /* lower bound of lead, if replayed */
+    bool replayed;            /* all sessions of the line were replayed */
+    int64_t first;            /* ns, start of the first call */
+    struct wait_item longest; /* its stack is an id of the log, meaningless after finish */
+    uint32_t thread;          /* name of the thread of `longest`; 0: unknown */
 };
 
 struct wait_stack {
@@ -81,7 +81,7 @@ struct sum_wait_lines {
     struct keyed lines;            /* struct wait_line; item 0: lines without room */
     struct keyed stacks;           /* struct wait_stack */
     struct busy blocked;           /* a thread was in a call that waits */
-    int64_t memory_lead;           /* ns less idle without calls for memory (idle/lead.h) */
+    int64_t memory_lead;           /* ns of idle time that calls for memory cause (idle/lead.h) */
     uint64_t calls;                /* calls that can block the host */
     uint64_t beyond;               /* calls that were only counted */
     uint64_t invalid;              /* rows without a usable interval, in no sum */
@@ -94,24 +94,25 @@ int sum_wait_lines_batch(struct model *m, const struct wire_batch *b);
 int sum_wait_lines_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_wait_lines_finish(struct model *m);
 
-/* The waits of a session that is being read, sorted; NULL where memory ran out. */
+/* The waits of a session that is being read, sorted; NULL: out of memory. */
 const struct wait_list *sum_wait_lines_waits(struct model *m);
 
 /* Called at the end of model_finish. */
 void sum_wait_lines_drop_waits(struct sum_wait_lines *s);
 
-/* Adds ns of idle GPU to the line of a stack of the log. Call between sum_wait_lines_finish and the
- * end of model_finish. */
+/* Adds ns of GPU idle time to the line of a stack of the log. Call between sum_wait_lines_finish
+ * and the end of model_finish. */
 int sum_wait_lines_blame(struct model *m, uint32_t stack, int call, int64_t ns);
 
-/* The line of a wait, as an index in lines, as long as sum_wait_lines_blame may be called. 0 or
+/* Finds the line of a wait, an index in lines. May be called as long as sum_wait_lines_blame. 0 or
  * GPUFL_E_NOMEM. */
 int sum_wait_lines_find(struct model *m, const struct wait_item *w, uint32_t *line);
 
-bool sum_wait_lines_blocks(int call); /* the host is in it while it waits */
+bool sum_wait_lines_blocks(int call); /* true where the call blocks the host */
 struct words;
 const char *sum_wait_lines_call(int call); /* "stream", "copy", …, for programs; never NULL */
-/* sum_wait_lines_call in the words of the vendor; "stream synchronizations", … */
+/* Like sum_wait_lines_call, in the vendor's words; and in the plural, "stream synchronizations",
+ * … */
 const char *sum_wait_lines_word(int call, const struct words *w);
 const char *sum_wait_lines_calls(int call, const struct words *w);
 
@@ -120,29 +121,31 @@ static inline const struct wait_line *sum_wait_lines_at(const struct sum_wait_li
     return (const struct wait_line *)keyed_at(&s->lines, i);
 }
 
-/* Lines by blocked time, longest first, lines that do not block last; *count of them. The caller
- * frees; NULL: out of memory. */
+/* Indexes of *count lines, the longest blocked time first, lines that do not block last. The caller
+ * frees the list; NULL: out of memory. */
 uint32_t *sum_wait_lines_sorted(const struct model *m, size_t *count);
 
-/* Stacks by line, of each line the longest first. Owned by the caller; NULL: out of memory. */
+/* *count stacks by line, those of one line by time, the longest first. The caller frees the list;
+ * NULL: out of memory. */
 const struct wait_stack **sum_wait_lines_stacks(const struct model *m, size_t *count);
-/* Place in it of the first stack of a line, or of where it would be. */
+/* The index in that list of a line's first stack, or where it would be. */
 size_t sum_wait_lines_first_stack(const struct wait_stack *const *list, size_t count,
                                   uint32_t line);
 
-/* ns in which a thread was in one of the line's calls; never more than the run is long. */
+/* ns in which a thread was in one of the line's calls; at most the length of the run. */
 int64_t sum_wait_lines_blocked(const struct model *m, const struct wait_line *l);
-/* Says of all lines together what sum_wait_lines_blocked says of one. */
+/* Like sum_wait_lines_blocked, for all lines together. */
 int64_t sum_wait_lines_blocked_all(const struct model *m);
-/* How many calls of all lines only wait (for events, streams, contexts), and their ns, summed. */
+/* The number of calls of all lines that only wait (for events, streams, contexts), and their time,
+ * ns, summed. */
 void sum_wait_lines_explicit(const struct model *m, uint64_t *count, int64_t *total);
-/* ns from the session's start to the first of the line's calls that are known one by one;
- * CELL_NULL: there are none. */
+/* ns from the session's start to the first of the line's calls in the list of waits; CELL_NULL:
+ * there is none. */
 int64_t sum_wait_lines_first(const struct model *m, const struct wait_line *l);
-/* Says of the line's longest call what sum_wait_lines_first says of its first. */
+/* Like sum_wait_lines_first, for the line's longest call. */
 int64_t sum_wait_lines_longest(const struct model *m, const struct wait_line *l);
 
-/* The call most of a line's time is spent in. */
+/* The kind of call that has most of the line's time. */
 enum wait_call sum_wait_lines_main_call(const struct wait_line *l);
 
 #endif

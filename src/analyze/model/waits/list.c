@@ -1,4 +1,4 @@
-/* list.c - natural merges of nearly sorted waits, and bit pages with running counts. */
+/* list.c - a natural merge sort for nearly sorted waits, and pages of bits with running counts. */
 #include "analyze/model/waits/list.h"
 
 #include "base/alloc.h"
@@ -134,7 +134,7 @@ void corr_set_seal(struct corr_set *s)
     }
 }
 
-/* Ids below id. */
+/* The number of ids below id. */
 static uint64_t rank(const struct corr_set *s, uint32_t id)
 {
     size_t page = id >> 16;

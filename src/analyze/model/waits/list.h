@@ -1,8 +1,8 @@
-/* list.h - the waits of a session one by one, by time, and which launches ran kernels.
+/* list.h - the single waits of a session in order of time, and which launches ran kernels.
  *
- * What a wait cost depends on what came before and after it, so the first WAIT_KEPT of them are
- * kept; callers count the rest. Correlation ids of kernels are kept as bits, so that the
- * different ones between two calls can be counted. Owner's thread. */
+ * What a wait cost depends on what came before and after it, so the first WAIT_KEPT waits are kept;
+ * callers count the rest. Correlation ids of kernels are kept as bits, so that the different ids
+ * between two calls can be counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_WAITS_LIST_H
 #define GPUFL_ANALYZE_MODEL_WAITS_LIST_H
 
@@ -20,11 +20,11 @@ struct wait_item {
     uint32_t correlation; /* 0: unknown */
     uint32_t stack;       /* id of the log; 0: none */
     uint32_t thread;      /* 0: unknown */
-    uint32_t launches;    /* of its thread before it, modulo 2^32 */
+    uint32_t launches;    /* of the thread before the wait, modulo 2^32 */
     uint32_t bytes;       /* size of a copy, at most UINT32_MAX; 0: unknown */
     uint8_t call;         /* wait.call */
     bool async;           /* the asynchronous form of the call */
-    bool counted;         /* launches is known */
+    bool counted;         /* `launches` is known */
 };
 
 struct wait_list {
@@ -34,24 +34,25 @@ struct wait_list {
 };
 
 void wait_list_fini(struct wait_list *l);
-/* 0, GPUFL_E_NOMEM, or GPUFL_E_FULL where WAIT_KEPT are there. */
+/* Adds a wait. 0, GPUFL_E_NOMEM, or GPUFL_E_FULL if the list has WAIT_KEPT items. */
 int wait_list_add(struct wait_list *l, const struct wait_item *w);
-/* Sorts by start, then by all else, so that the order does not depend on the order of arrival. */
+/* Sorts by start, then by the other members, so that the result does not depend on the order of
+ * arrival. */
 int wait_list_sort(struct wait_list *l);
 
 /* A set of 32-bit ids. */
 struct corr_set {
     struct corr_page **pages; /* owned; 65536 of them, NULL where empty */
     size_t count;             /* pages that exist */
-    size_t low, end;          /* all of them are from low on, and before end */
+    size_t low, end;          /* all pages have indexes from low to end - 1 */
     uint64_t total;           /* ids, once sealed */
-    bool refused;             /* some ids found no room: counts would be too small */
+    bool refused;             /* some ids had no room, so that counts would be too small */
 };
 
 void corr_set_fini(struct corr_set *s);
 int corr_set_add_slow(struct corr_set *s, uint32_t id);
 void corr_set_seal(struct corr_set *s); /* before corr_set_between */
-/* How many ids are after a and before b; ids rise and begin again at 2^32. */
+/* How many ids are after a and before b. Ids rise and wrap around at 2^32. */
 uint64_t corr_set_between(const struct corr_set *s, uint32_t a, uint32_t b);
 
 struct corr_page {
