@@ -25,7 +25,7 @@ static int fail(const struct err *e, char *error, size_t error_size)
     return e->code;
 }
 
-/* No session has any of the kernels that were named. */
+/* Says that no session has a kernel of that name. */
 static void err_no_kernel(struct err *e, const char *path, const char *kernel)
 {
     bool all = !kernel || strcmp(kernel, KERNEL_VIEW_ALL) == 0;
@@ -36,7 +36,7 @@ static void err_no_kernel(struct err *e, const char *path, const char *kernel)
             path, all ? "" : " with '", all ? "" : kernel, all ? "" : "' in its name");
 }
 
-/* True where damage makes something unknown; error then says what. */
+/* True where the damaged log makes something unknown; error says what. */
 static bool is_damaged(const struct model *m, char *error, size_t error_size)
 {
     struct buf text;

@@ -1,9 +1,9 @@
 /* export.c - sessions in the public GPUFlight client's format.
  *
- * Each session is read twice: the first pass learns names, dictionaries and how scopes nest,
- * which the other format gives before or inside its rows; the second writes. Files lie where that
- * client's readers look for them: <dir>/<session>/<channel>.1.log.gz. Each channel has a buffer
- * for its lines, so that memory is bounded by what the encoder has to know. One owner. */
+ * Each session is read twice: the first pass collects names, dictionaries and the nesting of
+ * scopes, which that format has before or inside its rows; the second pass writes. Files are where
+ * that client's readers look for them: <dir>/<session>/<channel>.1.log.gz. Each channel has a
+ * buffer for its lines, so that memory is bounded by what the encoder has to know. One owner. */
 #include "analyze/read/discover.h"
 #include "analyze/read/feed.h"
 #include "base/alloc.h"
@@ -27,11 +27,11 @@ struct exporter {
     struct peer_encoder *encoder;
     struct decoder *decoder;
     struct wire_visitor visitor;
-    struct buf name;     /* a demangled one */
+    struct buf name;     /* a demangled name */
     bool writing;        /* the second pass */
     bool damaged;        /* some of the log cannot be read */
     const char *dir;     /* the caller's */
-    char home[PATH_MAX]; /* folder of the session below dir; "" until its header came */
+    char home[PATH_MAX]; /* folder of the session below dir; "" until the header has been read */
     gzFile files[PEER_CHANNEL_COUNT];
     struct err *err;
 };
@@ -46,7 +46,7 @@ static const char *demangle(void *arg, const char *text)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-/* A session id becomes a directory's name: nothing of it may lead elsewhere. */
+/* True for a session id that is safe as a directory's name, since it cannot lead elsewhere. */
 static bool is_plain(const char *name)
 {
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < NAME_MAX / 2;
@@ -80,7 +80,7 @@ static int write_failed(struct exporter *x)
                    errno ? strerror(errno) : "the disk may be full");
 }
 
-/* Writes the lines that have collected, where they are many or all must go. */
+/* Writes the collected lines if they are many, or all of them. */
 static int flush(struct exporter *x, bool all)
 {
     for (int c = 0; c < PEER_CHANNEL_COUNT; c++) {
@@ -99,8 +99,8 @@ static int flush(struct exporter *x, bool all)
     return 0;
 }
 
-/* Removes what was begun: half a session is useless, and would be in the way of the next try. Only
- * files that this run made are removed. */
+/* Removes the files that this run made: half a session is useless, and would hinder the next
+ * attempt. */
 static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_COUNT])
 {
     char path[PATH_MAX], file[32];
@@ -109,7 +109,7 @@ static void remove_files(const struct exporter *x, const bool made[PEER_CHANNEL_
         if (made[c] && !path_join(path, sizeof path, x->home, file))
             unlink(path);
     }
-    rmdir(x->home); /* stays where there is something else in it */
+    rmdir(x->home); /* fails if the folder has other files, which is intended */
 }
 
 static int close_files(struct exporter *x, int rc)
@@ -183,7 +183,7 @@ static int run_pass(struct exporter *x, const struct discover_session *s, bool w
     return rc;
 }
 
-/* *damaged: what is written is not all that the session wrote. */
+/* *damaged: some of the session could not be read, so it is missing from the export. */
 static int export_session(const struct discover_session *s, const char *dir, bool *damaged,
                           struct err *e)
 {
@@ -213,8 +213,8 @@ static int export_session(const struct discover_session *s, const char *dir, boo
     return rc;
 }
 
-/* Exports every session. One that cannot be read does not stop the others; the first failure is
- * reported, and where there was none, how many sessions are damaged. */
+/* Exports every session. A session that cannot be read does not stop the others. The first failure
+ * is reported, or if there is none, how many sessions are damaged. */
 static int export_all(const struct discover *d, const char *dir, struct err *e)
 {
     size_t written = 0, damaged = 0;

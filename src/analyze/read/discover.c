@@ -1,4 +1,4 @@
-/* discover.c - names of files to sessions and parts. */
+/* discover.c - finds sessions and their parts from the names of files. */
 #include "analyze/read/discover.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* DEPTH: levels below a path at which sessions are: runs, their passes, theirs. */
+/* DEPTH: levels below a path that are searched: runs, their passes, the sessions of these. */
 enum { SESSIONS_MAX = 1 << 16, PARTS_MAX = 1 << 20, DEPTH = 3 };
 
 static const struct {
@@ -41,7 +41,7 @@ struct file_name {
     size_t prefix; /* bytes of the old layout's prefix; 0: none */
 };
 
-/* Takes the suffix off; false where it is not there. */
+/* Cuts the suffix off; false if the name has none. */
 static bool cut_suffix(const char *name, size_t *len, const char *suffix)
 {
     size_t n = strlen(suffix);
@@ -51,7 +51,7 @@ static bool cut_suffix(const char *name, size_t *len, const char *suffix)
     return true;
 }
 
-/* Takes ".<number>" off; a name without one is that of the newest part. */
+/* Cuts ".<number>" off; a name without a number is that of the newest part. */
 static bool cut_number(const char *name, size_t *len, int64_t *number)
 {
     size_t at = *len;
@@ -129,7 +129,7 @@ int discover_keep(struct discover *d, const char *name, struct err *e)
     return 0;
 }
 
-/* The session of a directory and prefix, added where it is new. */
+/* Finds or adds the session of a directory and prefix. */
 static int find_session(struct discover *d, size_t from, const char *dir, const char *name,
                         size_t len, struct discover_session **out)
 {
@@ -151,8 +151,8 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
     return 0;
 }
 
-/* True where a is the better one of two files of one part. One that we packed or published is
- * complete. A file that another program packs may be half done for as long as the plain one
+/* True where a is the better of two files of one part. A file that we packed or published is
+ * complete. A file that another program packs may be incomplete as long as the plain file
  * exists. */
 static bool better(const struct discover_part *a, const struct discover_part *b)
 {
@@ -201,14 +201,14 @@ static int make_part(const char *path, const struct file_name *n, bool left,
 struct scan_dir {
     struct discover *d;
     const char *dir;
-    const char *home; /* directory of the session: dir, or the one that .tmp lies in */
+    const char *home; /* directory of the session: dir, or the one that has .tmp */
     size_t first;     /* sessions of home start here */
     bool left;
 };
 
 static const char loss_mark[] = ".gpufl-transport-loss.";
 
-/* A file of a directory: a part of one of its sessions, or foreign. */
+/* Takes a file of a directory: a part of one of its sessions, or a foreign file. */
 static int take_file(const struct scan_dir *s, const char *file, const char *path)
 {
     struct file_name n;
@@ -246,7 +246,7 @@ static int scan_files(const struct scan_dir *s)
     return rc;
 }
 
-/* Finds the sessions whose files lie in dir itself. */
+/* Finds the sessions whose files are in dir itself. */
 static int scan_session(struct discover *d, const char *dir)
 {
     char tmp[PATH_MAX];
@@ -262,7 +262,8 @@ static int scan_session(struct discover *d, const char *dir)
     return rc;
 }
 
-/* Sessions below dir, depth levels down at most; one that is a session is not looked into. */
+/* Finds sessions below dir, at most depth levels down; directories inside a session are not
+ * searched. */
 static int scan_tree(struct discover *d, const char *dir, int depth)
 {
     size_t before = d->count;
@@ -316,7 +317,7 @@ static void order_parts(struct discover_session *s)
     }
 }
 
-/* A file that was named is a session of one part, whatever it is called. */
+/* A file that the caller named is a session of one part, whatever its name is. */
 static int open_file(struct discover *d, const char *path)
 {
     struct discover_session *s;

@@ -1,13 +1,16 @@
 /* discover.h - which sessions lie under a path, and in which files.
  *
  * A path is a session's directory, one of its parts, or a directory with sessions in it (also one
- * level of grouping down). Both our layout and the public client's are known: <channel>.log being
- * written, or left by a crash <channel>.<N>.log[.gz] finished, N from 1; where both are there,
- * the .gz <channel>[.<N>].log.zst packed by another program; counts where neither of the others
- * exists .tmp/<channel>[.<N>].log of the public client, left by a crash
- * <prefix>.<channel>[.<N>].log[.gz] its old flat layout: a session a prefix
- * .gpufl-transport-loss.*.json that client's mark for data it lost: counted Other files are
- * ignored and counted. Owner's thread. */
+ * level of grouping down). Files have our layout or the public client's:
+ *
+ *   <channel>.log                   being written, or left by a crash
+ *   <channel>.<N>.log[.gz]          finished, N from 1; if both are there, the .gz is read
+ *   <channel>[.<N>].log.zst         packed by another program; read if neither of these exists
+ *   .tmp/<channel>[.<N>].log        of the public client, left by a crash
+ *   <prefix>.<channel>[.<N>].log[.gz]   its old flat layout: a session for each prefix
+ *   .gpufl-transport-loss.*.json    its mark for data it lost; counted
+ *
+ * Other files are ignored and counted. Owner's thread. */
 #ifndef GPUFL_ANALYZE_READ_DISCOVER_H
 #define GPUFL_ANALYZE_READ_DISCOVER_H
 
@@ -17,36 +20,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order in which channels are read: records come before those that refer to them. */
+/* Channels in the order of reading, so that records come before those that refer to them. */
 enum discover_channel {
     DISCOVER_SYSTEM,
     DISCOVER_SCOPE,
     DISCOVER_DEVICE,
     DISCOVER_CODE,  /* names, lines, instructions, sources; `sass` in the public client's layout */
-    DISCOVER_OTHER, /* a file that was named, whatever it is called */
+    DISCOVER_OTHER, /* a file that the caller named, whatever its name is */
     DISCOVER_CHANNELS,
 };
 
-#define DISCOVER_LIVE INT64_MAX /* number of the part without one: the newest */
+#define DISCOVER_LIVE INT64_MAX /* number of the newest part, whose name has none */
 
 struct discover_part {
     char *path; /* owned */
     enum discover_channel channel;
     int64_t number; /* from 1; DISCOVER_LIVE */
     bool packed;    /* .gz, .zst */
-    bool foreign;   /* .zst: not packed by us, so maybe not whole while the plain one is there */
+    bool foreign;   /* .zst of another program: incomplete, maybe, while the plain file exists */
     bool left;      /* found in .tmp */
     int64_t bytes;  /* on disk */
 };
 
 struct discover_session {
-    char *dir;                   /* owned: where its files lie */
+    char *dir;                   /* owned: where its files are */
     char *name;                  /* owned: of the directory, or the prefix */
     struct discover_part *parts; /* owned; in reading order */
     size_t count, cap;
     int64_t bytes;    /* on disk; parts that are read */
-    unsigned missing; /* numbers that are left out between parts of a channel */
-    unsigned gaps;    /* channels in which some are: bits by DISCOVER_ */
+    unsigned missing; /* numbers that are missing between parts of a channel */
+    unsigned gaps;    /* channels with missing numbers: bits by DISCOVER_ */
     unsigned present; /* channels that have a part: bits */
 };
 
@@ -58,11 +61,12 @@ struct discover {
     uint64_t unreadable; /* directories and files that could not be opened */
 };
 
-/* 0; GPUFL_E_NOENT, _PERM or _CORRUPT with a sentence where there is nothing to read. */
+/* Finds the sessions. 0; GPUFL_E_NOENT, _PERM or _CORRUPT with a sentence where there is nothing to
+ * read. */
 int discover_open(struct discover *d, const char *path, struct err *e);
 void discover_close(struct discover *d);
 
-/* Keeps the first session of that name alone. 0, or GPUFL_E_NOENT with a sentence. */
+/* Keeps only the first session of that name. 0, or GPUFL_E_NOENT with a sentence. */
 int discover_keep(struct discover *d, const char *name, struct err *e);
 
 /* The channel's name in our layout. [tests] */

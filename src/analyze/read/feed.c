@@ -1,8 +1,8 @@
 /* feed.c - turns parts into lines, on one thread or two.
  *
- * The hand-over between the threads is a ring of blocks: `filled` and `emptied` count all blocks
- * that were passed on, guarded by the lock, so that a block belongs to exactly one side. A block
- * is a sequence of (length, line, NUL); it grows only where a single line does not fit. */
+ * The threads share a ring of blocks: `filled` and `emptied` count all blocks that were passed on,
+ * guarded by the lock, so that a block belongs to exactly one thread. A block is a sequence of
+ * (length, line, NUL); it grows only if a single line does not fit. */
 #include "analyze/read/feed.h"
 
 #include "base/alloc.h"
@@ -18,27 +18,27 @@
 enum {
     BLOCKS = 4,
     BLOCK_BYTES = 1 << 20,
-    THREADS_FROM = 4 << 20, /* bytes on disk that are worth a thread */
-    UNFINISHED = 1u << 31,  /* in a line's length: the line has no end yet */
+    THREADS_FROM = 4 << 20, /* bytes on disk from which a second thread reads */
+    UNFINISHED = 1u << 31,  /* flag in a line's length: the line has no end yet */
 };
 
 struct block {
     char *data; /* owned */
     size_t len, cap;
-    int64_t done;                  /* bytes on disk read when it was full */
+    int64_t done;                  /* bytes on disk read when the block was full */
     enum discover_channel channel; /* the channel of all its lines */
 };
 
 struct pipe {
     const struct discover_session *session;
-    struct feed_stats *stats; /* the reader's until it has ended */
+    struct feed_stats *stats; /* used by the reader until it has ended */
     struct block blocks[BLOCKS];
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint64_t filled, emptied; /* guarded by lock */
     bool ended;               /* guarded by lock: nothing more will be filled */
-    bool stop;                /* guarded by lock: the consumer has enough */
-    int code;                 /* the reader's, before ended */
+    bool stop;                /* guarded by lock: the consumer wants no more */
+    int code;                 /* set by the reader before `ended` */
 };
 
 /* ---- one part -------------------------------------------------------------------------- */
@@ -64,10 +64,11 @@ static int read_part(const struct discover_part *p, line_fn *fn, void *arg,
         return 0;
     }
     stats->parts++;
-    bool spoilt =
-        file_is_named_packed(p->path) && !lines_packed(l); /* its first bytes are not its own */
+    /* A packed file without the bytes of a packed one has been overwritten. In a damaged file, the
+     * last line is not one that is still being written. */
+    bool spoilt = file_is_named_packed(p->path) && !lines_packed(l);
     while (!rc && lines_next(l, &line, &len, &complete)) {
-        complete |= spoilt || lines_truncated(l); /* what lacks an end there is lost */
+        complete |= spoilt || lines_truncated(l);
         stats->unfinished += !complete;
         rc = fn(arg, line, len, complete);
     }

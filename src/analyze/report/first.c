@@ -1,7 +1,8 @@
 /* first.c - the first screen of the text report, except the bar (time.c): what ran, what to
  * change first, and the next command.
  *
- * A finding takes two lines, cut at the page's width; its section has all of it. */
+ * A finding takes two lines, cut at the page's width; the section of insights has the whole
+ * text. */
 #include "analyze/common/cells.h"
 #include "analyze/common/units.h"
 #include "analyze/insight/answer.h"
@@ -52,14 +53,14 @@ static void put_program(const struct page *p)
         page_fact(p, "command", "%s", model_text(m, f->command));
 }
 
-/* Length of the first of some sentences, without its full stop. */
+/* The length of the first sentence of a text, without its full stop. */
 static int first_words(const char *text)
 {
     size_t len = strcspn(text, "\n");
     return (int)(len && text[len - 1] == '.' ? len - 1 : len);
 }
 
-/* The ledger has a word here only where something is missing. */
+/* Puts the ledger's first sentence if something is missing. */
 static void put_ledger(struct page *p)
 {
     struct buf text;
@@ -82,7 +83,7 @@ static void put_errors(const struct page *p)
         }
 }
 
-/* What a backend says of all that it records, and what its library refused to record. */
+/* Puts the backend's warning about its records, and what its library refused to record. */
 static void put_caution(const struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
@@ -96,7 +97,7 @@ static void put_caution(const struct page *p)
     }
 }
 
-/* Names the configuration of the server that the session took options from. */
+/* Names the server's configuration from which the session took options. */
 static void put_configuration(const struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;
@@ -127,7 +128,7 @@ void page_head(struct page *p)
     buf_fini(&text);
 }
 
-/* Many sessions are a section of their own; the first screen has the list of a few. */
+/* The first screen lists a few sessions; many sessions have their own section. */
 void page_few_sessions(struct page *p)
 {
     if (p->report->count <= SESSIONS_LISTED)
@@ -144,8 +145,8 @@ static size_t columns_of(const char *text, size_t len)
     return n;
 }
 
-/* Where a text of at most `most` bytes ends well: after a clause, or before a parenthesis; else
- * after a word. */
+/* Where to cut a text of at most `most` bytes: after a clause, or before a parenthesis; else after
+ * a word. */
 static size_t good_end(const char *line, size_t most)
 {
     size_t clause = 0, word = 0;
@@ -202,8 +203,8 @@ void page_put_headline(const struct model *m, const struct insight *i, struct bu
     }
 }
 
-/* What a headline leaves out, in this order, so that the place and what is inside it are on the
- * page: a function that is no more than the file, the title's second clause, any function. */
+/* What a headline leaves out, in this order, until the place and what is inside it fit: a function
+ * that says no more than the file, the title's second clause, any function. */
 enum headline { WHOLE, NO_MODULE, ONE_CLAUSE, NO_FUNCTION, HEADLINES };
 
 /* "train.py:90 in train_step()", "a library, at libfoo.so in f()" */
@@ -226,11 +227,11 @@ static void put_where(const struct model *m, uint32_t place, enum headline how, 
     buf_fini(&where);
 }
 
-/* The title, without its second clause where room is short. */
+/* Puts the title, without its second clause if there is little room. */
 static void put_title(const struct insight *i, enum headline how, struct buf *out)
 {
     size_t len = insight_title_words(i), end = 0;
-    bool more = how >= ONE_CLAUSE && (i->inside || i->place); /* than the title says */
+    bool more = how >= ONE_CLAUSE && (i->inside || i->place); /* besides the title */
     const char *const marks[] = {", ", " — "};
     for (size_t k = 0; more && k < sizeof marks / sizeof *marks; k++) {
         const char *at = strstr(i->title, marks[k]);
@@ -239,7 +240,8 @@ static void put_title(const struct insight *i, enum headline how, struct buf *ou
     buf_put(out, i->title, end ? end : len);
 }
 
-/* The line comes first, so that no cut takes the line away; a library's is no place to go to. */
+/* Puts the line first, so that no cut removes it, except a library's line, which a person cannot
+ * change. */
 static void put_headline(const struct model *m, const struct insight *i, enum headline how,
                          struct buf *out)
 {
@@ -264,8 +266,8 @@ static void put_headline(const struct model *m, const struct insight *i, enum he
     }
 }
 
-/* Puts the longest headline that fits after the lead; where none does, the first one,
- * without "<module>", for put_cut. */
+/* Puts the longest headline that fits after the lead; if none fits, the first one without
+ * "<module>", for put_cut. */
 static void put_where_and_what(struct page *p, const struct insight *i, const char *lead,
                                struct buf *out)
 {
@@ -280,8 +282,8 @@ static void put_where_and_what(struct page *p, const struct insight *i, const ch
     put_headline(p->model, i, NO_MODULE, out);
 }
 
-/* The length of the first sentences of a text that fit into so many columns; the first one always
- * does. */
+/* The length of the first sentences of a text that fit into so many columns, at least that of one
+ * sentence. */
 static size_t sentences_that_fit(const char *text, size_t room)
 {
     size_t len = strlen(text), fits = 0;
@@ -302,8 +304,8 @@ static size_t before_parenthesis(const char *text, size_t len)
     return at && text[at - 1] == ' ' ? at - 1 : 0;
 }
 
-/* Prints the step of a finding in whole sentences, without reasons in parentheses where room is
- * short; its section has all of it. */
+/* Prints the step of a finding in whole sentences, without reasons in parentheses if there is
+ * little room. The section of insights has the whole text. */
 static void put_step(struct page *p, const char *next)
 {
     struct buf text;
@@ -317,7 +319,7 @@ static void put_step(struct page *p, const char *next)
     buf_fini(&text);
 }
 
-/* Puts both ends of an interval, or one where both look the same. */
+/* Puts both ends of an interval, or one if both look alike. */
 static void put_ends(char text[UNITS_TEXT], double least, double most)
 {
     char low[16], high[16];
@@ -327,7 +329,7 @@ static void put_ends(char text[UNITS_TEXT], double least, double most)
              strcmp(low, high) ? " to " : "", high);
 }
 
-/* What the finding gives back: "4.2 %", or from "1.2 to 4.2 %" where a replay bounds the gain. */
+/* Puts what the finding gives back: "4.2 %", or "1.2 to 4.2 %" if a replay gives a lower bound. */
 static void put_share(const struct model *m, const struct insight *i, char text[UNITS_TEXT])
 {
     double whole = (double)sum_steps_time(m);
@@ -338,7 +340,7 @@ static void put_share(const struct model *m, const struct insight *i, char text[
                  100 * cells_share((double)i->gives_back, whole));
 }
 
-/* The last of the findings that are listed. A step that stands above is not read again. */
+/* Prints a finding, the last one of `listed`. A step that is printed above is not repeated. */
 static void put_finding(struct page *p, const struct insight **listed, unsigned number)
 {
     const struct insight *i = listed[number - 1];
@@ -363,7 +365,7 @@ static void put_finding(struct page *p, const struct insight **listed, unsigned 
         put_step(p, i->next);
 }
 
-/* The longest wait that costs nothing: readers look there first, in vain. */
+/* The longest wait that costs nothing, at which readers would look first, in vain. */
 static const struct insight *vain(const struct insights *in)
 {
     for (size_t i = 0; i < in->count; i++) {
@@ -401,7 +403,7 @@ static void put_answer(struct page *p, const struct answer *a, struct buf *state
     buf_init(&next, TEXT_MAX);
     struct idle_sum sums[IDLE_CAUSES];
     int64_t all;
-    bool known = sum_idle_total(p->model, sums, &all) > 0; /* else page_head has said why */
+    bool known = sum_idle_total(p->model, sums, &all) > 0; /* if not, page_head has said why */
     page_heading(p, known ? "What to change first" : "What to do next");
     if (known)
         page_item(p, "  ", statement);
@@ -410,7 +412,7 @@ static void put_answer(struct page *p, const struct answer *a, struct buf *state
     buf_fini(&next);
 }
 
-/* Findings of a rule beyond a few would hide the others. */
+/* True for a finding that is listed: only a few of each rule, since more would hide the others. */
 static bool is_listed(const struct insights *in, size_t at)
 {
     const struct insight *f = &in->items[at];
@@ -461,7 +463,7 @@ void page_first_findings(struct page *p)
 
 /* ---- the next command ---------------------------------------------------------------------- */
 
-/* The section that says more of the answer. */
+/* The section with more about the answer. */
 static const char *next_section(const struct answer *a)
 {
     if (!a->insight)

@@ -22,7 +22,7 @@ void page_simulated(struct page *p)
             p->color ? "\033[0m" : "");
 }
 
-/* first: the findings that come first are in it; else their section has them. */
+/* first: with the findings that come first, which are otherwise in their section. */
 static void put_summary(struct page *p, const char *title, bool first)
 {
     struct buf text;
@@ -47,7 +47,7 @@ void page_brief(struct page *p)
     put_summary(p, "Where the time went", true);
 }
 
-/* Lists the files that could give no names to their frames. */
+/* Lists the modules whose frames have no names. */
 static void put_nameless(struct page *p)
 {
     enum { SHOWN = 3 };
@@ -249,7 +249,7 @@ static void put_sessions_title(const struct page *p)
     page_sentences(p, "", text);
 }
 
-/* The list of passes has all that a list of sessions would. */
+/* True where the list of passes says all that a list of sessions would. */
 static bool passes_list_all(const struct report *r)
 {
     const struct pass_group *g = report_group(r);
@@ -263,7 +263,7 @@ static const char *session_name(const struct page *p, const struct report_sessio
     return s->session ? model_text(p->model, s->session) : slash ? slash + 1 : s->dir;
 }
 
-/* Why sessions are left out. */
+/* Says why sessions are left out. */
 static void put_left_out(struct page *p)
 {
     const struct report *r = p->report;
@@ -281,7 +281,7 @@ static void put_left_out(struct page *p)
         page_text(p, "… and %zu more are left out", n - LIST_MAX);
 }
 
-/* Sessions without work on a GPU, in one sentence. */
+/* Names the sessions without work on a GPU in one sentence. */
 static void put_apart(struct page *p)
 {
     const struct report *r = p->report;

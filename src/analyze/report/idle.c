@@ -69,7 +69,7 @@ static void put_causes(struct page *p, struct idle_sum *sums, unsigned devices)
 
 /* ---- by line ----------------------------------------------------------------------------- */
 
-/* Puts what is known besides the line: the framework's innermost frame, and what the thread did. */
+/* Puts what is known besides the line: the innermost frame of a library, and the thread's state. */
 static void put_inside(const struct model *m, const struct idle_row *r, struct buf *out)
 {
     struct stacks_walk w = {.node = r->node};
@@ -135,7 +135,7 @@ static void put_row(struct page *page, const struct idle_row *r, int64_t all, st
     buf_fini(&inside);
 }
 
-/* Where no line is known, and why. */
+/* Says how much time has no known line, and why. */
 static void put_unknown(struct page *p, const struct idle_table *t, const int64_t *by_reason)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
@@ -162,7 +162,7 @@ static void put_unknown(struct page *p, const struct idle_table *t, const int64_
     buf_fini(&text);
 }
 
-/* Puts the rows with a line, as many as --top says, and the sums of those without one. */
+/* Puts as many rows with a line as --top says, and the sums of the rows without a line. */
 static void put_rows(struct page *p, const struct idle_table *t)
 {
     static const struct grid_column columns[] = {
@@ -189,7 +189,7 @@ static void put_rows(struct page *p, const struct idle_table *t)
     put_unknown(p, t, by_reason);
 }
 
-/* Says where many samples came late: a thread that loses its core is then seen too often. */
+/* Says if many samples came late: threads that lose their core are then seen too often. */
 static void put_late(struct page *p)
 {
     enum { MANY = 5 /* % */ };
@@ -204,7 +204,7 @@ static void put_late(struct page *p)
                   units_percent(a, late, all));
 }
 
-/* What the table rests on. */
+/* Says from how many samples and launches the table was made. */
 static void put_grounds(struct page *p, const struct idle_table *t)
 {
     const struct idle_lines *l = &p->model->idle.lines;
@@ -248,7 +248,7 @@ static void put_branches(struct page *p, uint32_t place, const struct idle_fork 
     buf_fini(&text);
 }
 
-/* Shows the fork where one line alone holds nearly all idle time. */
+/* Shows the fork below a line that has nearly all idle time. */
 static void put_fork(struct page *p, const struct idle_table *t)
 {
     struct idle_fork fork;

@@ -40,13 +40,13 @@ void page_first_lines(struct page *p)
     buf_fini(&text);
 }
 
-/* A wait that holds nothing up: the GPU had work meanwhile. */
+/* True for a wait that delays nothing, because the GPU had work meanwhile. */
 static bool is_vain(const struct insight *i)
 {
     return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
 }
 
-/* True where a finding above has the same next step: nobody reads a step twice. */
+/* True where a finding above has the same next step, which is then not repeated. */
 static bool step_is_above(const struct insights *in, const struct insight *i)
 {
     for (const struct insight *a = in->items; a < i; a++)
@@ -90,7 +90,7 @@ static void put_insight(struct page *p, const struct insight *i)
     buf_fini(&text);
 }
 
-/* How many findings of the same rule were shown above. */
+/* The number of findings of the same rule above. */
 static size_t same_rule(const struct insights *in, size_t at)
 {
     size_t n = 0;
@@ -99,7 +99,7 @@ static size_t same_rule(const struct insights *in, size_t at)
     return n;
 }
 
-/* Kernels too short to be worth a word about their launches. */
+/* Counts the kernels that are too short for a finding about their launches. */
 static void put_unjudged(struct page *p)
 {
     const struct sum_kernels *k = &p->model->kernels;

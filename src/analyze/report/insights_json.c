@@ -38,7 +38,7 @@ void json_code_place(const struct model *m, struct json_out *j, const struct ins
     buf_fini(&text);
 }
 
-/* The parts of the time that a finding is about, most first. */
+/* Puts the parts of the time that a finding is about, the largest first. */
 static void put_parts(struct json_out *j, const struct insight *i)
 {
     static const int others[] = {TIME_KERNELS, TIME_COPIES, TIME_RANKS};

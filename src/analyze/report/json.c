@@ -1,4 +1,4 @@
-/* json.c - the report for programs: its sections in their order, and the sessions' own facts.
+/* json.c - the JSON report: its sections in order, and the facts about the sessions.
  *
  * docs/report.md describes the keys. Times are ns, sizes bytes, unknown values null. Keys are
  * added, never renamed. A new section is a function and a row of sections.def. */
@@ -43,7 +43,7 @@ static void put_sentences(const struct report *r, struct json_out *j, const char
                           void (*put)(const struct model *m, struct buf *out))
 {
     struct buf text;
-    buf_init(&text, 1 << 20); /* names are shortened in it */
+    buf_init(&text, 1 << 20); /* has shortened names */
     put(&r->model, &text);
     json_put_sentences(j, key, &text);
     buf_fini(&text);
@@ -69,7 +69,7 @@ static void put_flag(struct json_out *j, const char *key, bool value, bool known
         json_out_null(j, key);
 }
 
-/* How the program ended; of several sessions how many ended how. */
+/* Puts how the program ended, or for several sessions how many ended in which way. */
 static void put_ending(const struct model *m, bool merged, struct json_out *j)
 {
     const struct sum_facts *f = &m->facts;
@@ -103,7 +103,7 @@ void json_facts(const struct report *r, struct json_out *j)
     json_out_int(j, "pid", f->sessions == 1 && f->pid > 0 ? f->pid : CELL_NULL);
     json_out_bool(j, "simulated", f->simulated);
     json_out_bool(j, "partial", f->partial);
-    /* One session that did not end cleanly is enough. */
+    /* One session that did not end cleanly makes it false. */
     put_flag(j, "clean_end", !f->unclean, f->unclean || !f->end_unknown);
     json_out_count(j, "unclean_sessions", f->unclean);
     json_out_count(j, "cut_short_sessions", f->cut_short);
@@ -187,7 +187,7 @@ void json_windows(const struct report *r, struct json_out *j)
 /* ---- the whole --------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name; /* of the section's first member */
+    const char *name; /* name of the section's first member */
     void (*put)(const struct report *r, struct json_out *j);
 } sections[] = {
 #define SECTION(name, put) {#name, put},

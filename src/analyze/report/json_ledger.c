@@ -118,7 +118,8 @@ void json_messages(const struct report *r, struct json_out *j)
     json_out_close_array(j);
 }
 
-/* Says for each kind of activity how many sessions know their number, and why others do not. */
+/* Puts for each kind of activity in how many sessions the number is known, and why it is unknown in
+ * others. */
 void json_known(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;

@@ -240,7 +240,7 @@ void json_transfers(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* Puts how launches of graphs ran on the GPU. */
+/* Puts how long launches of graphs ran on the GPU. */
 static void put_graph_runs(const struct report *r, struct json_out *j, bool known)
 {
     const struct sum_graphs *s = &r->model.graphs;
@@ -314,14 +314,14 @@ void json_graphs(const struct report *r, struct json_out *j)
     const struct model *m = &r->model;
     const struct sum_wait_kinds *w = &m->wait_kinds;
     json_out_object(j, "graphs");
-    bool all = sum_known_is(m, KNOWN_GRAPHS); /* no launch is not known of */
+    bool all = sum_known_is(m, KNOWN_GRAPHS); /* the number of launches is known */
     bool timed = w->graph_launches ? w->graph_untimed < w->graph_launches : all;
     bool sized = w->graph_launches ? w->graph_unknown < w->graph_launches : all;
     json_out_known(j, "launches", all, (int64_t)w->graph_launches);
     json_out_known(j, "launch_ns", timed, w->graph_time);
     json_out_known(j, "kernels", sized, w->graph_kernels);
     json_out_count(j, "launches_of_unknown_size", w->graph_unknown);
-    put_graph_runs(r, j, all || sum_known_is(m, KNOWN_KERNELS)); /* its rows are rows of kernels */
+    put_graph_runs(r, j, all || sum_known_is(m, KNOWN_KERNELS)); /* from rows of kernels */
     json_out_close_object(j);
 }
 
@@ -364,7 +364,7 @@ void json_memory(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* Ids are 64-bit patterns: as text, which loses no digit. */
+/* Ids are 64-bit patterns, which are written as text so that no digit is lost. */
 void json_external(const struct report *r, struct json_out *j)
 {
     const struct model *m = &r->model;

@@ -10,7 +10,7 @@
 
 enum { LIST_MAX = 50 }; /* messages that are listed */
 
-/* open: scopes have not ended. */
+/* open: some scopes have not ended. */
 static const char *verdict_text(enum ledger_verdict v, bool open)
 {
     switch (v) {
@@ -70,7 +70,7 @@ static void put_counts(struct page *p)
     grid_init(&g, columns, 5);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         if (lines[i].written == CELL_NULL && !lines[i].read)
-            continue; /* engine Sync has no kernels, older logs have no waits */
+            continue; /* engine Sync records no kernels, older versions no waits */
         grid_put(&g, "%s", lines[i].name);
         put_cell(&g, lines[i].launched);
         put_cell(&g, lines[i].recorded);
@@ -80,7 +80,7 @@ static void put_counts(struct page *p)
     page_grid(p, &g);
 }
 
-/* " (pass 2)"; nothing of the session that the ledger is of. */
+/* " (pass 2)"; "" for the pass that the ledger is of. */
 static const char *put_pass(int64_t pass, char text[32])
 {
     *text = '\0';
@@ -89,7 +89,7 @@ static const char *put_pass(int64_t pass, char text[32])
     return text;
 }
 
-/* The answer of a session that says there was none, while the log holds some. */
+/* True where a session says that there was none, while the log has some. */
 static bool is_contradicted(const struct model *m, const struct facts_capability *c)
 {
     const char *feature = model_text(m, c->feature);
@@ -106,7 +106,7 @@ static bool is_collected(const struct model *m, const struct facts_capability *c
     return !strcmp(model_text(m, c->status), "collected") || is_contradicted(m, c);
 }
 
-/* " (7 of 8 sessions)", where not all that were asked collected it. */
+/* " (7 of 8 sessions)" if not all sessions that requested the feature collected it; else "". */
 static const char *put_share(const struct model *m, const struct facts_capability *c, char text[64])
 {
     unsigned asked = 0;
@@ -120,7 +120,8 @@ static const char *put_share(const struct model *m, const struct facts_capabilit
     return text;
 }
 
-/* Puts in one line what was collected, by the sessions of the ledger or by other passes. */
+/* Puts a line with the features that were collected, by the sessions of the ledger or by other
+ * passes. */
 static void put_collected(const struct page *p, bool others)
 {
     const struct model *m = p->model;
@@ -140,8 +141,8 @@ static void put_collected(const struct page *p, bool others)
         page_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
 }
 
-/* True where one session's answer is worth a line: the feature was not collected, except where
- * the session only had none of what others had. */
+/* True where an answer gets a line: the feature was not collected, unless the session merely had
+ * none of what others had. */
 static bool is_worth(const struct model *m, const struct facts_capability *c)
 {
     if (is_collected(m, c) || (!c->requested && !*model_text(m, c->reason)))
@@ -150,7 +151,7 @@ static bool is_worth(const struct model *m, const struct facts_capability *c)
            (c->requested && strcmp(model_text(m, c->status), "enabled_no_data") != 0);
 }
 
-/* Puts what was collected in one line, and every other requested feature in a line of its own. */
+/* Puts collected features in one line, and every other requested feature in a separate line. */
 static void put_capabilities(const struct page *p)
 {
     const struct model *m = p->model;
@@ -168,7 +169,7 @@ static void put_capabilities(const struct page *p)
     }
 }
 
-/* Options that are not at their default, and who set them. */
+/* Puts the options that differ from their default, and who set them. */
 static void put_options(const struct page *p)
 {
     const struct model *m = p->model;
@@ -186,8 +187,8 @@ static void put_options(const struct page *p)
         page_fact(p, "options", "%s", list);
 }
 
-/* The cost of several sessions is a share of their summed lengths; several threads may exceed
- * these. */
+/* Puts a cost as a share of the summed lengths of the sessions, which the sum over several threads
+ * may exceed. */
 static const char *put_inside(const struct model *m, int64_t ns, char text[2 * UNITS_TEXT])
 {
     char a[UNITS_TEXT];

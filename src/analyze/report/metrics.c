@@ -1,4 +1,4 @@
-/* metrics.c - samples of devices, of the host and of the process, for people. */
+/* metrics.c - samples of devices, of the host and of the process, as text. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -21,7 +21,7 @@ struct metric_line {
     const char *suffix;
 };
 
-/* On AMD this is the shader clock, which has a line. */
+/* AMD's graphics clock is the shader clock, which has its own line. */
 static const char GRAPHICS[] = "graphics clock";
 
 static const struct metric_line device_lines[] = {
@@ -131,7 +131,7 @@ static void put_device(struct page *p, uint32_t i)
     put_throttle(p, d, model_device_words(p->model, &p->model->devices.items[i].row));
 }
 
-/* What the host was short of, where there was such a time. */
+/* Puts what the host was short of, if it was. */
 static void put_shortage(struct page *p)
 {
     const struct metric_sum *h = p->model->metrics.host;

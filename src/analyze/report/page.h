@@ -14,7 +14,7 @@ struct page {
     FILE *out;
     int width;
     bool color;
-    bool begun; /* the page has text already: headings are set off */
+    bool begun; /* the page has text already: an empty line precedes a heading */
     int code;   /* first failure */
 };
 
@@ -23,12 +23,12 @@ struct grid;
 /* ---- lines of text ---- */
 
 void page_heading(struct page *p, const char *title);
-/* A line of text wrapped at the width, indented by two columns. */
+/* A line of text, wrapped at the width and indented by two columns. */
 void page_text(const struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A line that begins with a name: "  program    train.py, pid 4711". */
 void page_fact(const struct page *p, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Sentences, one a line (LF), each wrapped after `lead`. */
+/* Sentences, one in each line (LF), each wrapped after `lead`. */
 void page_sentences(const struct page *p, const char *lead, const char *lines);
 /* Wraps a text at the page's width, the first line after `lead`, and empties it. */
 void page_item(struct page *p, const char *lead, struct buf *text);
@@ -47,7 +47,7 @@ void page_time(struct page *p);           /* time.c: one bar */
 void page_first_findings(struct page *p); /* first.c: what to change first */
 void page_next(struct page *p);           /* first.c: the next command */
 void page_passes(
-    struct page *p); /* passes_tables.c: the passes, what each gives, and if they were alike */
+    struct page *p); /* passes_tables.c: the passes, what each gives, and whether they were alike */
 void page_sessions(struct page *p);   /* head.c */
 void page_summary(struct page *p);    /* head.c: where the time went */
 void page_insights(struct page *p);   /* insights.c */
@@ -69,26 +69,27 @@ void page_messages(struct page *p);   /* ledger.c */
 void page_first_lines(struct page *p); /* insights.c: the findings that come first */
 void page_brief(struct page *p);       /* head.c: the summary with these findings */
 void page_cost(struct page *p);        /* ledger.c: what capturing cost the program, in a line */
-/* A finding's title and where; what the title itself says of the line is left out. */
+/* Appends a finding's title and its place; a place inside the title is left out. */
 void page_put_headline(const struct model *m, const struct insight *i, struct buf *out);
 void page_steps_fact(struct page *p);    /* steps.c: how many, and the share base */
 void page_flaws(struct page *p);         /* head.c: no clean end, damage, another engine */
 void page_occupancy(struct page *p);     /* kernels/occupancy.c */
 void page_scope_samples(struct page *p); /* scopes/samples.c */
 void page_shared(struct page *p);        /* shared.c: whose samples they are */
-/* " Of pass 2 (PcSampling)." where the kind of data is a pass's. */
+/* Appends " Of pass 2 (PcSampling)." if the kind of data comes from a pass. */
 void page_of_pass(struct page *p, unsigned kind);
-/* The passes that a finding rests on, as a sentence; nothing where there are none. */
+/* Appends a sentence with the passes that a finding's evidence is from; nothing where there are no
+ * passes. */
 void page_evidence(struct page *p, const struct insight *i, struct buf *out);
-/* How many values a counter has, their mean, the least and the greatest: four cells. */
+/* Puts four cells: the number of a counter's values, their mean, the least and the greatest. */
 void report_put_values(struct grid *g, const struct counter_sum *c);
-/* Adds below a table of counters what the driver's names leave out. kernel 0: all kernels. */
+/* Explains below a table of counters what the driver's names do not say. kernel 0: all kernels. */
 void page_counters_note(struct page *p, uint32_t kernel);
-/* Hardware counters of the kernels that options.kernel names; returns how many counters there are,
- * those that --top leaves out included. */
+/* Prints hardware counters of the kernels that options.kernel names. Returns the number of
+ * counters, with those that --top leaves out. */
 size_t page_kernel_counters(struct page *p);
 
-/* Columns of the page. */
+/* The width of the page in columns. */
 int report_width(const struct report *r);
 
 #endif

@@ -83,7 +83,7 @@ bool passes_fits(const struct passes *p, const struct model *m)
     return !p->run || p->run == m->facts.run;
 }
 
-/* The model of a pass, made where it is new. */
+/* Finds or makes the model of a pass. */
 static int find(struct passes *p, int64_t number, struct model **at, struct err *e)
 {
     for (unsigned i = 0; i < p->count; i++)
@@ -125,7 +125,7 @@ static bool has(const struct model *m, unsigned kind)
                                         : m->kernels.time.count > 0;
 }
 
-/* Kernels launched, where all of them were counted. */
+/* The number of launched kernels; CELL_NULL if not all were counted. */
 static int64_t launched(const struct model *m)
 {
     const struct ledger_row *l = &m->ledger.row;
@@ -260,7 +260,7 @@ static int compare_shapes(struct passes *p, struct pass_group *g)
     return rc;
 }
 
-/* Compares all passes with that of the times. */
+/* Compares all passes with the pass of the times. */
 static int compare_passes(struct passes *p, struct pass_group *g)
 {
     const struct pass *first = &g->passes[0];
@@ -291,7 +291,7 @@ static int compare_open(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Describes the passes, that of the times first. False in *timed: there is none. */
+/* Describes the passes, the pass of the times first; *timed false: there is none. */
 static int describe_all(struct passes *p, struct pass_group *g, bool *timed)
 {
     _Static_assert(offsetof(typeof(p->open[0]), number) == 0, "compare_open reads it there");
@@ -312,7 +312,7 @@ static int merge_group(struct passes *p, struct model *into, struct pass_group *
     int rc = model_merge(into, p->open[0].model);
     for (unsigned i = 1; !rc && i < g->count; i++) {
         struct pass *one = &g->passes[i];
-        /* Counters of both engines go side by side: they are of different sources. */
+        /* Counters of both engines are kept, since their sources differ. */
         one->gives &= ~(given & ~(unsigned)MODEL_COUNTERS);
         given |= one->gives;
         rc = model_merge_pass(into, p->open[i].model, one->gives);

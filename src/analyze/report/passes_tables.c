@@ -1,5 +1,5 @@
-/* passes_tables.c - the passes of `gpufl trace --passes` in the report: what each gave, and
- * whether they were alike; for people and for programs. */
+/* passes_tables.c - the passes of `gpufl trace --passes` in both reports: what each gave, and
+ * whether they were alike. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -12,7 +12,7 @@
 
 enum { TEXT_MAX = 1 << 20, KERNELS_SHOWN = 5 };
 
-/* Kinds of data that a pass gives, in words and for programs. */
+/* The kinds of data that a pass gives: the words of the text report, the keys of JSON. */
 static const struct {
     unsigned kind;
     const char *text, *noun, *key;
@@ -82,7 +82,8 @@ static void put_pass(const struct model *m, const struct pass *one, struct buf *
 
 /* ---- were they alike? ------------------------------------------------------------------- */
 
-/* "6 in pass 1 (Trace), 4 in pass 2 (PcSampling)"; counts: by place, CELL_NULL is left out. */
+/* Appends "6 in pass 1 (Trace), 4 in pass 2 (PcSampling)"; counts: by pass, CELL_NULL is left
+ * out. */
 static void put_counts(const struct pass_group *g, const struct model *m, const int64_t *counts,
                        struct buf *out)
 {
@@ -148,7 +149,8 @@ static void put_alike(struct page *p, const struct pass_group *g)
     buf_fini(&text);
 }
 
-/* Says what a pass did not give, or lost; for the pass of the times, the ledger says so. */
+/* Says what a pass did not give or lost, except for the pass of the times, which the ledger is
+ * about. */
 static void put_failures(struct page *p, const struct pass_group *g)
 {
     struct buf text;
@@ -234,13 +236,13 @@ static bool rests_on(const struct insight *i, const char *fact)
     return !fact || n < i->fact_count;
 }
 
-/* The kinds of data that a finding rests on. */
+/* The kinds of data from which a finding was made. */
 static unsigned kinds_of(const struct model *m, const struct insight *i)
 {
     static const struct {
         const char *rule;
         unsigned kinds, sampled; /* sampled: also samples, where the kernel has some */
-        const char *fact;        /* only findings that rest on it; NULL: all */
+        const char *fact;        /* only findings that have this fact; NULL: all */
     } rules[] = {
         {"stall", MODEL_SAMPLES, 0, NULL},
         {"divergence", MODEL_INSTRUCTIONS, 0, NULL},
@@ -254,7 +256,7 @@ static unsigned kinds_of(const struct model *m, const struct insight *i)
     return PASS_TIMES;
 }
 
-/* Puts how often the kernel was launched, where the passes differ in it. */
+/* Puts how often the kernel was launched, if the passes differ in that. */
 static void put_launches(const struct pass_group *g, const struct pass *one, uint32_t kernel,
                          struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* report.c - from a path to one model and a list of sessions. */
+/* report.c - reads the sessions of a path into one model and a list. */
 #include "analyze/report/report.h"
 
 #include "base/alloc.h"
@@ -42,7 +42,7 @@ static bool fatal(int rc)
     return rc == GPUFL_E_NOMEM;
 }
 
-/* A session that cannot be read is a line of the list; only a single one is a failure. */
+/* Notes a session that cannot be read in the list; if it is the only session, the report fails. */
 static int keep_failure(struct report *r, struct report_session *line, struct err *e)
 {
     line->failure = mem_strdup(e->text);
@@ -62,8 +62,8 @@ static int read_one(struct report *r, const struct discover_session *s, struct e
     return rc;
 }
 
-/* True where a session was read before: a copy lies in another folder, or its directory has two
- * names. */
+/* True where the session was read before: there is a copy in another folder, or its directory has
+ * two names. */
 static bool seen_before(const struct report *r, const struct report_session *line)
 {
     for (const struct report_session *s = r->sessions; s < line; s++)
@@ -106,7 +106,7 @@ static int add_session(struct report *r, struct passes *p, const struct model *m
     return rc ? rc : passes_take(p, m, e);
 }
 
-/* Reads a session into a model of its own and adds it. */
+/* Reads a session into a separate model and adds that. */
 static int read_and_merge(struct report *r, struct passes *p, const struct discover_session *s,
                           struct report_session *line, struct err *e)
 {
@@ -162,8 +162,8 @@ static int read_each(struct report *r, const struct discover *d, struct err *e)
     return rc;
 }
 
-/* No session did any work on a GPU, so none blurs the numbers of others. They are read once more;
- * they are small. */
+/* If no session worked on a GPU, all of them are the report. They are small, so they are read once
+ * more. */
 static int read_idle(struct report *r, const struct discover *d, struct err *e)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -193,7 +193,7 @@ static int read_all(struct report *r, const struct discover *d, struct err *e)
     return rc;
 }
 
-/* The lines of the list of sessions, with their directories. */
+/* Makes the list of sessions, with their directories. */
 static int list_sessions(struct report *r, const struct discover *d)
 {
     for (; r->count < d->count; r->count++) {
@@ -204,7 +204,7 @@ static int list_sessions(struct report *r, const struct discover *d)
     return 0;
 }
 
-/* Room for so many sessions, and empty tables. */
+/* Makes room for so many sessions, and empty tables. */
 static int begin(struct report *r, size_t sessions, const struct gpufl_report_options *o)
 {
     memset(r, 0, sizeof *r);

@@ -1,7 +1,7 @@
-/* report.h - sessions read into models: what the text and the JSON report share.
+/* report.h - sessions read into models, for the text report and the JSON report.
  *
- * One session is read into the model. Several are read one after the other, each into a model of
- * its own that is then merged, so that memory does not grow with their number. One owner. */
+ * One session is read into the model. Several are read one after the other, each into a separate
+ * model that is then merged, so that memory does not grow with their number. Owner's thread. */
 #ifndef GPUFL_ANALYZE_REPORT_REPORT_H
 #define GPUFL_ANALYZE_REPORT_REPORT_H
 
@@ -17,20 +17,20 @@ struct report_session {
     char *dir; /* owned */
     uint32_t session, app, host, run, engine, backend;
     struct facts_stand_in stand_in;
-    uint32_t ending; /* how its program ended, where it left no end; 0: unknown */
+    uint32_t ending; /* how its program ended, if the session has no end; 0: unknown */
     int64_t pid;
     int64_t pass;     /* of `gpufl trace --passes`, from 1; 0: none */
     int64_t start;    /* ns since the epoch; 0: unknown */
     int64_t duration; /* ns */
-    int64_t recorded; /* ns of it in windows of capture; all of it where there are none */
+    int64_t recorded; /* ns of duration in windows of capture; all of it if there are none */
     uint64_t kernels;
     int64_t kernel_time; /* ns, summed */
     int64_t busy;        /* ns, union */
-    bool unread;         /* nothing of it is known but its failure */
+    bool unread;         /* only its failure is known */
     bool simulated, unclean, end_unknown, cut_short;
-    bool unknown;  /* nobody knows what kernels it ran: not recorded, or damaged */
+    bool unknown;  /* its kernels are unknown: not recorded, or damaged */
     bool idle;     /* it did no work on a GPU */
-    char *failure; /* owned: why it is left out; NULL: it is in */
+    char *failure; /* owned: why it is left out; NULL: it is not */
 };
 
 struct report {
@@ -43,8 +43,8 @@ struct report {
     size_t failed;                   /* sessions that are left out */
     struct pass_group *groups;       /* owned: merged passes, by run */
     size_t group_count, group_cap;
-    bool none_worked; /* no session did: then none is apart */
-    unsigned runs;    /* different run ids among them; sessions without one count as one */
+    bool none_worked; /* no session worked on a GPU: then none is apart */
+    unsigned runs;    /* number of different run ids; sessions without one count as one run */
     uint64_t foreign; /* files that are no part of a session */
     uint64_t losses;  /* the public client's marks for data it lost */
     struct gpufl_report_options options;
@@ -54,19 +54,20 @@ int report_open(struct report *r, const char *path, const struct gpufl_report_op
                 struct err *e);
 void report_close(struct report *r);
 
-/* One session that does not lie in files. */
+/* One session that is not in files. */
 struct report_source {
     void *arg;
     const char *dir; /* shown as its directory */
-    /* Feeds the model with all of the session; the stats are zeroed. A sentence where it fails. */
+    /* Gives all rows of the session to the model; the stats are zeroed before. A failure comes with
+     * a sentence. */
     int (*read)(void *arg, struct model *m, struct load_stats *stats, struct err *e);
-    /* Feeds another model, which has a filter, with the samples of the session of that id. 0,
-     * NOMEM, or NOENT: that session is not here. May be NULL. */
+    /* Gives the samples of the session with that id to a model with a filter. 0, GPUFL_E_NOMEM, or
+     * GPUFL_E_NOENT: there is no such session. May be NULL. */
     int (*samples)(void *arg, const char *session, struct model *m);
 };
 
-/* Adds the samples that sessions beyond these took for them (shared.h). source: NULL where they lie
- * in files. 0 or GPUFL_E_NOMEM. */
+/* Adds the samples that other sessions took for those of the report (shared.h). source: NULL if the
+ * sessions are in files. 0 or GPUFL_E_NOMEM. */
 int report_shared(struct report *r, const struct report_source *source);
 
 int report_open_source(struct report *r, const struct report_source *s,
@@ -76,25 +77,25 @@ int report_open_source(struct report *r, const struct report_source *s,
 int report_text(const struct report *r, FILE *out);
 int report_json(const struct report *r, FILE *out);
 
-/* The names of sections, in their order; NULL at the end: those that text has, and those that JSON
- * has. */
+/* The names of the sections of the text report and of the JSON report, in order; NULL after the
+ * last. */
 const char *report_text_section(size_t i);
 const char *report_json_section(size_t i);
 
 /* Checks the names in options.sections. 0, or GPUFL_E_INVAL and a sentence. */
 int report_check_sections(const struct gpufl_report_options *o, struct err *e);
 
-/* True where options.sections has names; and where this name is one of them. */
+/* report_has_sections: options.sections has names. report_has_section: this name is one of them. */
 bool report_has_sections(const struct report *r);
 bool report_has_section(const struct report *r, const char *name);
 
-/* The session is one of several, did no work on a GPU while others did, and is in no sum. */
+/* True where the session did no work on a GPU while others did, so that no sum includes it. */
 static inline bool report_is_apart(const struct report *r, const struct report_session *s)
 {
     return r->count > 1 && s->idle && !s->failure && !r->none_worked;
 }
 
-/* Rows of a table that may be cut; SIZE_MAX: all. */
+/* The most rows of a table that may be cut; SIZE_MAX: all. */
 static inline size_t report_top(const struct report *r)
 {
     return r->options.top > 0 ? (size_t)r->options.top : SIZE_MAX;
@@ -107,19 +108,20 @@ static inline const char *report_no_text(const struct report *r)
     return *note ? note : "the session does not hold them";
 }
 
-/* Writes SASS next to source for the functions that options.kernel names, and the hardware
- * counters of those kernels. GPUFL_E_NOENT where there are neither. */
+/* Writes SASS next to source for the functions that options.kernel names, and the hardware counters
+ * of those kernels. GPUFL_E_NOENT where there is neither. */
 int report_kernel(const struct report *r, FILE *out);
 /* Writes collapsed stacks, one a line followed by a number: for flamegraph.pl and speedscope.
  * GPUFL_E_NOENT where there are none. */
 int report_flame(const struct report *r, FILE *out);
-/* Finds the lines of the session's stacks, which report_timeline writes. 0 or GPUFL_E_NOMEM. */
+/* Finds the lines of the session's stacks. Call before report_timeline, which writes them. 0 or
+ * GPUFL_E_NOMEM. */
 int report_timeline_places(struct report *r);
-/* Writes, as JSON, what a timeline of one session shows beyond its rows (docs/timeline.md): idle
- * gaps with cause and line, and what stacks are. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
+/* Writes, as JSON, what the timeline of one session shows besides its rows (docs/timeline.md): idle
+ * gaps with cause and line, and the frames of stacks. 0, GPUFL_E_NOMEM or GPUFL_E_IO. */
 int report_timeline(const struct report *r, FILE *out);
 
-/* The one group that all sessions are of; NULL: there is none. */
+/* The group that all sessions belong to; NULL: there is none. */
 const struct pass_group *report_group(const struct report *r);
 
 #endif

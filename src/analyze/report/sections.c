@@ -1,4 +1,4 @@
-/* sections.c - the names of sections that a report is asked for: commas between them. */
+/* sections.c - the list of sections in options.sections: names with commas between them. */
 #include "analyze/report/report.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ bool report_has_sections(const struct report *r)
     return r->options.sections && *r->options.sections;
 }
 
-/* The next name of a list, and what follows it; its length, 0 at the end. */
+/* Finds the next name of a list, and what follows it. Returns the name's length; 0 at the end. */
 static size_t next_name(const char **list, const char **name)
 {
     *name = *list + strspn(*list, ", ");

@@ -1,9 +1,9 @@
 /* shared.c - samples that other sessions took for those of the report.
  *
- * A report of a whole folder has them by itself. A report of one session looks for the other
- * sessions in its folder, or where they said they are, and reads their system channel alone. What
- * a log says of places is input: a session's id is a name and not a path, and a session that is
- * found counts only if it says that it has that id. */
+ * A report of a whole folder has them already. A report of one session looks for the other sessions
+ * in its folder, or where the log says that they are, and reads only their system channel. Paths in
+ * a log are not trusted: a session's id must be a name, not a path, and a session that is found
+ * counts only if its header has that id. */
 #include "analyze/report/json.h"
 #include "analyze/report/page.h"
 

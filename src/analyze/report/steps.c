@@ -20,7 +20,7 @@ static bool is_found(const struct model *m)
     return m->steps.count > 0;
 }
 
-/* By what steps were found: 'by scope "step"'. */
+/* Puts how steps were found: 'by scope "step"'. */
 static void put_by(const struct model *m, struct buf *out)
 {
     const struct sum_steps *s = &m->steps;

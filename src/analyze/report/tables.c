@@ -1,4 +1,4 @@
-/* tables.c - the tables of kernels, copies and waits, for people. */
+/* tables.c - the tables of kernels, copies and waits, as text. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -40,7 +40,7 @@ static void put_busy(const struct page *p)
         if (!any.busy)
             continue;
         if (!s->kernels && m->devices.items[0].kernels)
-            continue; /* it may have run some of the kernels that the log ascribes to no device */
+            continue; /* it may have run some of the kernels without a device in the log */
         *doubt = '\0';
         if (k.doubtful)
             snprintf(doubt, sizeof doubt, " (up to %s more: too many gaps to keep apart)",
@@ -153,7 +153,7 @@ static void put_occupancy(struct page *p, struct grid *g, const struct config_ro
         grid_put(g, "-");
 }
 
-/* A launch configuration as the text shows it: that of several devices is one row. */
+/* A launch configuration as the text shows it: equal ones of several devices are one row. */
 struct shown_config {
     struct config_row row;
     uint64_t count;
@@ -185,7 +185,7 @@ static bool same_launch(const struct config_row *a, const struct config_row *b)
     return !memcmp(a, &c, sizeof c);
 }
 
-/* The heaviest configurations of a kernel; returns how many. *more: there are others. */
+/* Picks the heaviest configurations of a kernel. Returns their number; *more: there are others. */
 static int pick_configs(const struct sum_kernels *k, const struct kernel_name *n,
                         struct shown_config *out, bool *more)
 {
@@ -337,7 +337,7 @@ static void put_sync_rows(struct page *p)
     page_grid(p, &g);
 }
 
-/* Says how long launches took on the GPU. */
+/* Says how long launches of graphs took on the GPU. */
 static void put_graph_runs(struct page *p)
 {
     const struct sum_graphs *s = &p->model->graphs;
@@ -358,7 +358,7 @@ static void put_graph_runs(struct page *p)
     }
 }
 
-/* A log of the public client has neither times nor sizes. */
+/* Puts launches of graphs; a log of the public client has neither times nor sizes of them. */
 static void put_graphs(struct page *p)
 {
     const struct sum_wait_kinds *w = &p->model->wait_kinds;

@@ -1,4 +1,4 @@
-/* text.c - the report for people: its sections in their order, and their lines of text. */
+/* text.c - the text report: its sections in order, and functions for their lines. */
 #include "analyze/report/page.h"
 
 #include "analyze/common/grid.h"
@@ -16,7 +16,7 @@ void page_heading(struct page *p, const char *title)
     p->begun = true;
 }
 
-/* Length of the next word; a number and its unit are one. */
+/* The length of the next word; a number and its unit are one word. */
 static size_t word_length(const char *at)
 {
     size_t len = strcspn(at, " \n");
@@ -64,7 +64,7 @@ void page_text(const struct page *p, const char *fmt, ...)
 
 void page_item(struct page *p, const char *lead, struct buf *text)
 {
-    (void)buf_cstr(text); /* ends it */
+    (void)buf_cstr(text); /* ends the text with a NUL */
     if (buf_error(text))
         p->code = GPUFL_E_NOMEM;
     else if (text->len)
@@ -120,11 +120,11 @@ int report_width(const struct report *r)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
 }
 
-/* Pages of the report: the first screen, the short one in sentences, and the one with all. */
+/* Pages of the report: the first screen, the short one in sentences, and the full one. */
 enum { FIRST = 1, BRIEF = 2, FULL = 4 };
 
-/* What ran and what to change come first, then the evidence. A section that json.c has, too, has
- * the same name there; a row without a name cannot be asked for. */
+/* What ran and what to change come first, then the evidence. A section has the same name as in the
+ * JSON report; a row without a name cannot be selected. */
 static const struct {
     const char *name;
     unsigned pages;

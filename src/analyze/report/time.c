@@ -1,4 +1,4 @@
-/* time.c - the parts of the GPUs' time, as one bar and for programs; see time.h. */
+/* time.c - the parts of the GPUs' time, as a bar and as JSON; see time.h. */
 #include "analyze/report/time.h"
 
 #include "analyze/common/cells.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAR_MOST = 100, SMALL = 5 /* permille: less is summed up in the legend */ };
+enum { BAR_MOST = 100, SMALL = 5 /* SMALL: permille, less is summed up in the legend */ };
 
-/* Without colours each part has a glyph of its own; with colours all are blocks. */
+/* Without colours each part has its own glyph; with colours all parts are blocks. */
 static const struct {
     const char *name, *glyph, *color;
 } looks[TIME_PARTS] = {
@@ -136,7 +136,7 @@ static void put_glyph(const struct page *p, int part, int n)
         fputs("\033[0m", p->out);
 }
 
-/* Columns of the legend's line so far, after an entry of so many more. */
+/* The columns of the legend's line, after an entry of `columns` columns. */
 static int place_entry(const struct page *p, int at, int columns)
 {
     if (at && at + 3 + columns > p->width) {
@@ -157,7 +157,7 @@ static void put_legend(const struct page *p, const struct time_parts *t)
             small += part->permille;
             continue;
         }
-        bool trace = part->ns > 0 && !part->permille; /* little is not nothing */
+        bool trace = part->ns > 0 && !part->permille; /* small, but not 0 */
         int n = snprintf(text, sizeof text, " %s %s%d.%d %%", looks[part->part].name,
                          trace ? "<" : "", part->permille / 10, trace ? 1 : part->permille % 10);
         at = place_entry(p, at, n + 1);
@@ -172,7 +172,7 @@ static void put_legend(const struct page *p, const struct time_parts *t)
     fputc('\n', p->out);
 }
 
-/* One bar of the whole time, and what its parts are. */
+/* Prints a bar of the whole time, and its legend. */
 void page_time(struct page *p)
 {
     struct time_parts t;

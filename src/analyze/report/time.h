@@ -1,7 +1,7 @@
-/* time.h - the whole time of the GPUs in parts that add up: busy, and idle by cause.
+/* time.h - divides the whole time of the GPUs into parts: busy, and idle by cause.
  *
- * The whole is the time in which sessions watched the GPUs that worked. Shares are permille that
- * sum up to 1000, by largest remainder, so that what a reader sees adds up to 100 %. Owner's
+ * The whole is the time in which sessions observed the GPUs that worked. Shares are permille that
+ * sum up to 1000, by largest remainder, so that the shown shares add up to 100 %. Owner's
  * thread. */
 #ifndef GPUFL_ANALYZE_REPORT_TIME_H
 #define GPUFL_ANALYZE_REPORT_TIME_H
@@ -26,8 +26,8 @@ struct time_part {
 struct time_parts {
     struct time_part items[TIME_PARTS]; /* kernels, copies, then the others by their time */
     size_t count;
-    int64_t whole, idle, busy, unknown; /* ns, of all GPUs; the latter three are the whole */
-    unsigned devices;                   /* 0: nothing is known of the GPUs' time */
+    int64_t whole, idle, busy, unknown; /* ns, of all GPUs; whole = idle + busy + unknown */
+    unsigned devices;                   /* 0: the GPUs' time is unknown */
 };
 
 void time_parts_make(const struct model *m, struct time_parts *t);
@@ -35,8 +35,8 @@ void time_parts_make(const struct model *m, struct time_parts *t);
 /* Distributes `all` cells over the parts by largest remainder: they sum up to `all`. */
 void time_parts_spread(const struct time_parts *t, int all, int cells[TIME_PARTS]);
 
-/* "kernels", "copies", "rank_wait", "unknown", or an idle cause's key; and the same for people, in
- * few words. */
+/* time_part_key: "kernels", "copies", "rank_wait", "unknown", or an idle cause's key.
+ * time_part_name: a few words for people. */
 const char *time_part_key(int part);
 const char *time_part_name(int part);
 

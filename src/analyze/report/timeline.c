@@ -1,10 +1,11 @@
-/* timeline.c - what a timeline of one session shows and no table of rows says, as JSON: the GPU's
- * idle gaps with their cause and line, what the stacks of the log are, and from which line and
- * scope most of a kernel's time comes.
+/* timeline.c - what the timeline of one session shows besides rows, as JSON: the GPU's idle gaps
+ * with their cause and line, the stacks of the log, and the line and scope that launched most of a
+ * kernel's time.
  *
- * Bounded: the longest GAPS_MOST gaps come one by one, the others summed by device, cause and one
- * of SUMS_MOST steps of time; of stacks the first STACKS_MOST. What is left out is counted. The
- * log numbers stacks: a row's stack id leads to a node, which has a frame, a caller and a line. */
+ * The size is bounded: the longest GAPS_MOST gaps come one by one, the others are summed by device,
+ * cause and one of SUMS_MOST steps of time; the first STACKS_MOST stacks are there. What is left
+ * out is counted. A row's stack id is an id of the log, which leads to a node with a frame, a
+ * caller and a line. */
 #include "analyze/common/cells.h"
 #include "analyze/model/work.h"
 #include "analyze/report/json.h"
@@ -36,9 +37,9 @@ int report_timeline_places(struct report *r)
 
 /* ---- gaps ---------------------------------------------------------------------------------- */
 
-/* Sums of gaps that do not come one by one. */
+/* Summed gaps. */
 struct gap_sum {
-    int64_t step; /* number of the step in which they begin */
+    int64_t step; /* number of the step of time in which they begin */
     uint32_t device, cause;
     /* not of the key: */
     uint64_t gaps;
@@ -50,7 +51,7 @@ static int64_t device_index(const struct model *m, uint32_t device)
     return device && device < m->devices.count ? m->devices.items[device].row.index : CELL_NULL;
 }
 
-/* A column of the rows that are longer than `least`. */
+/* Puts a column of the gaps that are longer than `least`. */
 static void put_gap_column(struct json_out *j, const struct report *r, const char *key,
                            int64_t least, int64_t (*cell)(const struct model *m, size_t i))
 {
@@ -93,7 +94,7 @@ static int64_t cell_ended_by(const struct model *m, size_t i)
     return (m->idle.gaps.rows[i].flags & IDLE_ENDED_BY) != 0;
 }
 
-/* Adds up the gaps that are not longer than `least`. */
+/* Sums up the gaps that are not longer than `least`. */
 static int sum_gaps(const struct model *m, int64_t least, int64_t step, struct keyed *sums)
 {
     const struct idle_gap_list *l = &m->idle.gaps;
@@ -178,7 +179,7 @@ static void put_text(struct json_out *j, const char *key, struct buf *text)
     buf_clear(text);
 }
 
-/* The functions of a node's own frame, innermost first. */
+/* Puts the functions of a node's frame, innermost first. */
 static void put_frame(const struct model *m, struct json_out *j, uint32_t node)
 {
     struct stacks_walk w = {.node = node};
@@ -219,7 +220,7 @@ static void put_nodes(const struct model *m, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* The texts of all frames, by the number that nodes have of them. */
+/* Puts the texts of all frames, by the numbers in nodes. */
 static int put_frames(const struct model *m, struct json_out *j)
 {
     const struct stacks *s = &m->stacks;
@@ -259,7 +260,7 @@ static void put_places(const struct model *m, struct json_out *j)
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* From where most of a kernel's time was launched. */
+/* The line and scope that launched most of a kernel's time. */
 struct origin {
     uint32_t name;
     /* not of the key: */

@@ -1,4 +1,4 @@
-/* wait_lines.c - the lines of the program that waited for the GPU, for people. */
+/* wait_lines.c - the lines of the program that waited for the GPU, as text. */
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
 #include "analyze/report/page.h"
@@ -12,7 +12,7 @@ enum {
     STEPS_SHOWN = 48, /* frames of a stack */
 };
 
-/* "file.py:90", or whatever else is known of a line. */
+/* Puts "file.py:90", or what else is known of a line. */
 static void put_place(const struct model *m, const struct wait_line *l, struct buf *out)
 {
     if (l->place)
@@ -128,7 +128,7 @@ static void put_line_stacks(struct page *p, const uint32_t *order, size_t count)
     mem_free(list);
 }
 
-/* True where threads waited at the same time at different lines. */
+/* True where threads waited concurrently at different lines. */
 static bool lines_overlap(const struct model *m, const uint32_t *order, size_t count)
 {
     int64_t sum = 0, all = sum_wait_lines_blocked_all(m);
@@ -164,7 +164,7 @@ static void put_tables(struct page *p, const uint32_t *order, size_t count)
         page_text(p, "With --stacks: how the program came there.");
 }
 
-/* Puts nothing where no call has a stack and the table of synchronizations has the driver's
+/* Prints nothing if no call has a stack and the table of synchronizations has the driver's
  * records. */
 void page_wait_lines(struct page *p)
 {

@@ -1,10 +1,10 @@
 /* code.c - instructions and lines for the device code that was sampled, or that ran.
  *
- * The traced program kept its device code in the session's directory. The functions that the
- * session names are disassembled by the vendor's program (symbol/code_reader.h), each once: one
- * whose instructions have text is skipped. Where that program is missing or fails, functions get
- * at least their lines, from the code's own table. Only files of the session's own directory are
- * opened, by plain names. */
+ * The traced program kept its device code in the session's directory. The vendor's program
+ * disassembles the functions that the session names (symbol/code_reader.h), each once: a function
+ * whose instructions have text is skipped. If that program is missing or fails, functions get at
+ * least their lines, from the code's own table. Only files in the session's directory are opened,
+ * by plain names. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -22,19 +22,19 @@
 #include <string.h>
 
 enum {
-    FUNCTIONS_AT_ONCE = 256,  /* functions of one run */
-    GROUP_ROWS = 2048,        /* rows of a line */
+    FUNCTIONS_AT_ONCE = 256,  /* functions of one run of the disassembler */
+    GROUP_ROWS = 2048,        /* rows in a line of the log */
     ROWS_MOST = 1 << 20,      /* rows of a session */
     TIME_MOST_MS = 60 * 1000, /* for the whole session */
 };
 
-/* One run over an object: which functions it is for, and the rows that wait for their line. */
+/* One run over an object: its functions, and the rows that wait to be put into a line. */
 struct run {
     struct symbolize *z;
     const int64_t *object;
     const int64_t *functions[FUNCTIONS_AT_ONCE]; /* rows of the session */
     uint32_t numbers[FUNCTIONS_AT_ONCE];         /* numbers of their symbols */
-    struct code_symbols symbols;                 /* the object's; empty until they are needed */
+    struct code_symbols symbols;                 /* of the object; empty until they are needed */
     bool looked;                                 /* symbols were read */
     size_t count;
     int64_t (*rows)[COL_instruction_COUNT]; /* owned: GROUP_ROWS */
@@ -48,7 +48,7 @@ static const char *function_name(const struct symbolize *z, const int64_t *funct
     return symbolize_text(z, symbolize_name_number(z, function[COL_function_name]));
 }
 
-/* Puts what the rows refer to, so that their part can be read alone. */
+/* Puts the dictionary rows that the rows refer to, so that their part can be read alone. */
 static void put_dictionary(struct run *r)
 {
     struct symbolize *z = r->z;
@@ -141,8 +141,8 @@ const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_
                : NULL;
 }
 
-/* The number of a function's symbol: as it was recorded, else by its name. 0: it has none. No
- * function has symbol 0, which counts of instructions come with (CUDA 13.0). */
+/* The number of a function's symbol, as recorded, else by its name. 0: it has none: no function has
+ * symbol 0, although SASS metrics of CUDA 13.0 have it. */
 static uint32_t symbol_number(struct run *r, const char *path, const int64_t *function,
                               struct err *e)
 {
@@ -155,8 +155,7 @@ static uint32_t symbol_number(struct run *r, const char *path, const int64_t *fu
     return code_symbols_find(&r->symbols, function_name(r->z, function));
 }
 
-/* Gathers the next functions of an object, from *at on, that are not among those that have the
- * answer. */
+/* Collects the next functions of an object, from *at on, that are not in `have`. */
 static void gather(struct run *r, const struct rowset *have, const char *path, uint32_t *at,
                    struct err *e)
 {
@@ -185,7 +184,7 @@ static bool any_apart(const struct run *r)
     return false;
 }
 
-/* Instructions with their text and lines. */
+/* Puts instructions with their text and lines. */
 static int take_apart(struct run *r, const struct vendor *v, const char *program, const char *path,
                       int64_t deadline, struct err *e)
 {
@@ -210,7 +209,7 @@ static int take_apart(struct run *r, const struct vendor *v, const char *program
     return rc ? rc : e->code;
 }
 
-/* Gets the lines of functions that have nothing yet. */
+/* Puts the lines of functions that have no instructions yet. */
 static int take_lines(struct run *r, const struct vendor *v, const char *path, int64_t deadline,
                       struct err *e)
 {
@@ -229,7 +228,7 @@ static int take_lines(struct run *r, const struct vendor *v, const char *path, i
     return rc ? rc : e->code;
 }
 
-/* The disassembler of a vendor, looked for once. */
+/* The disassembler of a vendor, which is looked for once. */
 struct program {
     const struct vendor *vendor; /* NULL: not looked for yet */
     bool found;
@@ -270,7 +269,7 @@ static int run_object(struct run *r, struct program *programs, int64_t deadline,
     return rc ? rc : lines;
 }
 
-/* Functions without instructions, and those of them whose code was kept. */
+/* The number of functions without instructions, and of those whose code was kept. */
 struct lacking {
     size_t all, kept;
 };
@@ -289,7 +288,7 @@ static struct lacking count_lacking(const struct symbolize *z)
     return n;
 }
 
-/* Notes why instructions are missing; the first reason stays. */
+/* Notes why instructions are missing; the first reason is kept. */
 static void lack(struct symbolize *z, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void lack(struct symbolize *z, const char *fmt, ...)
@@ -302,7 +301,7 @@ static void lack(struct symbolize *z, const char *fmt, ...)
     va_end(args);
 }
 
-/* Says why code cannot be looked up at all; true: nothing prevents it. */
+/* True where code can be looked up; else notes why not. */
 static bool may_take_apart(struct symbolize *z, bool here)
 {
     struct lacking n = count_lacking(z);
@@ -320,7 +319,7 @@ static bool may_take_apart(struct symbolize *z, bool here)
     return n.kept && z->over && here;
 }
 
-/* Notes files that a session names and that are not in its directory any more. */
+/* Notes a file that the session names and that is not in its directory any more. */
 static void note_missing(struct symbolize *z, const int64_t *object)
 {
     char path[PATH_MAX];
@@ -330,7 +329,7 @@ static void note_missing(struct symbolize *z, const int64_t *object)
              symbolize_text(z, symbolize_name_number(z, object[COL_code_object_file])));
 }
 
-/* Says which disassemblers are missing for the code that was kept. */
+/* Finds the disassemblers for the kept code, and says which are missing. */
 static void look_for_programs(struct symbolize *z, struct program *programs, char *lacks)
 {
     char path[PATH_MAX];

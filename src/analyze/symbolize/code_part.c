@@ -1,4 +1,4 @@
-/* code_part.c - which part is the one to append to, and doing so. */
+/* code_part.c - finds the part of the code channel for new lines, and appends them. */
 #include "analyze/symbolize/code_part.h"
 
 #include "base/file/file.h"
@@ -28,7 +28,7 @@ int code_part_lock(const char *dir)
 
 /* ---- which part ------------------------------------------------------------------------ */
 
-/* True for a part of the code channel in this layout; the public client's parts of it are called
+/* True for a part of the code channel in our layout; in the public client's the channel is called
  * sass. */
 static bool is_code(const struct discover_part *p)
 {
@@ -36,7 +36,7 @@ static bool is_code(const struct discover_part *p)
            !strncmp(path_base(p->path), "code.", strlen("code."));
 }
 
-/* Plain bytes of the channel up to the end of a part; -1: it cannot be read. */
+/* The uncompressed bytes of the channel up to the end of a part; -1: the part cannot be read. */
 static int64_t offset_behind(const struct discover_part *p)
 {
     struct lines *l;
@@ -90,8 +90,8 @@ static int find_place(const struct discover_session *s, struct place *p)
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* Opens the part. *size is the end of its last whole line; *first is text that must come before
- * new lines. */
+/* Opens the part. *size is the end of its last whole line; *first gets the text that must come
+ * before new lines. */
 static int open_part(const struct place *p, const struct wire_header *header, struct buf *first,
                      int64_t *size)
 {
@@ -115,7 +115,7 @@ static int open_part(const struct place *p, const struct wire_header *header, st
         h.offset = p->offset;
         encode_header(first, &h);
     } else if (pread(fd, &end, 1, st.st_size - 1) == 1 && end != '\n') {
-        buf_char(first, '\n'); /* a line that its program could not finish */
+        buf_char(first, '\n'); /* ends a line that its program could not finish */
     }
     return fd;
 }

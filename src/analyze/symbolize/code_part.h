@@ -1,8 +1,8 @@
 /* code_part.h - appends lines to the `code` channel of a session that has ended.
  *
- * The lines go to the end of code.log, or into a new one, with the header that makes it a part of
- * the session like any other. They are written in batches, each with one write(2); what a failed
- * write has left is cut off again. Owner's thread. */
+ * The lines are appended to code.log, or to a new one with the header that every part of the
+ * session has. They are written in batches, each with one write(2); what a failed write has left is
+ * cut off again. Owner's thread. */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 #define GPUFL_ANALYZE_SYMBOLIZE_CODE_PART_H
 
@@ -12,13 +12,13 @@
 
 #include <stdbool.h>
 
-/* Takes an advisory lock on a directory; close(2) of the result releases it. -1: another process
- * has it, or the file system has no locks. */
+/* Takes an advisory lock on a directory. Returns a file descriptor, whose close(2) releases the
+ * lock; -1: another process has the lock, or the file system has no locks. */
 int code_part_lock(const char *dir);
 
-/* Appends batches of lines, the first from `from` on: ends[i] is where batch i ends in lines.
- * header: of any part of the session. 0, or a negative errno; then the whole batches before
- * the failure are there. */
+/* Appends batches of lines: the first begins at `from`, and batch i ends at ends[i] in lines.
+ * header: of any part of the session. 0, or a negative errno; then the batches before the failed
+ * one are in the file. */
 int code_part_append(const struct discover_session *s, const struct wire_header *header,
                      const struct buf *lines, size_t from, const size_t *ends, size_t count);
 

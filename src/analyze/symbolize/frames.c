@@ -1,7 +1,7 @@
 /* frames.c - turns native frames of a session into symbol rows.
  *
- * Rows are put in groups, each after the rows of the frames and modules that it refers to and the
- * names that these need, so that their part can be read alone. */
+ * Rows are put in groups. Before a group come the frames and modules that it refers to, and their
+ * names, so that the part can be read alone. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -27,7 +27,7 @@ struct group {
     int64_t module; /* the module whose row was put last */
 };
 
-/* Frames of one module together: its file is opened once. */
+/* Frames of one module together, so that its file is opened once. */
 static int by_place(const void *a, const void *b)
 {
     const int64_t *x = *(int64_t *const *)a, *y = *(int64_t *const *)b;
@@ -39,7 +39,8 @@ static int by_place(const void *a, const void *b)
     return ORDER(x[0], y[0]);
 }
 
-/* The native frames without symbols, in the order to look them up; the caller frees. */
+/* Lists the native frames without symbols, in the order of looking up. The caller frees the
+ * list. */
 static int64_t **find_open(struct symbolize *z, size_t *count)
 {
     int64_t **open = mem_array((size_t)z->frames.row_count + 1, sizeof *open);
@@ -86,7 +87,7 @@ static void put_group(struct symbolize *z, struct group *g)
     symbolize_end_batch(z, false);
 }
 
-/* Number of a text of the symbolizer's; 0 for NULL, or where there is no room. */
+/* The number of a text from the symbolizer; 0 for NULL, or if there is no room. */
 static uint32_t number_of(struct symbolize *z, const char *text)
 {
     uint32_t number = text && *text ? symbolize_text_number(z, text, strlen(text)) : 0;

@@ -1,6 +1,6 @@
-/* inside.h - what the files of symbolize share: collecting (symbolize.c), looking up
- * and putting answers into lines (frames.c, code.c, sources.c,
- * ptx.c), and which files reports point at (shown.c). */
+/* inside.h - what the files of symbolize share: symbolize.c collects rows; frames.c, code.c,
+ * sources.c and ptx.c look up and put answers into lines; shown.c finds which files reports point
+ * at. */
 #ifndef GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 #define GPUFL_ANALYZE_SYMBOLIZE_INSIDE_H
 
@@ -14,24 +14,24 @@
 struct symbolize_text {
     uint32_t number;
     uint32_t id;  /* id of the name in the session; 0: it has none yet */
-    bool written; /* among the lines */
-    bool kept;    /* the path of a source whose text is kept */
+    bool written; /* it is among the lines */
+    bool kept;    /* it is the path of a source whose text is kept */
     bool wanted;  /* a frame is in this file */
     bool user;    /* that frame is in the user's own code */
-    bool shown;   /* a library's, and a report points at a line of it */
+    bool shown;   /* it is a library's file, and a report points at a line of it */
 };
 
-/* The cells of a level of inlining, in this order: frame, level; numbers of function and file;
- * line. */
+/* The cells of a level of inlining, in this order: frame, level, number of the function's text,
+ * number of the file's text, line. */
 enum { SYMBOLIZE_LEVEL_CELLS = 5 };
 
 struct vendor;
 
 struct symbolize {
     const struct discover_session *session;
-    int lock;                  /* -1: not ours */
+    int lock;                  /* -1: another process has it */
     bool over;                 /* the program has ended */
-    bool ended;                /* its log says so */
+    bool ended;                /* the log has an `end` row */
     bool ending_known;         /* the session says how it ended */
     int flags;                 /* see gpufl_symbolize */
     struct wire_header header; /* its texts are owned */
@@ -48,21 +48,21 @@ struct symbolize {
     struct rowset levels;             /* by frame and level */
     struct rowset objects, functions; /* device code: rows of these records, by id */
     struct rowset apart;              /* ids of functions whose instructions have text */
-    struct rowset lined;              /* ids of functions that have instructions, lines at least */
-    uint64_t source_bytes;            /* kept in the session */
-    bool sources;                     /* are wanted */
+    struct rowset lined;   /* ids of functions with instructions that have text or lines */
+    uint64_t source_bytes; /* kept in the session */
+    bool sources;          /* texts of sources are wanted */
     struct buf lines;
     size_t *ends; /* owned: of batches in lines */
     size_t end_count, end_cap;
-    int code; /* of the first line that could not be put */
+    int code; /* the first error of putting a line */
     struct symbolize_stats stats;
     struct {
         bool on;
-        int64_t begun, said; /* ns; said 0: nothing is on the terminal */
+        int64_t begun, said; /* ns; said: the last message, 0: none yet */
     } progress;
 };
 
-/* Number of a text; 0: out of memory or too many. */
+/* The number of a text; 0: out of memory, or too many texts. */
 uint32_t symbolize_text_number(struct symbolize *z, const char *text, size_t len);
 
 /* Number of the text of a name; 0: unknown. */
@@ -71,17 +71,17 @@ uint32_t symbolize_name_number(const struct symbolize *z, int64_t id);
 /* The text of a number; "" for 0. */
 const char *symbolize_text(const struct symbolize *z, uint32_t number);
 
-/* The id of a text for a cell, after its line has been put where it has none yet; 0 for 0. */
+/* The id of a text, for a cell. A text without an id gets one, and its line is put. 0 for 0. */
 int64_t symbolize_put_name(struct symbolize *z, uint32_t number);
 
-/* Puts a text that nothing else refers to; its id. */
+/* Puts a text that nothing else refers to. Returns its id. */
 int64_t symbolize_put_piece(struct symbolize *z, const char *text, size_t len);
 
-/* Ends a batch of lines where it is large enough, or at the end. */
+/* Ends a batch of lines if it is large enough or the last one. */
 void symbolize_end_batch(struct symbolize *z, bool last);
 
-/* Say on the terminal what is done of a kind of things, if symbolize_progress was called and all
- * of it takes over a second. Begin and end are of all kinds together. */
+/* Show on the terminal how much of the work is done, if symbolize_progress was called and the work
+ * takes over a second. Begin and end enclose all kinds of work. */
 void symbolize_progress_begin(struct symbolize *z);
 void symbolize_progress_say(struct symbolize *z, const char *what, size_t done, size_t all);
 void symbolize_progress_end(struct symbolize *z);
@@ -89,35 +89,36 @@ void symbolize_progress_end(struct symbolize *z);
 /* Marks the file of that name as one whose text is wanted. */
 void symbolize_want(struct symbolize *z, uint32_t number, enum fold_language language);
 
-/* A function that a native frame goes through, for symbolize_show. 0 or GPUFL_E_NOMEM. */
+/* Adds a function of a native frame, for symbolize_show. 0 or GPUFL_E_NOMEM. */
 int symbolize_level(struct symbolize *z, const int64_t cells[SYMBOLIZE_LEVEL_CELLS]);
 
-/* Finds out which library files reports point at. After all levels. 0 or GPUFL_E_NOMEM. */
+/* Finds which library files reports point at. Call after all levels. 0 or GPUFL_E_NOMEM. */
 int symbolize_show(struct symbolize *z);
 
-/* Looks up the frames that have no symbols. lacks (size of stats.note) gets why there are no
- * lines on this machine, "" where there are. 0, GPUFL_E_NOMEM or _FULL. */
+/* Looks up the frames that have no symbols. lacks (as large as stats.note) gets why this machine
+ * gives no lines, or "". 0, GPUFL_E_NOMEM or _FULL. */
 int symbolize_frames(struct symbolize *z, char *lacks);
 
-/* Looks up device code without instructions, where the program is over and this is the host that
- * wrote its session (here). lacks: as above; stats.code_note has more reasons, those included
- * that no lookup could change. 0 or GPUFL_E_NOMEM. */
+/* Looks up device code without instructions, if the program has ended and this host wrote the
+ * session (here). lacks: as above; stats.code_note has further reasons, also those that no lookup
+ * could change. 0 or GPUFL_E_NOMEM. */
 int symbolize_code(struct symbolize *z, bool here, char *lacks);
 
-/* Path of kept device code, and its vendor; NULL: its name is not ours. */
+/* Finds the path of kept device code. Returns its vendor; NULL: the name is not one of ours. */
 const struct vendor *symbolize_kept_code(const struct symbolize *z, const int64_t *object,
                                          char *path, size_t size);
 
 /* Puts the text of a source, in pieces; path: number of its path. */
 void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file *f);
 
-/* Puts how the program ended, where its session does not say that. */
+/* Puts how the program ended, if the session does not say that. */
 void symbolize_ending(struct symbolize *z);
 
-/* Keeps the PTX of functions whose cubin carries it. */
+/* Keeps the PTX of functions whose cubin contains it. */
 void symbolize_ptx(struct symbolize *z);
 
-/* Keeps the texts of the user's files and of those shown. 0 or GPUFL_E_NOMEM. */
+/* Keeps the texts of the user's files and of the library files that reports point at. 0 or
+ * GPUFL_E_NOMEM. */
 int symbolize_sources(struct symbolize *z);
 
 #endif

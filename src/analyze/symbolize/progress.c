@@ -1,14 +1,15 @@
-/* progress.c - says on a terminal how far looking up names is, once that takes over a second. */
+/* progress.c - shows on a terminal how many names have been looked up, if that takes over a
+ * second. */
 #include "analyze/symbolize/inside.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST 1000000000ll /* ns before the first word */
+#define FIRST 1000000000ll /* ns before the first message */
 #define EVERY 200000000ll
 
-/* The system's clock: the simulated one may have been set in this process. */
+/* The system's clock, since a simulated clock may be set in this process. */
 static int64_t now(void)
 {
     struct timespec t;

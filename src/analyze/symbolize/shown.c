@@ -1,12 +1,12 @@
 /* shown.c - the library files that a report points at.
  *
- * A stack is shown by one line, the user's where it has one (symbol/fold.h). A library's file is
- * worth keeping only where a report shows one of its lines for a stack that has no user's line: a
- * thread of a framework. Every other file of a library is on the way to a line of the user's.
+ * A report shows one line of a stack, the user's if there is one (symbol/fold.h). A library's file
+ * is kept only if a report shows one of its lines, for a stack without a line of the user's, such
+ * as that of a framework's thread.
  *
- * A stack that others continue is almost never one that was captured, so the ends of the tree are
- * examined. Parents come before their children, so each stack is judged from its parent's
- * judgement. Work and memory are bounded. */
+ * A stack with children was almost never captured itself, so only the leaves of the tree are
+ * examined. Parents come before their children, so the kind of a stack is found from its parent's
+ * kind. Work and memory are bounded. */
 #include "analyze/symbolize/inside.h"
 
 #include "base/alloc.h"
@@ -24,8 +24,8 @@ enum { UNKNOWN = 0, USER, NOT_USER };
 
 struct shown {
     struct symbolize *z;
-    uint8_t *frames, *stacks; /* owned: by index, one of these */
-    bool *inner;              /* owned: by index of stack, others go on from it */
+    uint8_t *frames, *stacks; /* owned: by index, a kind */
+    bool *inner;              /* owned: by index of stack: it is the parent of others */
     struct fold_frame steps[STEPS_MAX];
     uint32_t files[STEPS_MAX]; /* numbers of the steps' files */
     size_t count;
@@ -88,7 +88,7 @@ static bool is_users_frame(struct shown *s, const int64_t *frame)
     return *is == USER;
 }
 
-/* A stack by its own frame and its parent's judgement; its parent is no end. */
+/* Finds the kind of a stack from its frame and its parent's kind, and marks its parent as inner. */
 static void judge(struct shown *s, uint32_t i)
 {
     const int64_t *stack = s->z->stacks.rows + (size_t)i * s->z->stacks.width;
@@ -103,7 +103,7 @@ static void judge(struct shown *s, uint32_t i)
     s->stacks[i] = user ? USER : NOT_USER;
 }
 
-/* Wants the file of the line that is shown for this stack. */
+/* Marks the file of the line that is shown for this stack as wanted. */
 static void show(struct shown *s, const int64_t *stack)
 {
     struct symbolize *z = s->z;

@@ -47,7 +47,7 @@ void symbolize_keep(struct symbolize *z, uint32_t path, const struct source_file
     z->stats.sources++;
 }
 
-/* Keeps a file; one that is gone, no text or too large is skipped. */
+/* Keeps a file; a file that is gone, not text or too large is skipped. */
 static int keep_file(struct symbolize *z, uint32_t path)
 {
     struct source_file f;

@@ -26,11 +26,11 @@
 
 enum {
     TEXTS_MAX = 1 << 22,
-    NAME_IDS_MAX = 1 << 24, /* readers pass over higher ones */
+    NAME_IDS_MAX = 1 << 24, /* readers skip higher ids */
     ROWS_MAX = 1 << 20,     /* rows of a dictionary */
     BATCH_BYTES = 1 << 20,  /* size at which a batch of lines ends */
     BATCHES_MAX = 1 << 16,
-    QUIET_SECONDS = 15, /* a program that runs writes every 10 s */
+    QUIET_SECONDS = 15, /* a running program writes every 10 s */
 };
 
 #define TEXTS_BYTES ((size_t)1 << 30)
@@ -38,7 +38,7 @@ enum {
 
 /* ---- collecting ------------------------------------------------------------------------ */
 
-/* Copies the texts of a header; the ones before are freed. */
+/* Copies the texts of a header, and frees those of the previous header. */
 static int keep_header(struct symbolize *z, const struct wire_header *h)
 {
     struct wire_header kept = *h;
@@ -211,7 +211,7 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
     }
 }
 
-/* An id that occurs is taken, also where the line that defines it is damaged. */
+/* Notes the ids that occur, which are in use even if the line that defines them is damaged. */
 static void note_ids(struct symbolize *z, const struct wire_batch *b)
 {
     for (unsigned c = 0; c < b->record->column_count; c++)
@@ -239,7 +239,7 @@ int symbolize_batch(struct symbolize *z, const struct wire_batch *b)
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-/* The next id; 0: readers would not take it. */
+/* The next free id; 0: readers would not take it. */
 static uint32_t new_id(struct symbolize *z)
 {
     if (z->last_id + 1 < NAME_IDS_MAX)
@@ -291,8 +291,8 @@ static bool is_this_host(const struct symbolize *z)
            !strcmp(name, z->header.host);
 }
 
-/* True for a log without an end whose program is gone: killed, or ended by _exit. A process in a
- * container that shares this host's name may have its number: such a program would still be
+/* True for a log without an end whose program is gone: killed, or ended by _exit. Without such a
+ * pid here the program may run in a container with this host's name; such a program would still be
  * writing. */
 static bool has_died(const struct symbolize *z)
 {
@@ -307,7 +307,7 @@ static bool has_died(const struct symbolize *z)
     return true;
 }
 
-/* Why the answers are not written into the session; NULL: they are. */
+/* Why the answers are not written to the session; NULL: they are. */
 static const char *reason_not_to_write(const struct symbolize *z, bool here)
 {
     if (!z->has_header || z->session->parts[0].channel == DISCOVER_OTHER)
@@ -321,14 +321,14 @@ static const char *reason_not_to_write(const struct symbolize *z, bool here)
     return NULL;
 }
 
-/* The first one stays. */
+/* Sets the note if there is none yet. */
 static void note(struct symbolize_stats *s, const char *text)
 {
     if (!*s->note)
         snprintf(s->note, sizeof s->note, "%s", text);
 }
 
-/* first: the first batch that is to be written. */
+/* first: the first batch to write. */
 static void write_answers(struct symbolize *z, bool here, size_t first)
 {
     const char *why = reason_not_to_write(z, here);
@@ -372,7 +372,7 @@ int symbolize_finish(struct symbolize *z, struct symbolize_stats *stats, const s
     int rc = intern_overflows(z->texts) ? GPUFL_E_FULL : symbolize_frames(z, lacks);
     symbolize_end_batch(z, true);
     size_t frames_end = z->end_count;
-    if (*lacks) /* these lines stay unwritten: names in them have to be put again */
+    if (*lacks) /* these lines are not written: their names have to be put again */
         for (size_t i = 0; i < z->text_count; i++)
             z->text[i].written = false;
     if (!rc)
@@ -435,7 +435,7 @@ static bool names_something(enum record_type t)
     return is_taken(t);
 }
 
-/* Most lines of a large session have no name and no frame in them: they are not decoded. */
+/* False for most lines of a large session, which have no name and no frame and are not decoded. */
 static bool is_worth_decoding(const char *line, size_t len)
 {
     static const char start[] = "{\"type\":\"";

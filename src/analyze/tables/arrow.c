@@ -1,8 +1,8 @@
 /* arrow.c - a table through Arrow's C stream interface.
  *
- * Everything that a consumer gets owns the session together with the others, so it may be released
- * in any order and on any thread. Children and dictionaries are part of the allocation of their
- * parent; a consumer may move them out, so each has an owner's count of its own. */
+ * All objects that a consumer gets own the session together, so they may be released in any order
+ * and on any thread. Children and dictionaries are part of the allocation of their parent; a
+ * consumer may move them out, so each counts as an owner. */
 #include "analyze/tables/arrow.h"
 #include "analyze/tables/inside.h"
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ struct stream {
     const char *error;
 };
 
-/* Schemas and arrays have types of their own, and are released alike. child: NULL: none. */
+/* Schemas and arrays have different types, but are released alike. child may be NULL. */
 #define RELEASE_CHILD(child)                                                                       \
     do {                                                                                           \
         if ((child) && (child)->release)                                                           \
@@ -77,7 +77,7 @@ static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ou
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* What an array owns besides the session. */
+/* What an array owns besides its share of the session. */
 struct part {
     struct gpufl_tables *t;
     const void *buffers[3];
@@ -97,7 +97,7 @@ static void array_release(struct ArrowArray *a)
     a->release = NULL;
 }
 
-/* An array of its own owner's count; buffers are filled by the caller. */
+/* Opens an array, which counts as an owner; the caller fills the buffers. */
 static int array_open(struct ArrowArray *a, struct gpufl_tables *t, int64_t length, int64_t buffers)
 {
     struct part *p = mem_zalloc(sizeof *p);

@@ -1,9 +1,9 @@
-/* inside.h - a session's rows in memory, and the columns that are made of them.
+/* inside.h - a session's rows in memory, and the columns that are made from them.
  *
- * A session is read once. Cells of the records that have a table are kept as they were decoded,
- * a column each; one that never varies takes one cell. Rows of dictionaries are found by their id.
- * Columns of tables are made at their first use and kept. One reader at a time, except for the
- * count of owners. */
+ * A session is read once. Cells of the records that have a table are kept as decoded, column by
+ * column; a column with one value in all rows takes one cell. Rows of dictionaries are found by
+ * their id. Columns of tables are made at their first use and kept. One thread at a time, except
+ * for the count of owners. */
 #ifndef GPUFL_ANALYZE_TABLES_INSIDE_H
 #define GPUFL_ANALYZE_TABLES_INSIDE_H
 
@@ -68,7 +68,7 @@ extern const size_t field_count;
 
 /* The cells of one column of a record. */
 struct cells {
-    int64_t *data; /* owned; NULL: every row has the value */
+    int64_t *data; /* owned; NULL: all rows have `value` */
     int64_t value;
     size_t cap;
 };
@@ -76,7 +76,7 @@ struct cells {
 /* The rows of one record. */
 struct kept {
     bool wanted;
-    uint64_t columns; /* a bit each: which cells are kept */
+    uint64_t columns; /* bits: whose cells are kept */
     int64_t rows;
     struct cells cells[RECORD_MAX_COLUMNS];
 };
@@ -85,7 +85,7 @@ struct kept {
 struct made {
     bool done;
     int64_t nulls;
-    void *data;             /* owned: cells as as.type says; one at least */
+    void *data;             /* owned: cells of the type as.type; at least one */
     struct gpufl_column as; /* points into data, and into the texts below */
     int32_t *offsets;       /* owned: of texts, text_count + 1 */
     char *texts;            /* owned */
@@ -110,13 +110,13 @@ int tables_read(struct gpufl_tables *t, const struct discover_session *s, struct
 /* Makes a column. 0 or NOMEM, FULL. */
 int tables_make(struct gpufl_tables *t, size_t field);
 
-/* Frees what a column took; it can be made again. */
+/* Frees a column, which can be made again. */
 void made_free(struct made *m);
 
-/* Fields of a table: the first, and how many. False where there is no such table. */
+/* Finds the fields of a table: the first, and how many. False: there is no such table. */
 bool tables_fields(const char *table, size_t *first, size_t *count);
 
-/* Number of the record's column of that name. */
+/* The number of the record's column with that name. */
 unsigned tables_column_of(enum record_type type, const char *name);
 
 /* The record whose rows a table has. */

@@ -1,4 +1,4 @@
-/* make.c - columns of tables from cells of records: see tables.def. */
+/* make.c - makes columns of tables from cells of records: see tables.def. */
 #include "analyze/tables/inside.h"
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a column is made of. */
+/* What a column is made from. */
 struct source {
     struct gpufl_tables *t;
     const struct field *f;
@@ -19,7 +19,7 @@ struct source {
     int64_t rows;
 };
 
-/* The dictionary that a way goes through; RECORD_NONE: none. */
+/* The dictionary that a kind of column needs; RECORD_NONE: none. */
 static int dict_of(enum field_how how)
 {
     switch (how) {
@@ -51,7 +51,7 @@ static bool is_text(enum field_how how)
            how == HOW_FRAME_TEXT;
 }
 
-/* Shares: seven digits are more than they have. */
+/* True for shares, whose precision a float exceeds. */
 static bool is_float(enum field_how how)
 {
     return how == HOW_OCCUPANCY || how == HOW_LIMIT;
@@ -105,7 +105,7 @@ static void put_dim(struct buf *b, const int64_t *row, const char *first)
     buf_printf(b, "(%" PRId64 ",%" PRId64 ",%" PRId64 ")", row[at], row[at + 1], row[at + 2]);
 }
 
-/* The text of a row of a dictionary. */
+/* Puts the text of a dictionary's row. */
 static void put_row_text(struct buf *b, const struct source *s, int record, const int64_t *row)
 {
     const char *column = "name", *text;
@@ -122,7 +122,7 @@ static void put_row_text(struct buf *b, const struct source *s, int record, cons
         buf_str(b, text);
 }
 
-/* The text that a cell stands for; empty: unknown. */
+/* Puts the text that a cell means; nothing if it is unknown. */
 static void put_text(struct buf *b, const struct source *s, int64_t cell)
 {
     struct gpufl_tables *t = s->t;
@@ -147,11 +147,11 @@ static void put_text(struct buf *b, const struct source *s, int64_t cell)
         buf_str(b, text);
 }
 
-/* Codes of texts: one for each distinct text, found again by the cell. */
+/* Codes of texts: one for each different text; a cell that was seen is found again. */
 struct coder {
     struct rowset cells;  /* cell to code */
-    struct intern *texts; /* distinct ones: code + 1 */
-    struct buf text, all; /* of one cell; of all */
+    struct intern *texts; /* different texts: code + 1 */
+    struct buf text, all; /* the text of one cell; all texts */
     int32_t *offsets;     /* owned: count + 1 */
     size_t cap, count;
     int32_t *near; /* owned: code + 2 by cell, of small cells; 0: not seen */
@@ -253,7 +253,7 @@ static int64_t end_of(const struct source *s, int64_t start, int64_t duration)
     return wire_event_ok(start, duration) ? shifted(s, start + duration) : CELL_NULL;
 }
 
-/* What ids of a dictionary stand for, by id: most are small. */
+/* What ids of a dictionary mean, by id, since most ids are small. */
 enum { NEAR = 1 << 16 };
 
 struct lookup {
@@ -282,7 +282,7 @@ static int64_t through(const struct source *s, int64_t cell)
                : value;
 }
 
-/* What the cell of a row stands for. */
+/* What the cell of a row means. */
 static inline int64_t looked_up(struct lookup *known, const struct source *s, int64_t row)
 {
     int64_t cell = cells_at(s->cells, row);
@@ -295,8 +295,8 @@ static inline int64_t looked_up(struct lookup *known, const struct source *s, in
     return known->value[cell];
 }
 
-/* Small numbers, in half of the room: the memory's first use is most of what a column costs. *fits
- * is false where one is not small, and the column is not made. */
+/* Makes a column of 32-bit numbers, which take half the memory: the first use of memory is most of
+ * a column's cost. *fits false: a number is too large, and the column is not made. */
 static int make_small(const struct source *s, struct made *m, bool *fits)
 {
     struct lookup *known = mem_zalloc(sizeof *known);
@@ -363,7 +363,7 @@ static double occupancy(const struct gpufl_tables *t, int64_t config)
 }
 
 /* The occupancy that one resource allows: its blocks x warps of a block / warp slots, at most 1.
- * A resource that sets no limit leaves that of the warp slots. */
+ * For a resource that sets no limit, the limit of the warp slots counts. */
 static double limit(const struct gpufl_tables *t, int64_t config, const char *resource)
 {
     const int64_t *row = rowset_find(&t->dicts[RECORD_config], &config);
@@ -387,7 +387,7 @@ static double config_share(const struct source *s, int64_t config)
                                       : limit(s->t, config, s->f->argument);
 }
 
-/* Shares of configurations: each is computed once, whatever order the kernels have. */
+/* Makes a column of shares of configurations, each of which is computed once. */
 static int make_shares(const struct source *s, struct made *m)
 {
     float *known = mem_array(NEAR, sizeof *known), *out = m->data;
@@ -518,7 +518,7 @@ static int room(struct made *m, int64_t rows, enum gpufl_column_type type)
     return m->data ? 0 : GPUFL_E_NOMEM;
 }
 
-/* Fills a column that has a memory of its own. */
+/* Fills a column that has its own memory. */
 static int fill(struct source *s, struct made *m)
 {
     enum gpufl_column_type type = type_of(s->f->how);

@@ -44,7 +44,7 @@ static bool all_equal(const int64_t *cells, size_t n, int64_t value)
     return i == n;
 }
 
-/* Adds n cells after rows others; cells NULL: unknown. */
+/* Adds n cells after `rows` others. cells NULL: all are unknown. */
 static int cells_add(struct cells *c, size_t rows, const int64_t *cells, size_t n)
 {
     if (!rows)
@@ -65,7 +65,7 @@ static int cells_add(struct cells *c, size_t rows, const int64_t *cells, size_t 
     return 0;
 }
 
-/* A text that is longer ends before a character that does not fit whole. */
+/* Copies a text, cut before a UTF-8 character that does not fit. */
 static void copy_text(char *out, size_t size, const char *text)
 {
     size_t len = text ? strlen(text) : 0;
@@ -110,7 +110,7 @@ static int64_t batch_at(const struct wire_batch *b, unsigned column, size_t row)
     return b->col[column] ? b->col[column][row] : CELL_NULL;
 }
 
-/* Rows of a dictionary come again in each part; what a later one knows completes the first. */
+/* Rows of a dictionary come again in each part; a later row completes the first one. */
 static int take_dict(struct gpufl_tables *t, const struct wire_batch *b)
 {
     int64_t row[RECORD_MAX_COLUMNS];
@@ -155,7 +155,7 @@ static void note_ledger(struct reader *r, const struct wire_batch *b)
                 r->wrote |= 1u << counts[i].channel;
 }
 
-/* Channels of our own log that were written and are not there. One without rows has no file. */
+/* Channels of our own log that were written and have no file. A channel without rows has none. */
 static unsigned missing_channels(const struct reader *r, const struct discover_session *s,
                                  const struct decode_stats *d)
 {
@@ -163,7 +163,7 @@ static unsigned missing_channels(const struct reader *r, const struct discover_s
     if (d->foreign || s->present & 1u << DISCOVER_OTHER)
         return 0;
     unsigned missing = r->wrote & channels & ~s->present;
-    missing |= ~s->present & 1u << DISCOVER_SYSTEM; /* every session begins with it */
+    missing |= ~s->present & 1u << DISCOVER_SYSTEM; /* every session has it */
     return (unsigned)__builtin_popcount(missing);
 }
 
@@ -194,7 +194,7 @@ static int take_line(void *arg, char *line, size_t len, bool complete)
     return decoder_feed(r->decoder, line, len, &r->visitor);
 }
 
-/* Rows of a dictionary that is a table itself, in the order in which they came. */
+/* Makes the rows of a dictionary that is itself a table, in the order in which they came. */
 static int keep_dict(struct kept *k, const struct rowset *d)
 {
     int64_t column[1];

@@ -34,7 +34,7 @@ static int fail(const struct err *e, char *error, size_t error_size)
     return e->code;
 }
 
-/* Marks the cells that columns of tables, and the names of scopes, are made of. */
+/* Marks the cells that columns of tables and the names of scopes need. */
 static void mark_wanted(struct gpufl_tables *t)
 {
     static const enum record_type scope_records[] = {RECORD_scope_open, RECORD_scope};
@@ -92,7 +92,7 @@ void gpufl_tables_close(struct gpufl_tables *t)
     mem_free(t);
 }
 
-/* When a session was written last, ns; 0: unknown. */
+/* When a session was last written to, ns; 0: unknown. */
 static int64_t written(const struct discover_session *s)
 {
     int64_t newest = 0;

@@ -1,8 +1,7 @@
-/* counters.c - hardware counters of single kernels, where one is named: text and
- * JSON.
+/* counters.c - hardware counters of the kernels that --kernel names: text and JSON.
  *
- * Such a session need not have samples or disassembled code: its kernels are names, not functions
- * of device code, and are found by their names, mangled or not. Owner's thread. */
+ * Such a session need not have samples or disassembled code: kernels are found by their names,
+ * mangled or demangled, not as functions of device code. Owner's thread. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/report/json.h"
@@ -22,8 +21,8 @@ struct found {
     size_t count;
 };
 
-/* Items lie in one array in the order in which they came, which is kept within a kernel, scope and
- * device. */
+/* Items are in one array in the order in which they came, and keep that order within a kernel,
+ * scope and device. */
 static int compare_items(const void *a, const void *b)
 {
     const struct counter_sum *x = *(const struct counter_sum *const *)a;

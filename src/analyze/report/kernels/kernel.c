@@ -1,4 +1,4 @@
-/* kernel.c - one kernel for people: its lines of source, and SASS next to source. */
+/* kernel.c - one kernel as text: its lines of source, and SASS next to source. */
 #include "analyze/common/units.h"
 #include "analyze/common/words.h"
 #include "analyze/insight/profile.h"
@@ -53,7 +53,7 @@ static void put_source_line(const struct source *s, int64_t line, struct buf *ou
     buf_put(out, at, (size_t)((lf ? lf : end) - at));
 }
 
-/* Columns that a function has something for. */
+/* The columns for which a function has values. */
 struct shown {
     bool samples, counted, sectors, waves;
     const struct words *words;
@@ -93,8 +93,8 @@ static void put_numbers(struct page *p, struct grid *g, const struct kernel_view
         report_cells_put_waves(g, at->values);
 }
 
-/* The last column is never cut: a listing may be wider than the page. text: instructions have
- * theirs. */
+/* The last column is never cut: a listing may be wider than the page. text: instructions have their
+ * text. */
 static unsigned put_columns(const struct shown *shown, bool text,
                             struct grid_column columns[GRID_COLUMNS])
 {
@@ -130,8 +130,8 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-/* True where an instruction is worth a row. Without its text it must have been sampled, or else
- * counted: where the time goes is an answer, an offset alone is not. */
+/* True where an instruction gets a row. Without its text it needs samples or counts, because an
+ * offset alone tells a reader nothing. */
 static bool is_row(const struct kernel_view *v, const struct kernel_instruction *at, bool text)
 {
     return text || (v->samples ? at->samples != 0 : at->values != NULL);
@@ -166,7 +166,7 @@ static void put_lines(struct page *p, const struct kernel_view *v)
     mem_free(lines);
 }
 
-/* Puts a line that was shown before, without its numbers: they are sums over all its
+/* Puts a line that was shown before, without its numbers, which are sums over all its
  * instructions. */
 static void put_line_again(struct page *p, struct grid *g, unsigned columns,
                            const struct kernel_line *l)
@@ -231,7 +231,7 @@ static void put_columns_legend(const struct page *p, const struct shown *shown)
                      "conflicts.");
 }
 
-/* Says where a function's PTX is: it is a source of its own (docs/format.md). */
+/* Says where a function's PTX is: in a separate source (docs/format.md). */
 static void put_ptx(struct page *p, uint32_t name)
 {
     const struct model *m = p->model;
@@ -270,7 +270,7 @@ static void put_name(struct page *p, uint32_t name)
     mem_free(text);
 }
 
-/* seen: columns that the page has used so far. */
+/* seen: the columns that the page has used so far. */
 static void put_function(struct page *p, uint32_t function, struct shown *seen)
 {
     const struct code_function *f = device_code_at(&p->model->code, function);

@@ -6,13 +6,13 @@
 #include "analyze/common/words.h"
 #include "analyze/report/page.h"
 
-/* Warp slots always set a limit: a row without it has no limits at all. */
+/* Warp slots always set a limit, so a row without that limit has no limits at all. */
 static bool has_limits(const struct config_row *r)
 {
     return r->occ_limit_warps != CELL_NULL;
 }
 
-/* A limit of the row; null where the others are known: the resource sets none. */
+/* Puts a limit of the row. If it is null while others are known, the resource sets no limit. */
 static void put_limit(struct grid *g, const struct config_row *r, int64_t limit)
 {
     char a[UNITS_TEXT];

@@ -66,7 +66,7 @@ static struct sampled *list_rows(const struct model *m, size_t *count)
     return list;
 }
 
-/* One kernel's rows; how many they are. */
+/* Puts one kernel's rows. Returns their number. */
 static size_t put_sampled(struct page *p, struct grid *g, const struct sampled *rows, size_t count)
 {
     char a[UNITS_TEXT], text[256] = "";
@@ -147,7 +147,7 @@ static int compare_metrics(const void *a, const void *b)
     return i != j ? (i > j ? -1 : 1) : (x->function > y->function) - (x->function < y->function);
 }
 
-/* Sectors of local memory; 0 is a number, too. */
+/* Puts sectors of local memory, also if they are 0. */
 static void put_local(struct grid *g, const struct sass_values *v)
 {
     char a[UNITS_TEXT];
@@ -288,8 +288,8 @@ void page_counters_note(struct page *p, uint32_t kernel)
                   "the kernel did not do the same to a sector: of few sectors it says little.");
 }
 
-/* Series over time as a whole: one of each metric and device. How many there are, SERIES_MOST at
- * most. */
+/* Sums up series over time, one for each metric and device. Returns their number, at most
+ * SERIES_MOST. */
 static size_t whole_series(const struct model *m, struct counter_sum series[SERIES_MOST])
 {
     size_t count = 0;
@@ -313,7 +313,7 @@ static size_t whole_series(const struct model *m, struct counter_sum series[SERI
     return count;
 }
 
-/* Rows of a metric's series by scope. At most `rows`. */
+/* Puts at most `rows` rows of a metric's series by scope. */
 static size_t put_series(struct grid *g, const struct model *m, const struct counter_sum *series,
                          size_t rows)
 {
@@ -331,7 +331,7 @@ static size_t put_series(struct grid *g, const struct model *m, const struct cou
     return shown;
 }
 
-/* Puts counters that were sampled over time, of the run and by scope. Returns how many of `left`
+/* Puts counters that were sampled over time, for the run and by scope. Returns how many of `left`
  * rows it used. */
 static size_t page_series(struct page *p, size_t left)
 {
@@ -406,7 +406,7 @@ static void page_counters(struct page *p)
     page_of_pass(p, MODEL_COUNTERS);
 }
 
-/* Scopes of which RangeProfiler has no counters, as the session names them. */
+/* Lists the scopes without counters of RangeProfiler, from the session's settings. */
 static void page_uncounted(struct page *p)
 {
     const struct sum_facts *f = &p->model->facts;

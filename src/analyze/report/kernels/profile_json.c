@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ESTIMATE_LEAST 1e-6 /* samples: below it, an error of rounding */
+#define ESTIMATE_LEAST 1e-6 /* samples: less is a rounding error */
 
 static const char *reason_name(const struct model *m, uint32_t reason)
 {
@@ -21,7 +21,7 @@ static void put_sum(struct json_out *j, const struct sample_count *n)
     json_out_int(j, "not_issued", n->issue_known ? (int64_t)n->idle : CELL_NULL);
 }
 
-/* Puts the function's name for people, and its symbol, by which other sections name it. */
+/* Puts the function's demangled name, and its symbol, which other sections use. */
 static void put_function_names(const struct model *m, struct json_out *j, uint32_t function)
 {
     const struct code_function *f = device_code_at(&m->code, function);
@@ -52,12 +52,12 @@ static void put_scope(const struct model *m, struct json_out *j, const uint32_t 
     json_out_text(j, "scope", model_text(m, key[0]));
     json_out_text_or_null(j, "reason", reason_name(m, key[1]));
     put_sum(j, measured);
-    /* Parts of samples, too: readers sum them by scope, as the text does. */
+    /* With fractions of samples, since readers sum them by scope, as the text does. */
     json_out_number(j, "estimated", m->samples.estimated ? round(estimated * 100) / 100 : NAN);
     json_out_close_object(j);
 }
 
-/* Puts what was measured, together with its estimate; then what is estimated alone. */
+/* Puts scopes that were measured, with their estimates; then scopes that have only an estimate. */
 static void put_scopes(const struct model *m, struct json_out *j)
 {
     const struct sum_samples *s = &m->samples;
@@ -124,7 +124,7 @@ void json_samples(const struct report *r, struct json_out *j)
     json_out_close_object(j);
 }
 
-/* The known metrics as members, the others are null. */
+/* Puts the metrics as members; unknown ones are null. */
 static void put_values(struct json_out *j, const struct sass_values *v)
 {
     for (int i = 0; i < SASS_COUNT; i++)
@@ -255,8 +255,8 @@ static size_t put_function(const struct report *r, struct json_out *j, uint32_t 
     return count;
 }
 
-/* How many instructions of unnamed functions are put, of those with most samples: a size that
- * readers can handle. */
+/* The most instructions that are put if no function is named, those with most samples first:
+ * readers can handle that size. */
 enum { CODE_INSTRUCTIONS = 20000 };
 
 void json_code(const struct report *r, struct json_out *j)
@@ -277,6 +277,6 @@ void json_code(const struct report *r, struct json_out *j)
     json_out_close_array(j);
     json_out_count(j, "code_left_out", count - i);
     mem_free(functions);
-    if (!all) /* for all kernels, the section counters has them */
+    if (!all) /* for all kernels the section counters has these */
         json_kernel_counters(r, j);
 }

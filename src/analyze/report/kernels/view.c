@@ -15,7 +15,7 @@ static int compare_offsets(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Every offset that something is known of. */
+/* Lists every offset for which something is known. */
 static int list_offsets(const struct model *m, struct kernel_view *v)
 {
     size_t lines, most, n = 0;
@@ -103,7 +103,8 @@ struct line_reason {
     uint64_t samples;
 };
 
-/* Finds the reason that holds a line up most, by the samples at all of its instructions. */
+/* Finds the most frequent stall reason of each line, from the samples at all of its
+ * instructions. */
 static int add_reasons(const struct model *m, struct kernel_view *v)
 {
     struct keyed sums;

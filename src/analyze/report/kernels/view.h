@@ -1,5 +1,5 @@
-/* view.h - all that is known of the instructions of a function, in their order: text,
- * line, samples by reason, metrics; for the text and the JSON report. Owner's thread. */
+/* view.h - the instructions of a function in order, each with text, line, samples by reason and
+ * metrics; for the text report and the JSON report. Owner's thread. */
 #ifndef GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 #define GPUFL_ANALYZE_REPORT_KERNELS_VIEW_H
 
@@ -7,10 +7,10 @@
 
 struct kernel_instruction {
     int64_t offset;
-    const struct code_line *line;     /* NULL: nothing is known */
+    const struct code_line *line;     /* NULL: unknown */
     const struct sass_values *values; /* NULL: none */
     uint64_t samples;
-    uint64_t top;        /* samples of the most frequent reason, progress not counted */
+    uint64_t top;        /* samples of the most frequent reason that is a stall */
     uint32_t top_reason; /* 0: none */
 };
 
@@ -19,7 +19,7 @@ struct kernel_line {
     uint32_t file, spare;
     int64_t line;
     /* not of the key: */
-    uint64_t samples, top; /* top: of the reason that has most at all instructions of the line */
+    uint64_t samples, top; /* top: of the line's most frequent reason */
     uint32_t top_reason;
     struct sass_values values;
 };
@@ -37,12 +37,12 @@ struct kernel_view {
 int kernel_view_open(const struct model *m, uint32_t function, struct kernel_view *v);
 void kernel_view_close(struct kernel_view *v);
 
-/* The sums of an instruction's line; NULL: its line is not known. */
+/* The sums of an instruction's line; NULL: the line is unknown. */
 const struct kernel_line *kernel_view_line(const struct kernel_view *v,
                                            const struct kernel_instruction *at);
 
-/* The lines that were sampled or counted, those with most samples first, else those with most
- * instructions executed; *count of them. The caller frees the list, the view owns the lines.
+/* *count lines that have samples or metrics, the line with most samples first, or without samples
+ * the one with most executed instructions. The caller frees the list, the view owns the lines.
  * NULL: out of memory. */
 const struct kernel_line **kernel_view_lines(const struct kernel_view *v, size_t *count);
 
@@ -51,9 +51,9 @@ bool kernel_view_has_text(const struct kernel_view *v);
 
 #define KERNEL_VIEW_ALL "*"
 
-/* Indexes of the functions whose name, mangled or demangled, contains `name`; KERNEL_VIEW_ALL:
- * all of them. *count of them, those with most samples first; the caller frees. A function that
- * is only an alias is left out. NULL: out of memory. */
+/* Indexes of *count functions whose name, mangled or demangled, contains `name` (KERNEL_VIEW_ALL:
+ * all), the one with most samples first. A function that is only an alias is left out. The caller
+ * frees the list; NULL: out of memory. */
 uint32_t *kernel_view_find(const struct model *m, const char *name, size_t *count);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { PATH_DEPTH = 64 };
 
-/* Names from the outermost scope on; null where it would be longer than anybody reads. */
+/* Puts the names of a path from the outermost scope on; null if the path is too long. */
 static void put_path(const struct model *m, struct json_out *j, uint32_t id)
 {
     const struct scope_node *nodes = m->scopes.nodes;
@@ -23,7 +23,7 @@ static void put_path(const struct model *m, struct json_out *j, uint32_t id)
     json_out_close_array(j);
 }
 
-/* Activities whose scope the log has. */
+/* The kinds of activity whose scopes are in the log. */
 struct scope_known {
     bool kernels, copies, waits;
 };
@@ -48,7 +48,7 @@ static void put_kernel(const struct model *m, struct json_out *j, const struct s
     json_out_close_object(j);
 }
 
-/* Puts the kernels that the scope launched itself, and the rest of its sum. */
+/* Puts the kernels that the scope itself launched, and the rest of its sum. */
 static void put_kernels(const struct report *r, struct json_out *j, const struct scope_node *n)
 {
     const struct model *m = &r->model;

@@ -1,5 +1,4 @@
-/* samples.c - samples by scope, for people: measured ones and ones estimated through
- * kernels, apart. */
+/* samples.c - samples by scope as text: measured samples, and samples estimated from kernels. */
 #include "analyze/common/units.h"
 #include "analyze/insight/profile.h"
 #include "analyze/model/scopes/tree.h"
@@ -9,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A scope; its worst stall reason is that of the estimate, where there is one. */
+/* A scope. Its main stall reason is that of the estimate, if there is one. */
 struct scope_samples {
     uint32_t scope; /* name of its path */
     uint32_t spare;

@@ -1,10 +1,9 @@
 /* scopes.c - the scopes of the text report: nested, the longest first, and under each the
  * kernels that it launched itself.
  *
- * Kernels are rows of the same table: their launches are in the column of calls, their time in
- * the column of GPU time, their names after a dot in the column of scopes. Names are shortened
- * together, each kernel once, so that a kernel has one name under every scope and no two kernels
- * look alike. */
+ * Kernels are rows of the table, too: their launches are in the column of calls, their time in the
+ * column of GPU time, their names after a dot in the column of scopes. All kernels are shortened
+ * together, so that a kernel has one name under every scope and no two kernels look alike. */
 #include "analyze/common/cells.h"
 #include "analyze/common/grid.h"
 #include "analyze/common/units.h"
@@ -21,7 +20,7 @@
 
 enum {
     INDENT_MAX = 24,
-    KERNELS_EACH = 3, /* kernels per scope, where the page has the usual number of rows */
+    KERNELS_EACH = 3, /* kernels per scope on a page with the usual number of rows */
     USUAL_TOP = 10,
     NAME_LEAST = 16,
     MARGIN = 2,      /* columns of margin */
@@ -54,7 +53,7 @@ static const struct scope_column {
     {"waits", CELL_WAITS, false}, {"per iter.", CELL_ITERATION, false},
 };
 
-/* A kernel and its place among the names that are shortened together. */
+/* A kernel and its index among the names that are shortened together. */
 struct shown_name {
     uint32_t name, place;
 };
@@ -66,10 +65,10 @@ struct scope_table {
     const struct scope_column *shown[GRID_COLUMNS];
     unsigned count; /* rows of shown */
     struct grid grid;
-    struct shown_name *names; /* owned: kernels that are shown, ascending ids */
+    struct shown_name *names; /* owned: kernels that are shown, by ascending id */
     size_t name_count;
     struct buf short_names;   /* a NUL after each */
-    const char **short_texts; /* owned: by place; NULL: room is being measured */
+    const char **short_texts; /* owned: by index; NULL: widths are being measured */
     size_t widths[GRID_COLUMNS];
     int indent; /* indentation of the deepest kernel */
 };
@@ -126,7 +125,8 @@ static void put_scope(struct scope_table *t, const struct scope_node *n)
 
 /* ---- kernels of a scope ---------------------------------------------------------------- */
 
-/* Kernels of a scope that are shown; one more than the limit is no "1 more". */
+/* The number of kernels that are shown for a scope; one more than the limit is shown instead of "1
+ * more". */
 static size_t kernels_shown(const struct scope_table *t, const struct scope_node *n)
 {
     size_t top = report_top(t->page->report);
@@ -142,7 +142,7 @@ static int compare_names(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Gives each name one place, by id; new names go to the end. */
+/* Gives each name one index, by id; new names go to the end. */
 static void place_names(struct scope_table *t, size_t n, uint32_t places)
 {
     size_t kept = 0;
@@ -158,8 +158,8 @@ static void place_names(struct scope_table *t, size_t n, uint32_t places)
     t->name_count = kept;
 }
 
-/* Lists all kernels that the page shows: first those of the table of top kernels in its order, so
- * that the number after names that look alike is their row there. */
+/* Lists all kernels that the page shows. Those of the table of top kernels come first, in its
+ * order, so that the number after names that look alike is the row there. */
 static int list_names(struct scope_table *t, const struct scope_view *v)
 {
     const struct scope_kernel *kernels = t->scopes->by_kernel.items;
@@ -182,7 +182,7 @@ static int list_names(struct scope_table *t, const struct scope_view *v)
     return 0;
 }
 
-/* Puts the demangled names by place, a NUL after each, and where each begins. */
+/* Puts the demangled names by index, a NUL after each, and where each begins. */
 static int demangle_names(const struct scope_table *t, struct buf *text, const char **full)
 {
     size_t *from = mem_array(t->name_count + 1, sizeof *from);
@@ -230,7 +230,7 @@ static const char *short_text(const struct scope_table *t, uint32_t name)
     return "";
 }
 
-/* Puts launches and time of a row below a scope; columns of scopes alone stay empty. */
+/* Puts launches and time of a row below a scope; columns that only scopes have stay empty. */
 static void put_figures(struct scope_table *t, uint64_t count, int64_t ns)
 {
     char text[UNITS_TEXT];
@@ -270,7 +270,7 @@ static void put_kernels(struct scope_table *t, const struct scope_node *n)
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-/* Decides on columns: averages per iteration only where a benchmark loop is shown. */
+/* Chooses the columns: averages per iteration only if a benchmark loop is shown. */
 static void choose_columns(struct scope_table *t, const struct scope_view *v,
                            struct grid_column columns[GRID_COLUMNS])
 {
@@ -296,7 +296,7 @@ static void put_rows(struct scope_table *t, const struct scope_view *v)
     }
 }
 
-/* Columns that numbers and the deepest indent leave for a kernel's name. */
+/* The columns that numbers and the deepest indentation leave for a kernel's name. */
 static size_t name_room(const struct scope_table *t)
 {
     int left = t->page->width - MARGIN - t->indent - DOT_COLUMNS;
@@ -305,7 +305,7 @@ static size_t name_room(const struct scope_table *t)
     return left > NAME_LEAST ? (size_t)left : NAME_LEAST;
 }
 
-/* Puts the table. Rows are built twice: the room for names depends on all the numbers. */
+/* Puts the table. Rows are built twice, since the room for names depends on all numbers. */
 static int put_table(struct page *p, const struct scope_view *v)
 {
     struct scope_table t = {.page = p, .scopes = &p->model->scopes};
@@ -330,7 +330,7 @@ static int put_table(struct page *p, const struct scope_view *v)
     return rc;
 }
 
-/* Says where kernels got their scope from, and which have none. */
+/* Says how kernels got their scope, and how many have none. */
 static void put_notes(const struct page *p)
 {
     const struct sum_scopes *s = &p->model->scopes;

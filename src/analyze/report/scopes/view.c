@@ -1,4 +1,4 @@
-/* view.c - rank the scopes, keep the first, and list them depth first. */
+/* view.c - ranks the scopes, keeps the first ones, and lists these depth first. */
 #include "analyze/report/scopes/view.h"
 
 #include "analyze/model/model.h"
@@ -13,7 +13,7 @@ struct ranked {
     uint32_t node;
     uint32_t depth;
     int64_t weight; /* ns; at least that of every node below */
-    uint32_t place; /* place in the walk: breaks further ties */
+    uint32_t place; /* index in the walk, for further ties */
 };
 
 struct place { /* by node: the tree of the nodes that are shown */
@@ -21,7 +21,7 @@ struct place { /* by node: the tree of the nodes that are shown */
     uint32_t child, next; /* 0: none */
 };
 
-/* Equals by name, so that the order does not depend on which was seen first. */
+/* Equal weights are ordered by name, so that the order does not depend on which came first. */
 static int compare(const void *a, const void *b, void *arg)
 {
     const struct ranked *x = a, *y = b;

@@ -1,7 +1,7 @@
 /* view.h - the scopes worth showing, in the order of a tree.
  *
- * They are the first `top` by wall or GPU time, whichever is longer, each with the scopes around
- * it. Among siblings the longest comes first. Owner's thread. */
+ * These are the `top` scopes with the longest wall or GPU time, whichever is longer, and the scopes
+ * around them. Among siblings the longest comes first. Owner's thread. */
 #ifndef GPUFL_ANALYZE_REPORT_SCOPES_VIEW_H
 #define GPUFL_ANALYZE_REPORT_SCOPES_VIEW_H
 
@@ -11,9 +11,9 @@ struct model;
 
 struct scope_view {
     uint32_t *nodes;   /* owned */
-    uint32_t *numbers; /* owned; by node: its place in nodes, from 1; 0: not shown, or no scope */
+    uint32_t *numbers; /* owned; by node: its index in nodes + 1; 0: not shown, or not a scope */
     size_t count;
-    size_t all; /* scopes there are */
+    size_t all; /* number of all scopes */
 };
 
 /* top: 0 for all. After sum_scopes_finish. 0 or GPUFL_E_NOMEM. */

@@ -1,8 +1,8 @@
-/* flame.c - collapsed stacks: "root;outer;inner 1234", a line a stack, in ns.
+/* flame.c - collapsed stacks: "root;outer;inner 1234", a line for each stack, in ns.
  *
- * Two trees: the time the host was blocked by its stacks, and the GPU's time by the
- * stacks that launched its work, where launches have stacks. flamegraph.pl and
- * speedscope read it. Names lose the characters that the format is made of. */
+ * There are two trees: the time in which the host was blocked, by its stacks, and the GPU's time by
+ * the stacks that launched its work, if launches have stacks. flamegraph.pl and speedscope read
+ * this format. The format's own characters are replaced in names. */
 #include "analyze/common/words.h"
 #include "analyze/model/work.h"
 #include "analyze/report/report.h"
@@ -15,7 +15,7 @@
 
 enum { FRAME_COLUMNS = 120, LINE_MAX_BYTES = 1 << 22 };
 
-/* Text that is one frame, from `from` on. */
+/* Replaces the format's own characters in a frame, which begins at `from`. */
 static void clean(struct buf *line, size_t from)
 {
     if (buf_error(line))
@@ -49,7 +49,7 @@ static void put_step(const struct model *m, const struct stacks_step *s, struct 
     clean(line, from);
 }
 
-/* Outermost first. */
+/* Puts a stack, outermost frame first. */
 static int put_stack(const struct model *m, uint32_t node, struct buf *line)
 {
     struct stacks_walk w = {.node = node};

@@ -1,7 +1,7 @@
 /* stack_files.c - see stack_files.h.
  *
- * Both writers walk the lines once and intern what they meet, so that each frame is described
- * once. pprof has its tables of functions and texts after the samples, which its format allows. */
+ * Both writers walk the lines once and intern the frames, so that each frame is described once.
+ * pprof has its tables of functions and texts after the samples, which its format allows. */
 #include "analyze/report/stacks/stack_files.h"
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ struct stack {
     uint32_t frames[DEPTH_MAX]; /* outermost first: ids of the texts */
 };
 
-/* A frame's parts: name[0..name_len), file[0..file_len), line; without a place file_len is 0. */
+/* A frame's parts: name[0..name_len), file[0..file_len), line. Without a place file_len is 0. */
 struct frame {
     const char *name, *file;
     size_t name_len, file_len;
@@ -95,9 +95,9 @@ struct walk {
     struct buf *out;
     void (*stack)(struct walk *w, const struct stack *s);
     struct stack now;
-    struct buf part, inner; /* pprof: a message, and one in it */
+    struct buf part, inner; /* pprof: a message, and a message inside it */
     struct buf weights;     /* speedscope: of the profile */
-    enum tree tree;         /* speedscope: the one that is written */
+    enum tree tree;         /* speedscope: the tree that is being written */
     int64_t total;          /* speedscope: of the profile */
     uint32_t written;       /* stacks of it */
 };
@@ -176,7 +176,7 @@ static void put_bytes(struct buf *b, unsigned field, const char *data, size_t le
     buf_put(b, data, len);
 }
 
-/* Puts the message in `from` as a field of the one in `to`, and empties `from`. */
+/* Puts the message in `from` as a field into the message in `to`, and empties `from`. */
 static void put_message(struct buf *to, unsigned field, struct buf *from)
 {
     int rc = buf_error(from);
@@ -193,7 +193,7 @@ static void put_part(struct walk *w, unsigned field)
     put_message(w->out, field, &w->part);
 }
 
-/* The number of a text in the table; 0 is the empty one. */
+/* The number of a text in the table; 0 is the empty text. */
 static uint32_t text_of(struct walk *w, struct intern *texts, const char *text, size_t len)
 {
     uint32_t id = intern_id(texts, text, len);
@@ -215,7 +215,7 @@ static void pprof_stack(struct walk *w, const struct stack *s)
 }
 
 /* location { id = 1, line = 4 { function_id = 1, line = 2 } } and function { id = 1, name = 2,
- * system_name = 3, filename = 4 }: one of each for a frame, with its number. */
+ * system_name = 3, filename = 4 }: one of each for every frame, with its number. */
 static void pprof_frame(struct walk *w, struct intern *texts, uint32_t id)
 {
     size_t len;
@@ -236,7 +236,7 @@ static void pprof_frame(struct walk *w, struct intern *texts, uint32_t id)
     put_part(w, PROFILE_FUNCTION);
 }
 
-/* The table of texts: number 0 is the empty one. */
+/* Puts the table of texts; number 0 is the empty text. */
 static void pprof_texts(struct walk *w, struct intern *texts)
 {
     put_bytes(w->out, PROFILE_STRING, "", 0);
@@ -287,7 +287,7 @@ static void speedscope_stack(struct walk *w, const struct stack *s)
     w->total += s->ns;
 }
 
-/* A profile of a tree; a tree without stacks makes none. */
+/* Puts the profile of a tree; a tree without stacks has no profile. */
 static int speedscope_tree(struct walk *w, enum tree tree, const char *stacks, size_t len)
 {
     size_t before = w->out->len;

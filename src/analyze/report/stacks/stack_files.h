@@ -1,9 +1,9 @@
-/* stack_files.h - collapsed stacks (report_flame) in the files of other tools.
+/* stack_files.h - collapsed stacks (report_flame) in the file formats of other tools.
  *
- * Callers give lines of text, "outer;inner 1234": a report's, or those that the server has kept.
- * A frame "name (file:12)" becomes a function with its file and line. Stacks of the two trees, of
- * the host that was blocked and of the GPU, are two values or two profiles: they do not add up.
- * CORRUPT: a line is no stack. [any] */
+ * Callers give lines of text, "outer;inner 1234", from a report or from the server. A frame "name
+ * (file:12)" becomes a function with its file and line. The two trees, of the blocked host and of
+ * the GPU, become two values or two profiles, because their times do not add up. GPUFL_E_CORRUPT: a
+ * line is not a stack. [any] */
 #ifndef GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
 #define GPUFL_ANALYZE_REPORT_STACKS_STACK_FILES_H
 
@@ -12,13 +12,13 @@
 
 #include <stddef.h>
 
-/* A profile.proto, not compressed: `go tool pprof`, pprof.me and Pyroscope read it. */
+/* Writes a profile.proto, not compressed, which `go tool pprof`, pprof.me and Pyroscope read. */
 int stack_file_pprof(const char *stacks, size_t len, struct buf *out);
 
-/* speedscope's own JSON. */
+/* Writes speedscope's JSON. */
 int stack_file_speedscope(const char *stacks, size_t len, struct buf *out);
 
-/* The report's stacks in such a file. NOENT: it has none. */
+/* Write the report's stacks to such a file. GPUFL_E_NOENT: the report has none. */
 int report_pprof(const struct report *r, FILE *out);
 int report_speedscope(const struct report *r, FILE *out);
 
