@@ -55,7 +55,7 @@ static struct store_text text_at(const struct answer *a, int64_t at)
     return (struct store_text){a->texts.data + at + sizeof len, len};
 }
 
-/* The bits of -0.0 mean unknown here. */
+/* The bits of -0.0 are CELL_NULL, so -0.0 becomes 0.0. */
 int64_t answer_real(double v)
 {
     int64_t bits;
@@ -80,7 +80,7 @@ int answer_take_name(struct answer *a, int64_t id, struct store_text text)
     return buf_error(&a->texts);
 }
 
-/* The ids that cells of names hold, each once. */
+/* Lists the ids in cells of names, each once. */
 static int collect_names(struct answer *a)
 {
     unsigned n = a->def->column_count;
@@ -109,7 +109,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
     int64_t *ids = mem_array(n, sizeof *ids);
     if (!ids)
         return GPUFL_E_NOMEM;
-    size_t count = 0; /* of those in the session's own row */
+    size_t count = 0; /* ids to read from the session */
     for (size_t i = 0; !rc && i < n; i++) {
         int64_t id = a->names.rows[i * a->names.width];
         const char *text = event_name_text(id);
@@ -126,7 +126,7 @@ static int find_names(struct answer *a, const struct answer_names *names, struct
 
 /* ---- handing out ----------------------------------------------------------------------------- */
 
-/* Columns of a chunk, as far as they need room of their own. */
+/* Memory for the columns of a chunk that cannot point into the answer. */
 struct pages {
     int64_t ints[STORE_COLUMNS_MAX][CHUNK_ROWS];
     struct store_text texts[STORE_COLUMNS_MAX][CHUNK_ROWS];

@@ -132,7 +132,7 @@ int append_names(struct store_session *ss, const uint32_t *ids, const char *cons
     return rc;
 }
 
-/* Rows of a dictionary whose ids are new. */
+/* Puts the rows of a dictionary whose ids are new. */
 static int put_dictionary(struct append *a, const struct wire_batch *b, struct err *e)
 {
     int64_t cells[RECORD_MAX_COLUMNS];

@@ -1,21 +1,22 @@
-/* append_completed.c - rows of dictionaries that come again with more: devices, threads.
+/* append_completed.c - rows of dictionaries that later rows complete: devices, threads.
  *
- * There are few such rows, and all are kept in memory. A transaction's rows are added to them;
- * with its commit new rows become rows of the table, and rows that have more since then are
- * written again at their place. So a row is written once a commit at most, and its place is that
- * of its first coming, which is the order in which a report names GPUs. */
+ * There are few such rows, and all are kept in memory. A transaction's rows are merged into them.
+ * With the commit, new rows become rows of the table, and completed rows are written again at their
+ * place. So a row is written at most once in a commit, and keeps the place at which it first came,
+ * which is the order in which a report names GPUs. */
 #include "store/append.h"
 
 #include <string.h>
 
-/* The commit's action for a row; the cell after its columns. */
+/* What the commit does with a row: the cell after the row's columns. */
 enum { ROW_STANDS, ROW_NEW, ROW_AMENDED };
 
-/* In DuckDB each amended row is a statement that looks at all rows, so a sender could keep the
- * loader busy for hours: only the first rows are amended; the others stay as they were written. */
+/* In DuckDB each amended row is a statement that reads all rows, so a sender could keep the loader
+ * busy for hours. Therefore only the first rows are amended; the others stay as they were first
+ * written. */
 enum { AMENDED_MOST = 1 << 16 };
 
-/* Rows there can be: of devices far more than a host has, of threads as many as Linux gives ids.
+/* The most rows: for devices far more than a host has, for threads as many as Linux has ids.
  * Further rows are left out. */
 static const struct {
     enum record_type type;
@@ -36,7 +37,7 @@ void completed_fini(struct append *a)
         rowset_fini(&a->completed[i].rows);
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- rows of the session --------------------------------------------------------------------- */
 
 static int take_rows(void *arg, const struct page *p)
 {
@@ -66,7 +67,7 @@ int completed_load(struct append *a, struct err *e)
     return rc;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- new rows -------------------------------------------------------------------------------- */
 
 static bool is_late(const struct rowset *rows, const int64_t *row)
 {

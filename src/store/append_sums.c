@@ -1,7 +1,7 @@
 /* append_sums.c - sums that go with a transaction: kernels by slice, lanes.
  *
- * Kernel rows are numbered from 0 in the order in which they came. A slice is KERNEL_SLICE of
- * them; those after the last slice are summed up again when a writer starts. */
+ * Kernel rows are numbered from 0 in the order in which they came. A slice is KERNEL_SLICE rows;
+ * the rows after the last slice are summed up again when a writer starts. */
 #include "store/append.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ask.c - templates, and the run of a question from its statement to its answer. */
+/* ask.c - expands templates, and runs a question from its statement to its answer. */
 #include "store/ask.h"
 
 #include "base/alloc.h"
@@ -28,7 +28,7 @@ void ask_name(struct ask *a, const char *name, struct sql_arg arg)
     while (i < a->named_count && strcmp(a->named[i].name, name) != 0)
         i++;
     if (i == ASK_NAMED_MAX)
-        return; /* then the template does not know it, and says so */
+        return; /* then the template reports an unknown name */
     a->named[i].name = name;
     a->named[i].arg = arg;
     if (i == a->named_count)
@@ -42,7 +42,7 @@ void ask_name_null(struct ask *a, const char *name)
     ask_name(a, name, none);
 }
 
-/* The value of that name, with the name stored for as long as a lives; NULL: there is none. */
+/* Finds a value; returns its name, which lives as long as a. NULL: there is none. */
 static const char *find_arg(const struct ask *a, const char *name, size_t len, struct sql_arg *out)
 {
     for (size_t i = 0; i < a->named_count; i++)
@@ -98,7 +98,7 @@ static void put_value(struct ask *a, const char *name, size_t len, bool plain)
         a->engine->value(a, kept, &arg);
 }
 
-/* Passes over "[name? text]" where the value is null or missing. */
+/* Skips "[name? text]" if the value is null or missing. */
 static const char *skip(const char *at)
 {
     while (*at && *at != ']')
@@ -129,7 +129,8 @@ static const struct ask_word *find_word(const struct ask *a, const char *name, s
     return NULL;
 }
 
-/* The arguments between parentheses. Returns the text after the last one; NULL: they do not end. */
+/* Splits the arguments between parentheses. Returns the text after the last one; NULL: there is no
+ * closing parenthesis. */
 static const char *split(const char *at, struct piece out[WORD_ARGS])
 {
     unsigned depth = 0, n = 0;
@@ -152,7 +153,7 @@ static const char *split(const char *at, struct piece out[WORD_ARGS])
     return NULL;
 }
 
-/* Puts the text of a word; returns what follows the word. */
+/* Puts the engine's text for a word. Returns what follows the word in the template. */
 static const char *put_word(struct ask *a, const struct ask_word *w, const char *at)
 {
     struct piece args[WORD_ARGS] = {{"", 0}, {"", 0}, {"", 0}};
@@ -179,7 +180,7 @@ static const char *put_word(struct ask *a, const struct ask_word *w, const char 
     return end;
 }
 
-/* Puts an identifier, a word of the engine or of SQL; returns what follows it. */
+/* Puts an identifier, which may be a word of the engine or of SQL. Returns what follows it. */
 static const char *put_identifier(struct ask *a, const char *at)
 {
     size_t n = word(at);
@@ -324,8 +325,7 @@ int ask_config_names(struct ask *a, unsigned column)
 
 /* ---- the questions --------------------------------------------------------------------------- */
 
-/* The way in which a question is answered: a template, or a function where a template is not
- * enough. */
+/* How a question is answered: by a template, or by a function if a template is not enough. */
 static const struct question {
     const char *template;
     int (*answer)(struct ask *a);
@@ -436,7 +436,7 @@ static const struct question {
          "[from? AND start >= $from][to? AND start < $to] AND event(start, 0)) AS known_ones "
          "WHERE v IS NOT NULL GROUP BY slot ORDER BY slot",
          NULL},
-    [QUERY_counts] = {NULL, NULL}, /* the engine's own */
+    [QUERY_counts] = {NULL, NULL}, /* answered by the engine */
     [QUERY_sources] =
         {"SELECT path_text, max(piece_size), total(octets(piece_text)), max(piece_hash) FROM "
          "(SELECT path_text, piece_size, piece_hash, text_id FROM "
@@ -464,7 +464,7 @@ static const struct question {
          NULL},
 };
 
-/* Parameters that would make no sense in any question that has them. */
+/* Refuses values that no question with such a parameter can have. */
 int ask_check(const struct ask *a)
 {
     static const struct {

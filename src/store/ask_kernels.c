@@ -25,7 +25,7 @@ static int64_t group_key(const struct kernels_found *f, int64_t config, bool by_
     return by_name ? kernels_name_of(f, config) : config;
 }
 
-/* Adds the pair to a set; true where it is new there. */
+/* Adds a pair to a set; *count grows if the pair is new. 0 or GPUFL_E_NOMEM. */
 static int note(struct rowset *set, int64_t a, int64_t b, int64_t *count)
 {
     int64_t key[2] = {a, b};
@@ -118,7 +118,7 @@ static int compare_groups(const void *x, const void *y, void *arg)
     return p->key < q->key ? -1 : p->key > q->key;
 }
 
-/* The bins of one group, from those of all. */
+/* Picks the bins of one group. */
 static void bins_of_group(const struct kernels_found *f, bool by_name, int64_t key, struct bins *b)
 {
     memset(b, 0, sizeof *b);
@@ -131,7 +131,7 @@ static void bins_of_group(const struct kernels_found *f, bool by_name, int64_t k
     }
 }
 
-/* Configurations that groups have, for find_bins. */
+/* Lists the configurations of groups, for kernels_find_bins. */
 static int configs_of(const struct kernels_found *f, bool by_name, const struct group *items,
                       size_t n, int64_t **out, size_t *count)
 {
@@ -152,7 +152,7 @@ static int configs_of(const struct kernels_found *f, bool by_name, const struct 
 
 typedef void (*fill_row)(int64_t *row, const struct group *g, const struct bins *b);
 
-/* Sorts, takes the page asked for, finds its bins, and makes rows of it. */
+/* Sorts the groups, takes the requested page, finds its bins, and makes rows. */
 static int put_groups(struct kernels_found *f, bool by_name, struct groups *g, fill_row fill)
 {
     struct ask *a = f->a;
@@ -240,8 +240,8 @@ int ask_kernel_configs(struct ask *a)
     return answer_groups(a, false, fill_config);
 }
 
-/* The bin of a histogram that has a value: eight of equal width share an octave; below 8 each value
- * has a bin. Bins of base/bins.h fit in one of these. */
+/* The histogram bin of a value: an octave has eight bins of equal width; below 8 each value has a
+ * bin. Each bin of base/bins.h is inside one of these. */
 static int64_t eighth_of(int64_t v)
 {
     if (v < 8)

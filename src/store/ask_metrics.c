@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A metric is a column of its record, given by its number: neither its time nor a device. */
+/* A metric is a column of its record, given by number, except the columns of time and device. */
 int ask_series(struct ask *a)
 {
     bool of_device = ask_value(a, "device") != NULL;
@@ -30,9 +30,9 @@ int ask_series(struct ask *a)
 
 /* ---- memory held ----------------------------------------------------------------------------- */
 
-/* Walks allocations and frees by time. Sums here and not in a statement: the older of the
- * dialects has no windows. A free without a size has that of the block at its address, and its
- * device where it has none itself; from one without a block on, what is held is not known. */
+/* Walks allocations and frees by time. The sums are made here, because the oldest ClickHouse has no
+ * window functions. A free without a size or device gets those of the block at its address; after a
+ * free without a block, the memory held is unknown. */
 struct held {
     struct ask *a;
     struct blocks blocks;
@@ -62,7 +62,7 @@ static int put_step(struct held *h)
 
 enum { ALLOCATED = 1, FREED = 2 };
 
-/* Gives a free the size and the device of its block, and remembers the block of an allocation. */
+/* Gives a free the size and the device of its block, and notes the block of an allocation. */
 static int match(struct held *h, int64_t op, struct block *one)
 {
     struct block *b = one->address ? blocks_find(&h->blocks, one->address) : NULL;

@@ -1,8 +1,8 @@
 /* ask_names.c - names by a part of their text; see ask.h.
  *
- * A log holds kernels' names as the program has them. The store knows no other text: whoever asks
- * hands over what people read (struct store_visitor), and those names are compared here, not in
- * SQL. A session has some hundred names of kernels. */
+ * A log has kernels' mangled names, and the store has no other text. The caller gives the names
+ * that people read (struct store_visitor), and those are compared here, not in SQL. A session has
+ * some hundred names of kernels. */
 #include "base/alloc.h"
 #include "store/ask.h"
 
@@ -27,7 +27,7 @@ static int ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-/* part stands in text, case of A to Z ignored. */
+/* True where text contains part, without regard to the case of A to Z. */
 static bool holds(const char *text, size_t len, struct store_text part)
 {
     for (size_t from = 0; from + part.len <= len; from++) {
@@ -47,7 +47,7 @@ struct readers {
     struct buf name, text;
 };
 
-/* Rows are an id and a name. */
+/* Takes rows with an id and a name. */
 static int take_readable(void *arg, const struct page *p)
 {
     struct readers *r = arg;

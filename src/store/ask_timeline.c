@@ -1,8 +1,8 @@
 /* ask_timeline.c - questions of the timeline: tiles, spans, single events, search.
  *
- * Which rows are events of which lane is what analyze/model/tiles.c builds the pyramid
- * from; tests/store compares the two. Kernels are named by their configuration,
- * scopes by themselves, the others as wire/event_name.h numbers them. */
+ * Events belong to lanes as in analyze/model/tiles.c, which builds the pyramid; tests/store
+ * compares the two. A kernel's name is that of its configuration, a scope has its own, other events
+ * have numbers of wire/event_name.h. */
 #include "store/ask.h"
 
 #include "base/alloc.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table that has the events of a kind of lane, and their cells. */
+/* The table with the events of a kind of lane, and their columns. */
 static const struct source {
     enum lane_kind kind;
     const char *table, *ref_of_lane, *depth, *name, *ref;
-    bool moment; /* its rows have no duration */
+    bool moment; /* rows without a duration */
 } sources[] = {
     {LANE_KERNEL, "kernel", "stream", "0", "-config", "correlation", false},
     {LANE_COPY, "memcpy", "stream", "0",
@@ -65,7 +65,7 @@ int ask_tiles(struct ask *a)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* The spans of a level that reach into the window: none of it starts long before. */
+/* Puts the spans of a level that overlap the window; none of these starts long before it. */
 static void put_spans(struct ask *a, int level, int64_t from)
 {
     char text[256];
@@ -103,8 +103,8 @@ static bool has_kind(const struct ask *a, enum lane_kind kind)
     return false;
 }
 
-/* SELECT … FROM a source, without its WHERE. Kernels have minus their configuration for a name,
- * which ask_config_names makes one of it. */
+/* Puts SELECT … FROM a source, without its WHERE. The name of a kernel is its negated
+ * configuration, which ask_config_names replaces by a name. */
 static void put_source(struct ask *a, const struct source *s)
 {
     char text[256];
@@ -116,8 +116,8 @@ static void put_source(struct ask *a, const struct source *s)
     ask_more(a, text);
 }
 
-/* Reads short events from the rows and long ones from the spans, so that events that begin before
- * the window are found without a look at all earlier rows. */
+/* Reads short events from the rows and long events from the spans, so that events which begin
+ * before the window are found without reading all earlier rows. */
 int ask_events(struct ask *a)
 {
     int64_t from = ask_int(a, "from", 0);
@@ -158,9 +158,9 @@ static int put_found(struct ask *a, const struct source *s, const char *among, b
     return ask_rows(a);
 }
 
-/* Kinds of lanes whose events have names, and how events with one of some names are selected. */
+/* The kinds of lanes whose events have names, and how events with certain names are selected. */
 static const struct named_kind {
-    const char *ids_of; /* the names that they have; NULL: kernels' */
+    const char *ids_of; /* selects their names; NULL: kernels' names */
     const char *among;
     size_t source;
 } named_kinds[] = {

@@ -16,9 +16,9 @@ enum { COMMIT_ROWS = 1 << 20, NAMES = 512, ROWS = 1024 };
 /* ---- a session ------------------------------------------------------------------------------- */
 
 struct copying {
-    const struct store_ops *ops; /* of the store that gets it */
+    const struct store_ops *ops; /* of the target store */
     struct store_session *session;
-    struct batches batches; /* of the present record; cells NULL: none */
+    struct batches batches; /* of the present record; cells NULL: no record */
     struct wire_visitor visitor;
     int64_t rows, fresh; /* of records: all, and since the last commit */
     struct store_position positions[STORE_POSITIONS_MAX];
@@ -97,7 +97,7 @@ static int put_spans(struct copying *c, int level, const struct page *p)
     return rc;
 }
 
-/* Hands over what was gathered of the present record. */
+/* Gives the collected rows of the present record to the target. */
 static int end_record(struct copying *c)
 {
     int rc = c->batches.cells ? batches_end(&c->batches) : 0;
@@ -190,8 +190,8 @@ static bool same_positions(const struct store_position *a, unsigned n,
     return n == m && same == n;
 }
 
-/* A session of that name at the target: *there where it is the same one; one that a copy left
- * half is dropped. */
+/* Looks for the session in the target. *there: it has the content already. An incomplete copy is
+ * dropped. */
 static int look(const struct side *from, const struct store_end *to, const char *workspace,
                 const char *id, bool *there, struct err *e)
 {
@@ -247,7 +247,7 @@ static int copy_session(const struct store_end *from, const struct store_end *to
 
 /* ---- history --------------------------------------------------------------------------------- */
 
-/* Rows of one session's history, until another's begin. */
+/* Collects the rows of one session's history until the next session's rows begin. */
 struct history {
     const struct store_end *to;
     const char *workspace;
@@ -255,7 +255,7 @@ struct history {
     char session[STORE_ID_MAX];
     size_t rows, cap;
     struct kept {
-        int64_t cells[STORE_COLUMNS_MAX]; /* of a text where it begins; CELL_NULL: unknown */
+        int64_t cells[STORE_COLUMNS_MAX]; /* for a text its offset in `text`; CELL_NULL: unknown */
         size_t lens[STORE_COLUMNS_MAX];
     } * kept;        /* owned */
     struct buf text; /* texts, one after the other */
@@ -362,7 +362,7 @@ struct list {
     size_t count, cap;
 };
 
-/* Ids first: a store that lists sessions is not asked for them meanwhile. */
+/* Collects the ids first, since a store must not be asked for sessions while it lists them. */
 static int note(void *arg, const char *id)
 {
     struct list *l = arg;

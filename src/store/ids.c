@@ -1,5 +1,5 @@
-/* ids.c - see ids.h. A rowset keeps the order in which rows came as long as rows are removed from
- * the end only, as they are here. */
+/* ids.c - see ids.h. A rowset keeps the order in which rows came as long as rows are removed only
+ * from its end, as here. */
 #include "store/ids.h"
 
 #include "base/err.h"
@@ -32,6 +32,6 @@ void ids_rollback(struct ids *s)
     while (s->set.row_count > s->committed) {
         rowset_remove(&s->set, s->set.rows + (size_t)(s->set.row_count - 1) * s->set.width);
         s->set.row_count--;
-        s->set.free_index = 0; /* nothing is free except after the last row */
+        s->set.free_index = 0; /* only rows after the last one are free */
     }
 }

@@ -1,8 +1,8 @@
 /* kernel_sums.c - see kernel_sums.h.
  *
- * Rows add to integers, so that sums of squares lose nothing; where sums meet, mean
- * and spread are combined by the formula of Chan, Golub and LeVeque, which does not
- * subtract great numbers. */
+ * Single rows are added to integers, so that sums of squares are exact. When sums are merged, mean
+ * and spread are combined with the formula of Chan, Golub and LeVeque, which does not subtract
+ * large numbers. */
 #include "store/kernel_sums.h"
 
 #include "base/bins.h"
@@ -14,8 +14,8 @@
 
 typedef unsigned __int128 wide;
 
-/* ns, 2.4 hours: of what is longer, mean and spread take this much. So many of them as a slice has
- * rows fit 63 bits, their squares 128. */
+/* ns, 2.4 hours: mean and spread count longer durations as this much. The sum over a slice then
+ * fits 63 bits, and the sum of squares 128. */
 #define SQUARED_MAX (INT64_C(1) << 43)
 
 enum {
@@ -71,7 +71,7 @@ static int64_t add_up(int64_t a, int64_t b)
 
 /* ---- one cell -------------------------------------------------------------------------------- */
 
-/* Mean and spread of n values that have been merged, and of others: what they have together. */
+/* Combines mean and spread of n values with those of other_n others. */
 static void combine(int64_t n, double *mean, double *spread, int64_t other_n, double other_mean,
                     double other_spread)
 {
@@ -82,7 +82,7 @@ static void combine(int64_t n, double *mean, double *spread, int64_t other_n, do
     *mean += delta * ((double)other_n / all);
 }
 
-/* Mean and spread of the rows that have been added one by one. */
+/* Computes mean and spread of the rows that were added one by one. */
 static void of_rows(const struct kernel_cell *c, double *mean, double *spread)
 {
     long double n = (long double)c->rows, total = (long double)c->rows_total;
@@ -92,7 +92,7 @@ static void of_rows(const struct kernel_cell *c, double *mean, double *spread)
     *spread = *spread > 0 ? *spread : 0;
 }
 
-/* Adds the part that was summed row by row to the part that was merged. */
+/* Merges the rows that were added one by one into the merged sums. */
 static void settle(struct kernel_cell *c)
 {
     double mean = from_bits(c->mean_bits), spread = from_bits(c->spread_bits), m, s;
@@ -150,7 +150,7 @@ static inline void add_row(struct kernel_cell *c, int64_t duration)
         settle(c);
 }
 
-/* Looks the key up; the place remembers it. */
+/* Looks the key up, and caches its place. */
 static int find_place(struct kernel_sums *k, const int64_t key[BIN_KEY], struct kernel_place *p)
 {
     bool added;

@@ -1,12 +1,11 @@
-/* kernel_sums.h - kernels summed up by configuration and stream, with how their
- * durations are spread.
+/* kernel_sums.h - sums of kernels by configuration and stream, with the distribution of their
+ * durations.
  *
- * The writer sums every KERNEL_SLICE rows and keeps the result as rows of the tables
- * kernel_slice, kernel_sum and kernel_bin; the caller adds slices together, and to them
- * the few rows that are in none. So a question about a hundred million kernels reads
- * thousands of rows, and gets sums that are exact; percentiles are those of bins
- * (base/bins.h), 0.4 % off at most. What is no event (wire/limits.h) is left out.
- * Owner's thread. */
+ * The writer sums up every KERNEL_SLICE rows and stores the result in the tables kernel_slice,
+ * kernel_sum and kernel_bin. A question adds up slices, and the few rows that are in no slice. So a
+ * question about a hundred million kernels reads thousands of rows, and its sums are exact;
+ * percentiles come from bins (base/bins.h), with an error of at most 0.4 %. Rows that are not
+ * events (wire/limits.h) are left out. Owner's thread. */
 #ifndef GPUFL_STORE_KERNEL_SUMS_H
 #define GPUFL_STORE_KERNEL_SUMS_H
 
@@ -14,7 +13,7 @@
 
 enum {
     KERNEL_SLICE = 1 << 19,     /* rows of a slice */
-    KERNEL_SUMS_CACHE = 1 << 12 /* places of recent bins, by a hash of their keys */
+    KERNEL_SUMS_CACHE = 1 << 12 /* cache of recent bins, by a hash of their keys */
 };
 
 /* Sums of kernels of one configuration and stream. A row of a rowset: int64_t throughout. */
@@ -23,11 +22,11 @@ struct kernel_cell {
     int64_t calls;
     int64_t total;             /* ns; saturates */
     int64_t shortest, longest; /* ns */
-    int64_t mean_bits;         /* double: mean so far, of what was merged */
-    int64_t spread_bits;       /* double: sum of squared differences from it */
-    uint64_t squares_low;      /* 128 bits: sum of squares of what was added row by row */
+    int64_t mean_bits;         /* double: mean of the merged rows */
+    int64_t spread_bits;       /* double: sum of squared differences from that mean */
+    uint64_t squares_low;      /* 128 bits: sum of squares of the rows added one by one */
     uint64_t squares_high;
-    int64_t rows, rows_total; /* what was added row by row and is not merged yet */
+    int64_t rows, rows_total; /* rows added one by one that are not merged yet */
 };
 
 struct kernel_bin {
@@ -40,29 +39,29 @@ struct kernel_sums {
     struct kernel_place { /* index of a key's sums + 1; 0: nothing here */
         uint32_t cell, bin;
     } recent[KERNEL_SUMS_CACHE];
-    int64_t rows;                        /* taken, events or not */
+    int64_t rows;                        /* rows taken, events or not */
     int64_t least_start, greatest_start; /* of the events; greatest < least: none */
 };
 
 void kernel_sums_init(struct kernel_sums *k);
 void kernel_sums_fini(struct kernel_sums *k);
 
-/* Forgets all, keeps the memory. */
+/* Removes all sums; keeps the memory. */
 void kernel_sums_clear(struct kernel_sums *k);
 
-/* Adds rows; config and stream may be NULL (unknown), and so may start and duration (no events).
- * 0 or GPUFL_E_NOMEM. */
+/* Adds rows. config and stream may be NULL (unknown), and so may start and duration (then no row is
+ * an event). 0 or GPUFL_E_NOMEM. */
 int kernel_sums_add(struct kernel_sums *k, const int64_t *start, const int64_t *duration,
                     const int64_t *config, const int64_t *stream, size_t n);
 
-/* Adds a row of kernel_sum, of kernel_bin. 0 or GPUFL_E_NOMEM. */
+/* Add a row of table kernel_sum, or of kernel_bin. 0 or GPUFL_E_NOMEM. */
 int kernel_sums_merge(struct kernel_sums *k, const struct kernel_cell *row, double spread);
 int kernel_sums_merge_bin(struct kernel_sums *k, const struct kernel_bin *row);
 
 /* Sum of squared differences from the mean. */
 double kernel_cell_spread(const struct kernel_cell *c);
 
-/* a gets what b holds; both keep their keys. */
+/* Adds b's sums to a; the keys do not change. */
 void kernel_cell_merge(struct kernel_cell *a, const struct kernel_cell *b);
 
 static inline size_t kernel_sums_cells(const struct kernel_sums *k)

@@ -37,7 +37,7 @@ static int add_part(struct kernels_found *f, int64_t first, int64_t rows)
     return rc;
 }
 
-/* slice, first_row, rows, least_start, greatest_start */
+/* Takes slices: slice, first_row, rows, least_start, greatest_start. */
 static int take_slices(void *arg, const struct page *p)
 {
     struct kernels_found *f = arg;
@@ -93,7 +93,7 @@ bool kernels_are_wanted(const struct kernels_found *f, int64_t config)
     return row && row[CONFIG_WANTED];
 }
 
-/* Kernels without a configuration, or with one that the log has not, have no name. */
+/* Reads the configurations. A kernel whose configuration is not in the log has no name. */
 static int find_configs(struct kernels_found *f)
 {
     bool added;
@@ -114,7 +114,7 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Keeps only configurations whose names are among these. */
+/* Marks the configurations whose names are among these as wanted. */
 static void want_names(struct kernels_found *f, int64_t *names, size_t n)
 {
     f->chosen = true;
@@ -150,7 +150,8 @@ static int want_name(struct kernels_found *f)
     return 0;
 }
 
-/* Lists what is wanted, for statements: of a kernel among many few rows are read. */
+/* Lists the wanted configurations for statements, so that few rows are read for one kernel of
+ * many. */
 static int list_wanted(struct kernels_found *f)
 {
     if (!f->chosen)

@@ -1,9 +1,9 @@
-/* kernels_found.h - what a question about kernels reads: sums of slices, rows that are in no slice,
- * and configurations (store/kernel_sums.h).
+/* kernels_found.h - reads what a question about kernels needs: sums of slices, rows that are in no
+ * slice, and configurations (store/kernel_sums.h).
  *
- * A window of time takes the slices that lie in it whole, and reads the rows of those at its edges
- * one by one: sums stay exact. The name of a configuration, and the names that are asked for, are
- * settled here, so that a statement reads numbers only. Owner's thread. */
+ * For a window of time, slices inside it are used as a whole, and the rows of slices at its edges
+ * are read one by one, so sums stay exact. Names of configurations, and the names that the question
+ * selects, are resolved here, so that statements read only numbers. Owner's thread. */
 #ifndef GPUFL_STORE_KERNELS_FOUND_H
 #define GPUFL_STORE_KERNELS_FOUND_H
 
@@ -20,14 +20,14 @@ struct kernels_found {
     struct ask *a;
     struct kernel_sums sums;
     int64_t from, to; /* window */
-    int64_t *whole;   /* owned: slices that are whole in the window */
+    int64_t *whole;   /* owned: slices inside the window */
     size_t whole_count, whole_cap;
     struct kernel_range *parts; /* owned: ranges of rows to be read one by one */
     size_t part_count, part_cap;
     int64_t summed;        /* rows in slices */
-    struct rowset configs; /* id, its name, wanted */
+    struct rowset configs; /* rows: id, name, wanted */
     bool chosen;           /* only the wanted ones */
-    int64_t *wanted;       /* owned: their ids, where chosen */
+    int64_t *wanted;       /* owned: ids of the wanted ones, if `chosen` */
     size_t wanted_count;
 };
 
@@ -36,19 +36,20 @@ struct bins {
     int64_t calls[BINS_COUNT], total[BINS_COUNT];
 };
 
-/* Reads configurations, and sums of kernels in the question's window and stream, by configuration
- * and stream; only of kernels that the question's `name` and `pattern` choose. Call
- * kernels_found_fini also after an error. */
+/* Reads configurations, and sums by configuration and stream of the kernels in the question's
+ * window and stream that its `name` and `pattern` select. Call kernels_found_fini also after an
+ * error. */
 int kernels_find(struct kernels_found *f, struct ask *a);
 void kernels_found_fini(struct kernels_found *f);
 
 int64_t kernels_name_of(const struct kernels_found *f, int64_t config);
 bool kernels_are_wanted(const struct kernels_found *f, int64_t config);
 
-/* Adds the bins of slices, for these configurations only; those of single rows are in the sums. */
+/* Adds the bins of slices for these configurations only; bins of single rows are in the sums
+ * already. */
 int kernels_find_bins(struct kernels_found *f, const int64_t *configs, size_t n);
 
-/* The least value that a share of the calls does not exceed, to the precision of the bins. */
+/* The least value that this share of the calls does not exceed, with the precision of the bins. */
 double kernels_quantile(const struct bins *b, const struct kernel_cell *c, double share);
 
 #endif

@@ -1,13 +1,13 @@
-/* lane_sums.h - the sums that a transaction adds to each lane: sums of the pyramid's lowest
- * level and of all long events, which together are all events, each once. They go to table lane,
- * whose rows add up. Owner's thread. */
+/* lane_sums.h - the sums that a transaction adds to each lane: of the pyramid's lowest level and of
+ * all long events, which together are all events, each once. These sums go to table lane, whose
+ * rows of a lane are added up. Owner's thread. */
 #ifndef GPUFL_STORE_LANE_SUMS_H
 #define GPUFL_STORE_LANE_SUMS_H
 
 #include "wire/rowset.h"
 #include "wire/tile.h"
 
-/* A row of table lane, and of the rowset that gathers them. */
+/* A row of table lane, and of the rowset that collects these rows. */
 struct lane_sum {
     int64_t lane;
     int64_t events, busy; /* busy: ns; saturates */

@@ -1,6 +1,6 @@
-/* page.h - a page of an answer's rows, column by column, as an engine has read them.
+/* page.h - a page of rows of an answer, column by column, in the engine's form.
  *
- * Valid until the engine reads the next ones. Owner's thread. */
+ * A page is valid until the engine reads the next one. Owner's thread. */
 #ifndef GPUFL_STORE_PAGE_H
 #define GPUFL_STORE_PAGE_H
 
@@ -13,8 +13,8 @@ struct page {
     unsigned columns;
     const void *data[PAGE_COLUMNS_MAX];      /* int64_t, double, or texts in the engine's form */
     const uint64_t *valid[PAGE_COLUMNS_MAX]; /* bit a row; NULL: all known */
-    /* A column of lists has the cells of all rows in data, one after the other; this says where the
-     * list of each row ends. NULL: a cell a row. */
+    /* For a column of lists, data has the cells of all rows one after the other, and ends says
+     * where the list of each row ends. NULL: one cell for each row. */
     const int64_t *ends[PAGE_COLUMNS_MAX];
     struct store_text (*text)(const struct page *p, unsigned column, size_t row);
 };
@@ -40,7 +40,8 @@ static inline struct store_text page_text(const struct page *p, unsigned column,
     return page_known(p, column, row) ? p->text(p, column, row) : (struct store_text){"", 0};
 }
 
-/* n cells from a row on, with CELL_NULL where they are unknown: as they lie there, or in room. */
+/* n cells from a row on, with CELL_NULL for unknown ones: a pointer into data, or to a copy in
+ * room. */
 static inline const int64_t *page_cells(const struct page *p, unsigned column, size_t from,
                                         size_t n, int64_t room[PAGE_CELLS])
 {

@@ -1,5 +1,5 @@
-/* tables.c - see tables.h. The description is filled once from the record tables and from
- * tables.def, so that code that makes statements walks one kind of table. */
+/* tables.c - see tables.h. The descriptions are filled in once, from the records and from
+ * tables.def, so that code that makes statements has one kind of table. */
 #include "store/tables.h"
 
 #include "store/store.h"

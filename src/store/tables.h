@@ -1,6 +1,6 @@
-/* tables.h - the tables of a session, by number: the records of schema/records.def,
- * then those of tables.def. Names and types of their columns, from which each
- * engine makes its own statements. Constant; any thread. */
+/* tables.h - the tables of a session by number, the records of schema/records.def and then the
+ * tables of tables.def, with the names and types of their columns. Each engine makes its statements
+ * from these descriptions. Constant; any thread. */
 #ifndef GPUFL_STORE_TABLES_H
 #define GPUFL_STORE_TABLES_H
 
@@ -29,7 +29,7 @@ struct table {
     unsigned column_count;
 };
 
-/* Description of a table: a number of enum store_table or enum record_type. */
+/* The description of a table. number: of enum store_table or enum record_type. */
 const struct table *store_table(unsigned number);
 
 /* The number of a table of that name, or -1. */
@@ -38,8 +38,8 @@ int store_table_find(const char *name, size_t len);
 _Static_assert(TABLE_tile_7 - TABLE_tile_0 == TILE_LEVELS - 1, "a table of tiles for each level");
 _Static_assert(TABLE_span_7 - TABLE_span_0 == TILE_LEVELS - 1, "a table of spans for each level");
 
-/* Says whether a text names a workspace or a session: [0-9A-Za-z_-], at most STORE_ID_MAX - 1 of
- * them. */
+/* True where a text can be the id of a workspace or a session: 1 to STORE_ID_MAX - 1 of
+ * [0-9A-Za-z_-]. */
 bool store_id_ok(const char *id);
 
 #endif

@@ -185,7 +185,7 @@ class WithClickHouse(unittest.TestCase):
             between.before(b"system.databases", loosen)
             answer = self.sql("SELECT 1")
             self.assertEqual((answer.status, between.word), (501, None), answer)
-            self.assertIn("was changed while it was looked at", answer.json()["detail"])
+            self.assertIn("was changed while it was being checked", answer.json()["detail"])
             self.refused_for("readonly 1")
             self.assertEqual(self.server.stop(), 0)
         self.server.environment["GPUFL_SERVER_COLUMNS"] = self.store.url

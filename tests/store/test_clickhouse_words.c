@@ -65,8 +65,8 @@ TEST(test_what_is_refused)
         snprintf(sql, sizeof sql, "SELECT (SELECT 1 from/**/%s)", tables[i]);
         refuses(sql, "FROM and JOIN");
     }
-    refuses("INSERT INTO t SELECT 1", "begins with");
-    refuses("", "begins with");
+    refuses("INSERT INTO t SELECT 1", "must begin with");
+    refuses("", "must begin with");
     refuses("SELECT 1; SELECT 2", "one statement");
     refuses("SELECT a IN t", "IN");
     refuses("SELECT a NOT IN `t`", "IN");
@@ -78,7 +78,7 @@ TEST(test_what_is_refused)
     refuses("SELECT 1 SETTINGS a = 1", "SETTINGS");
     refuses("SELECT 'a", "quote");
     refuses("SELECT `a\\`b`", "quotes");
-    refuses("SELECT /* a", "remark");
+    refuses("SELECT /* a", "comment");
     refuses("SELECT (1", "not closed");
     refuses("SELECT 1)", "not opened");
     refuses("SELECT \x01 1", "letters");

@@ -44,7 +44,7 @@ describe("the place of an error", () => {
     expect(placeOf("Binder Error: no\n\nLINE 1: ...a, a, wrong FROM kernels\n                    ^", long)).toEqual({ line: 1, column: long.indexOf("a, a, wrong") + 10 });
   });
   it("is unknown where nothing is drawn, or what is drawn is not in the statement", () => {
-    expect([placeOf("One SELECT is what can be asked here", sql), placeOf("x\nLINE 9: y\n        ^", sql), placeOf("x\nLINE 1: ...elsewhere\n            ^", sql)]).toEqual([null, null, null]);
+    expect([placeOf("Only a single SELECT can be run here", sql), placeOf("x\nLINE 9: y\n        ^", sql), placeOf("x\nLINE 1: ...elsewhere\n            ^", sql)]).toEqual([null, null, null]);
   });
 });
 

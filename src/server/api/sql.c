@@ -31,7 +31,7 @@ static bool add(struct call *c, struct asked *a, const char *id)
 {
     struct session_ref *s = &a->subjects[a->opened];
     if (a->opened == STORE_SELECT_SESSIONS) {
-        http_problem_of(c->http, 400, "sessions", "A statement asks %d sessions at most.",
+        http_problem_of(c->http, 400, "sessions", "A statement can read %d sessions at most.",
                         STORE_SELECT_SESSIONS);
         return false;
     }

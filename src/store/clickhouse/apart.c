@@ -1,15 +1,14 @@
-/* apart.c - a session that cannot be read is kept under another name, and begins anew.
+/* apart.c - keeps a session that cannot be read under another name, and begins it anew.
  *
- * Its rows stay where they are. The commit that counts them is written for `SESSION.damaged`,
- * which is no name that a question can have, and the session gets a commit without rows. Who
- * repairs ClickHouse's parts finds in `commits` which rows were meant. Deleting the session
- * deletes both. */
+ * The rows stay where they are. The commit that counts them is written for `SESSION.damaged`, which
+ * cannot be the id of a session, and the session gets a commit without rows. After a repair of
+ * ClickHouse's parts, `commits` says which rows were meant. Deleting the session deletes both. */
 #include "store/clickhouse/engine.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The name apart: of a long one the end is left out. */
+/* Makes the other name; the end of a long id is left out. */
 static void name_apart(const struct store_session *ss, struct store_session *out)
 {
     click_session_name(out, ss->store, ss->workspace, ss->at.id);
@@ -55,7 +54,7 @@ int click_apart_end(const struct store_session *ss, struct err *e)
     return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
-/* Closes the session where nobody reads it. */
+/* Closes the session if no caller has it open. */
 static int close_open(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     int rc = 0;

@@ -9,17 +9,17 @@
 #include <string.h>
 
 struct click_ask {
-    struct ask ask; /* first: what the templates know of */
+    struct ask ask; /* first; the part that all engines share */
     struct store *store;
     struct workspace *workspace;
-    const struct store_session *session; /* NULL: of the workspace */
-    struct state state;                  /* what of the session counts */
+    const struct store_session *session; /* NULL: about the workspace */
+    struct state state;                  /* the session's last commit */
     int64_t until;                       /* CLOCK_MONOTONIC ns */
 };
 
 #define UNKNOWN "toInt64('-9223372036854775808')"
 
-/* Functions that 18.16 and today's know alike. */
+/* Functions that 18.16 and present versions have. */
 static const struct ask_word words[] = {
     {"total", "if(sum(toFloat64(%1)) >= 9223372036854775807, toInt64(9223372036854775807), "
               "if(sum(toFloat64(%1)) <= -9223372036854775807, toInt64(-9223372036854775807), "
@@ -55,7 +55,7 @@ static bool has(const struct click_ask *c, unsigned table)
     return table == TABLE_history || c->state.rows[table] > 0;
 }
 
-/* No rows of a table that may not be there. */
+/* Puts a table without rows, for a table that does not exist. */
 static void put_nothing(struct buf *b, unsigned table)
 {
     static const char *const nothing[] = {
@@ -84,8 +84,8 @@ static void put_table(struct ask *a, unsigned table)
         put_nothing(&a->text, table);
 }
 
-/* Only the last version of a session's history counts, unless that version says that there is none.
- * The inner table is each server's own: a session's history is on one server. */
+/* Only the last version of a session's history counts, unless it says that there is no history. The
+ * inner table is local to each server, since a session's history is on one server. */
 static void put_where(struct ask *a, unsigned table)
 {
     const struct click_ask *c = (const struct click_ask *)a;
@@ -132,7 +132,7 @@ static int run(struct ask *a, ask_take take, void *arg)
     return rc == GPUFL_E_TIMEOUT ? too_long(c) : rc;
 }
 
-/* The commit says how many rows there are. */
+/* Answers `counts` from the commit, which has the numbers of rows. */
 static int counts(struct ask *a)
 {
     const struct click_ask *c = (const struct click_ask *)a;
@@ -171,7 +171,7 @@ int click_ask_question(struct store *s, const struct store_question *q,
     if (!rc && c->ask.def->of_workspace) {
         c->session = NULL;
         rc = ask_answer(&c->ask, v);
-        rc = rc == GPUFL_E_NOENT ? 0 : rc; /* no session has left anything yet */
+        rc = rc == GPUFL_E_NOENT ? 0 : rc; /* the workspace has no history yet */
     } else if (!rc) {
         rc = state_read(ss, &c->state, e);
         if (rc == 0)

@@ -1,6 +1,5 @@
-/* engine.c - the engine opened and closed. Opening asks the servers whether they are there and
- * take the name and password: a server that starts later would be found out at the first
- * session. */
+/* engine.c - opens and closes the engine. Opening checks that the servers answer and accept name
+ * and password, so that a wrong setting is reported at the start and not at the first session. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -39,7 +38,7 @@ static int greet(struct store *s, unsigned host, struct err *e)
     if (!rc && v.number < OLDEST)
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "ClickHouse (server %u of --columns) has version %s; 18.16 is the oldest "
-                       "that is spoken to",
+                       "that is supported",
                        host + 1, v.text);
     return rc;
 }

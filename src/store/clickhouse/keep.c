@@ -20,7 +20,7 @@ static void put_same(struct buf *b, const char *name, int64_t v, size_t rows)
         buf_put(b, &v, sizeof v);
 }
 
-/* Nulls of numbers are the wire's: the bits of an unknown one are -0.0 as a real. */
+/* An unknown number is written as on the wire, CELL_NULL; its bits as a real are -0.0. */
 static void put_cells(struct buf *b, const struct store_vec *v, bool real, size_t rows)
 {
     for (size_t i = 0; i < rows; i++) {
@@ -44,7 +44,7 @@ static void put_texts(struct buf *b, const struct store_vec *v, size_t rows)
     }
 }
 
-/* Puts the rows, or one row that says that there are none. */
+/* Puts the rows, or one row that says that there are no rows. */
 static void put_history(struct buf *b, const char *session, const struct store_chunk *c,
                         int64_t version)
 {
@@ -71,7 +71,7 @@ static void put_history(struct buf *b, const char *session, const struct store_c
     }
 }
 
-/* Versions that have been replaced, where there are some. ClickHouse does it when it has time. */
+/* Drops replaced versions, if there are any. ClickHouse does that later, by itself. */
 static int drop_versions(struct store *s, unsigned host, const char *workspace, const char *session,
                          int64_t version, struct err *e)
 {
@@ -156,8 +156,8 @@ int click_keep_history(struct store *s, const char *workspace, const struct stor
     return rc;
 }
 
-/* Selects the last version of each session's history, unless that version says that there is
- * none. */
+/* Selects the last version of each session's history, except versions that say that there is no
+ * history. */
 static void history_text(struct buf *b, const struct store *s, const char *workspace)
 {
     const struct table *t = store_table(TABLE_history);
@@ -178,7 +178,7 @@ struct history_pages {
     void *arg;
 };
 
-/* Cells with the wire's value for what is not known are shown as such. */
+/* Gives cells with CELL_NULL to the caller as unknown. */
 static int take_history(void *arg, const struct page *p)
 {
     const struct history_pages *h = arg;
@@ -202,7 +202,7 @@ static int take_history(void *arg, const struct page *p)
     return rc;
 }
 
-/* A statement of each server; where the table is not there nobody left anything. */
+/* Runs a statement on each server; a server without the table has no history. */
 static int ask_all(struct store *s, const struct buf *text, ask_take take, void *arg, struct err *e)
 {
     int rc = 0;

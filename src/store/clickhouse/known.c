@@ -1,13 +1,14 @@
-/* known.c - the last commit of an open session, as this process knows it.
+/* known.c - the last commit of an open session, kept in memory.
  *
- * Where no other process writes (store_config.alone), what this one read or wrote last is what the
- * server has: it is not asked again for some seconds. Then it is asked, since a server that lost
- * power comes back with less than it acknowledged, and takes longer than that to come back.
+ * If no other process writes (store_config.alone), what this process last read or wrote is what the
+ * server has, and the server is not asked for some seconds. After that it is asked, since a server
+ * that lost power restarts with less than it acknowledged; the restart takes longer than these
+ * seconds.
  *
- * A session that is made is not written before its first commit, or before it is closed: other
- * processes do not know of it until then.
+ * A new session is written with its first commit, or when it is closed: other processes do not see
+ * it before.
  *
- * Threads: any; struct known has a lock of its own, which is the last in the order. */
+ * Threads: any; struct known has its own lock, the last one in the lock order. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -17,10 +18,10 @@
 
 struct known {
     pthread_mutex_t lock;
-    struct state state; /* guarded by lock, as all below; its number only grows */
+    struct state state; /* guarded by lock, like all below; its number only grows */
     bool absent;        /* there is no such session */
-    bool unwritten;     /* it was made, and the server does not have that */
-    int64_t at;         /* CLOCK_MONOTONIC ns when the server said so; 0: it has to be asked */
+    bool unwritten;     /* the session is new, and the server does not have it yet */
+    int64_t at;         /* CLOCK_MONOTONIC ns of the server's answer; 0: it has to be asked */
 };
 
 int known_open(struct store_session *ss, struct err *e)
@@ -70,7 +71,7 @@ void known_read(const struct store_session *ss, const struct state *t)
     if (!k)
         return;
     pthread_mutex_lock(&k->lock);
-    /* An answer may be older than what was written since it was asked for. */
+    /* The answer may be older than a commit that was written after the request. */
     if (!k->unwritten && (t ? t->commit : 0) >= k->state.commit)
         take(k, t);
     pthread_mutex_unlock(&k->lock);
@@ -113,12 +114,12 @@ void known_forget(const struct store_session *ss)
     pthread_mutex_unlock(&k->lock);
 }
 
-/* A failure leaves no session: nothing of it was committed. */
+/* After a failure there is no session; nothing of it had been committed. */
 void known_settle(const struct store_session *ss)
 {
     struct state t;
     int rc = 0;
-    if (!ss->known || !ss->known->unwritten) /* nobody else has the session any more */
+    if (!ss->known || !ss->known->unwritten) /* no other thread has the session any more */
         return;
     state_init(&t);
     if (known_get(ss, &t, &rc) && !rc)

@@ -1,11 +1,11 @@
-/* layout.c - the tables of a workspace's database: which there are, their columns, their order.
+/* layout.c - the tables of a workspace's database: their names, columns and order.
  *
- * They are made when their first row comes, and get the columns that a newer version of this
- * program knows before that uses them: both cost ClickHouse a line in a file. A column is never
+ * A table is made when its first row comes, and gets the columns of a newer version of this program
+ * before that version uses the table; both cost ClickHouse only a line in a file. A column is never
  * removed, so that an older version can run concurrently.
  *
- * A partition has the rows of one week (ADR 34), by the numbers of their commits; in it the rows
- * of a session lie together, since each table's order begins with the session. */
+ * A partition has the rows of one week (ADR 34), by the numbers of their commits. In a partition
+ * the rows of a session are together, since each table's order begins with the session. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ClickHouse keeps parts that it has merged or changed for 8 minutes by default, for a machine that
- * loses power: half a minute is what Linux takes to write a file. Sessions of one week share a
- * partition, so that it has more parts for a moment than 18.16 allows by default. */
+/* By default ClickHouse keeps merged or changed parts for 8 minutes, in case the machine loses
+ * power; 30 s are enough, since Linux writes a file within that time. Sessions of one week share a
+ * partition, which may have more parts for a moment than 18.16 allows by default. */
 #define KEPT "old_parts_lifetime = 30, parts_to_delay_insert = 600, parts_to_throw_insert = 1200"
 
 #define UNKNOWN "toInt64('-9223372036854775808')"
@@ -39,8 +39,8 @@ int place_level(unsigned table)
     return (int)(table - place_of(table));
 }
 
-/* `position` holds the commits: a position is what a commit has reached. `about`, which only a file
- * needs, holds rows of small sessions. */
+/* Place TABLE_position is table `commits`, whose rows have the positions. Place TABLE_about, which
+ * only DuckDB's files need, is table `small`. */
 const char *place_name(unsigned place)
 {
     switch (place) {
@@ -72,7 +72,7 @@ bool place_completed(unsigned place)
     return record_is_completed((int)place);
 }
 
-/* FNV-1a. Tables hold it: it never changes. */
+/* FNV-1a. The number is stored in tables, so this function never changes. */
 uint64_t place_key(const char *session)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -81,8 +81,8 @@ uint64_t place_key(const char *session)
     return h;
 }
 
-/* Numbers of ids that differ in their last letter only differ in few bits: those are spread
- * first. As the number, this never changes. */
+/* The numbers of ids that differ only in their last letter differ in few bits, so the bits are
+ * mixed first. Like place_key, this function never changes. */
 unsigned place_host(uint64_t key, unsigned count)
 {
     key ^= key >> 33;
@@ -142,7 +142,7 @@ static const char *type_of(unsigned place, enum cell_type type)
     }
 }
 
-/* All columns of a place, ended by a NULL name. */
+/* Fills in all columns of a place, and a NULL name after the last. */
 static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX + 1])
 {
     const struct table *t = store_table(place);
@@ -174,8 +174,8 @@ static void columns_of(unsigned place, struct place_column out[PLACE_COLUMNS_MAX
     out[n] = (struct place_column){NULL, NULL};
 }
 
-/* Puts, after the session, the columns that the table's named questions look for, from the left; a
- * time comes after the run. */
+/* Puts, after the session, the columns that the table's questions search by, the most important
+ * first; a time comes after the run. */
 static void put_order(struct buf *b, unsigned place)
 {
     int time = place < RECORD_COUNT ? batches_time(place) : -1;
@@ -224,7 +224,7 @@ void place_put_create(struct buf *b, const struct store *s, const char *workspac
         literal_name(b, columns[i].name);
         buf_printf(b, " %s", columns[i].type);
     }
-    /* Only the last commit of a session matters: merges drop the others. */
+    /* Only the last commit of a session matters, so merges drop the others. */
     buf_str(b, place == TABLE_position ? ") ENGINE = ReplacingMergeTree(commit)"
                                        : ") ENGINE = MergeTree");
     if (place != TABLE_history && place != TABLE_position)
@@ -249,7 +249,7 @@ void place_put_columns(struct buf *b, unsigned place)
     }
 }
 
-/* ---- making them ---------------------------------------------------------------------------- */
+/* ---- making them --------------------------------------------------------------------------- */
 
 static int column_find(const struct place_column *columns, struct store_text name)
 {
@@ -288,8 +288,7 @@ static int take_tables(void *arg, const struct page *p)
     return 0;
 }
 
-/* Finds out which tables a server has; makes its database where that is missing. [workspace.lock
- * held] */
+/* Finds which tables a server has; makes the database if it is missing. [workspace.lock held] */
 static int look_up(struct store *s, struct workspace *w, unsigned host, struct err *e)
 {
     struct lookup k = {w, host};
@@ -390,7 +389,7 @@ static int make_distributed(struct store *s, const struct workspace *w, unsigned
     return rc;
 }
 
-/* Drops an older version's table, which is made again: it holds no rows. */
+/* Drops an older version's Distributed table, which has no rows and is made again. */
 static int drop_distributed(struct store *s, const struct workspace *w, unsigned host,
                             unsigned place, struct err *e)
 {
@@ -442,7 +441,7 @@ int place_ready(struct store *s, struct workspace *w, unsigned place, struct err
         rc = look_up(s, w, i, e);
     if (!rc && !w->known) {
         w->known = true;
-        sweep_ask(s, w); /* for what a process that ended left */
+        sweep_ask(s, w); /* for rows that a killed process left */
     }
     for (unsigned i = 0; !rc && i < s->links.place.host_count; i++)
         rc = make_place(s, w, i, place, e);
@@ -452,7 +451,7 @@ int place_ready(struct store *s, struct workspace *w, unsigned place, struct err
     return rc;
 }
 
-/* ---- workspaces ------------------------------------------------------------------------------ */
+/* ---- workspaces ---------------------------------------------------------------------------- */
 
 struct workspace *workspace_of(struct store *s, const char *name)
 {

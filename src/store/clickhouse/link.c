@@ -13,7 +13,7 @@
 
 /* ---- addresses ----------------------------------------------------------------------------- */
 
-/* ns: a merge that was asked for may take long and say nothing. */
+/* ns: a requested merge may take long without any output. */
 #define STALL (INT64_C(900) * 1000000000)
 
 static const char form[] = "clickhouse://user:password@host:port/prefix";
@@ -23,7 +23,7 @@ static int hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Takes "%40" as "@". False: too long, or damaged. */
+/* Decodes "%40" to "@". False: too long, or malformed. */
 static bool decode(const char *at, size_t len, char *out, size_t size)
 {
     size_t n = 0;
@@ -66,10 +66,15 @@ static int parse_hosts(struct link_place *p, const char *scheme, const char *at,
                          : *scheme && scheme[4] == 's' ? ":8443"
                                                        : ":8123");
         if (len <= 0 || n < 0 || n >= (int)sizeof p->hosts[0])
-            return err_set(e, GPUFL_E_INVAL, "ClickHouse: no such server; as in %s", form);
+            return err_set(
+                e, GPUFL_E_INVAL,
+                "ClickHouse: a server's name is empty or too long; write the address as in %s",
+                form);
         at += len + 1;
     }
-    return p->host_count ? 0 : err_set(e, GPUFL_E_INVAL, "ClickHouse: as in %s", form);
+    return p->host_count
+               ? 0
+               : err_set(e, GPUFL_E_INVAL, "ClickHouse: write the address as in %s", form);
 }
 
 static int parse_path(struct link_place *p, const char *at, struct err *e)
@@ -93,7 +98,7 @@ static int parse_path(struct link_place *p, const char *at, struct err *e)
                            "ClickHouse: the cluster's name is letters, digits and _");
         snprintf(p->cluster, sizeof p->cluster, "%s", rest);
     } else if (*rest) {
-        return err_set(e, GPUFL_E_INVAL, "ClickHouse: as in %s", form);
+        return err_set(e, GPUFL_E_INVAL, "ClickHouse: write the address as in %s", form);
     }
     if (p->host_count > 1 && !*p->cluster)
         return err_set(e, GPUFL_E_INVAL,
@@ -205,7 +210,7 @@ int links_open(struct links *l, const char *url, int64_t memory_limit, int threa
     pthread_mutex_init(&l->lock, NULL);
     int rc = link_parse(&l->place, url, e);
     if (rc == 0)
-        rc = take_link(l, 0, &k, e); /* opens libcurl while there is one thread */
+        rc = take_link(l, 0, &k, e); /* opens libcurl while there is only one thread */
     if (!rc)
         give_link(l, k);
     return rc;
@@ -238,7 +243,7 @@ static const struct meaning {
     {159, GPUFL_E_TIMEOUT, "ask for less"},
     {160, GPUFL_E_TIMEOUT, "ask for less"},
     {394, GPUFL_E_TIMEOUT, "it was cancelled"},
-    {209, GPUFL_E_UNAVAILABLE, "it waited for another server in vain"},
+    {209, GPUFL_E_UNAVAILABLE, "it got no answer from another server"},
     {210, GPUFL_E_UNAVAILABLE, "it does not reach another server"},
     {279, GPUFL_E_UNAVAILABLE, "it does not reach the other servers of the cluster"},
     {202, GPUFL_E_BUSY, "it has too many statements at once; try again"},
@@ -256,8 +261,8 @@ static const struct meaning {
     {516, GPUFL_E_PERM, "it does not take the name and password of --columns"},
 };
 
-/* The length of the part that a client may see, between the server's number and its notes for
- * developers: servers are named by their place in --columns. */
+/* Finds the part of the message that a client may see, without the server's error number and its
+ * notes for developers; servers are named by their number in --columns. */
 static int message_length(const char **text)
 {
     static const char *const leads[] = {"DB::Exception: ", "displayText() = "};
@@ -299,7 +304,7 @@ static int explain(unsigned host, int status, struct buf *body, struct err *e)
     err_set(e, rc, "ClickHouse (server %u)%s%s (%d: %.*s)", host + 1, advice ? ": " : "",
             advice ? advice : "", n, len, text);
     if (e && rc == GPUFL_E_BUSY)
-        e->vendor = n; /* itself, and not another writer */
+        e->vendor = n; /* ClickHouse itself, not another writer */
     else if (e && (rc == GPUFL_E_STATE || rc == GPUFL_E_PERM || rc == GPUFL_E_NOENT))
         e->vendor = ERR_ENGINE;
     return rc;
@@ -312,7 +317,7 @@ struct flight {
     const struct link_login *who; /* NULL: the store's own user */
     ask_take take;
     void *arg;
-    struct buf *answer; /* takes a text as it is; NULL: blocks go to take */
+    struct buf *answer; /* gets the answer as text; NULL: blocks go to take */
     const char *body;
     size_t len, sent;
 };
@@ -337,7 +342,8 @@ static int on_write(void *arg, const char *data, size_t n)
     return native_in_feed(&f->link->in, data, n, f->take, f->arg);
 }
 
-/* Settings of a statement, in the query of its address: known to the oldest and to today's. */
+/* Puts the settings of a statement, in the query of its address; the oldest and present versions
+ * know them. */
 static void put_settings(struct buf *b, const struct links *l, int64_t until)
 {
     buf_str(b, "/?max_query_size=268435456&max_ast_elements=10000000"
@@ -365,7 +371,7 @@ static void put_escaped(struct buf *b, const char *text)
 
 static int send(struct links *l, struct flight *f, const char *path, int64_t until, struct err *e)
 {
-    /* The client stops the statement where the server is late with it. */
+    /* The client ends the request if the server is late. */
     const struct link_login own = {l->place.user, l->place.password};
     const struct link_login *who = f->who ? f->who : &own;
     const struct http_client_call call = {
@@ -381,9 +387,9 @@ static int send(struct links *l, struct flight *f, const char *path, int64_t unt
     struct link *k = f->link;
     native_in_clear(&k->in);
     int rc = http_client_send(k->client, &call, &k->answer, e);
-    if (k->in.failure.len) /* after which newer servers break the connection */
+    if (k->in.failure.len) /* newer servers close the connection after a failure */
         return explain(k->host, k->answer.status, &k->in.failure, e);
-    if (rc == GPUFL_E_CORRUPT) /* which says nothing of a session */
+    if (rc == GPUFL_E_CORRUPT) /* not the session's damage */
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "ClickHouse (server %u) answers in a format that is not Native",
                        k->host + 1);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Characters that mean nothing to any version's reader of literals. */
+/* True for characters without a special meaning in literals of any version. */
 static bool is_plain(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
@@ -38,7 +38,7 @@ void literal_name(struct buf *b, const char *name)
     buf_char(b, '`');
 }
 
-/* The least one as a text: read as a number it would be the negation of one that does not fit. */
+/* INT64_MIN is put as a text: as a number it would be the negation of one that does not fit. */
 void literal_int(struct buf *b, int64_t v)
 {
     if (v == INT64_MIN) {

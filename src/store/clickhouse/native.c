@@ -1,5 +1,5 @@
-/* native.c - see native.h. Reading goes on where the bytes ended: what is done of a block is not
- * looked at again. */
+/* native.c - see native.h. Reading continues where the last bytes ended; finished parts of a block
+ * are not read again. */
 #include "store/clickhouse/native.h"
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ void native_column(struct buf *b, const char *name, const char *type)
 
 /* ---- in ------------------------------------------------------------------------------------ */
 
-enum { MORE = 0x6d6f7265 /* than has come is needed; no code of a visitor */ };
+enum { MORE = 0x6d6f7265 /* more bytes are needed; not a code of a visitor */ };
 
 void native_in_init(struct native_in *n)
 {
@@ -131,8 +131,8 @@ static int set_type(struct native_in *n, struct store_text t)
     return GPUFL_E_CORRUPT;
 }
 
-/* Newer servers put a line with this before a message. No block begins so: its first column would
- * have a name of 95 bytes. */
+/* Newer servers put a line with this mark before a message. No block begins like that: its first
+ * column would have a name of 95 bytes. */
 static int marker(const struct native_in *n)
 {
     static const char mark[] = "\r\n_";
@@ -142,7 +142,7 @@ static int marker(const struct native_in *n)
     return len < sizeof mark - 1 ? MORE : GPUFL_E_CORRUPT;
 }
 
-/* Numbers of a block; what cannot be one is a message. */
+/* Reads the numbers of columns and rows; impossible numbers mean that a message begins. */
 static int begin(struct native_in *n)
 {
     uint64_t columns, rows;
@@ -174,7 +174,7 @@ static int name_column(struct native_in *n)
     if (rc)
         return rc;
     bool text = n->type == NATIVE_TEXT;
-    if (n->is_text[n->column] != text) { /* other cells: theirs have another size */
+    if (n->is_text[n->column] != text) { /* the column's cells had another size */
         mem_free(n->cells[n->column]);
         n->cells[n->column] = NULL;
         n->cells_cap[n->column] = 0;
@@ -187,7 +187,7 @@ static int name_column(struct native_in *n)
     return 0;
 }
 
-/* Where the lists of a column end. */
+/* Reads where the lists of a column end. */
 static int read_ends(struct native_in *n)
 {
     size_t rows = n->page.rows;
@@ -207,7 +207,7 @@ static int read_ends(struct native_in *n)
     return 0;
 }
 
-/* Room for the column's cells, once their number is known. */
+/* Makes room for the column's cells, once their number is known. */
 static int make_room(struct native_in *n)
 {
     n->count = n->page.rows;
@@ -242,7 +242,7 @@ static int read_nulls(struct native_in *n)
     return 0;
 }
 
-/* Integers of fewer bytes as 64 bits. */
+/* Converts smaller integers to 64 bits. */
 static void widen(const char *from, unsigned width, bool is_signed, int64_t *to, size_t rows)
 {
     for (size_t i = 0; i < rows; i++) {
@@ -266,7 +266,7 @@ static int read_numbers(struct native_in *n)
     return 0;
 }
 
-/* Texts are kept by their place until the block is whole: its bytes may move. */
+/* Reads texts. Until the block is complete they are offsets, since its bytes may move. */
 static int read_texts(struct native_in *n)
 {
     struct store_text *cells = n->cells[n->column], text;
@@ -317,7 +317,7 @@ static struct store_text text_of(const struct page *p, unsigned column, size_t r
     return ((const struct store_text *)p->data[column])[row];
 }
 
-/* Places become addresses. */
+/* Turns the offsets of texts into addresses. */
 static void settle_texts(struct native_in *n)
 {
     n->page.text = text_of;
@@ -331,7 +331,7 @@ static void settle_texts(struct native_in *n)
     }
 }
 
-/* A block, or MORE. */
+/* Reads a block. 0, MORE, or an error. */
 static int read_block(struct native_in *n)
 {
     size_t before = n->at;
@@ -372,7 +372,7 @@ int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take t
             rc = take(arg, &n->page);
         drop_done(n);
     }
-    if (rc == GPUFL_E_CORRUPT && !n->begun) { /* a message, where a block would begin */
+    if (rc == GPUFL_E_CORRUPT && !n->begun) { /* a message instead of a block */
         buf_put(&n->failure, n->in.data, n->in.len);
         buf_clear(&n->in);
         n->at = 0;

@@ -1,10 +1,10 @@
-/* native.h - reads and writes blocks of ClickHouse's format Native: columns as they are in
- * memory.
+/* native.h - reads and writes blocks of ClickHouse's format Native, which has columns as in memory.
  *
- * A block is its numbers of columns and rows, then each column's name, type and cells. Integers and
- * reals lie there as this machine has them (little-endian, both architectures); texts are a
- * length and bytes; lists are where each ends, then their cells. A server that fails in the midst
- * of an answer puts its message where the next block would begin. Owner's thread. */
+ * A block is the numbers of columns and rows, then the name, type and cells of each column.
+ * Integers and reals have this machine's form (little-endian on both architectures); a text is a
+ * length and bytes; a column of lists is where each list ends, then their cells. A server that
+ * fails in the middle of an answer puts its message where the next block would begin. Owner's
+ * thread. */
 #ifndef GPUFL_STORE_CLICKHOUSE_NATIVE_H
 #define GPUFL_STORE_CLICKHOUSE_NATIVE_H
 
@@ -31,7 +31,7 @@ enum native_type { NATIVE_NONE, NATIVE_INT, NATIVE_UINT, NATIVE_REAL, NATIVE_TEX
 struct native_in {
     struct page page; /* the block that was read last */
     struct buf in;    /* owned: bytes of the block being read */
-    size_t at;        /* bytes of it that are done */
+    size_t at;        /* bytes of `in` that are done */
     unsigned column;  /* being read */
     bool begun;       /* the block's numbers have been read */
     bool named;       /* the column's name and type have been read */
@@ -50,15 +50,15 @@ struct native_in {
     uint64_t *nulls[PAGE_COLUMNS_MAX];  /* owned: bits of known cells */
     size_t nulls_cap[PAGE_COLUMNS_MAX]; /* words */
     bool is_text[PAGE_COLUMNS_MAX];
-    struct buf failure; /* owned: what a server says in place of a block */
+    struct buf failure; /* owned: the server's message instead of a block */
 };
 
 void native_in_init(struct native_in *n);
 void native_in_fini(struct native_in *n);
 void native_in_clear(struct native_in *n); /* for the next answer */
 
-/* Takes bytes as they come; take is called for each block with rows. 0, NOMEM, FULL (a block too
- * large), CORRUPT (no such format), what take returned. */
+/* Takes the next bytes; take is called for each block with rows. 0, GPUFL_E_NOMEM, GPUFL_E_FULL (a
+ * block is too large), GPUFL_E_CORRUPT (another format), or what take returned. */
 int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take take, void *arg);
 
 /* True where the answer may end here. */

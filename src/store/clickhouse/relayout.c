@@ -1,11 +1,11 @@
-/* relayout.c - tables with a partition for each session, as 0.1.0 made them, become tables with a
- * partition for each week.
+/* relayout.c - turns tables with a partition for each session, as 0.1.0 made them, into tables with
+ * a partition for each week.
  *
- * Before a workspace's tables are used the first time, each such table is copied, some sessions
- * by a statement, into `.week_TABLE`; the two names change places, and the old table is dropped. A
- * process that is killed leaves the copy, which is made anew, or the old table under the name
- * `.before_TABLE`, where the copy is whole. If there are several processes, the one with the write
- * lease of LEASE copies; others get BUSY. Processes of the old version must have ended. */
+ * Before a workspace's tables are first used, each such table is copied to `.week_TABLE`, some
+ * sessions with each statement. Then the two tables swap names, and the old one is dropped. If the
+ * process is killed, there remains either the copy, which is made anew, or a complete copy and the
+ * old table under the name `.before_TABLE`. Of several processes, the one with the write lease of
+ * LEASE copies; others get GPUFL_E_BUSY. Processes of the old version must have ended. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -15,18 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE "relayout" /* in place of a session's id, which has more letters */
+#define LEASE "relayout" /* instead of a session's id, which is longer */
 
-enum { STEP_ROWS = 2000000 /* that a statement copies: some seconds, as the lease has */ };
+/* Rows that a statement copies, which takes a few seconds of the lease. */
+enum { STEP_ROWS = 2000000 };
 
 struct moving {
     struct store *store;
     const struct workspace *workspace;
     unsigned host;
-    bool there[TABLE_COUNT], old[TABLE_COUNT]; /* the table, with a partition a session */
-    bool copied[TABLE_COUNT];                  /* `.before_TABLE` is there */
-    uint64_t *keys;                            /* owned: sessions of a table */
-    int64_t *rows;                             /* owned */
+    /* The table is there; it has a partition for each session. */
+    bool there[TABLE_COUNT], old[TABLE_COUNT];
+    bool copied[TABLE_COUNT]; /* `.before_TABLE` is there */
+    uint64_t *keys;           /* owned: sessions of a table */
+    int64_t *rows;            /* owned */
     size_t count, keys_cap, rows_cap;
     struct buf text;
 };
@@ -133,7 +135,7 @@ static int keep_lease(struct moving *m, struct err *e)
     return turns ? turns->keep(turns->arg, m->workspace->name, LEASE, e) : 0;
 }
 
-/* A statement of a process that was killed may still be running. */
+/* GPUFL_E_BUSY if a statement of a killed process is still running. */
 static int check_quiet(struct moving *m, struct err *e)
 {
     int64_t running = 0;
@@ -153,7 +155,7 @@ static int check_quiet(struct moving *m, struct err *e)
     return rc;
 }
 
-/* Copies the rows of some sessions, from one on; *next: the first that is left. */
+/* Copies the rows of some sessions, from *next on; *next becomes the first session that is left. */
 static int copy_some(struct moving *m, unsigned place, size_t *next, struct err *e)
 {
     int64_t rows = 0;
@@ -238,7 +240,7 @@ static int move(struct moving *m, unsigned place, struct err *e)
     return rc ? rc : drop(m, ".before_", place, e);
 }
 
-/* Goes on where a process was killed that had the whole copy. */
+/* Goes on after a process that was killed when its copy was complete. */
 static int resume(struct moving *m, unsigned place, struct err *e)
 {
     int rc = 0;
@@ -254,7 +256,7 @@ static int resume(struct moving *m, unsigned place, struct err *e)
 
 static int move_all(struct moving *m, struct err *e)
 {
-    int rc = find_tables(m, e); /* again, with the lease */
+    int rc = find_tables(m, e); /* look again, now with the lease */
     for (unsigned i = 0; !rc && i < TABLE_COUNT; i++) {
         if (m->copied[i])
             rc = resume(m, i, e);
@@ -285,7 +287,7 @@ int relayout(struct store *s, const struct workspace *w, unsigned host, struct e
         goto done;
     rc = move_all(&m, e);
     if (turns)
-        turns->give(turns->arg, w->name, LEASE, NULL); /* else it is seized after a while */
+        turns->give(turns->arg, w->name, LEASE, NULL); /* or it is seized after a while */
 done:
     mem_free(m.keys);
     mem_free(m.rows);

@@ -53,7 +53,7 @@ static void put_cells(struct buf *b, int64_t cell, size_t n)
 {
     if (buf_reserve(b, n * sizeof cell))
         return;
-    int64_t *to = (int64_t *)(void *)(b->data + b->len); /* a buffer of such cells alone */
+    int64_t *to = (int64_t *)(void *)(b->data + b->len); /* the buffer has only such cells */
     for (size_t i = 0; i < n; i++)
         to[i] = cell;
     b->len += n * sizeof cell;
@@ -112,7 +112,7 @@ static void put_numbers(struct buf *body, const char *name, int64_t first, unsig
     body->len += n * sizeof first;
 }
 
-/* Puts run and rowid of rows at the places of their marks. */
+/* Puts the run and rowid of rows from their marks. */
 static void put_marked(struct buf *body, const struct buf *marks, size_t n)
 {
     native_column(body, "run", "Int64");

@@ -1,6 +1,6 @@
-/* scan.c - a session's rows in the order in which they came: piece by piece of a run, each
- * sorted by the server, so that neither side holds more than a piece. Rows lie there by time,
- * which is about the order of their coming: a piece is read without most of the others.
+/* scan.c - reads a session's rows in the order in which they came, in pieces of a run, each sorted
+ * by the server, so that neither side holds more than a piece. The server has the rows by time,
+ * which is nearly the order in which they came, so a piece is read without most of the others.
  *
  * A reader of many tables of a small session reads all of its rows at once (small_copy.h). */
 #include "store/clickhouse/small_copy.h"
@@ -29,7 +29,7 @@ struct view {
     struct small_copy *copy; /* owned; NULL: the tables are asked */
 };
 
-/* A copy is a shortcut: without one the tables are asked one by one. */
+/* Reads the copy, which is only faster: without it the tables are read one by one. */
 static int copy_small(struct view *v, const struct store_session *ss, struct err *e)
 {
     int rc = v->state.small ? small_copy_open(&v->copy, ss, &v->state, e) : 0;
@@ -72,8 +72,8 @@ void click_scan_let(struct store_session *ss)
     mem_free(ss);
 }
 
-/* The view that the session is, or its last commit in room. *rc: whether it could be read.
- * view_put ends it. */
+/* Returns the view of a held session, or makes one of the last commit in room. *rc: whether the
+ * commit could be read. view_put ends the view. */
 static struct view *view_get(const struct store_session *ss, struct view *room, int *rc,
                              struct err *e)
 {
@@ -94,7 +94,7 @@ static void view_put(struct view *v, struct view *room)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Rows of a table, and who takes them. */
+/* The rows of a table, and what takes them. */
 struct scan {
     const struct store_session *session;
     const struct view *view;
@@ -104,7 +104,7 @@ struct scan {
     void *arg;
 };
 
-/* Reads the rows of a numbered table from one on. */
+/* Reads a piece of a numbered table, from row `first` on. */
 static int scan_piece(const struct scan *s, int64_t first, struct err *e)
 {
     const struct store_session *ss = s->session;
@@ -147,7 +147,7 @@ static int scan_records(struct batches *b, struct store_session *ss, int64_t fro
         buf_str(&bounds, " AND ");
         literal_name(&bounds, b->batch.record->columns[time].name);
         buf_str(&bounds, " BETWEEN ");
-        literal_int(&bounds, from == INT64_MIN ? from + 1 : from); /* which is unknown */
+        literal_int(&bounds, from == INT64_MIN ? from + 1 : from); /* INT64_MIN is CELL_NULL */
         buf_str(&bounds, " AND ");
         literal_int(&bounds, to);
     }

@@ -1,5 +1,5 @@
-/* select.c - see select.h. The answer comes as text with tabs, which every version writes, and
- * becomes JSON here, cut at the caller's limits. */
+/* select.c - see select.h. The answer comes as text with tabs, which every version writes. It is
+ * turned into JSON here, and cut at the caller's limits. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 
 enum { COLUMNS_MAX = 1024 };
 
-/* Whole numbers up to it are exact in JSON's readers. */
+/* JSON readers represent whole numbers up to this exactly. */
 static const long long EXACT = 1LL << 53;
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static bool begins(struct store_text t, const char *text)
     return t.len >= strlen(text) && memcmp(t.at, text, strlen(text)) == 0;
 }
 
-/* "Nullable(Int64)" is Int64 here. */
+/* The type inside "Nullable(…)". */
 static struct store_text bare_type(struct store_text t)
 {
     static const char *const around[] = {"Nullable(", "LowCardinality("};
@@ -46,7 +46,7 @@ static enum form form_of(struct store_text type)
     return begins(type, "Float") || begins(type, "Decimal") ? FORM_REAL : FORM_TEXT;
 }
 
-/* Turns the escapes of tabs, line ends and the like back into bytes. */
+/* Turns escapes of tabs, line ends and other bytes back into bytes. */
 static void put_text(struct buf *out, struct buf *room, struct store_text t)
 {
     static const char from[] = "bfrnt0'\\", to[] = "\b\f\r\n\t\0'\\";
@@ -88,7 +88,7 @@ static void put_cell(struct buf *out, struct buf *room, enum form form, struct s
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Takes a part off the front; false: there is no more. */
+/* Cuts a part off the front; false: there is none. */
 static bool next_part(struct store_text *t, char end, struct store_text *out)
 {
     if (!t->at)
@@ -119,7 +119,7 @@ static unsigned put_columns(struct buf *out, struct store_text names, struct sto
     return n;
 }
 
-/* cut: the text ends somewhere, in a row perhaps. most: rows at which the server cuts. */
+/* cut: the text may end inside a row. most: rows at which the server cuts. */
 static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t most,
                       const struct store_select *q, struct err *e)
 {
@@ -160,7 +160,7 @@ static int put_answer(struct buf *out, struct store_text text, bool cut, int64_t
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* Makes the id by which a statement that takes too long is killed: no other statement has it. */
+/* Makes a unique id, with which a statement that takes too long is killed. */
 static void make_id(char id[40])
 {
     uint64_t random[2] = {0};
@@ -173,10 +173,10 @@ static void stop(struct store *s, unsigned host, const char *id)
 {
     char text[128];
     snprintf(text, sizeof text, "KILL QUERY WHERE query_id = '%s' ASYNC", id);
-    link_do(&s->links, host, text, NULL); /* else its profile ends it */
+    link_do(&s->links, host, text, NULL); /* if that fails, the user's profile ends it */
 }
 
-/* An error of the statement is shown to its writer; an error of the server is not. */
+/* The client sees an error of its statement, but not an error of the server. */
 static int explain(int rc, const struct err *why, const struct store_select *q, struct err *e)
 {
     if (rc == GPUFL_E_TIMEOUT)

@@ -1,10 +1,10 @@
-/* select.h - one SELECT that a client wrote, run as the workspace's user.
+/* select.h - runs one SELECT of a client as the workspace's user.
  *
- * What confines it, from the outside in: ClickHouse lets that user read the workspace's
- * databases alone, in a profile with `readonly`, so that there are no table functions, no
- * settings, nothing that writes (select_user.c checks this before a statement is run); and of
- * the words only those go out in which each table is one of docs/server-sql.md (select_words.c),
- * which are put in as sub-selects over rows that count (select_tables.c). */
+ * Two barriers confine the statement. First, ClickHouse lets that user read only the workspace's
+ * databases, in a profile with `readonly`, which excludes table functions, settings and everything
+ * that writes; select_user.c checks this before a statement runs. Second, a statement is sent only
+ * if each of its tables is one of docs/server-sql.md (select_words.c); these tables are replaced by
+ * sub-selects over rows that count (select_tables.c). */
 #ifndef GPUFL_STORE_CLICKHOUSE_SELECT_H
 #define GPUFL_STORE_CLICKHOUSE_SELECT_H
 
@@ -17,8 +17,9 @@ int click_select_ask(struct store *s, const char *workspace, const struct store_
 
 enum { SELECT_WORDS_MAX = 4000, SELECT_DEPTH_MAX = 100, SELECT_TEXT_MAX = 16 << 20 };
 
-/* Appends the statement without remarks, with what put appends for each table it names. put: false:
- * there is no table of that name. INVAL: it is no single SELECT, or names what it may not. Pure. */
+/* Appends the statement without comments; put appends the replacement of each table, and returns
+ * false if there is no such table. GPUFL_E_INVAL: the text is not a single SELECT, or names
+ * something forbidden. No state. */
 int select_words(struct buf *out, struct store_text sql,
                  bool (*put)(void *arg, struct buf *out, struct store_text table), void *arg,
                  struct err *e);
@@ -30,9 +31,9 @@ struct select_tables {
     struct store *store;
     const char *workspace;
     const struct store_select *q;
-    struct state *states; /* owned: a session's last commit each */
-    bool all;             /* several servers have the sessions: the Distributed tables are asked */
-    unsigned host;        /* which is asked */
+    struct state *states; /* owned: the last commit of each session */
+    bool all;             /* several servers have the sessions: use the Distributed tables */
+    unsigned host;        /* the server that runs the statement */
 };
 
 int select_tables_open(struct select_tables *t, struct store *s, const char *workspace,
@@ -44,12 +45,13 @@ bool select_tables_put(void *arg, struct buf *out, struct store_text table);
 
 /* ---- select_user.c --------------------------------------------------------------------------- */
 
-/* Whom the workspace's statements are asked as. */
+/* The login of the workspace's user, who runs its statements. */
 struct link_login select_login(const struct store *s, const char *workspace,
                                char name[2 * STORE_ID_MAX + 2]);
 
-/* 0 where that user may do what it should and nothing else; UNAVAILABLE says what is missing.
- * *rows: at about how many the server cuts its answers without a word. */
+/* 0 if that user has exactly the rights that are needed; GPUFL_E_UNAVAILABLE with a sentence about
+ * what is wrong. *rows: the approximate number of rows at which the server cuts answers without an
+ * error. */
 int select_user_check(struct store *s, const char *workspace, unsigned host, int64_t *rows,
                       struct err *e);
 

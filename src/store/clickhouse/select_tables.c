@@ -1,8 +1,8 @@
 /* select_tables.c - the tables that a statement may name, as sub-selects: docs/server-sql.md.
  *
- * Each is made session by session, one after the other, from rows that count; with NULL where a
- * cell is not known, texts where the rows hold ids of names, times since the session's start.
- * Joins are nested, since the oldest server takes one in a SELECT. */
+ * A table has the rows that count of one session after the other, with NULL for unknown cells,
+ * texts instead of ids of names, and times since the session's start. Joins are nested, since the
+ * oldest server allows one join in a SELECT. */
 #include "store/clickhouse/select.h"
 
 #include "base/alloc.h"
@@ -47,8 +47,8 @@ void select_tables_close(struct select_tables *t)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* "(SELECT columns FROM … WHERE …)" of a session's table; without rows of it, of none. columns:
- * each with an alias, and made of columns of the table. */
+/* Puts "(SELECT columns FROM … WHERE …)" for a session's table, or a select without rows if the
+ * session has none. columns: expressions of the table's columns, each with an alias. */
 static void put_rows(struct buf *b, const struct select_tables *t, size_t session, unsigned table,
                      const char *columns)
 {
@@ -69,7 +69,8 @@ static void put_rows(struct buf *b, const struct select_tables *t, size_t sessio
     buf_str(b, ") WHERE 0)");
 }
 
-/* "(SELECT * FROM <what was put> ALL LEFT JOIN (names) USING key)": text of an id. */
+/* Puts the second half of "(SELECT * FROM <before> ALL LEFT JOIN (names) USING key)", which adds
+ * the text of an id. */
 static void put_name_of(struct buf *b, const struct select_tables *t, size_t session,
                         const char *key, const char *text)
 {
@@ -145,7 +146,8 @@ static void put_no_record(struct buf *b, const struct record *r)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* A kernel with how it was launched: configuration with its name, device with its name, stream. */
+/* Puts kernels with their configuration and its name, their device and its name, and their
+ * stream. */
 static void put_kernels_of(struct buf *b, const struct select_tables *t, size_t session)
 {
     static const char *const shown[] = {"grid_x",    "grid_y",        "grid_z",
@@ -214,7 +216,7 @@ static void put_session(struct buf *b, const struct store_select_session *x)
     put_time(b, x->ended ? x->ended : INT64_MIN, "ended");
 }
 
-/* A real that is not known is -0. */
+/* Puts the history; an unknown real is -0. */
 static void put_history(struct buf *b, const struct select_tables *t)
 {
     const struct table *of = store_table(TABLE_history);

@@ -1,7 +1,7 @@
-/* select_user.c - the users that clients' statements are asked as: one a workspace, made by
- * ClickHouse's administrator, and checked before they are used. The server's own settings
- * decide: a profile that bounds statements and lets nothing be written or set, and no database
- * to be seen but the workspace's. */
+/* select_user.c - the users that run clients' statements: one for each workspace, made by
+ * ClickHouse's administrator, and checked before use. ClickHouse's own settings confine a user: a
+ * profile that limits statements and forbids writing and settings, and a right to see only the
+ * workspace's database. */
 #include "store/clickhouse/select.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ns for which the result of a check is used: rights may change. */
+/* ns for which the result of a check is used, since rights may change. */
 #define LOOKED INT64_C(60000000000)
 
 struct link_login select_login(const struct store *s, const char *workspace,
@@ -25,7 +25,7 @@ struct seen {
     const char *workspace;
     long long readonly, time, memory, rows;
     bool cut;
-    char other[LINK_NAME_MAX]; /* a database that is not the workspace's; "": none */
+    char other[LINK_NAME_MAX]; /* another workspace's database that the user sees; "": none */
 };
 
 static bool same(struct store_text t, const char *text)
@@ -69,8 +69,8 @@ static int judge(const struct seen *s, const char *user, struct err *e)
 {
     if (*s->other)
         return err_set(e, GPUFL_E_UNAVAILABLE,
-                       "user %s of ClickHouse sees database %.60s: it may see that of its "
-                       "workspace alone (docs/server.md, allow_databases)",
+                       "user %s of ClickHouse sees database %.60s: it may see only that of "
+                       "its workspace (docs/server.md, allow_databases)",
                        user, s->other);
     if (s->readonly != 1 || s->time <= 0 || s->memory <= 0 || s->rows <= 0 || !s->cut)
         return err_set(e, GPUFL_E_UNAVAILABLE,
@@ -81,8 +81,8 @@ static int judge(const struct seen *s, const char *user, struct err *e)
     return 0;
 }
 
-/* Rights may change between two questions: what was seen is of one moment only where the settings
- * are equal before and after the databases. */
+/* Rights may change between two requests: the databases and the settings belong together only if
+ * the settings are equal before and after. */
 static bool is_changed(const struct seen *a, const struct seen *b)
 {
     return a->readonly != b->readonly || a->time != b->time || a->memory != b->memory ||
@@ -120,10 +120,10 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
             "one for this workspace (docs/server.md)",
             name);
     if (!rc && is_changed(&seen, &behind))
-        return err_set(
-            e, GPUFL_E_UNAVAILABLE,
-            "the profile of user %s of ClickHouse was changed while it was looked at: ask again",
-            name);
+        return err_set(e, GPUFL_E_UNAVAILABLE,
+                       "the profile of user %s of ClickHouse was changed while it was being "
+                       "checked: try again",
+                       name);
     return rc ? err_set(e, rc, "%s", why.text) : judge(&seen, name, e);
 }
 

@@ -1,8 +1,8 @@
 /* select_words.c - reads a client's SELECT word by word; see select.h.
  *
- * Words are separated as ClickHouse does; text that could be read in two ways is refused. A
- * table is what follows FROM and JOIN, and must be one of ours or a sub-select. How deep and how
- * long a statement is, is bounded here: the parser of old servers ends with its stack. */
+ * Words are separated like ClickHouse does; ambiguous text is refused. A table is what follows FROM
+ * and JOIN, and must be one of ours or a sub-select. The depth and length of a statement are
+ * limited here, since the parser of old servers may overflow its stack. */
 #include "store/clickhouse/select.h"
 
 #include <ctype.h>
@@ -13,13 +13,13 @@ enum kind { WORD_NAME, WORD_QUOTED, WORD_TEXT, WORD_NUMBER, WORD_SIGN, WORD_END 
 
 struct word {
     enum kind kind;
-    struct store_text text; /* as the statement has it; of WORD_QUOTED without the quotes */
-    bool apart;             /* from the one before, by white space or a remark */
+    struct store_text text; /* as in the statement; for WORD_QUOTED without the quotes */
+    bool apart;             /* white space or a comment is between it and the previous word */
 };
 
 struct reading {
     const char *at, *end;
-    struct word next; /* looked at already */
+    struct word next; /* read already, but not taken */
     size_t words;
     int depth;
     const char *bad; /* sentence; NULL: none */
@@ -43,7 +43,7 @@ static void skip_remarks(struct reading *r)
                 r->at++;
         } else if (starts(r, "/*")) {
             const char *close = memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2);
-            r->bad = close ? r->bad : "a remark does not end";
+            r->bad = close ? r->bad : "a comment does not end";
             r->at = close ? close + 2 : r->end;
         } else {
             return;
@@ -51,8 +51,8 @@ static void skip_remarks(struct reading *r)
     }
 }
 
-/* Texts and quoted names end at their quote, which a backslash or a second one makes part of
- * them. */
+/* Texts and quoted names end at their quote; a quote after a backslash, or a doubled quote, is part
+ * of them. */
 static struct word quoted(struct reading *r, char quote)
 {
     const char *from = r->at++;
@@ -141,7 +141,7 @@ static bool is_name(const struct word *w)
 
 /* ---- what may not be said -------------------------------------------------------------------- */
 
-/* Functions that describe the server, or read what others have put there. */
+/* Functions that describe the server, or read data of others there. */
 static const char *const foreign[] = {
     "hostName",
     "FQDN",
@@ -191,9 +191,9 @@ static void check(struct reading *r, const struct word *w)
     if (is_name(w) && is(&r->next, "(") && is_foreign(w))
         r->bad = "functions that describe the server, or that wait, may not be called";
     if (is_one_of(w, clauses) && !is(&r->next, "(") && !is(&r->next, "."))
-        r->bad = "FORMAT, INTO and SETTINGS are not taken";
+        r->bad = "FORMAT, INTO and SETTINGS are not allowed";
     if ((is(w, "in")) && is_name(&r->next))
-        r->bad = "after IN comes a list or a sub-select in parentheses";
+        r->bad = "after IN there must be a list or a sub-select in parentheses";
     if (w->kind == WORD_SIGN && *w->text.at == ';')
         r->bad = "one statement at a time";
     if (is(w, "(") || is(w, "["))
@@ -202,7 +202,7 @@ static void check(struct reading *r, const struct word *w)
         r->depth--;
     if (r->depth > SELECT_DEPTH_MAX || r->depth < 0)
         r->bad = r->depth < 0 ? "a parenthesis is closed that was not opened"
-                              : "parentheses lie in each other 100 deep at most";
+                              : "parentheses may be nested 100 deep at most";
 }
 
 /* ---- put together ---------------------------------------------------------------------------- */
@@ -216,7 +216,7 @@ static void put_word(struct buf *out, const struct word *w)
         buf_char(out, '`');
 }
 
-/* A name after a table is its alias, except for words with which SQL goes on. */
+/* True for words of SQL after a table; another name there is the table's alias. */
 static bool goes_on(const struct word *w)
 {
     static const char *const keywords[] = {
@@ -237,10 +237,10 @@ static int put_table(struct reading *r, struct buf *out,
         return 0;
     struct word w = take(r);
     if (!is_name(&w) || is(&r->next, ".") || is(&r->next, "(") || !put(arg, out, w.text))
-        return err_set(
-            e, GPUFL_E_INVAL,
-            "after FROM and JOIN comes a table of docs/server-sql.md or a sub-select, not '%.*s'",
-            w.text.len < 60 ? (int)w.text.len : 60, w.text.at);
+        return err_set(e, GPUFL_E_INVAL,
+                       "after FROM and JOIN there must be a table of docs/server-sql.md or a "
+                       "sub-select, not '%.*s'",
+                       w.text.len < 60 ? (int)w.text.len : 60, w.text.at);
     if (is(&r->next, "as") || !goes_on(&r->next))
         return 0;
     buf_str(out, " AS ");
@@ -271,7 +271,7 @@ int select_words(struct buf *out, struct store_text sql,
     int rc = 0;
     r.next = read_word(&r);
     if (!is(&r.next, "select") && !is(&r.next, "with") && !is(&r.next, "("))
-        return err_set(e, GPUFL_E_INVAL, "a statement begins with SELECT");
+        return err_set(e, GPUFL_E_INVAL, "a statement must begin with SELECT");
     while (!rc && !r.bad && r.next.kind != WORD_END) {
         struct word w = take(&r);
         check(&r, &w);

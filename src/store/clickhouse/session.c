@@ -1,10 +1,10 @@
-/* session.c - sessions: found, made, released, deleted.
+/* session.c - finds, makes, releases and deletes sessions.
  *
- * Little of a session is kept here: its number, who has it, and what its writer remembers. It
- * stays after the last put until others need the room, the one used longest ago first.
+ * A session here is little: its number, its references, and its writer's state. It stays after the
+ * last put until others need the room; the one used longest ago goes first.
  *
- * A session that is deleted gets a last commit that says so, and, when nobody reads it any more,
- * its rows are removed (sweep.c), those of a killed process by the next one. */
+ * A deleted session gets a last commit that says so. When it has no more readers, its rows are
+ * removed (sweep.c); after a process was killed, the next one removes them. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -30,7 +30,8 @@ void click_session_name(struct store_session *ss, struct store *s, struct worksp
 
 /* ---- its size -------------------------------------------------------------------------------- */
 
-/* ns for which the tables' sizes are not asked for again: a session's is an estimate by them. */
+/* ns for which the sizes of tables are not asked for again; a session's size is estimated from
+ * them. */
 #define SIZES_NS INT64_C(5000000000)
 
 static int take_sizes(void *arg, const struct page *p)
@@ -63,7 +64,7 @@ static int read_sizes(const struct store_session *ss, struct place_sizes *out, s
     return rc;
 }
 
-/* Says whether the sizes are of now, and of all tables that the session has rows in. */
+/* True where the sizes are recent and include all tables in which the session has rows. */
 static bool sizes_fit(const struct place_sizes *sizes, const int64_t rows[TABLE_COUNT])
 {
     bool fit = sizes->at && clock_mono() - sizes->at < SIZES_NS;
@@ -72,7 +73,7 @@ static bool sizes_fit(const struct place_sizes *sizes, const int64_t rows[TABLE_
     return fit;
 }
 
-/* Rows of several sessions share a part: a session's share is that of its rows. */
+/* Estimates the bytes of a session by its share of the rows, since sessions share parts. */
 static int find_share(const struct store_session *ss, const struct state *t, int64_t *bytes,
                       struct err *e)
 {
@@ -99,10 +100,10 @@ static int find_share(const struct store_session *ss, const struct state *t, int
     return rc;
 }
 
-/* ---- made and found on the server ------------------------------------------------------------ */
+/* ---- sessions on the server ------------------------------------------------------------------ */
 
-/* Makes a first commit, without rows, after everything that came before; not where another process
- * made one. */
+/* Makes a first commit without rows, numbered after everything before, unless another process made
+ * one. */
 static int make_in(const struct store_session *ss, struct err *e)
 {
     struct state was, t;
@@ -133,7 +134,7 @@ static int make(const struct store_session *ss, struct err *e)
     return rc ? rc : given;
 }
 
-/* Tables with rows of the session get the columns of today. */
+/* Adds the present columns to the tables in which the session has rows. */
 static int refresh(const struct store_session *ss, const struct state *t, struct err *e)
 {
     int rc = 0;
@@ -165,8 +166,8 @@ static int open_session(const struct store_session *ss, bool create, struct err 
     return rc;
 }
 
-/* The commit of a session whose rows are damaged can be read: a writer that would go on with it
- * gets an error. */
+/* The commit of a session with damaged rows can be read; the flag lets a writer that would continue
+ * the session fail. */
 int click_session_note(struct store_session *ss, int rc)
 {
     if (rc == GPUFL_E_CORRUPT)
@@ -194,7 +195,7 @@ void click_session_free(struct listed *at)
     mem_free(ss);
 }
 
-/* ---- get and put ---------------------------------------------------------------------------- */
+/* ---- get and put ----------------------------------------------------------------------------- */
 
 /* [store.open.lock held; released while the server is asked] */
 static int attach(struct store *s, struct workspace *w, const char *id, bool create,
@@ -269,7 +270,7 @@ void click_session_put(struct store_session *ss)
 
 /* ---- size, deletion, final form -------------------------------------------------------------- */
 
-/* A reference to a session that is open; NULL: it is not. */
+/* Takes a reference to an open session; NULL: it is not open. */
 static struct store_session *take_open(struct store *s, const char *workspace, const char *session)
 {
     pthread_mutex_lock(&s->open.lock);
@@ -330,7 +331,7 @@ static int end_in(const struct store_session *ss, struct err *e)
     return rc ? rc : click_apart_end(ss, e);
 }
 
-/* Writes the commit that ends a session; those who read it still see the rows. */
+/* Writes the commit that deletes a session; present readers still see the rows. */
 static int end(const struct store_session *ss, struct err *e)
 {
     int rc = turn_take(ss, e);
@@ -363,7 +364,7 @@ int click_session_drop(struct store *s, const char *workspace, const char *sessi
     rc = end(ss ? ss : &alone, e);
     if (ss) {
         ss->dropped = !rc;
-        click_session_put(ss); /* the last one has its rows removed */
+        click_session_put(ss); /* the last put removes the rows */
     } else if (!rc) {
         click_session_forget(s, workspace, session);
         sweep_ask(s, w);
@@ -375,7 +376,7 @@ static int settle(struct store_session *ss, struct err *e)
 {
     int rc = turn_take(ss, e);
     if (rc)
-        return rc == GPUFL_E_BUSY ? 0 : rc; /* its writer settles it */
+        return rc == GPUFL_E_BUSY ? 0 : rc; /* the writer will settle it */
     rc = click_tidy_session(ss, e);
     int given = turn_give(ss, rc ? NULL : e);
     return rc ? rc : given;
@@ -384,7 +385,7 @@ static int settle(struct store_session *ss, struct err *e)
 int click_session_settle(struct store_session *ss, struct err *e)
 {
     if (pthread_mutex_trylock(&ss->write_lock))
-        return 0; /* committed rows are in their final form; merges go on by themselves */
+        return 0; /* committed rows are in their final form; ClickHouse merges by itself */
     int rc = ss->dropped ? 0 : settle(ss, e);
     pthread_mutex_unlock(&ss->write_lock);
     return rc;

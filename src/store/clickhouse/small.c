@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNKNOWN "toInt64('-9223372036854775808')" /* as a real: -0.0, which is unknown, too */
+#define UNKNOWN "toInt64('-9223372036854775808')" /* CELL_NULL; its bits as a real are -0.0 */
 
 static bool is_text(const struct table *t, unsigned column)
 {
@@ -17,7 +17,7 @@ static bool is_text(const struct table *t, unsigned column)
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
-/* A row of an older server ends before the columns that came later: those are not known. */
+/* A row of an older version lacks columns that were added later, which are then unknown. */
 static void put_column(struct buf *b, const struct table *t, unsigned column)
 {
     unsigned at = 1; /* arrays begin with 1 */
@@ -61,7 +61,7 @@ void small_put_place(struct buf *b, const struct store_session *ss, const struct
         put_column(b, of, i);
     buf_str(b, " FROM ");
     put_small(b, ss->store, workspace, all);
-    /* Cells of rows that do not count are not read: they may be damaged, and are sent again. */
+    /* PREWHERE, so that cells of rows that do not count are not read: those may be damaged. */
     buf_printf(b, " %s in_table = '%s' AND ", all ? "WHERE" : "PREWHERE", place_name(place));
     state_where(b, ss, t);
     buf_char(b, ')');
@@ -80,7 +80,7 @@ bool small_fits(const struct writer *w)
     return rows <= SMALL_ROWS && bytes <= SMALL_BYTES;
 }
 
-/* A column of the block: what it has for a row of a place. */
+/* Puts the cell of a column of the block, for a row of a place. */
 typedef void (*put_cell)(struct buf *body, const struct rows *r, size_t row);
 
 static int64_t mark_of(const struct rows *r, size_t row)
@@ -154,7 +154,7 @@ static unsigned count_of(const struct table *t, bool texts)
     return n;
 }
 
-/* Where each array ends. */
+/* Puts where each array ends. */
 static void put_ends(struct buf *body, const struct writer *w, bool texts)
 {
     int64_t end = 0;
@@ -165,7 +165,7 @@ static void put_ends(struct buf *body, const struct writer *w, bool texts)
         }
 }
 
-/* Bytes of the text at a place of a column, its length (native.h) included. */
+/* The bytes of the text at an offset of a column, with its length (native.h). */
 static size_t text_size(const struct buf *b, size_t at)
 {
     size_t length = 0, used = 0;
@@ -249,7 +249,7 @@ int small_send(const struct store_session *any, const struct buf *body, struct e
 
 /* ---- grown ----------------------------------------------------------------------------------- */
 
-/* Copies the rows of a place; of one that comes again, the last one. */
+/* Copies the rows of a place; of rows that were written again, the last version. */
 static int copy_place(struct store_session *ss, unsigned place, struct err *e)
 {
     const struct writer *w = ss->writer;

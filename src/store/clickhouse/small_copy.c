@@ -1,5 +1,5 @@
-/* small_copy.c - see small_copy.h. Rows keep the form they have in `small`: their numbers, then
- * their texts; columns are made of them page by page. */
+/* small_copy.c - see small_copy.h. Rows keep their form of table `small`: their numbers, and their
+ * texts. Columns are made from them page by page. */
 #include "store/clickhouse/small_copy.h"
 
 #include "base/alloc.h"
@@ -11,11 +11,11 @@
 
 enum { COPY_BYTES_MAX = 32 << 20, COPY_ROWS_MAX = 1 << 20, PAGE_ROWS = 512 };
 
-/* A row: where its cells are, and how many there are. */
+/* A row: where its cells are, and their number. */
 struct row {
     unsigned place;
     int64_t level, rowid, commit;
-    size_t cells, texts; /* the first of each, in the copy's arrays */
+    size_t cells, texts; /* indexes of the first ones in the copy's arrays */
     unsigned cell_count, text_count;
 };
 
@@ -26,14 +26,14 @@ struct text_at {
 struct small_copy {
     struct row *rows; /* owned: by place, level, rowid */
     size_t count, cap;
-    struct buf cells, texts, bytes; /* int64_t; struct text_at; what the texts consist of */
+    struct buf cells, texts, bytes; /* of int64_t; of struct text_at; the bytes of the texts */
 };
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
 enum { C_TABLE, C_LEVEL, C_ROWID, C_COMMIT, C_CELLS, C_TEXTS, C_COUNT };
 
-/* Where the list of a row begins, and its length. */
+/* Returns where the list of a row begins; *count gets its length. */
 static size_t list_of(const struct page *p, unsigned column, size_t row, unsigned *count)
 {
     const int64_t *ends = p->ends[column];
@@ -60,7 +60,7 @@ static int take_rows(void *arg, const struct page *p)
     int rc = mem_grow(&c->rows, &c->cap, c->count + p->rows, sizeof *c->rows, COPY_ROWS_MAX);
     for (size_t i = 0; !rc && i < p->rows; i++) {
         int place = place_find(page_text(p, C_TABLE, i));
-        if (place < 0) /* of a newer version */
+        if (place < 0) /* a table of a newer version */
             continue;
         struct row *r = &c->rows[c->count++];
         *r = (struct row){.place = (unsigned)place,
@@ -94,7 +94,7 @@ static int by_place(const void *left, const void *right)
     return order ? order : compare(a->commit, b->commit);
 }
 
-/* The last version stays of a row that came again. */
+/* Keeps only the last version of rows that were written again. */
 static void drop_replaced(struct small_copy *c)
 {
     size_t kept = 0;
@@ -115,7 +115,7 @@ static int read_rows(struct small_copy *c, const struct store_session *ss, const
     buf_init(&text, STATE_STATEMENT_MAX);
     buf_str(&text, "SELECT in_table, in_level, rowid, commit, cells, texts FROM ");
     place_put(&text, ss->store, ss->workspace->name, place_name(TABLE_about));
-    buf_str(&text, " PREWHERE "); /* as in small_put_place */
+    buf_str(&text, " PREWHERE "); /* like small_put_place */
     state_where(&text, ss, t);
     buf_str(&text, " FORMAT Native");
     const struct link_question q = {text.data, text.len, take_rows, c, 0};
@@ -159,7 +159,7 @@ void small_copy_close(struct small_copy *c)
 
 /* ---- handed over ----------------------------------------------------------------------------- */
 
-/* The first row that is not before a place and level. */
+/* The index of the first row that is not before this place and level. */
 static size_t find(const struct small_copy *c, unsigned place, int64_t level)
 {
     return ORDER_PLACE(c->count, i,
@@ -183,7 +183,7 @@ static void *column_at(const struct columns *to, unsigned column)
     return to->cells + (size_t)column * PAGE_ROWS * sizeof(struct store_text);
 }
 
-/* Rows of an earlier version have fewer cells: what they lack is unknown. */
+/* Rows of an earlier version have fewer cells; missing cells are unknown. */
 static void put_row(struct columns *to, const struct small_copy *c, const struct table *t,
                     const struct row *r, size_t at)
 {
@@ -200,7 +200,8 @@ static void put_row(struct columns *to, const struct small_copy *c, const struct
             text++;
         } else {
             int64_t *out = column_at(to, i);
-            out[at] = cell < r->cell_count ? cells[cell] : CELL_NULL; /* of a real its bits */
+            /* For a real number the bits. */
+            out[at] = cell < r->cell_count ? cells[cell] : CELL_NULL;
             cell++;
         }
     }

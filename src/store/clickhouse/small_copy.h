@@ -9,13 +9,13 @@
 
 struct small_copy;
 
-/* Reads the rows of a state. FULL: they are too large to be held, and the tables have to be asked
- * one by one. */
+/* Reads the rows of a state. GPUFL_E_FULL: they are too large for memory, and the tables have to be
+ * read one by one. */
 int small_copy_open(struct small_copy **out, const struct store_session *ss, const struct state *t,
                     struct err *e);
 void small_copy_close(struct small_copy *c);
 
-/* Hands over the rows of a table, in the order of their rowids. What take returned. */
+/* Gives the rows of a table to take, in the order of their rowids. Returns what take returned. */
 int small_copy_read(const struct small_copy *c, unsigned table, ask_take take, void *arg);
 
 #endif

@@ -1,8 +1,8 @@
-/* state.c - the rows of a session that count, as its last row in table `commits` says.
+/* state.c - which rows of a session count: its last row in table `commits` says that.
  *
- * That row is the whole commit: rows of each table so far, positions, and the numbers of commits
- * that count as ranges. Numbers ascend; every writer that begins starts a new range, since nobody
- * knows what the last one left. */
+ * That row is the whole commit: the number of rows of each table, the positions, and ranges of the
+ * numbers of commits that count. Numbers ascend; every new writer starts a new range, since the
+ * last writer may have left rows that do not count. */
 #include "store/clickhouse/engine.h"
 
 #include "base/alloc.h"
@@ -58,8 +58,8 @@ int state_count(struct state *t, int64_t number)
     return rc;
 }
 
-/* The number is made of the time, in ms, and random bits: a clock that was set back gives no number
- * twice. */
+/* The number is made from the time in ms and random bits, so that a clock that was set back does
+ * not repeat a number. */
 int64_t state_number(const struct state *t)
 {
     uint32_t random = 0;
@@ -82,7 +82,7 @@ void state_where(struct buf *b, const struct store_session *ss, const struct sta
                    t->ranges[i].first, t->ranges[i].last, i && i + 1 == t->range_count ? ")" : "");
 }
 
-/* The inner table is each server's own: a session's rows are on one server. */
+/* The inner table is local to each server, since a session's rows are on one server. */
 void state_where_last(struct buf *b, const struct store_session *ss, const struct state *t,
                       unsigned table)
 {
@@ -131,7 +131,7 @@ static void put_ranges(struct buf *b, const struct state *t)
         buf_printf(b, "%" PRId64 " %" PRId64 "\n", t->ranges[i].first, t->ranges[i].last);
 }
 
-/* Takes "name number" off the text's front. False: there is no more. */
+/* Cuts a line "name number" off the text's front. False: there is none. */
 static bool next_line(struct store_text *text, struct store_text *name, int64_t *number)
 {
     char digits[32];
@@ -157,7 +157,7 @@ void state_get_counts(struct state *t, struct store_text text)
         int table = store_table_find(name.at, name.len);
         t->small |= name.len == sizeof small_line - 1 &&
                     memcmp(name.at, small_line, sizeof small_line - 1) == 0;
-        if (table >= 0) /* else of a newer version */
+        if (table >= 0) /* other tables are of a newer version */
             t->rows[table] = number;
     }
 }

@@ -1,13 +1,14 @@
 /* sweep.c - removes the rows of deleted sessions.
  *
- * A deleted session has a last commit that says so, from which on none of its rows counts. Its
- * rows lie in partitions with those of others: ClickHouse writes every part anew that had some
- * of them, in its own time. So a thread gathers deletions, and removes the rows of many sessions
- * with one statement a table, where a share of the rows is worth that, and at the latest a day
- * after the deletion. Then the commits of these sessions are written again, without rows: nobody
- * looks for them a second time.
+ * A deleted session has a last commit that says so, after which none of its rows counts. Its rows
+ * share partitions with other sessions' rows, and to remove rows ClickHouse rewrites every part
+ * that has some of them. So a thread collects deletions, and removes the rows of many sessions with
+ * one statement for each table, when they are a large enough share of the rows, and at the latest a
+ * day after the deletion. Then the commits of these sessions are written again, without rows, so
+ * that the sessions are not searched for a second time.
  *
- * A statement takes rows up to a session's last commit only: the session may have been made anew.
+ * A statement removes rows only up to the session's last commit, since the session may have been
+ * made anew.
  *
  * Threads: one of the store's; sweep_ask from any. */
 #include "store/clickhouse/engine.h"
@@ -20,20 +21,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GATHER INT64_C(1000000000)       /* ns from the first deletion until rows are removed */
-#define AGAIN  INT64_C(60000000000)      /* ns after a failure, or where it is too early */
-#define LOOK   INT64_C(50000000)         /* ns between looks at what ClickHouse has done */
+#define GATHER INT64_C(1000000000) /* ns from the first deletion until rows are removed */
+/* ns until the next try after a failure, or if it is too early. */
+#define AGAIN  INT64_C(60000000000)
+#define LOOK   INT64_C(50000000)         /* ns between checks of what ClickHouse has done */
 #define WAIT   INT64_C(600000000000)     /* ns until another workspace has its turn */
 #define LATEST INT64_C(86400000)         /* ms from a deletion until its rows are removed */
-#define SMALL  (INT64_C(64) << 20)       /* bytes of tables that may be written anew each time */
-enum { SHARE = 4, SESSIONS_MAX = 1000 }; /* a fourth of the rows; sessions of a statement */
+#define SMALL  (INT64_C(64) << 20)       /* tables of so many bytes may be rewritten each time */
+enum { SHARE = 4, SESSIONS_MAX = 1000 }; /* 1/SHARE of the rows; sessions in a statement */
 
 struct gone {
     uint64_t key[SESSIONS_MAX];
     int64_t commit[SESSIONS_MAX]; /* the last one */
     unsigned count;
-    int64_t rows[TABLE_COUNT]; /* of all of them, by place */
-    bool more;                 /* there are more, or some that are being read */
+    int64_t rows[TABLE_COUNT]; /* of all these sessions, by place */
+    bool more;                 /* there are further sessions, or some that are being read */
 };
 
 struct sweeping {
@@ -53,7 +55,7 @@ static void put_workspace(struct buf *b, const struct store *s, const struct wor
     literal_text(b, name, strlen(name));
 }
 
-/* Says whether somebody in this process reads or writes the session. */
+/* True where a thread of this process reads or writes the session. */
 static bool is_read(struct sweeping *x, uint64_t key)
 {
     struct session_list *open = &x->store->open;
@@ -100,7 +102,7 @@ static int find_gone(struct sweeping *x, struct err *e)
                STATE_DROPPED, SESSIONS_MAX + 1);
     int rc = link_ask(&x->store->links, x->host,
                       &(struct link_question){b->data, b->len, take_gone, x, 0}, e);
-    return rc == GPUFL_E_NOENT ? 0 : rc; /* nothing has been stored yet */
+    return rc == GPUFL_E_NOENT ? 0 : rc; /* the workspace has no rows yet */
 }
 
 struct size {
@@ -113,7 +115,7 @@ static int take_size(void *arg, const struct page *p)
     return 0;
 }
 
-/* Says whether the parts are written anew now. */
+/* Decides whether the parts are rewritten now. */
 static int is_worth(struct sweeping *x, bool *worth, struct err *e)
 {
     struct size all = {0, 0};
@@ -193,21 +195,21 @@ static int remove_from(struct sweeping *x, unsigned place, struct err *e)
     return rc == GPUFL_E_NOENT ? 0 : rc; /* the table was never made */
 }
 
-/* BUSY: not all was removed in time, or the store ends. */
+/* GPUFL_E_BUSY: not all was removed in time, or the store is closing. */
 static int wait_removed(struct sweeping *x, struct err *e)
 {
     struct sweep *w = &x->store->sweep;
     int64_t left = 1, end = clock_mono() + WAIT;
     int rc = sweep_pending(x->store, x->workspace, x->host, &left, e);
     while (!rc && left && clock_mono() < end && !w->stop) {
-        wakeup_wait(&w->wake, LOOK); /* ClickHouse reports its end to nobody */
+        wakeup_wait(&w->wake, LOOK); /* ClickHouse does not report when it is done */
         rc = sweep_pending(x->store, x->workspace, x->host, &left, e);
     }
     return rc || !left ? rc : GPUFL_E_BUSY;
 }
 
-/* Writes the commits of the sessions again, without rows. The number is below any that a session
- * made anew has. */
+/* Writes the commits of the sessions again, without rows. The new number is below all numbers of a
+ * session that was made anew. */
 static int note_removed(struct sweeping *x, struct err *e)
 {
     static const char columns[] = "session, commit, kind, name, counts, positions, ranges";
@@ -242,8 +244,7 @@ static int take_empty(void *arg, const struct page *p)
     return 0;
 }
 
-/* Drops partitions without rows of weeks in which nobody writes any more: ClickHouse keeps a part
- * that has none. */
+/* Drops empty partitions of past weeks, because ClickHouse keeps parts without rows. */
 static int drop_empty(struct sweeping *x, struct err *e)
 {
     struct empties all = {.count = 0};
@@ -268,7 +269,7 @@ static int drop_empty(struct sweeping *x, struct err *e)
     return rc;
 }
 
-/* Removes what is to be removed now. *later: something is left. */
+/* Removes what is due. *later: something is left. */
 static int sweep_host(struct sweeping *x, bool *later, struct err *e)
 {
     bool worth = false;
@@ -303,7 +304,7 @@ static void sweep_workspace(struct store *s, struct workspace *w)
         memset(x.gone, 0, sizeof *x.gone);
         rc = sweep_host(&x, &later, NULL);
     }
-    int nothing = SWEEP_NOTHING; /* else there is more since */
+    int nothing = SWEEP_NOTHING; /* unless more was deleted meanwhile */
     if (!x.gone || rc || later)
         atomic_compare_exchange_strong_explicit(&w->dirty, &nothing, SWEEP_LATER,
                                                 memory_order_relaxed, memory_order_relaxed);
@@ -336,7 +337,7 @@ static struct workspace *next_workspace(struct store *s, struct workspace *w)
     return w;
 }
 
-/* Returns when it is to be called again, CLOCK_MONOTONIC ns. */
+/* Returns when to call it again, CLOCK_MONOTONIC ns. */
 static int64_t sweep_all(struct store *s)
 {
     bool asked = false, later = false;

@@ -1,7 +1,7 @@
-/* tidy.c - brings a session into its final form: rows that no commit counts are taken out.
+/* tidy.c - brings a session into its final form: removes rows that no commit counts.
  *
- * Such rows are left by rollbacks and by processes that were killed. ClickHouse removes them in
- * its own time (sweep.c). When none are left, and nobody is sending any, the numbers that count
+ * Such rows are left by rollbacks and by processes that were killed. ClickHouse removes them in its
+ * own time (sweep.c). When none are left, and no process is sending any, the numbers that count
  * become one range again. ClickHouse merges small parts by itself. */
 #include "store/clickhouse/write.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Somebody is adding rows to the workspace's tables. */
+/* *busy > 0: an insert into the workspace's tables is running. */
 static int is_busy(const struct store_session *ss, struct buf *text, int64_t *busy, struct err *e)
 {
     char name[2 * STORE_ID_MAX + 32];
@@ -24,8 +24,8 @@ static int is_busy(const struct store_session *ss, struct buf *text, int64_t *bu
     return click_ask_number(ss->store, ss->host, text, busy, e);
 }
 
-/* Rows from before the first commit that counts are not the session's: it was deleted, or put
- * apart (apart.c), and made anew. */
+/* Rows from before the first commit that counts are not the session's: it was deleted, or set aside
+ * (apart.c), and made anew. */
 static void put_left(struct buf *b, const struct store_session *ss, const struct state *t)
 {
     buf_printf(
@@ -80,7 +80,7 @@ static int take_out(struct store_session *ss, struct state *t, struct buf *text,
     if (rc == 0)
         rc = sweep_pending(ss->store, ss->workspace, ss->host, &pending, e);
     if (rc || busy || pending)
-        return rc; /* another time */
+        return rc; /* the next time */
     for (unsigned i = 0; !rc && i < TABLE_COUNT; i++) {
         unsigned place = place_of(i);
         int64_t left = 0;

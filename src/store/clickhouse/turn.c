@@ -1,19 +1,18 @@
 /* turn.c - lets several processes write the same session, one at a time.
  *
- * ClickHouse has nothing by which two writers could see each other: both would begin at the same
- * commit, and rows of the one that ends first would count no more. So a process that changes
- * what counts takes the session's turn before it reads the last commit, and gives it back after
- * its own.
+ * ClickHouse has no means to exclude a second writer: both would begin at the same commit, and the
+ * rows of the one that ends first would no longer count. So a process takes the session's turn
+ * before it reads the last commit, and gives it back after its own commit.
  *
- * A turn that is not given back (its process was killed, or hangs) is seized after a while. The
- * row of `commits` that it was about to write may still come, before or after anything that is
- * done here. So the last commit is written once more under a greater number: numbers begin with
- * the time, and a turn is seized later than any number of its last holder. A row that came in
- * between is taken in; one that comes later has a number that is no longer the greatest, and its
- * process, which finds its turn gone, knows that its rows do not count. */
+ * A turn that is not given back (its process was killed, or hangs) is seized after a while. The row
+ * of `commits` that its holder was about to write may still arrive at any time. So the new holder
+ * writes the last commit once more under a greater number: numbers begin with the time, and a turn
+ * is seized after the time of all numbers of its last holder. A row that arrived before that is
+ * included. A row that arrives later does not have the greatest number; its process finds that it
+ * has lost the turn, and so knows that its rows do not count. */
 #include "store/clickhouse/engine.h"
 
-/* Writes the state as a commit that no late one gets ahead of. */
+/* Writes the state as a commit whose number exceeds that of any late commit. */
 static int confirm(const struct store_session *ss, struct err *e)
 {
     struct state t;

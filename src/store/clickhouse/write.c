@@ -1,14 +1,13 @@
-/* write.c - a transaction of a session: rows in, all of it or nothing.
+/* write.c - a transaction of a session: all of its rows count, or none.
  *
- * Rows are gathered by table and sent in large blocks, at the latest with the commit; they count
- * once `commits` has the row that names their number. Where that row was sent and its answer
- * lost, the server is asked what it has; where that does not answer either the transaction has
- * failed, and the next one begins when the positions have been asked for again, so that nobody
- * sends a second time what counts already.
+ * Rows are collected by table and sent in large blocks, at the latest with the commit. They count
+ * once `commits` has a row with their number. If the answer to that row is lost, the server is
+ * asked what it has; if it does not answer either, the transaction has failed. The next one begins
+ * only after the positions have been read again, so that no rows are sent twice.
  *
- * What the writer remembers of the session is dropped where a transaction fails or another server
- * wrote, and read again by the next one. A transaction is the session's turn (turn.c): of several
- * servers one writes at a time. [the session's writer] */
+ * The writer's state is dropped when a transaction fails or another server wrote, and is read again
+ * by the next one. A transaction holds the session's turn (turn.c), so that one of several servers
+ * writes at a time. [the session's writer] */
 #include "store/clickhouse/small.h"
 
 #include "base/alloc.h"
@@ -17,11 +16,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Rows that are kept here before they are sent, and a block of them. */
+/* The most bytes of collected rows before some are sent, and of a block. */
 enum { GATHER_MAX = 48 << 20, BODY_MAX = 512 << 20 };
 
-/* Ranges of numbers, one for each time that another process wrote, or that something failed;
- * questions name all of them. */
+/* Ranges of numbers: each change of the writing process, and each failure, adds one, and questions
+ * name all of them. */
 enum { RANGES_MANY = 200 };
 
 static struct writer *writer_of(struct store_session *ss, struct err *e)
@@ -47,7 +46,7 @@ static int send_place(struct store_session *ss, struct rows *r, struct err *e)
     return rc;
 }
 
-/* Sends what was gathered; small: rows of a small session are put there instead. */
+/* Sends the collected rows; those of a small session are put into `together` instead. */
 static int send_all(struct store_session *ss, struct buf *together, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -60,7 +59,7 @@ static int send_all(struct store_session *ss, struct buf *together, struct err *
     return rc;
 }
 
-/* The largest goes when there is too much. */
+/* Sends the rows of the largest place if there are too many. */
 static int make_room(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -79,7 +78,7 @@ static int make_room(struct store_session *ss, struct err *e)
     return send_place(ss, largest, e);
 }
 
-/* The place of n rows of a table. */
+/* Gets the collected rows of a table's place, with room for n more. */
 static int place_rows(struct store_session *ss, unsigned table, size_t n, struct rows **out,
                       struct err *e)
 {
@@ -117,7 +116,7 @@ static void drop_rows(struct writer *w)
 
 /* ---- rows, and what the server has already --------------------------------------------------- */
 
-/* mark: of click_rows_end. */
+/* mark: as in click_rows_end. */
 static int put_marked(struct store_session *ss, unsigned table, const int64_t *cells,
                       const struct store_text *texts, int64_t mark, struct err *e)
 {
@@ -150,7 +149,7 @@ static int put_row(struct store_session *ss, unsigned table, const int64_t *cell
 static int amend_row(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
                      struct err *e)
 {
-    static const struct store_text none[1]; /* its columns are numbers */
+    static const struct store_text none[1]; /* all its columns are numbers */
     return put_marked(ss, table, cells, none, place, e);
 }
 
@@ -173,7 +172,7 @@ static int put_columns(struct store_session *ss, unsigned table, const int64_t *
     return 0;
 }
 
-/* A table's rows that count, from a run on, and who takes their first columns. */
+/* The rows of a table that count, from a run on, and what takes their first columns. */
 struct reading {
     unsigned table, columns;
     int64_t run;
@@ -252,7 +251,7 @@ static int make_writer(struct store_session *ss, struct err *e)
     return 0;
 }
 
-/* The server's last commit must be the one that the caller saw last. */
+/* Checks that the server's last commit is the one that the caller last saw. */
 static int look(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
@@ -286,7 +285,7 @@ static int begin_in(struct store_session *ss, struct err *e)
 {
     struct writer *w = ss->writer;
     if (w->state.range_count > RANGES_MANY)
-        click_tidy_session(ss, NULL); /* where that fails, at the next one */
+        click_tidy_session(ss, NULL); /* if that fails, the next begin tries again */
     int rc = look(ss, e);
     if (!rc && !w->append.loaded)
         w->number = state_number(&w->state) - 1;
@@ -350,7 +349,8 @@ void click_write_rollback(struct store_session *ss)
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
-/* Sends a transaction's rows, those of a small session to rows, and puts the row of its commit. */
+/* Sends a transaction's rows, or puts those of a small session into rows, and puts the row of its
+ * commit into last. */
 static int prepare(const struct store_commit *c, struct buf *rows, struct buf *last, struct err *e)
 {
     struct store_session *ss = c->session;
@@ -372,7 +372,8 @@ static int prepare(const struct store_commit *c, struct buf *rows, struct buf *l
     return rc;
 }
 
-/* Says whether the last row of a commit is there after all: only its answer may have been lost. */
+/* Checks whether the row of a commit is there after all, since only its answer may have been
+ * lost. */
 static int check_stands(struct store_session *ss, int rc)
 {
     struct state now;
@@ -390,7 +391,7 @@ static void conclude(struct store_commit *c)
     if (c->rc == 0)
         c->rc = turn_give(ss, &c->err);
     if (!c->rc && state_copy(&w->state, &w->next))
-        w->append.loaded = false; /* it counts, and is read again */
+        w->append.loaded = false; /* the commit counts, and the state is read again */
     if (c->rc) {
         click_write_rollback(ss);
         return;
@@ -405,7 +406,7 @@ static bool share_tables(const struct store_session *a, const struct store_sessi
     return a->workspace == b->workspace && a->host == b->host;
 }
 
-/* Commits the sessions, of those that are left, which share the tables of the first one. */
+/* Commits the remaining sessions that share the tables of the first one. */
 static void commit_some(struct store_commit *of, size_t n, bool *done)
 {
     struct store_session *first = NULL;
@@ -424,7 +425,7 @@ static void commit_some(struct store_commit *of, size_t n, bool *done)
         done[i] = true;
         if (mine[i])
             continue;
-        rows.len = rows_before; /* of the others */
+        rows.len = rows_before; /* keeps the rows of the others */
         last.len = last_before;
         click_write_rollback(of[i].session);
     }
@@ -480,7 +481,7 @@ void click_write_close(struct store_session *ss)
     ss->writer = NULL;
 }
 
-/* *commit: which one says so. */
+/* *commit: the commit that has the positions. */
 static int read_positions(const struct store_session *ss, struct store_position *out,
                           unsigned *count, int64_t *commit, struct err *e)
 {

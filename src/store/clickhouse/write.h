@@ -1,4 +1,4 @@
-/* write.h - the writer of a session: what it keeps between transactions. */
+/* write.h - the state that a session's writer keeps between transactions. */
 #ifndef GPUFL_STORE_CLICKHOUSE_WRITE_H
 #define GPUFL_STORE_CLICKHOUSE_WRITE_H
 
@@ -9,10 +9,10 @@ struct writer {
     bool begun;                       /* inside a transaction */
     int64_t number;                   /* of this transaction, or of the last one */
     struct state state;               /* the last commit */
-    struct state next;                /* what the present one will be */
+    struct state next;                /* what this commit will be */
     struct rows *places[TABLE_COUNT]; /* owned: rows to be sent */
-    size_t gathered;                  /* bytes of them, about */
-    struct append append;             /* what it remembers of the session; fits state */
+    size_t gathered;                  /* approximate bytes of `places` */
+    struct append append;             /* its state of the session; matches `state` */
     struct buf body;                  /* a block being sent */
 };
 

@@ -1,4 +1,4 @@
-/* ask.h - questions put to DuckDB: store/ask.h's templates, with bound values.
+/* ask.h - answers questions with DuckDB: the templates of store/ask.h, with bound values.
  *
  * All statements of a question run in one transaction and see the same commit. Owner's thread. */
 #ifndef GPUFL_STORE_DUCKDB_ASK_H

@@ -10,7 +10,7 @@
 enum { BOUND_MAX = 24 };
 
 struct duck_ask {
-    struct ask ask; /* first: what the templates know of */
+    struct ask ask; /* first; the part that all engines share */
     struct store *store;
     struct small_reading reading;
     struct connection *connection;
@@ -20,11 +20,12 @@ struct duck_ask {
     size_t bound_count;
 };
 
-/* SQLs of standard functions say the same thing in both engines; these do not. */
+/* What the engines write differently; standard functions of SQL need no word here. */
 static const struct ask_word words[] = {
     {"total", "least(greatest(sum(%1), -9223372036854775807), 9223372036854775807)::BIGINT"},
     {"known", "%1"},
-    /* This is used for rows that are no event, too: conditions are tried in any order. */
+    /* No expression may overflow for rows that are not events, since conditions are evaluated in
+     * any order. */
     {"event", "(%1 BETWEEN -576460752303423488 AND 4611686018427387903 AND "
               "%2 BETWEEN 0 AND 4611686018427387903 - greatest(%1, -576460752303423488))"},
     {"ends", "(%1::HUGEINT + %2)"},
@@ -100,8 +101,8 @@ static int run(struct ask *a, ask_take take, void *arg)
     return more < 0 ? more : rc;
 }
 
-/* One table after the other: a union of all would hold a buffer of every table at once. [a session
- * with a file] */
+/* Reads one table after the other, since a union of all would hold a buffer of every table. [a
+ * session with a file] */
 static int counts(struct ask *a)
 {
     const struct store_session *ss = ((struct duck_ask *)a)->reading.file;
@@ -133,12 +134,13 @@ static int ask_watched(struct duck_ask *d, const struct store_visitor *v, struct
     if (rc == 0)
         rc = ask_answer(&d->ask, v);
     watch_end(&s->watch, &d->watched);
-    engine_undo(s, d->connection); /* nothing was written; not before nobody interrupts it */
+    /* Nothing was written; called when it can no longer be interrupted. */
+    engine_undo(s, d->connection);
     engine_give(s, d->connection);
     return rc == GPUFL_E_TIMEOUT ? too_long(d) : rc;
 }
 
-/* Question `counts` of a small session. */
+/* Answers `counts` for a small session. */
 static int count_image(const struct image *image, const struct store_visitor *v)
 {
     int rc = 0;
@@ -186,7 +188,7 @@ int ask_question(struct store *s, const struct store_question *q, const struct s
         if (!rc) {
             rc = ask_watched(d, v, e);
             session_put(d->reading.file);
-        } else if (rc == GPUFL_E_NOENT) { /* no session has left anything yet */
+        } else if (rc == GPUFL_E_NOENT) { /* the workspace has no history yet */
             rc = 0;
         }
     } else if (!rc) {

@@ -1,4 +1,4 @@
-/* duck.c - one attempt a process to open libduckdb. */
+/* duck.c - opens libduckdb, once in a process. */
 #include "store/duckdb/duck.h"
 
 #include "base/file/file.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The way from programs to libraries where they are installed; set by CMake. */
+/* The path from the folder of programs to that of libraries after installation; set by CMake. */
 #ifndef GPUFL_LIB_FROM_BIN
 #define GPUFL_LIB_FROM_BIN "../lib"
 #endif
@@ -21,7 +21,7 @@ static struct {
     struct duck calls;
     bool there;
     char path[PATH_MAX];
-    struct err why; /* where it is not */
+    struct err why; /* why the library is not open */
 } library;          /* constant after the first duck_open */
 
 static const struct dl_symbol symbols[] = {

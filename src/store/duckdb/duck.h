@@ -1,7 +1,7 @@
-/* duck.h - DuckDB's library, opened when it is first needed.
+/* duck.h - DuckDB's library, which is opened when it is first needed.
  *
- * A machine without it builds and tests everything else; what needs it says in
- * one sentence where it was looked for. [any] */
+ * A machine without the library can build and test everything else; an error says where the library
+ * was looked for. [any] */
 #ifndef GPUFL_STORE_DUCKDB_DUCK_H
 #define GPUFL_STORE_DUCKDB_DUCK_H
 
@@ -14,8 +14,8 @@ struct duck {
 #undef DUCK_MEMBER
 };
 
-/* The library's functions; NULL with a sentence where it is missing or too old. Looked for in
- * DUCKDB_ROOT (a folder, or its lib), in ../lib of the program, then by name. */
+/* The library's functions; NULL with a sentence if it is missing or too old. The library is looked
+ * for in DUCKDB_ROOT (a folder, or its lib), in ../lib of the program, then by name. */
 const struct duck *duck_open(struct err *e);
 
 /* The path of the library; "" before duck_open. */

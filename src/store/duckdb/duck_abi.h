@@ -1,10 +1,9 @@
-/* duck_abi.h - our declaration of the part of DuckDB's C interface that is used.
+/* duck_abi.h - our declarations of the functions of DuckDB's C interface that we use.
  *
  * The library is opened at run time and no header of it is needed to build
- * (docs/adr/0006-duckdb.md). Its C interface is stable within a major version:
- * handles are pointers to what is not ours, the structs below are fixed.
- * tests/store/test_duck.c checks what they say against the library itself: a
- * wrong layout or value shows as a wrong answer there. */
+ * (docs/adr/0006-duckdb.md). Its C interface is stable within a major version: handles are opaque
+ * pointers, the structs below are fixed. tests/store/test_duck.c checks these declarations with the
+ * library itself: a wrong layout or value gives a wrong answer there. */
 #ifndef GPUFL_STORE_DUCKDB_DUCK_ABI_H
 #define GPUFL_STORE_DUCKDB_DUCK_ABI_H
 
@@ -38,7 +37,7 @@ struct duck_result {
 /* duckdb_string_t: a cell of a vector of texts. Up to 12 bytes are in the cell. */
 struct duck_string {
     uint32_t length;
-    char prefix[4]; /* and the text goes on in `rest` where it is short */
+    char prefix[4]; /* a short text continues in `rest` */
     union {
         char rest[8];
         char *at;
@@ -49,7 +48,7 @@ enum { DUCK_STRING_INLINED = 12 };
 
 enum duck_state { DUCK_OK = 0, DUCK_ERROR = 1 };
 
-/* duckdb_type, those in use. */
+/* The values of duckdb_type that we use. */
 enum duck_type_id {
     DUCK_TYPE_BOOLEAN = 1,
     DUCK_TYPE_TINYINT = 2,
@@ -75,7 +74,7 @@ enum duck_type_id {
     DUCK_TYPE_NULL = 36,
 };
 
-/* duckdb_statement_type, the one in use. */
+/* The value of duckdb_statement_type that we use. */
 enum { DUCK_STATEMENT_SELECT = 1 };
 
 /* F(name, required, result, arguments): functions of the library. */

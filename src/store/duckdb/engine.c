@@ -1,8 +1,7 @@
 /* engine.c - the instance and its connections.
  *
- * Everything outside the data folder is switched off before the first statement of a client:
- * extensions, the network, other files. The folder is the one place where files may be opened,
- * for good. */
+ * Before the first question, everything outside the data folder is disabled for the life of the
+ * instance: extensions, the network, other files. */
 #include "store/duckdb/engine.h"
 #include "store/duckdb/pack/pack.h"
 #include "store/duckdb/select.h"
@@ -22,8 +21,9 @@ enum { DEFAULT_ATTACHED = 32, THREADS_MOST = 8, ROOM_LEAST = 4, QUESTIONS_LEAST 
 #define DEFAULT_QUERY  30000000000ll /* ns */
 #define DEFAULT_MEMORY (INT64_C(192) << 20)
 #define SMALL_MOST     (INT64_C(2) << 20)
-#define SESSION_MEMORY (INT64_C(6) << 20)  /* of one that is written; measured: up to 5 MiB */
-#define QUERY_MEMORY   (INT64_C(64) << 20) /* left to questions and checkpoints */
+/* Bytes for a session that is written; measured: up to 5 MiB. */
+#define SESSION_MEMORY (INT64_C(6) << 20)
+#define QUERY_MEMORY   (INT64_C(64) << 20) /* bytes left for questions and checkpoints */
 #define MEMORY_STEP    (INT64_C(64) << 20)
 
 /* ---- connections --------------------------------------------------------------------------- */
@@ -78,14 +78,14 @@ static int set(struct duck_config *config, const struct duck *d, const char *nam
                    d->library_version(), name, value);
 }
 
-/* Leaves one processor to callers: a thread that waits for the instance's threads spins. */
+/* One processor is left to callers, since a thread that waits for the instance's threads spins. */
 static int default_threads(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN) - 1;
     return n < 1 ? 1 : n > THREADS_MOST ? THREADS_MOST : (int)n;
 }
 
-/* The highest limit with many sessions: a quarter of the machine. */
+/* The highest memory limit with many sessions: a quarter of the machine's memory. */
 static int64_t memory_most(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -106,7 +106,7 @@ void engine_fit(struct store *s, struct connection *c)
     pthread_mutex_unlock(&s->open.lock);
     snprintf(text, sizeof text, "SET memory_limit='%" PRId64 "KiB'", fit / 1024 + 1);
     if (change)
-        sql_run(s->duck, c->handle, text, NULL); /* less than is in use now: the next time */
+        sql_run(s->duck, c->handle, text, NULL); /* after a failure the next call tries again */
 }
 
 unsigned engine_room(struct store *s)
@@ -145,13 +145,13 @@ static int open_instance(struct store *s, const struct store_config *c, struct e
     return rc;
 }
 
-/* Bit packing serves integers as well as all methods tried out, and faster. */
+/* Bit packing is as small for integers as choosing among all methods, and faster. */
 static const char settings[] =
     ";PRAGMA disable_checkpoint_on_shutdown;SET force_compression='bitpacking';"
     "SET wal_autocheckpoint='4MiB';SET allowed_directories=[";
 
-/* What needs a running instance: settings, of which the last one forbids files elsewhere, and the
- * function that reads small sessions. */
+/* Applies what needs a running instance: settings, the last of which forbids files elsewhere, and
+ * the function that reads small sessions. */
 static int confine(struct store *s, struct err *e)
 {
     struct connection *c;
@@ -176,7 +176,7 @@ static int confine(struct store *s, struct err *e)
     return rc;
 }
 
-/* The folder for the files, by its absolute name: that is what the instance compares. */
+/* Opens the folder for the files by its absolute path, since the instance compares paths. */
 static int open_folder(struct store *s, const char *data, struct err *e)
 {
     char folder[PATH_MAX];
@@ -220,7 +220,7 @@ int engine_open(struct store **out, const struct store_config *c, struct err *e)
         rc = open_instance(s, c, e);
     if (rc == 0)
         rc = confine(s, e);
-    unsigned room = engine_room(s); /* what is committed to an idle one is in memory as well */
+    unsigned room = engine_room(s); /* committed rows of an idle session are in memory, too */
     s->open.most = s->open.most < room ? s->open.most : room;
     s->query_limit = c->query_limit > 0 ? c->query_limit : DEFAULT_QUERY;
     if (!rc && c->program && !(s->program = mem_strdup(c->program)))

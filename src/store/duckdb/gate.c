@@ -1,4 +1,4 @@
-/* gate.c - numbers in the order of coming; see gate.h. */
+/* gate.c - callers get numbers in the order in which they come; see gate.h. */
 #include "store/duckdb/gate.h"
 
 void gate_init(struct gate *g, unsigned most)

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT_MAX = 1 << 24 /* sessions; the rows of one more are looked for */ };
+enum { KEPT_MAX = 1 << 24 /* sessions; for more, rows are searched */ };
 
 /* ---- history --------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static int put_history_row(struct rows *r, const struct store_chunk *c, size_t r
     return rows_end(r, e);
 }
 
-/* Notes a session that has rows, or may have. *news: it was not noted yet. */
+/* Notes a session that has or may have rows. *news: it was not noted before. */
 static int note_kept(struct writer *w, const char *session, size_t len, bool *news)
 {
     const uint64_t hash = intern_hash(session, len);
@@ -78,7 +78,7 @@ static int read_kept(struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* Rows of a session that has none yet are added without a look at the rows of all others. */
+/* Rows of a session that has none yet are added without searching all rows. */
 static int replace_history(struct store_session *ss, const char *session,
                            const struct store_chunk *c, struct err *e)
 {
@@ -112,8 +112,8 @@ static int history_ok(const struct store_history *h, struct err *e)
     return 0;
 }
 
-/* One transaction: most of what a small session's rows cost is the transaction's, and its write to
- * the disk. */
+/* All in one transaction, because for a small session most of the cost is that of a transaction and
+ * its write to the disk. */
 int keep_history(struct store *s, const char *workspace, const struct store_history *of,
                  size_t count, struct err *e)
 {
@@ -165,7 +165,7 @@ static int copy_open(int from, const char *from_path, int to, const char *to_pat
     return rc;
 }
 
-/* Copies a file; one that is not there leaves none. */
+/* Copies a file, if it exists. */
 static int copy_file(const char *from_path, const char *to_path, struct err *e)
 {
     int from = open(from_path, O_RDONLY | O_CLOEXEC);
@@ -188,7 +188,7 @@ int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
     if (size > most)
         return err_set(e, GPUFL_E_FULL,
                        "a session that is still being written, and has %" PRId64
-                       " MiB, cannot be asked until it has ended",
+                       " MiB, cannot be queried until it has ended",
                        size >> 20);
     int rc = copy_file(from, to, e);
     return rc ? rc : copy_file(log_from, log_to, e);
@@ -196,7 +196,7 @@ int keep_copy(const char *from, const char *to, int64_t most, struct err *e)
 
 /* ---- Parquet --------------------------------------------------------------------------------- */
 
-/* The rows of a record with texts for ids of names. */
+/* Puts the select of a record's rows, with texts instead of ids of names. */
 static void parquet_text(struct buf *b, const struct small_reading *from, enum record_type type,
                          const char *path)
 {
@@ -236,7 +236,7 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
     struct connection *c;
     struct buf text;
     char name[64], made[PATH_MAX];
-    /* The instance writes below its own folder only. */
+    /* The instance may write only below its own folder. */
     snprintf(name, sizeof name, ".export-%u.parquet", ++number);
     if (path_join(made, sizeof made, ss->store->root, name))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long");
@@ -261,7 +261,7 @@ int keep_parquet(struct store_session *ss, enum record_type type, const char *pa
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
-/* Copies the files of a session that nobody writes meanwhile. */
+/* Copies the files of a session, which is not written meanwhile. */
 static int copy_session(struct store *s, const char *workspace, const char *file,
                         const char *folder, struct err *e)
 {
@@ -277,7 +277,7 @@ static int copy_session(struct store *s, const char *workspace, const char *file
     return rc ? rc : copy_file(log_from, log_to, e);
 }
 
-/* The session whose file it is; false: it is no session's. */
+/* Finds the session of a file; false: the file is not a session's. */
 static bool session_of(const char *file, char id[STORE_ID_MAX + 16])
 {
     size_t len = strlen(file), suffix = strlen(".duckdb");
@@ -336,7 +336,8 @@ int keep_backup(struct store *s, const char *folder, struct err *e)
     DIR *d = opendir(s->root);
     if (!d)
         return io_failed("read", s->root, e);
-    /* Packs first: of a session that gets a file now, the backup has both, and the file all. */
+    /* Packs are copied first: for a session that gets a file meanwhile, the backup has both, and
+     * the file has all rows. */
     int rc = file_mkdirs(to, 0700, e);
     if (rc == 0)
         rc = packs_backup(s->packs, to, e);

@@ -1,4 +1,4 @@
-/* rows.c - chunks filled by copying columns; see rows.h. */
+/* rows.c - fills chunks by copying columns; see rows.h. */
 #include "store/duckdb/rows.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static int duck_type_of(enum cell_type type)
     return types[type];
 }
 
-/* The addresses of the vectors' cells: new after each reset. */
+/* Looks up the addresses of the vectors' cells, which change with each reset. */
 static void look_up(struct rows *r)
 {
     r->filled = 0;
@@ -83,7 +83,8 @@ void rows_close(struct rows *r)
     if (r->chunk)
         r->duck->destroy_data_chunk(&r->chunk);
     if (r->appender) {
-        if (r->duck->appender_clear) /* else what is left goes to a transaction that is over */
+        /* Without this, leftover rows would go to a transaction that has ended. */
+        if (r->duck->appender_clear)
             r->duck->appender_clear(r->appender);
         r->duck->appender_destroy(&r->appender);
     }

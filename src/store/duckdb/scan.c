@@ -25,7 +25,7 @@ static void scan_text(struct buf *text, const struct store_session *ss, enum rec
     }
 }
 
-/* Runs a statement, whose pages take gets. */
+/* Runs a statement and gives its pages to take. */
 static int run_on(struct store_session *ss, struct connection *c, const struct sql_bound *s,
                   ask_take take, void *arg, struct err *e)
 {
@@ -50,7 +50,7 @@ static int run(struct store_session *ss, const struct sql_bound *s, ask_take tak
     return rc;
 }
 
-/* All columns of an image's table. */
+/* Reads all columns of an image's table. */
 static int put_image(const struct image *image, struct image_ask *ask, ask_take take, void *arg)
 {
     unsigned columns[RECORD_MAX_COLUMNS];
@@ -74,7 +74,7 @@ static int scan_statement(struct store_session *ss, enum record_type type, struc
     return rc;
 }
 
-/* Rows of a small session. */
+/* Scans the rows of a small session. */
 static int scan_small(struct store_session *ss, struct image_ask *ask, const struct wire_visitor *v,
                       struct err *e)
 {

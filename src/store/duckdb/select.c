@@ -1,9 +1,9 @@
 /* select.c - the server's side of a select; see select.h.
  *
- * The writer's lock keeps files unchanged: nothing is committed and no checkpoint is made while
- * the child reads. That is for sessions that have ended; of one that is live a copy is asked,
- * because its rows must not wait. Locks are taken in the order of names, so that two selects
- * over the same sessions wait for each other instead of for ever. [any] */
+ * The writer's lock keeps files unchanged: nothing is committed and no checkpoint is made while the
+ * child reads. That is for sessions that have ended; for a live session the child reads a copy,
+ * since its writer must not wait. Locks are taken in the order of names, so that two selects over
+ * the same sessions cannot deadlock. [any] */
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
@@ -27,21 +27,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COPY_MOST   (INT64_C(512) << 20) /* bytes of a live session */
-#define MEMORY_MOST (INT64_C(192) << 20) /* bytes of the child's engine; its process: twice that */
+#define COPY_MOST (INT64_C(512) << 20) /* most bytes of a live session's copy */
+/* Bytes for the child's engine; its process may use twice that. */
+#define MEMORY_MOST (INT64_C(192) << 20)
 
 enum { ANSWER_SPARE = 4096 /* bytes around the rows */ };
 
-static const char copies[] = ".select"; /* folder in the store's; no workspace has a dot */
+/* Folder in the store's folder; no workspace's name has a dot. */
+static const char copies[] = ".select";
 
 struct asking {
     struct store *s;
     const char *workspace;
     const struct store_select *q;
-    size_t order[STORE_SELECT_SESSIONS]; /* of q->sessions, by name */
-    size_t held;                         /* of these, whose write_lock is taken */
-    char folder[PATH_MAX];               /* of copies; "": none made yet */
-    struct store_session *history;       /* a reference; NULL: not asked for, or none */
+    size_t order[STORE_SELECT_SESSIONS]; /* indexes of q->sessions, by name */
+    size_t held;                         /* number of sessions whose write_lock is held */
+    char folder[PATH_MAX];               /* the folder of copies; "": not made yet */
+    struct store_session *history;       /* a reference; NULL: not needed, or there is none */
     struct buf request;
 };
 
@@ -88,8 +90,8 @@ static int make_folder(struct asking *a, struct err *e)
     return file_mkdirs(a->folder, 0700, e);
 }
 
-/* Copies a session's file as it is after its last commit; file: the copy, from the store's folder.
- * number: of the copy. */
+/* Copies a session's file in the state of its last commit. file: the copy's path in the store's
+ * folder; number: its number. */
 static int copy(struct asking *a, struct store_session *ss, size_t number, char file[PATH_MAX],
                 struct err *e)
 {
@@ -154,7 +156,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     return rc;
 }
 
-/* Says whether the statement may mean the view: a wrong yes does no harm. */
+/* True where the statement may use the view; a wrong yes does no harm. */
 static bool names_history(struct store_text sql)
 {
     static const char word[] = "history";
@@ -164,7 +166,7 @@ static bool names_history(struct store_text sql)
     return false;
 }
 
-/* The workspace's history, always as a copy: the analysis writes it at any time. */
+/* Adds the workspace's history, always as a copy, since the analysis may write it at any time. */
 static int put_history(struct asking *a, struct err *e)
 {
     char file[PATH_MAX] = "";
@@ -199,8 +201,8 @@ static int put_request(struct asking *a, struct err *e)
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* The variables that the child needs to find its libraries, and those of sanitizers; nothing else
- * of ours. */
+/* The environment of the child: only the variables that find its libraries, and those of
+ * sanitizers. */
 static char **environment(char *room[8])
 {
     static const char *const names[] = {
@@ -247,7 +249,7 @@ static void say(int fd, const struct buf *request, int64_t until)
     shutdown(fd, SHUT_WR);
 }
 
-/* Until it has said all. FULL: more than fits. */
+/* Reads until the child closes the socket. GPUFL_E_FULL: the answer is too long. */
 static int hear(int fd, struct buf *out, int64_t until)
 {
     for (;;) {
@@ -271,9 +273,9 @@ static int how_it_ended(int status, struct err *e)
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
         return err_set(e, GPUFL_E_TIMEOUT, "the statement took too long");
     if (WIFSIGNALED(status))
-        return err_set(e, GPUFL_E_IO, "the process that asked the statement ended by signal %d",
+        return err_set(e, GPUFL_E_IO, "the process that ran the statement ended by signal %d",
                        WTERMSIG(status));
-    return err_set(e, GPUFL_E_IO, "the process that asked the statement ended without an answer");
+    return err_set(e, GPUFL_E_IO, "the process that ran the statement ended without an answer");
 }
 
 /* "+…" becomes the answer, "-<code> …" the error. */
@@ -329,12 +331,12 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Puts the sessions in the order of their names; one that is named twice counts once. */
+/* Sorts the sessions by name. A session that is named twice is refused. */
 static int sort_sessions(struct asking *a, struct err *e)
 {
     const struct store_select *q = a->q;
     if (q->session_count > STORE_SELECT_SESSIONS)
-        return err_set(e, GPUFL_E_INVAL, "a statement asks %d sessions at most",
+        return err_set(e, GPUFL_E_INVAL, "a statement can read %d sessions at most",
                        STORE_SELECT_SESSIONS);
     for (size_t i = 0; i < q->session_count; i++) {
         size_t at = i;
@@ -374,7 +376,7 @@ int select_ask(struct store *s, const char *workspace, const struct store_select
 {
     struct asking *a;
     if (!s->program)
-        return err_set(e, GPUFL_E_UNAVAILABLE, "this program cannot ask statements of others");
+        return err_set(e, GPUFL_E_UNAVAILABLE, "this program cannot run clients' statements");
     if (!(a = mem_zalloc(sizeof *a)))
         return err_nomem(e);
     a->s = s;

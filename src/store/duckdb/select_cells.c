@@ -76,14 +76,14 @@ static wide integer(int type, const void *data, uint64_t row)
     case DUCK_TYPE_UBIGINT:
         return (wide)((const uint64_t *)data)[row];
     case DUCK_TYPE_HUGEINT:
-        memcpy(&v, (const char *)data + row * sizeof v, sizeof v); /* aligned to 8 only */
+        memcpy(&v, (const char *)data + row * sizeof v, sizeof v); /* aligned to 8 bytes only */
         return v;
     default:
         return ((const int64_t *)data)[row];
     }
 }
 
-/* Puts the integer with a point before the last `scale` digits. */
+/* Puts the integer with a decimal point before the last `scale` digits. */
 static void put_decimal(struct buf *b, wide v, int scale)
 {
     char text[64];
@@ -117,7 +117,7 @@ static void put_real(struct buf *b, double v, int digits)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* v: units since the Unix epoch, so many of them a second. */
+/* v: units since the Unix epoch, a_second of which are a second. */
 static void put_moment(struct buf *b, int64_t v, int64_t a_second, int digits, const char *zone)
 {
     if (v == INT64_MAX || v == -INT64_MAX) {

@@ -1,7 +1,7 @@
-/* select_cells.h - writes cells of any statement's answer as JSON, by their type.
+/* select_cells.h - writes the cells of any answer as JSON, by their type.
  *
- * Numbers that a reader of JSON may not hold exactly (above 2^53) are strings, as are dates and
- * times. Owner's thread. */
+ * Numbers that a JSON reader may not represent exactly (above 2^53) are strings, and so are dates
+ * and times. Owner's thread. */
 #ifndef GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 #define GPUFL_STORE_DUCKDB_SELECT_CELLS_H
 
@@ -13,14 +13,14 @@ enum { CELLS_COLUMNS_MAX = 256 };
 struct cell_column {
     int type;          /* enum duck_type_id */
     const char *word;  /* its name in SQL */
-    int inside, scale; /* of DECIMAL: type of the integers, digits after the point */
+    int inside, scale; /* for DECIMAL: type of the integers, digits after the point */
 };
 
-/* The type of a column of the result; false: a type that has no form in JSON here. */
+/* Finds the type of a column of the result; false: we have no JSON form for it. */
 bool cell_column(const struct duck *d, struct duck_result *r, uint64_t column,
                  struct cell_column *out);
 
-/* Appends a cell that is known. */
+/* Appends a known cell. */
 void cell_put(struct buf *b, const struct cell_column *c, const void *data, uint64_t row);
 
 #endif

@@ -1,9 +1,9 @@
 /* select_child.c - the process that runs a client's statement; see select.h.
  *
- * In this order: everything that needs files (the library, the sessions), the views, the locks of
- * DuckDB (no external access, configuration locked), the locks of the kernel (no user, no system
- * calls but to compute), and then the statement: parsed, counted, prepared, and run where it is a
- * SELECT. One thread. */
+ * The process first does everything that needs files (the library, the sessions), then makes the
+ * views, locks DuckDB (no external access, no changes of settings), drops its rights (no user, no
+ * system calls except those for computing), and only then takes the statement: parses it, checks
+ * that it is one statement, prepares it, and runs it if it is a SELECT. One thread. */
 #include "store/duckdb/select.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ enum { HISTORY = STORE_SELECT_SESSIONS, SELECT_FILES = 3 * STORE_SELECT_SESSIONS
 
 struct child {
     struct buf request, answer, text;
-    const char *at, *end; /* of the request: not read yet */
+    const char *at, *end; /* the part of the request that is not read yet */
     struct store_text root, history_file, sql;
     int64_t memory, seconds, rows_most, bytes_most;
     struct select_session sessions[STORE_SELECT_SESSIONS];
@@ -152,7 +152,7 @@ static int open_engine(struct child *c, struct err *e)
     return rc;
 }
 
-/* Finds out which tables the file has, and how many of their columns. */
+/* Reads which tables the file has, and the number of their columns. */
 static int read_tables(struct child *c, struct store_session *ss, struct err *e)
 {
     struct sql q;
@@ -196,7 +196,8 @@ static int attach_all(struct child *c, struct err *e)
         return unclear(e);
     memcpy(root, c->root.at, c->root.len);
     root[c->root.len] = '\0';
-    /* Opened by its number: the engine's messages about its files then say nothing of this host. */
+    /* The folder is opened by its descriptor, so that the engine's messages about files contain no
+     * path of this host. */
     c->folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->folder < 0 || chdir("/"))
         return err_set(e, GPUFL_E_IO, "the folder of the sessions cannot be opened");
@@ -252,7 +253,8 @@ static const char *first_word(const char *p)
     }
 }
 
-/* The parser makes SELECTs of other statements as well (PRAGMA, SHOW, CALL): those are refused. */
+/* False for other statements that the parser turns into SELECTs (PRAGMA, SHOW, CALL), which are
+ * refused. */
 static bool begins_as_select(const char *sql)
 {
     static const char *const words[] = {"select", "with", "from", "values"};
@@ -292,7 +294,7 @@ static int prepare(struct child *c, struct duck_statement **out, struct err *e)
     else if (select && d->prepare_extracted_statement(c->connection, all, 0, out) != DUCK_OK)
         rc = user_error(e, d->prepare_error(*out));
     else if (!select || d->prepared_statement_type(*out) != DUCK_STATEMENT_SELECT)
-        rc = err_set(e, GPUFL_E_INVAL, "one SELECT is what can be asked here");
+        rc = err_set(e, GPUFL_E_INVAL, "only a single SELECT can be run here");
     d->destroy_extracted(&all);
     return rc;
 }
@@ -340,7 +342,7 @@ static void put_row(struct buf *b, const struct answer_columns *a, void *const *
     buf_char(b, ']');
 }
 
-/* Rows of a chunk, as many as there is room for; false: not all. */
+/* Puts the rows of a chunk as long as there is room; false: not all rows. */
 static bool put_chunk(struct child *c, const struct answer_columns *a, struct duck_chunk *chunk,
                       int64_t *rows)
 {
@@ -439,6 +441,6 @@ int store_select_child(void)
         buf_init(&c->answer, 4096);
         buf_printf(&c->answer, "%d %s", rc, *e.text ? e.text : err_text(rc));
     }
-    /* Nothing is closed: the process ends, and what it has with it. */
+    /* Nothing is closed, since the process ends. */
     _exit(buf_error(&c->answer) || file_write_all(0, c->answer.data, c->answer.len) ? 1 : 0);
 }

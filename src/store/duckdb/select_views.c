@@ -1,8 +1,8 @@
 /* select_views.c - the tables that a select may name: docs/server-sql.md.
  *
- * A view for each record, with texts where the rows hold ids of names and times since the
- * session's start, all sessions one after the other; `kernels`, which joins a kernel with how it
- * was launched; `sessions`; `history`. Names and meaning of columns stay: they are those of
+ * There is a view for each record, with texts instead of ids of names, times since the session's
+ * start, and all sessions one after the other; `kernels`, which joins a kernel with its launch;
+ * `sessions`; and `history`. Names and meanings of columns do not change: they are those of
  * schema/records.def, where columns are only added. */
 #include "store/duckdb/select.h"
 
@@ -26,8 +26,8 @@ static bool is_text(const struct record *r, unsigned column)
     return r->columns[column].ref == RECORD_name;
 }
 
-/* The cell of a column of the record as it is shown: r is the row's alias, and n<column> that of
- * its name. */
+/* Puts the cell of a record's column for the view. r is the alias of the row, n<column> that of its
+ * name. */
 static void put_cell(struct buf *b, const struct select_session *s, const struct record *r,
                      unsigned i)
 {
@@ -115,13 +115,13 @@ static void put_sessions(struct buf *b, const struct select_session *sessions, s
 
 static void put_history(struct buf *b, const struct store_session *history)
 {
-    static const struct store_session none; /* without a table, its columns */
+    static const struct store_session none; /* has no tables: only the columns */
     buf_str(b, "CREATE VIEW history AS SELECT * REPLACE (coalesce(kind, 0) AS kind) FROM ");
     session_table(b, history ? history : &none, TABLE_history);
     buf_str(b, " h;");
 }
 
-/* The columns that are asked for most, joined once. */
+/* The view `kernels`, which joins the columns that statements need most. */
 static const char kernels[] =
     "CREATE VIEW kernels AS SELECT k.session, k.start, k.duration, c.name, c.grid_x, c.grid_y, "
     "c.grid_z, c.block_x, c.block_y, c.block_z, c.registers, c.shared_static, c.shared_dynamic, "

@@ -1,9 +1,9 @@
-/* session.c - sessions: files found, made, attached, detached, deleted.
+/* session.c - sessions: finds, makes, attaches, detaches and deletes their files.
  *
- * A session is in the store's list while its file is attached. A thread that changes that puts
- * it into an intermediate state, releases the lock while DuckDB works, and wakes the others. A
- * session without a reference stays attached until others need the room: the one used longest
- * ago goes first. */
+ * A session is in the store's list while its file is attached. A thread that attaches or detaches a
+ * session sets an intermediate state, releases the lock while DuckDB works, and wakes the others. A
+ * session without a reference stays attached until others need the room; the one used longest ago
+ * is detached first. */
 #include "store/duckdb/engine.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@
 
 enum { FORMAT = 1 /* layout of the files; kept in table about */ };
 
-static const char history[] = ".history"; /* no id of a session: those have no dot */
+static const char history[] = ".history"; /* cannot be the id of a session, which has no dot */
 
 /* ---- statements of a session --------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ void session_note_table(struct buf *b, const struct store_session *ss, unsigned 
 
 /* ---- opening a file ------------------------------------------------------------------------ */
 
-/* A new file gets the table that lists the others. */
+/* Makes table `about`, which lists the others, in a new file. */
 static int make_file(struct store_session *ss, struct connection *c, struct err *e)
 {
     struct buf text;
@@ -129,14 +129,14 @@ static int foreign(const struct store_session *ss, const char *why, struct err *
                    ss->at.id, why, ss->at.workspace, ss->at.id);
 }
 
-/* Says whether an error is the process's or the machine's, and says nothing about the file. */
+/* True for an error of the process or the machine, which says nothing about the file. */
 static bool is_shortage(int rc, const struct err *why)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_PERM ||
            rc == GPUFL_E_TIMEOUT || strstr(why->text, "Too many open files");
 }
 
-/* A file without the table is new (a crash came before) or not one of ours. */
+/* A file without table `about` is new, after a crash, or not one of ours. */
 static int check_empty(struct store_session *ss, struct connection *c, bool *empty, struct err *e)
 {
     struct sql q;
@@ -191,7 +191,8 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     }
     rc = rc ? rc : more;
     if (rc != GPUFL_E_STATE && rc != GPUFL_E_CORRUPT)
-        return err_set(e, rc, "%s", why.text); /* for now: that says nothing of the file */
+        /* A passing error, which says nothing about the file. */
+        return err_set(e, rc, "%s", why.text);
     bool empty = false;
     rc = check_empty(ss, c, &empty, e);
     if (rc)
@@ -199,9 +200,8 @@ static int read_about(struct store_session *ss, struct connection *c, struct err
     return empty ? make_file(ss, c, e) : foreign(ss, why.text, e);
 }
 
-/* A file that was detached stays the library's until the last transaction that looked at it has
- * ended, in whichever of its connections or threads: no call reports that moment, so it is
- * polled. */
+/* The library keeps a detached file open until the last transaction that used the file has ended,
+ * in any of its connections or threads. No call reports that moment, so it is polled. */
 static int run_attach(struct store_session *ss, struct connection *c, const char *text,
                       struct err *why)
 {
@@ -245,9 +245,9 @@ static int detach(struct store_session *ss, struct connection *c, struct err *e)
     return sql_run(ss->store->duck, c->handle, text, e);
 }
 
-/* A file of which the library has written only a part cannot be opened again, and nobody can
- * distinguish it from one that was cut later. So it is made under another name, and gets its name
- * when it is whole; what a crash leaves under the other name is replaced when it is made again. */
+/* A file that the library has written only in part cannot be opened again, and cannot be
+ * distinguished from one that was cut later. So a file is made under another name and renamed when
+ * it is complete; what a crash leaves under the other name is replaced the next time. */
 static int create_file(struct store_session *ss, struct connection *c, struct err *e)
 {
     char made[PATH_MAX + 8];
@@ -273,7 +273,7 @@ static int open_file(struct store_session *ss, struct err *e)
     rc = made ? create_file(ss, c, e) : 0;
     if (rc == 0)
         rc = attach(ss, ss->path, c, e);
-    if (!rc) { /* to ask whether it is empty would ask all that are attached, sound or not */
+    if (!rc) { /* asking whether it is empty would read all attached files, sound or not */
         rc = made ? make_file(ss, c, e) : read_about(ss, c, e);
         if (rc)
             detach(ss, c, NULL);
@@ -285,7 +285,7 @@ static int open_file(struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* ---- closed ---------------------------------------------------------------------------------- */
+/* ---- closed -------------------------------------------------------------------------------- */
 
 void session_free(struct listed *at)
 {
@@ -314,9 +314,9 @@ void session_close(struct listed *at)
     engine_give(ss->store, c);
 }
 
-/* ---- get and put ---------------------------------------------------------------------------- */
+/* ---- get and put --------------------------------------------------------------------------- */
 
-/* A session that is not in the list; NULL: out of memory. [store.open.lock held] */
+/* Makes a session that is not in the list; NULL: out of memory. [store.open.lock held] */
 static struct store_session *make_session(struct store *s, const char *workspace, const char *id,
                                           const char *path)
 {
@@ -348,7 +348,7 @@ static struct store_session *new_session(struct store *s, const char *workspace,
     return ss;
 }
 
-/* Opens what is at path as a session that is not in the list. */
+/* Opens the file at path as a session that is not in the list. */
 static int open_unlisted(struct store_session *small, const char *path, struct store_session **out,
                          struct err *e)
 {
@@ -380,7 +380,7 @@ int session_open_beside(struct store_session *small, struct store_session **out,
     return open_unlisted(small, small->path, out, e);
 }
 
-/* Opens a session as what it is: in a pack, with a file, or new, and then in the pack. */
+/* Opens a session that is in a pack, has a file, or is new and begins in a pack. */
 static int open_any(struct store_session *ss, struct err *e)
 {
     struct store *s = ss->store;
@@ -434,16 +434,16 @@ static bool answers(struct store_session *ss)
     char text[80];
     const struct store_session *file = small_file(ss);
     if (!file || engine_take(ss->store, &c, NULL))
-        return true; /* which will show elsewhere */
+        return true; /* other errors show elsewhere */
     snprintf(text, sizeof text, "SELECT name FROM %s.main.about LIMIT 1", file->alias);
     bool sound = !sql_run(ss->store->duck, c->handle, text, NULL);
     engine_give(ss->store, c);
     return sound;
 }
 
-/* Takes a reference to an open session. The library gives up a file when a checkpoint fails (a full
- * disk): then it is detached as soon as nobody has it, and *again says to look once more.
- * [store.open.lock held; released meanwhile] */
+/* Takes a reference to an open session. The library invalidates a file when a checkpoint fails (a
+ * full disk). The file is then detached as soon as the session has no reference, and *again asks
+ * the caller to look once more. [store.open.lock held; released meanwhile] */
 static int take(struct store *s, struct store_session *ss, bool *again, struct err *e)
 {
     unsigned given_up = atomic_load_explicit(&sql_given_up, memory_order_relaxed);
@@ -541,7 +541,7 @@ void session_unreserve(struct store_session *ss)
     session_free(&ss->at);
 }
 
-/* ---- held, for a copy of its files ----------------------------------------------------------- */
+/* ---- holding, for a copy of the files ------------------------------------------------------ */
 
 int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
                  struct err *e)

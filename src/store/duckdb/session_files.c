@@ -1,8 +1,8 @@
-/* session_files.c - the files of a session: their names, their size, how they go.
+/* session_files.c - the files of a session: their names, size and removal.
  *
- * A file that cannot be read is set aside under a name that no session has: what is sent of the
- * session from then on makes a new file, and whoever wants the old rows has them. Deleting the
- * session deletes both. */
+ * A file that cannot be read is set aside under a name that no session has: rows that are sent from
+ * then on go to a new file, and the old rows are still there for a repair. Deleting the session
+ * deletes both. */
 #include "store/duckdb/engine.h"
 
 #include "base/file/file.h"
@@ -27,7 +27,8 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
     return make ? file_mkdirs(folder, 0700, e) : 0;
 }
 
-/* The log first: a file alone is a session, a log alone would go to the next one of its name. */
+/* Removes the write-ahead log first: a file alone is a session, but a log alone would be applied to
+ * the next file of that name. */
 static int remove_suffixed(const char *path, size_t count, struct err *e)
 {
     static const char *const suffixes[] = {
@@ -51,7 +52,7 @@ int session_remove_current(const char *path, struct err *e)
     return remove_suffixed(path, 4, e);
 }
 
-/* The path of a session's file, whose ids come from outside. */
+/* Makes the path of a session's file, and checks the ids, which come from clients. */
 static int checked_path(struct store *s, const char *workspace, const char *session,
                         char path[PATH_MAX], struct err *e)
 {
@@ -83,7 +84,7 @@ int session_size(struct store *s, const char *workspace, const char *session, in
     return 0;
 }
 
-/* Reads a small session that somebody has open, so that it can be read when it is gone.
+/* Reads the image of an open small session, so that its readers have it after the deletion.
  * [store.open.lock held; released meanwhile] */
 static void keep_image(struct store *s, const char *workspace, const char *session)
 {
@@ -100,7 +101,7 @@ static void keep_image(struct store *s, const char *workspace, const char *sessi
     ss->at.refs--;
 }
 
-/* Removes a session from where it is. */
+/* Removes a session from its pack, or its files. */
 static int remove_all(struct store *s, const char *workspace, const char *session, const char *path,
                       struct err *e)
 {
@@ -110,10 +111,11 @@ static int remove_all(struct store *s, const char *workspace, const char *sessio
     if (rc || !packed)
         return rc;
     rc = packs_drop(s->packs, workspace, session, e);
-    return rc == GPUFL_E_NOENT ? session_remove_files(path, e) : rc; /* it got a file meanwhile */
+    /* The session got a file meanwhile. */
+    return rc == GPUFL_E_NOENT ? session_remove_files(path, e) : rc;
 }
 
-/* Does something to a session that nobody has open, and that nobody gets meanwhile.
+/* Runs a function for a session that is not open and that no caller gets meanwhile.
  * [store.open.lock held; released meanwhile: others do not wait for the disk] */
 static int with_nobody(struct store *s, const char *workspace, const char *session,
                        const char *path,
@@ -169,7 +171,7 @@ int session_settle(struct store_session *ss, struct err *e)
 {
     struct connection *c;
     char text[64];
-    if (pthread_mutex_trylock(&ss->write_lock)) /* who copies or selects wants the file as it is */
+    if (pthread_mutex_trylock(&ss->write_lock)) /* a copy or a select needs the file unchanged */
         return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
     int rc = engine_take(ss->store, &c, e);
     if (!rc) {
@@ -181,8 +183,8 @@ int session_settle(struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* Renames what is there of a session's file and its log. The log first: a log that is left alone
- * would go to the next file of its name. */
+/* Renames a session's file and its write-ahead log, as far as they exist, the log first: a log
+ * alone would be applied to the next file of that name. */
 int session_rename_apart(const char *path, struct err *e)
 {
     static const char *const suffixes[] = {".wal", ""};
@@ -201,7 +203,7 @@ void session_apart_name(const char *path, char *name, size_t room)
     snprintf(name, room, "%s" APART, path);
 }
 
-/* Keeps what there is of a session under another name, and takes it away from where it is. */
+/* Moves the session's records or files to another name. */
 static int save_apart(struct store *s, const char *workspace, const char *session, const char *path,
                       struct err *e)
 {
@@ -227,7 +229,7 @@ int session_put_apart(struct store *s, const char *workspace, const char *sessio
         rc = err_set(e, GPUFL_E_BUSY, "session %s is damaged and still read; try again", session);
     } else {
         if (ss) {
-            ss->broken = true; /* nothing more is written to it */
+            ss->broken = true; /* nothing more may be written to it */
             session_list_close(&s->open, &ss->at);
         }
         rc = with_nobody(s, workspace, session, path, save_apart, e);

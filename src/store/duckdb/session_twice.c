@@ -1,10 +1,10 @@
-/* session_twice.c - a session that has records in a pack and a file as well: which of them counts.
+/* session_twice.c - decides what counts for a session that has both records in a pack and a file.
  *
  * A crash while a session gets its file leaves both, a backup that was made meanwhile has both, and
  * so has a folder in which an older version wrote, or a file was put back by hand. The positions
- * say which has more: the file counts where it has all that the pack has. Else the pack counts; the
- * file is removed if nothing was committed to it, and is kept under another name if something was.
- * So no row goes that is not in the other. */
+ * say which has more: the file counts if it has all that the pack has. Otherwise the pack counts;
+ * the file is removed if nothing was committed to it, and kept under another name if something was.
+ * So no row is removed that the other does not have. */
 #include "store/duckdb/session_twice.h"
 
 #include "base/log.h"
@@ -13,15 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The commits of the one or of the other. */
+/* What was committed to the pack, or to the file. */
 struct committed {
     struct store_position at[STORE_POSITIONS_MAX];
     unsigned count;
     bool some;     /* something was committed */
-    bool readable; /* else: damaged */
+    bool readable; /* false: damaged */
 };
 
-/* Errors but damage are the process's, and say nothing about the session. */
+/* Returns only errors of the process, which say nothing about the session; damage is not an error
+ * here. */
 static int read_pack(struct store_session *ss, struct committed *out, struct err *e)
 {
     struct err why = {0};

@@ -1,27 +1,27 @@
 /* shown.c - the table function small_rows; see shown.h.
  *
  * The library calls bind in the thread that prepares a statement, and the other functions in that
- * one or in a thread of its own, never two at once for one place of a statement. What one call
- * leaves for the next is written and read with the list's lock held: the library's own locks
- * cannot be seen by ThreadSanitizer, and a statement that outlives its image finds it gone. */
+ * thread or in a thread of its own, but never two at once for one use of the function. State
+ * between calls is written and read with the list's lock held: ThreadSanitizer cannot see the
+ * library's own locks, and a statement that outlives its image must find that it is gone. */
 #include "store/duckdb/shown.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* What a place in a statement reads. */
+/* What one use of the function in a statement reads. */
 struct bound {
     struct shown_list *list;
     int64_t number;
     unsigned table;
 };
 
-/* How far it has read. */
+/* How far that use has read. */
 struct reading {
     size_t row;
     unsigned column_count;
-    unsigned columns[RECORD_MAX_COLUMNS + 1]; /* of the table; its column count: rowid */
+    unsigned columns[RECORD_MAX_COLUMNS + 1]; /* columns of the table; column_count means rowid */
 };
 
 void shown_init(struct shown_list *l, const struct duck *d)
@@ -53,7 +53,7 @@ void shown_remove(struct shown_list *l, struct shown *s)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* NULL: it is not shown. [lock held] */
+/* The image with that number; NULL: it is not shown. [lock held] */
 static const struct image *find_image(const struct shown_list *l, int64_t number)
 {
     const struct shown *s = l->first;
@@ -71,7 +71,7 @@ void shown_table(struct buf *b, const struct shown *s, unsigned table)
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
-/* A parameter; of NULL, which get_int64 does not take, -1: the number of nothing. */
+/* A parameter, or -1, which is no number, for NULL, which get_int64 does not take. */
 static int64_t take_parameter(const struct duck *d, struct duck_bind *info, unsigned number)
 {
     struct duck_value *v = d->bind_get_parameter(info, number);
@@ -140,7 +140,7 @@ static void init(struct duck_init *info)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows of an image that become a chunk. */
+/* The rows of an image that fill a chunk. */
 struct part {
     const struct duck *duck;
     const struct image *image;
@@ -169,7 +169,7 @@ static void put_texts(const struct part *p, unsigned column, struct duck_vector 
     }
 }
 
-/* Integers, and reals by their bits: no cell is -0.0, which would be CELL_NULL. */
+/* Puts integers, and reals by their bits: no known cell is -0.0, which would be CELL_NULL. */
 static void put_numbers(const struct part *p, unsigned column, struct duck_vector *v)
 {
     int64_t *out = p->duck->vector_get_data(v);
@@ -190,7 +190,8 @@ static void put_places(const struct part *p, struct duck_vector *v)
         out[i] = (int64_t)(p->from + i);
 }
 
-/* Fills a vector; a column that nobody reads, as of count(*), has another number and stays. */
+/* Fills a vector. A column that is not read, as for count(*), has another number and is not
+ * filled. */
 static void put_column(const struct part *p, unsigned column, struct duck_vector *v)
 {
     const struct table *t = store_table(p->table);

@@ -1,4 +1,5 @@
-/* small.c - small sessions: written to packs, read from images, grown into files; see small.h. */
+/* small.c - small sessions: writes them to packs, reads them from images, moves them to files; see
+ * small.h. */
 #include "store/duckdb/small.h"
 
 #include "base/alloc.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-enum { RECORDS_MOST = 64 /* of a session, before one takes the place of all */ };
+enum { RECORDS_MOST = 64 /* in a session, before one record replaces all */ };
 
 static const struct append_engine appending; /* below */
 
@@ -93,7 +94,7 @@ static void forget_rows(struct small_image *image, uint64_t since)
     image->since = since;
 }
 
-/* Reads the records that an image has not. */
+/* Reads the records that an image does not have. */
 static int read_more(struct store_session *ss, struct small_image *image,
                      const struct packed_state *now, struct err *e)
 {
@@ -108,15 +109,16 @@ static int read_more(struct store_session *ss, struct small_image *image,
     return rc;
 }
 
-/* Brings the newest image up to date; where somebody holds that image, another one takes its place.
- * [lock held] */
+/* Brings the newest image up to date; an image that is held is replaced by a new one. [lock
+ * held] */
 static int catch_up(struct store_session *ss, const struct packed_state *now, struct err *e)
 {
     struct small *m = ss->small;
     struct small_image *image = m->image->holders ? make_image() : m->image;
     int rc = image ? read_more(ss, image, now, e) : err_nomem(e);
     if (image == m->image) {
-        if (rc && rc != GPUFL_E_NOENT) /* deleted meanwhile: nothing was read, the rows stay */
+        /* Deleted meanwhile: nothing was read, and the image stays. */
+        if (rc && rc != GPUFL_E_NOENT)
             forget_rows(image, 0);
     } else if (rc == 0) {
         m->image = image;
@@ -126,7 +128,7 @@ static int catch_up(struct store_session *ss, const struct packed_state *now, st
     return rc;
 }
 
-/* Says whether the image is up to date; a session that is deleted stays as it was last read. */
+/* True where the image is up to date; the image of a deleted session stays as it was last read. */
 static bool is_up_to_date(struct store_session *ss, struct packed_state *now)
 {
     const struct small_image *image = ss->small->image;
@@ -142,7 +144,7 @@ int small_hold_image(struct store_session *ss, const struct image **out, struct 
     *out = NULL;
     pthread_mutex_lock(&m->lock);
     int rc = is_up_to_date(ss, &now) ? 0 : catch_up(ss, &now, e);
-    if (!rc && !small_file(ss)) { /* else its rows may have been cleared */
+    if (!rc && !small_file(ss)) { /* otherwise the rows may have been cleared */
         m->image->holders++;
         *out = &m->image->rows;
     }
@@ -150,8 +152,8 @@ int small_hold_image(struct store_session *ss, const struct image **out, struct 
     return rc;
 }
 
-/* small_hold_image for the session's writer, who alone gives it a file: a small session stays small
- * meanwhile. NULL: *rc says why. */
+/* Like small_hold_image, for the session's writer: only the writer gives a session a file, so the
+ * session stays small meanwhile. NULL: *rc says why. */
 static const struct image *hold_own_image(struct store_session *ss, int *rc, struct err *e)
 {
     const struct image *image;
@@ -187,7 +189,8 @@ static void drop_growing(struct store_session *ss)
     session_free(&g->at);
 }
 
-/* Rows of earlier commits, as the transaction has them, then its own. */
+/* Moves the rows of earlier commits, as the transaction has amended them, then the transaction's
+ * own rows. */
 static int move_rows(struct store_session *ss, struct store_session *g, const struct image *image,
                      struct err *e)
 {
@@ -204,7 +207,7 @@ static int move_rows(struct store_session *ss, struct store_session *g, const st
     return rc ? rc : small_put_image(g, pending, e);
 }
 
-/* Gives the session a file, in which its transaction goes on. */
+/* Gives the session a file, in which its transaction continues. */
 static int grow(struct store_session *ss, struct err *e)
 {
     struct small *m = ss->small;
@@ -226,8 +229,8 @@ static int grow(struct store_session *ss, struct err *e)
     return rc;
 }
 
-/* The file's commit: with the file's name it is on the disk then. Without positions, those of
- * earlier commits stay. */
+/* Commits the file's transaction and syncs the file's name to the disk. Without positions, those of
+ * earlier commits are used. */
 static int commit_file(struct store_session *ss, const struct store_position *p, unsigned n,
                        struct err *e)
 {
@@ -240,8 +243,8 @@ static int commit_file(struct store_session *ss, const struct store_position *p,
     return rc ? rc : packs_sync_folder(g->path, e);
 }
 
-/* The transaction's commit: the file is the session from now on. Where the pack could not be
- * written the file stays, and is the session if the pack has left it after all. */
+/* Commits the transaction: from now on the file is the session. If the pack could not be written,
+ * the file stays, and it is the session if the pack turns out to have dropped the session. */
 static int commit_grown(struct store_session *ss, const struct store_position *p, unsigned n,
                         struct err *e)
 {
@@ -308,7 +311,7 @@ static int amend_row(struct store_session *ss, unsigned table, int64_t place, co
     return image_amend(&m->pending, table, place, cells) ? err_nomem(e) : grow_if_large(ss, e);
 }
 
-/* ---- what there is already: asked for before a transaction's first row ----------------------- */
+/* ---- what the session already has, read before a transaction's first row --------------------- */
 
 static int read_dictionary(struct store_session *ss, unsigned table, unsigned columns,
                            ask_take take, void *arg, struct err *e)
@@ -322,7 +325,7 @@ static int read_dictionary(struct store_session *ss, unsigned table, unsigned co
     return rc;
 }
 
-/* A session is large before it has as many kernels as a slice. */
+/* There are no slices: a session grows before it has as many kernels as a slice. */
 static int read_slices(struct store_session *ss, int64_t *slices, int64_t *summed, struct err *e)
 {
     (void)ss;
@@ -417,7 +420,8 @@ void small_rollback(struct store_session *ss)
     end(ss);
 }
 
-/* The transaction as a record. Where there are many already the record has their rows as well. */
+/* Writes the transaction as a record. If there are many records already, the new one has the rows
+ * of all. */
 static int put_record(struct store_session *ss, struct err *e)
 {
     struct small *m = ss->small;
@@ -483,7 +487,7 @@ int small_settle(struct store_session *ss, struct err *e)
     if (file == ss)
         return session_settle(ss, e);
     if (!file)
-        return 0; /* a commit is in its final form */
+        return 0; /* a commit to a pack is in its final form */
     if (pthread_mutex_trylock(&ss->write_lock))
         return err_set(e, GPUFL_E_BUSY, "session %s is being written or copied", ss->at.id);
     int rc = session_settle(file, e);

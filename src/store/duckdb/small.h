@@ -1,10 +1,10 @@
-/* small.h - sessions that have no file of their own.
+/* small.h - sessions without a separate file.
  *
- * A session begins small: its commits go to its workspace's pack (pack.h), DuckDB has nothing of
- * it. Whoever reads it gets an image of its records (image.h), which scans read, and which is shown
- * to the statements of a question (shown.h). A transaction that makes the session larger than the
+ * A session begins small: its commits go to its workspace's pack (pack.h), and DuckDB has nothing
+ * of it. A reader gets an image of its records (image.h), which scans read, and which is shown to
+ * the statements of a question (shown.h). A transaction that makes the session larger than the
  * store's small_most gives it a file: all of its rows and those of the transaction go there, and
- * with its commit the session leaves the pack. Until that commit the pack is right, so what a crash
+ * with the commit the session leaves the pack. Until that commit the pack counts, so what a crash
  * leaves of such a file is removed.
  *
  * Lock order: the session's write_lock; small.lock. */
@@ -16,42 +16,42 @@
 #include "store/duckdb/pack/image.h"
 #include "store/duckdb/pack/pack.h"
 
-/* Rows of a session's records up to one of them; they do not change while somebody holds them. */
+/* The rows of a session's first records. They do not change while a reader holds the image. */
 struct small_image {
     struct image rows; /* first */
     size_t records;
-    uint64_t since;   /* packed_state's */
+    uint64_t since;   /* of packed_state, when read */
     unsigned holders; /* guarded by small.lock */
 };
 
 struct small {
-    pthread_mutex_t lock;      /* not held by a reader: nobody waits for whom a reader sends to */
-    struct small_image *image; /* owned: the newest; guarded by lock. Others: of their holders */
+    pthread_mutex_t lock;      /* not held while a reader works, which may take long */
+    struct small_image *image; /* owned: the newest; guarded by lock */
 
-    struct append append;          /* [the session's writer], as all below */
+    struct append append;          /* [the session's writer], like all below */
     struct image pending;          /* of the transaction */
-    bool begun;                    /* a transaction */
+    bool begun;                    /* a transaction is open */
     int64_t contents;              /* bytes in memory of earlier commits */
     struct store_session *growing; /* the file that the transaction writes; NULL: none */
 
-    /* The file that the session has since it grew, as a session; owned. NULL: it is small. */
+    /* Owned: the session's file, as a session, after it has grown. NULL: the session is small. */
     struct store_session *_Atomic grown;
 };
 
-/* Makes a session small; before it is in the list. */
+/* Makes a session small. Call before it is in the list. */
 int small_open(struct store_session *ss, struct err *e);
-void small_close(struct store_session *ss); /* what is attached for it */
+void small_close(struct store_session *ss); /* detaches its file */
 void small_free(struct store_session *ss);
 
-/* The session that has a file, or NULL: it is small. */
+/* The session of its file; NULL: the session is small. */
 struct store_session *small_file(struct store_session *ss);
 
-/* An image that is up to date, and stays as it is until it is let go. *out is NULL, with nothing to
- * be let go, where the session got a file meanwhile: it has one for as long as it is open then. */
+/* Holds an up-to-date image, which does not change until small_let_go. *out is NULL, and nothing is
+ * held, if the session has got a file meanwhile; it then keeps the file as long as it is open. */
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
 void small_let_go(struct store_session *ss, const struct image *image);
 
-/* A session that statements read: its file, or an image that is shown. */
+/* A session that statements read: from its file, or from a shown image. */
 struct small_reading {
     struct store_session *session;
     struct store_session *file; /* NULL: its image is shown */
@@ -59,14 +59,14 @@ struct small_reading {
     struct shown shown;
 };
 
-/* Shows a session's rows as they are now to the caller's statements, until small_read_end. */
+/* Makes a session's present rows readable for the caller's statements, until small_read_end. */
 int small_read_begin(struct store_session *ss, struct small_reading *r, struct err *e);
 void small_read_end(struct small_reading *r);
 
-/* Puts the text after FROM for one of its tables. */
+/* Puts what follows FROM for a table of the session. */
 void small_read_table(struct buf *b, const struct small_reading *r, unsigned table);
 
-/* Writes all rows to a file of its own at path. */
+/* Writes all rows to a separate file at path. */
 int small_copy(struct store_session *ss, const char *path, struct err *e);
 
 /* ---- operations of struct store_ops, for sessions of either kind ----------------------------- */
@@ -81,7 +81,7 @@ int small_settle(struct store_session *ss, struct err *e);
 
 /* ---- small_read.c ---------------------------------------------------------------------------- */
 
-/* Appends an image's rows to a session's tables, in its present transaction. */
+/* Appends an image's rows to a session's tables, in its open transaction. */
 int small_put_image(struct store_session *to, const struct image *m, struct err *e);
 
 #endif

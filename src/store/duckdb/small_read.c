@@ -1,4 +1,5 @@
-/* small_read.c - a small session for statements, or in a file of DuckDB's; see small.h. */
+/* small_read.c - makes a small session readable for statements, or copies it to a DuckDB file; see
+ * small.h. */
 #include "store/duckdb/small.h"
 
 #include "store/duckdb/write.h"
@@ -8,7 +9,7 @@ static void put_cells(struct rows *r, const struct image *m, const int64_t *cell
     for (unsigned c = 0; c < r->table->column_count; c++) {
         enum cell_type type = r->table->columns[c].type;
         if (type != CELL_TEXT && type != CELL_BYTES) {
-            rows_int(r, c, cells[c]); /* the bits of a real: no cell is -0.0 */
+            rows_int(r, c, cells[c]); /* for a real number the bits: no known cell is -0.0 */
         } else if (cells[c] == CELL_NULL) {
             rows_null(r, c);
         } else {

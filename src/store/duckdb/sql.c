@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parts of the library's messages, and their codes; the first that fits counts. */
+/* Parts of the library's messages, and their codes; the first match counts. */
 static const struct meaning {
     const char *part;
     int code; /* enum gpufl_error */
 } meanings[] = {
     {"INTERRUPT Error", GPUFL_E_TIMEOUT},
     {"Out of Memory Error", GPUFL_E_NOMEM},
-    {"could not allocate", GPUFL_E_NOMEM}, /* as the appender says it */
+    {"could not allocate", GPUFL_E_NOMEM}, /* the appender's message */
     {"failed to allocate", GPUFL_E_NOMEM},
     {"No space left", GPUFL_E_FULL},
     {"File too large", GPUFL_E_FULL},

@@ -1,8 +1,8 @@
-/* sql.h - one statement of DuckDB: prepared, bound, run, read chunk by chunk.
+/* sql.h - runs one statement of DuckDB: prepares it, binds values, and reads chunk by chunk.
  *
- * Values are bound; the text has only names from tables and aliases that we make. Results
- * stream: memory is a chunk, whatever the answer's size. A connection runs one statement at a
- * time. Owner's thread. */
+ * Values are bound; the text has only names from our tables and aliases that we make. Results are
+ * streamed: an answer of any size takes the memory of one chunk. A connection runs one statement at
+ * a time. Owner's thread. */
 #ifndef GPUFL_STORE_DUCKDB_SQL_H
 #define GPUFL_STORE_DUCKDB_SQL_H
 
@@ -40,12 +40,12 @@ struct sql_bound {
     size_t n;
 };
 
-/* Starts a statement; sql_close it also after an error. */
+/* Starts a statement. Call sql_close also after an error. */
 int sql_open(struct sql *q, const struct duck *d, struct duck_connection *c,
              const struct sql_bound *s, struct err *e);
 void sql_close(struct sql *q);
 
-/* Reads the next chunk: 1 there is one, 0 no more, or a negative code. */
+/* Reads the next chunk. 1: there is one; 0: there is none; or a negative code. */
 int sql_next(struct sql *q, struct err *e);
 
 static inline bool sql_known(const struct sql *q, unsigned column, size_t row)
@@ -73,11 +73,11 @@ static inline struct store_text sql_text(const struct sql *q, unsigned column, s
 void sql_name(struct buf *b, const char *name);
 void sql_literal(struct buf *b, const char *text);
 
-/* The code of a message of the library, with the message as the sentence. */
+/* Finds the code for a message of the library; the message becomes the sentence. */
 int sql_fail(struct err *e, const char *message);
 
-/* Times that the library gave up a database file until it is attached again, as it does where a
- * checkpoint fails. Relaxed: a hint that a look is worth while. */
+/* How often the library invalidated a database file, which it does when a checkpoint fails; the
+ * file must then be attached again. Relaxed: a hint to check the files. */
 extern _Atomic unsigned sql_given_up;
 
 #endif

@@ -13,7 +13,8 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Interrupts what is due; when to look again, INT64_MAX: when something changes. [lock held] */
+/* Interrupts what is due. Returns when to look again; INT64_MAX: when something changes. [lock
+ * held] */
 static int64_t look(struct watch *w, int64_t t)
 {
     int64_t next = INT64_MAX;

@@ -1,11 +1,11 @@
-/* write.c - a transaction of a session: rows in, all of it or nothing.
+/* write.c - a transaction of a session with a file: all of its rows count, or none.
  *
- * Tables are made when their first row comes, inside the same transaction: a file has those that
- * its session needs, and an older one gets new tables by itself. New columns of old tables are
- * added before a transaction, in a separate transaction.
+ * A table is made when its first row comes, inside that transaction: a file has only the tables
+ * that its session needs, and an older file gets new tables in this way, too. New columns of old
+ * tables are added before a transaction, in a separate transaction.
  *
- * What the writer remembers of the file is dropped where a transaction fails, and
- * read again by the next one. [the session's writer] */
+ * The writer's state is dropped when a transaction fails, and read again by the next one. [the
+ * session's writer] */
 #include "store/duckdb/write.h"
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ static struct writer *writer_of(struct store_session *ss, struct err *e)
     return NULL;
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static int make_table(struct store_session *ss, unsigned table, struct err *e)
 {
@@ -55,7 +55,7 @@ int write_table(struct store_session *ss, unsigned table, struct rows **out, str
     return 0;
 }
 
-/* Columns that this version has and the file has not. */
+/* Adds the columns that this version has and the file lacks. */
 static int upgrade(struct store_session *ss, struct connection *c, struct buf *text, struct err *e)
 {
     bool any = false;
@@ -139,7 +139,7 @@ static int read_dictionary(struct store_session *ss, unsigned table, unsigned co
     return ask(ss, NULL, 0, take, arg, e);
 }
 
-/* Rows stay where they are in their table when their cells change. */
+/* Rows keep their place in the table when their cells change. */
 static int amend_row(struct store_session *ss, unsigned table, int64_t place, const int64_t *cells,
                      struct err *e)
 {
@@ -189,7 +189,7 @@ static int read_slices(struct store_session *ss, int64_t *slices, int64_t *summe
     return ask(ss, NULL, 0, take_slices, &s, e);
 }
 
-/* Rows are numbered by the file itself (rowid: nothing is ever deleted from that table). */
+/* The file numbers the rows itself (rowid), since nothing is ever deleted from that table. */
 static int read_rest(struct store_session *ss, int64_t summed, ask_take take, void *arg,
                      struct err *e)
 {
@@ -289,7 +289,7 @@ int write_begin_alone(struct store_session *ss, struct err *e)
         return rc;
     }
     ss->writer->connection = c;
-    append_rollback(&ss->writer->append); /* it knows nothing of these rows */
+    append_rollback(&ss->writer->append); /* `append` has no state of these rows */
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* write.h - the writer of a session: what it keeps between transactions. */
+/* write.h - the state that a session's writer keeps between transactions. */
 #ifndef GPUFL_STORE_DUCKDB_WRITE_H
 #define GPUFL_STORE_DUCKDB_WRITE_H
 
@@ -11,19 +11,19 @@ struct writer {
     struct connection *connection;    /* inside a transaction, else NULL */
     struct rows *tables[TABLE_COUNT]; /* owned; those written to in this transaction */
     bool made[TABLE_COUNT];           /* tables made in this transaction */
-    struct append append;             /* what it remembers of the file */
+    struct append append;             /* its state of the file */
     struct buf text;                  /* of statements */
-    struct keyed kept;                /* of the history: hashes of all sessions with rows in it */
+    struct keyed kept;                /* in the history: hashes of all sessions with rows there */
     bool kept_read;
 };
 
-/* How rows get into tables; its calls work inside a transaction. */
+/* The functions that put rows into tables; call them inside a transaction. */
 extern const struct append_engine write_engine;
 
-/* Hands over what is left: a statement of the transaction sees it. */
+/* Appends what is left in chunks, so that statements of the transaction see it. */
 int write_flush(struct store_session *ss, struct err *e);
 
-/* The rows of a table; the table is made where it is missing. */
+/* Gets the appender of a table; makes the table if it is missing. */
 int write_table(struct store_session *ss, unsigned table, struct rows **out, struct err *e);
 
 #endif

@@ -1,8 +1,8 @@
-/* files.c - packs as files: a record at the end, written anew without what is gone, copied.
+/* files.c - packs as files: appends records, rewrites packs without deleted records, copies packs.
  *
- * A record is on the disk before anybody knows of it, and what a failed write left after the last
- * one is cut off before the next. A pack is written anew under another name that it loses when it
- * is whole and on the disk: killed at any moment, one of the two is there. */
+ * A record is on the disk before it is used, and what a failed write left after the last record is
+ * cut off before the next one. A pack is rewritten under another name, and renamed when it is
+ * complete and on the disk: if the process is killed at any moment, one of the two is there. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
@@ -61,8 +61,8 @@ static void day_of_today(char out[16])
         out[0] = '\0';
 }
 
-/* Writes the names of a new pack, and of its folder, which may be new as well, to the disk.
- * [place->writing held] */
+/* Syncs the folder entries of a new pack, and of its folder, which may be new, too. [place->writing
+ * held] */
 static int sync_names(struct packs *p, struct pack_place *place, const char *path, struct err *e)
 {
     char folder[PATH_MAX];
@@ -75,7 +75,7 @@ static int sync_names(struct packs *p, struct pack_place *place, const char *pat
     return rc;
 }
 
-/* The first name of the day that no file has. */
+/* Makes the file with the first free name of the day. */
 static int make_new(struct packs *p, struct pack_place *place, const char *day,
                     char name[PACK_NAME], int *fd, struct err *e)
 {
@@ -123,7 +123,7 @@ static int new_file(struct packs *p, struct pack_place *place, const char *day,
     return 0;
 }
 
-/* The pack for a session that has none. */
+/* Chooses the pack for a new session. */
 static int choose(struct packs *p, struct pack_place *place, struct pack_file **out, struct err *e)
 {
     char day[16];
@@ -177,7 +177,8 @@ int pack_write(struct packs *p, struct pack_place *place, struct pack_file **fil
 
 /* ---- written anew ---------------------------------------------------------------------------- */
 
-/* Out of the list first: a thread that copies the packs must not look for a file that is gone. */
+/* Removes it from the list first: a thread that copies the packs must not look for a removed
+ * file. */
 static void remove_file(struct packs *p, struct pack_place *place, struct pack_file *f,
                         const char *path)
 {
@@ -204,7 +205,7 @@ static int copy_record(int from, const struct pack_record *r, int to)
     return why;
 }
 
-/* The sessions of a pack. They stay as they are while place->writing is held. */
+/* Lists the sessions of a pack, which do not change while place->writing is held. */
 static int list_sessions(struct packs *p, const struct pack_file *f, struct packed ***out)
 {
     size_t n = 0;
@@ -285,7 +286,7 @@ void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f)
     int why = write_anew(p, f, path, made);
     if (why == 0)
         packs_sync_folder(path, NULL);
-    if (why) { /* it works as it is, and the next deletion tries again */
+    if (why) { /* the old pack still works, and the next deletion tries again */
         unlink(made);
         log_warn("%s is not written anew, so that deleted sessions keep their room: %s", path,
                  strerror(-why));
@@ -310,7 +311,7 @@ static int copy_bytes(int from, int to, uint64_t n)
     return why ? why : fsync(to) ? -errno : 0;
 }
 
-/* A pack as it is now: open, so that it stays so. *fd: -1: it is gone. */
+/* A pack in its present state, which stays readable because it is open. fd -1: it is gone. */
 struct pack_copy {
     char name[PACK_NAME];
     uint64_t size;
@@ -356,7 +357,7 @@ static int copy_pack(struct packs *p, struct pack_place *place, const struct pac
     return rc;
 }
 
-/* The names of a workspace's packs. */
+/* Lists the names of a workspace's packs. */
 static int list_files(struct packs *p, const struct pack_place *place, struct pack_copy **out,
                       size_t *count, struct err *e)
 {
@@ -374,7 +375,8 @@ static int list_files(struct packs *p, const struct pack_place *place, struct pa
     return n && !*out ? err_nomem(e) : 0;
 }
 
-/* Packs of an earlier backup to this folder would bring back what has been deleted since. */
+/* Removes the packs of an earlier backup to this folder, which would bring back deleted
+ * sessions. */
 static int clean_folder(const char *folder, struct err *e)
 {
     int rc = file_mkdirs(folder, 0700, e);
@@ -406,7 +408,7 @@ int packs_backup(struct packs *p, const char *folder, struct err *e)
 {
     int rc = 0;
     pthread_mutex_lock(&p->lock);
-    struct pack_place *place = p->places; /* they stay, and later ones come before the first */
+    struct pack_place *place = p->places; /* places are never removed, and new ones are put first */
     pthread_mutex_unlock(&p->lock);
     for (; place && !rc; place = place->next)
         rc = backup_place(p, place, folder, e);

@@ -93,7 +93,7 @@ int image_amend(struct image *m, unsigned table, int64_t place, const int64_t *c
 void image_positions(struct image *m, const struct store_position *p, unsigned n)
 {
     m->position_count = n < STORE_POSITIONS_MAX ? n : STORE_POSITIONS_MAX;
-    if (n) /* p may be NULL else */
+    if (n) /* if n is 0, p may be NULL */
         memcpy(m->positions, p, m->position_count * sizeof *p);
 }
 
@@ -114,7 +114,7 @@ struct store_text image_text(const struct image *m, int64_t cell)
 
 enum { BITS = PAGE_CELLS / 64 };
 
-/* A page under way, and what its columns point at. */
+/* A page that is being filled, and the memory of its columns. */
 struct paging {
     const struct image *m;
     const struct image_ask *ask;
@@ -140,7 +140,7 @@ static bool has_texts(const struct image_ask *ask)
     return false;
 }
 
-/* Rows that a page may have. */
+/* The number of rows of a page. */
 static size_t page_room(const struct image *m, unsigned table)
 {
     size_t rows = image_rows(m, table);

@@ -6,8 +6,8 @@
  *   table, name := length, bytes
  *
  * Numbers are LEB128; a cell is the zigzag of its difference from the cell above, in 64 bits
- * without overflow. Texts are their lengths, then their bytes. Reals are their 8 bytes. The bytes
- * are deflated by whoever keeps them. */
+ * without overflow. Texts are their lengths, then their bytes. Reals are their 8 bytes. The caller
+ * deflates the bytes. */
 #include "store/duckdb/pack/image.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ void image_encode(const struct image *m, struct buf *out)
 
 /* ---- from bytes ------------------------------------------------------------------------------ */
 
-/* Bytes being read; bad: something of them is not as it should be. */
+/* Bytes being read; bad: some of them are not valid. */
 struct reading {
     const unsigned char *at, *end;
     bool bad, newer;
@@ -140,7 +140,7 @@ static int64_t take_cell(struct reading *r, int64_t above)
     return (int64_t)((uint64_t)above + (z >> 1 ^ -(z & 1)));
 }
 
-/* n bytes; NULL: there are not as many. */
+/* Takes n bytes; NULL: there are fewer. */
 static const char *take_bytes(struct reading *r, uint64_t n)
 {
     const char *at = (const char *)r->at;
@@ -152,7 +152,7 @@ static const char *take_bytes(struct reading *r, uint64_t n)
     return at;
 }
 
-/* The table that a section names, and how many columns of it there are; -1: none of ours. */
+/* Takes the table of a section and its number of columns; -1: the table is unknown. */
 static int take_table(struct reading *r, uint64_t *columns)
 {
     uint64_t len = take_number(r);
@@ -166,7 +166,7 @@ static int take_table(struct reading *r, uint64_t *columns)
     return r->bad ? -1 : table;
 }
 
-/* Lengths come first, bytes after them: two readers go along side by side. */
+/* All lengths come first, then the bytes, so two readers advance in parallel. */
 static int take_texts(struct reading *r, struct image *m, int64_t *cells, size_t rows,
                       unsigned width)
 {
@@ -206,7 +206,7 @@ static int take_rows(struct reading *r, struct image *m)
     uint64_t columns, rows;
     int table = take_table(r, &columns), rc = 0;
     rows = take_number(r);
-    if (r->bad || rows > (uint64_t)(r->end - r->at)) { /* a cell has a byte at least */
+    if (r->bad || rows > (uint64_t)(r->end - r->at)) { /* a cell has at least one byte */
         r->bad = true;
         return 0;
     }

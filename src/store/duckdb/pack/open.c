@@ -1,12 +1,11 @@
-/* open.c - finds out where the records are, at the start; see pack.h.
+/* open.c - finds the places of all records at the start; see pack.h.
  *
- * What a crash left after the last commit is cut off: bytes that are no head and have no head after
- * them, or the last record where its bytes are not what was to be written. Bytes that are no head,
- * before other records, are damage: the session that they belonged to lacks rows, the others are
- * read.
+ * What a crash left after the last commit is cut off: bytes that are not a head and have no head
+ * after them, or the last record if its checksum is wrong. Bytes between records that are not a
+ * head are damage: the session of the lost record lacks rows, the others are read.
  *
- * A pack that cannot be read, or not to its end, is left out and stays as it is. It is a flaw of
- * the store, as is each damage: the log and `gpufl-server check` report it. */
+ * A pack that cannot be read to its end is left out and not changed. It is a flaw of the store, and
+ * so is each damage: the log and `gpufl-server check` report flaws. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
@@ -27,7 +26,7 @@
 
 enum { FILES_MAX = 1 << 20, STEP = 64 << 10 };
 
-/* Notes and logs what could not be read. */
+/* Notes and logs a flaw. */
 __attribute__((format(printf, 2, 3))) static int flaw(struct packs *p, const char *format, ...)
 {
     va_list args;
@@ -59,7 +58,8 @@ static int unread(const struct scan *s, int why)
                           "cannot read %s/%s", s->place->workspace, s->file->name);
 }
 
-/* 0: *h is a record's head, with all its bytes after it. NOENT: there is none. */
+/* 0: *h gets a record's head, and all bytes of the record are there. GPUFL_E_NOENT: there is no
+ * such record. */
 static int head_at(const struct scan *s, uint64_t at, struct pack_head *h)
 {
     int why = at + sizeof *h > s->size ? 0 : pack_pread(s->fd, h, sizeof *h, at);
@@ -71,7 +71,7 @@ static int head_at(const struct scan *s, uint64_t at, struct pack_head *h)
                : GPUFL_E_NOENT;
 }
 
-/* The place of a head among some bytes that begin at a place. NOENT: there is none. */
+/* Searches some bytes, which are at place `at`, for a head. GPUFL_E_NOENT: there is none. */
 static int head_among(const struct scan *s, const char *bytes, size_t n, uint64_t at,
                       uint64_t *found)
 {
@@ -85,7 +85,7 @@ static int head_among(const struct scan *s, const char *bytes, size_t n, uint64_
     return rc;
 }
 
-/* The next head after a place. */
+/* Finds the next head after a place. */
 static int next_head(const struct scan *s, uint64_t at, uint64_t *found)
 {
     char *room = mem_alloc(STEP);
@@ -100,7 +100,7 @@ static int next_head(const struct scan *s, uint64_t at, uint64_t *found)
     return rc;
 }
 
-/* 0: the bytes are what was written. CORRUPT: they are not. */
+/* 0: the checksum of the record's bytes is right. GPUFL_E_CORRUPT: it is wrong. */
 static int check_bytes(const struct scan *s, const struct pack_head *h, uint64_t at)
 {
     unsigned char *bytes = mem_alloc(h->stored ? h->stored : 1);
@@ -123,7 +123,7 @@ static int take_record(struct scan *s, const struct pack_head *h, uint64_t at)
         return 0;
     }
     if (of && of->file != s->file) {
-        s->file->damaged = true; /* so that these records stay */
+        s->file->damaged = true; /* so that the pack is not rewritten without these records */
         return flaw(s->p,
                     "session %s of workspace %s is in two packs: what %s has of it is left out",
                     h->session, s->place->workspace, s->file->name)
@@ -135,7 +135,7 @@ static int take_record(struct scan *s, const struct pack_head *h, uint64_t at)
     return of && !pack_note(s->p, of, s->file, h, at) ? 0 : err_nomem(s->e);
 }
 
-/* Cuts off what is after a place. */
+/* Cuts the file off at a place. */
 static void cut(struct scan *s, const char *path, uint64_t at)
 {
     log_note("%s: %llu bytes of a commit that a crash broke off are cut off", path,
@@ -146,7 +146,7 @@ static void cut(struct scan *s, const char *path, uint64_t at)
         close(fd);
 }
 
-/* Looks for a head after a place that has none. NOENT: there is none, the pack ends here. */
+/* Moves *at to the next head. GPUFL_E_NOENT: there is none, so the pack ends here. */
 static int skip(struct scan *s, uint64_t *at)
 {
     uint64_t next = *at;
@@ -190,13 +190,13 @@ static int scan_records(struct scan *s, const char *path)
     return rc;
 }
 
-/* Says whether an error is the process's: then nothing is known of the file. */
+/* True for an error of the process, which says nothing about the file. */
 static bool is_shortage(int why)
 {
     return why == ENOMEM || why == EMFILE || why == ENFILE;
 }
 
-/* Takes out what was read of a pack. */
+/* Removes what was read of a pack. */
 static void forget_pack(struct packs *p, struct pack_place *place)
 {
     struct pack_file *f = place->files;
@@ -210,7 +210,7 @@ static void forget_pack(struct packs *p, struct pack_place *place)
     mem_free(f);
 }
 
-/* Sessions of a pack that is left out are missing; those of other packs are not. */
+/* Leaves a pack out: its sessions are missing, those of other packs are not. */
 static int leave_out(struct packs *p, const char *path, const char *why, struct err *e)
 {
     return flaw(p, "%.160s is left out, and its sessions are missing: %.100s", path, why)
@@ -218,7 +218,7 @@ static int leave_out(struct packs *p, const char *path, const char *why, struct 
                : 0;
 }
 
-/* Reads a pack whose head is right; it is the workspace's newest then. */
+/* Reads a pack with a valid head; it becomes the workspace's newest pack. */
 static int take_pack(struct scan *s, const char *name, const char *path)
 {
     char head[PACK_HEAD];
@@ -260,7 +260,7 @@ static int open_pack(struct packs *p, struct pack_place *place, const char *name
                  ? err_set_vendor(e, err_from_errno(errno), errno, "cannot open %s", path)
                  : leave_out(p, path, strerror(errno), e);
     } else if (st.st_size < PACK_HEAD) {
-        unlink(path); /* a crash came before its first commit */
+        unlink(path); /* there was a crash before its first commit */
     } else {
         s.size = (uint64_t)st.st_size;
         rc = take_pack(&s, name, path);
@@ -283,7 +283,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The names of a folder's packs, in order: the newest last. */
+/* Reads the names of a folder's packs and sorts them, the newest last. */
 static int read_names(struct packs *p, const char *folder, char (**out)[PACK_NAME], size_t *count,
                       struct err *e)
 {
@@ -317,7 +317,8 @@ static int open_workspace(struct packs *p, const char *workspace, struct err *e)
     size_t n;
     if (path_join(folder, sizeof folder, p->root, workspace))
         return err_set(e, GPUFL_E_INVAL, "the name of the data folder is too long: %s", p->root);
-    file_remove_named(folder, "", PACK_SUFFIX PACK_NEW); /* a crash came before it was whole */
+    /* There was a crash before it was complete. */
+    file_remove_named(folder, "", PACK_SUFFIX PACK_NEW);
     int rc = read_names(p, folder, &names, &n, e);
     struct pack_place *place = rc || !n ? NULL : pack_place(p, workspace, true);
     if (!rc && n && !place)

@@ -1,6 +1,7 @@
 /* pack.c - sessions and their records; see pack.h. The files: files.c, open.c.
  *
- * Not a struct keyed, whose items move and never go: sessions are held while others come and go. */
+ * The table is not a struct keyed, whose items move and cannot be removed: pointers to sessions are
+ * held while others are added and removed. */
 #include "store/duckdb/pack/inside.h"
 
 #include "base/alloc.h"
@@ -119,7 +120,7 @@ struct packed *pack_add(struct packs *p, struct pack_place *place, const char *s
     return s;
 }
 
-/* The records of a session are nobody's. */
+/* Counts the records of a session as dead. */
 static void bury(struct packed *s)
 {
     if (s->file)
@@ -219,7 +220,7 @@ int packs_flaws(struct packs *p, int (*take)(void *arg, const char *flaw), void 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The workspace with its lock held, or NULL: it has none. */
+/* The place of a workspace with `writing` locked; NULL: it has no packs. */
 static struct pack_place *hold_place(struct packs *p, const char *workspace)
 {
     pthread_mutex_lock(&p->lock);
@@ -230,7 +231,7 @@ static struct pack_place *hold_place(struct packs *p, const char *workspace)
     return place;
 }
 
-/* The session's pack, or NULL. [place->writing held, so that nobody else changes it] */
+/* Finds the session and its pack. [place->writing held, so that no other thread changes them] */
 static struct packed *look(struct packs *p, const char *workspace, const char *session,
                            struct pack_file **file)
 {
@@ -261,7 +262,7 @@ static int put(struct packs *p, struct pack_place *place, struct packed *s, stru
                struct pack_head *h, const void *stored, struct err *e)
 {
     uint64_t at;
-    pthread_mutex_lock(&p->lock); /* room first: what is written can be noted */
+    pthread_mutex_lock(&p->lock); /* makes room first, so that what is written can be noted */
     int rc = mem_grow(&s->records, &s->cap, s->count + 1, sizeof *s->records, RECORDS_MAX);
     h->order = h->kind == PACK_WHOLE ? 0 : (uint32_t)s->count;
     pthread_mutex_unlock(&p->lock);
@@ -335,7 +336,7 @@ int packs_drop(struct packs *p, const char *workspace, const char *session, stru
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A session's records as they were, and their pack: open, it stays as it was. */
+/* The places of a session's records, and their pack, which stays readable because it is open. */
 struct pack_reading {
     struct pack_record *records; /* owned */
     size_t count;
@@ -394,7 +395,7 @@ static int damaged(const char *workspace, const char *session, const char *why, 
                    session, workspace, why);
 }
 
-/* A whole record: its head, then its bytes. NULL: it cannot be read, or is not what was written. */
+/* Reads a record with its head. NULL: it cannot be read, or its checksum is wrong. */
 static char *read_record(int fd, const struct pack_record *at, const char *session)
 {
     struct pack_head h;
@@ -457,7 +458,7 @@ static int save_record(int fd, const struct pack_record *at, int to)
     char *bytes = mem_zalloc(n);
     if (!bytes)
         return -ENOMEM;
-    pack_pread(fd, bytes, n, at->at); /* what cannot be read is zero */
+    pack_pread(fd, bytes, n, at->at); /* bytes that cannot be read stay 0 */
     int rc = file_write_all(to, bytes, n);
     mem_free(bytes);
     return rc;
