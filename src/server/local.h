@@ -1,11 +1,11 @@
-/* local.h - local mode under `gpufl view`: a server that belongs to its parent.
+/* local.h - local mode under `gpufl view`: a server that ends with its parent.
  *
- * The parent gives a key in GPUFL_SERVER_LOCAL_KEY, with which it hands sessions over,
- * and holds the other end of stdin. The server ends when that is closed, and when the
- * browser's page has gone: after the first one listened to live data (/api/v1/live), and
- * none has for a while, in which a page may be loaded again.
+ * The parent sets a key in GPUFL_SERVER_LOCAL_KEY, with which it sends sessions, and has the other
+ * end of stdin. The server ends when stdin is closed, and when the browser's page is gone: a page
+ * has listened to live data (/api/v1/live), and none has for a while, in which a page may be
+ * reloaded.
  *
- * Without that variable nothing of this happens: `gpufl-server --local` stays. */
+ * Without that variable none of this happens, and `gpufl-server --local` keeps running. */
 #ifndef GPUFL_SERVER_LOCAL_H
 #define GPUFL_SERVER_LOCAL_H
 
@@ -18,12 +18,13 @@ struct http_hub;
 struct meta;
 
 struct local {
-    struct http_hub *hub; /* whose listeners are counted */
+    struct http_hub *hub; /* its listeners are counted */
     struct thread thread;
     int wake[2]; /* a pipe; -1: none */
 };
 
-/* True if `gpufl view` started this process. Called before local_start, which takes the key. */
+/* True if `gpufl view` started this process. Call before local_start, which removes the key from
+ * the environment. */
 bool local_is_view(void);
 
 /* Called after server_open and auth_local_ticket. */

@@ -1,7 +1,7 @@
 /* options.h - the server's settings, from the environment and the command line.
  *
- * One table (options.def) makes the fields, the help, the environment's names and
- * what is checked against the manual page. */
+ * The table options.def makes the fields, the help, the names in the environment, and what a test
+ * compares with the manual page. */
 #ifndef GPUFL_SERVER_OPTIONS_H
 #define GPUFL_SERVER_OPTIONS_H
 
@@ -16,8 +16,8 @@ struct options {
     bool help;
 };
 
-/* Defaults, over them the environment, over that argv[1..argc); operands as in opt_parse. Texts
- * lie in argv and the environment. INVAL with a sentence. */
+/* Reads the environment over the defaults, and argv[1..argc) over both; operands as in opt_parse.
+ * Texts point into argv and the environment. GPUFL_E_INVAL with a sentence. */
 int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e);
 
 void options_help(FILE *out);

@@ -1,8 +1,8 @@
-/* write_lease.h - one of several servers that share ClickHouse writes a session at a time.
+/* write_lease.h - of several servers that share ClickHouse, one writes a session at a time.
  *
- * The small tables that the servers share say whose turn it is. A turn is one transaction of the
- * loader, a settling or a deletion; a server that asks during one is next. A killed server's
- * turn is free after WRITE_LEASE_NS. */
+ * The shared small tables say which server has a session's turn. A turn is one transaction of the
+ * loader, a settling or a deletion; a server that asks during a turn is next. The turn of a killed
+ * server is free after WRITE_LEASE_NS. */
 #ifndef GPUFL_SERVER_WRITE_LEASE_H
 #define GPUFL_SERVER_WRITE_LEASE_H
 
@@ -17,7 +17,7 @@ struct write_lease {
     struct store_turns ops;
 };
 
-/* The turns with which the store is opened where other servers may write; else NULL. */
+/* Returns the turns for opening the store if other servers may write; else NULL. */
 const struct store_turns *write_lease_init(struct write_lease *t, struct meta *meta);
 
 #endif

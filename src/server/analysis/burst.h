@@ -1,28 +1,30 @@
-/* burst.h - when the analysis leaves the processors to loading. Pure.
+/* burst.h - when the analysis pauses in favour of loading. Functions without state.
  *
- * Many sessions that end within seconds are loaded first: then they are listed and searched sooner,
- * and their reports come when no more sessions end, or after BURST_MOST_NS. Reports of sessions
- * that run, and of a steady stream, which the analysis keeps up with, do not wait. */
+ * If many sessions end within seconds, all are loaded first, so that they can be listed and
+ * searched sooner. Their reports come when no more sessions end, or after BURST_MOST_NS. Reports of
+ * running sessions do not wait, nor those of a steady stream of sessions with which the analysis
+ * keeps up. */
 #ifndef GPUFL_SERVER_ANALYSIS_BURST_H
 #define GPUFL_SERVER_ANALYSIS_BURST_H
 
 #include <stdint.h>
 
-#define BURST_QUIET_NS INT64_C(300000000)   /* without an end: the burst is over */
-#define BURST_MOST_NS  INT64_C(60000000000) /* of rest, until fewer wait than make a burst */
+#define BURST_QUIET_NS INT64_C(300000000) /* without a session's end: the burst is over */
+/* The longest pause, while a burst of sessions waits. */
+#define BURST_MOST_NS INT64_C(60000000000)
 
-enum { BURST_SESSIONS = 16 /* that have ended and wait for their report */ };
+enum { BURST_SESSIONS = 16 /* that wait for their report after their end: a burst */ };
 
 struct burst {
     int64_t last;  /* CLOCK_MONOTONIC ns at which a session ended; 0: none did */
-    int64_t since; /* when so many began to wait; 0: fewer do */
+    int64_t since; /* when BURST_SESSIONS began to wait; 0: fewer wait */
 };
 
-/* A session has ended. */
+/* Notes that a session has ended. */
 void burst_note(struct burst *b, int64_t now);
 
-/* Until when the analysis rests, `waiting` being the sessions that have ended and lack their
- * report; 0: it does not. */
+/* Returns until when the analysis pauses; 0: it does not. waiting: sessions that wait for their
+ * report after their end. */
 int64_t burst_rest(struct burst *b, unsigned waiting, int64_t now);
 
 #endif

@@ -1,10 +1,8 @@
-/* columns_report.h - makes analyze's report from a session's columns, as `gpufl report` makes it
- * from files.
+/* columns_report.h - makes a report from a session's columns, like `gpufl report` from files.
  *
- * The columns hold every row, header and count that the files hold, so that the reports are
- * equal, except for what depends on the place: the parts of the log, and symbols looked up on
- * the host. Any thread; others may write to the session concurrently, and then the report shows
- * some state in between. */
+ * The columns have every row, header and count of the files, so the reports are equal, except for
+ * the parts of the log, and for symbols that are looked up on the host. Any thread; if others write
+ * to the session concurrently, the report shows some state in between. */
 #ifndef GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 #define GPUFL_SERVER_ANALYSIS_COLUMNS_REPORT_H
 
@@ -17,22 +15,22 @@ struct columns_place {
     const char *workspace;
 };
 
-/* A session's columns, and what the report takes from elsewhere. */
+/* A session's columns, and what else the report needs. */
 struct columns_source {
     const struct store_ops *ops;
     struct store_session *session;
-    const struct columns_place *place; /* NULL: no other session can be asked */
-    const char *dir;                   /* what the report has as the session's directory */
-    const _Atomic bool *stop;          /* NULL: nobody stops the report */
+    const struct columns_place *place; /* NULL: other sessions cannot be read */
+    const char *dir;                   /* the report's text for the session's directory */
+    const _Atomic bool *stop;          /* NULL: the report is not stopped */
 };
 
-/* NOENT: the columns have nothing to report. STATE: *stop became true meanwhile. */
+/* GPUFL_E_NOENT: the columns have nothing to report. GPUFL_E_STATE: *stop became true. */
 int columns_report(struct report *r, const struct columns_source *from,
                    const struct gpufl_report_options *o, struct err *e);
 
-/* The report's document: JSON as `gpufl report --json` writes it, collapsed stacks (NOENT: it
- * has none), or the digest for comparisons (analyze/compare/digest.h). malloc'ed by stdio:
- * free(). */
+/* Make a document of the report: JSON as from `gpufl report --json`, the timeline's JSON, collapsed
+ * stacks (GPUFL_E_NOENT: there are none), or the digest for comparisons (analyze/compare/digest.h).
+ * stdio allocates the text; release it with free(). */
 int columns_report_json(const struct report *r, char **text, size_t *len);
 int columns_report_timeline(const struct report *r, char **text, size_t *len);
 int columns_report_flame(const struct report *r, char **text, size_t *len);

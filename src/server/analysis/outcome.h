@@ -1,7 +1,7 @@
-/* outcome.h - makes what the analysis of a session leaves, and stores it.
+/* outcome.h - makes the results of a session's analysis, and stores them.
  *
- * Several outcomes are stored together: most of what storing a small session costs belongs to the
- * transactions and their writes to the disk, not to the rows. */
+ * Several outcomes are stored together, because for a small session most of the cost is in
+ * transactions and their writes to the disk, not in rows. */
 #ifndef GPUFL_SERVER_ANALYSIS_OUTCOME_H
 #define GPUFL_SERVER_ANALYSIS_OUTCOME_H
 
@@ -17,32 +17,32 @@ struct document {
 
 enum { DOCUMENTS = 4, OUTCOMES_MAX = 16 /* stored together */ };
 
-/* The results of one session that are to be stored. All rows and texts lie in its memory; config,
- * workspace and session are the caller's and stay. */
+/* The results of one session. All rows and texts are in `memory`; config, workspace and session are
+ * the caller's and must outlive it. */
 struct outcome {
     const struct analysis_config *config;
     const char *workspace, *session;
     bool final;
-    bool late; /* not final, and another server has loaded the end: nothing is stored */
+    bool late; /* not final, but another server has loaded the session's end: nothing is stored */
     struct region memory;
     struct document documents[DOCUMENTS];
     size_t document_count;
-    struct store_chunk history; /* of a final one, as the rollups */
+    struct store_chunk history; /* if final, like the rollups */
     struct meta_usage *usage;
     struct meta_rollup_part *rollups;
     size_t usage_count, rollup_count;
     struct meta_growth growth;
-    bool grown; /* the growth is known */
+    bool grown; /* `growth` is known */
 };
 
-/* Reads the session and makes its results. NOENT: it has nothing yet; STATE: config's stop became
- * true. outcome_fini ends it after an error, too. [any] */
+/* Reads the session and makes its results. GPUFL_E_NOENT: there is nothing yet; GPUFL_E_STATE:
+ * config's stop became true. Call outcome_fini after an error, too. [any] */
 int outcome_make(struct outcome *o, const struct analysis_config *c, const char *workspace,
                  const char *session, bool final, struct err *e);
 void outcome_fini(struct outcome *o);
 
-/* Stores results of different sessions, OUTCOMES_MAX at most, of one config. After an error some
- * or none are stored; what is stored may be stored again. [any] */
+/* Stores the results of at most OUTCOMES_MAX different sessions, all with one config. After an
+ * error some or none are stored; storing a result again is allowed. [any] */
 int outcomes_store(const struct outcome *const *of, size_t count, struct err *e);
 
 #endif

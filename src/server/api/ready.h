@@ -1,4 +1,5 @@
-/* ready.h - for /readyz: whether data that is sent now would be loaded soon. Pure. */
+/* ready.h - for /readyz: whether data that is sent now would be loaded soon. Functions without
+ * state. */
 #ifndef GPUFL_SERVER_API_READY_H
 #define GPUFL_SERVER_API_READY_H
 
@@ -9,11 +10,11 @@
 struct ready_state {
     bool journal_failed; /* the journal could not be synced */
     int64_t free, needs; /* bytes of the journal's disk; free -1: unknown */
-    int64_t backlog_age; /* ns since the oldest frame came of those that are not committed */
+    int64_t backlog_age; /* ns since the oldest frame that is not committed came */
     uint64_t backlog_sessions;
 };
 
-/* A frame that has waited for so many ns makes the server not ready. */
+/* The server is not ready if a frame has waited for so many ns. */
 #define READY_STUCK_NS INT64_C(120000000000)
 
 /* True if data that is sent now would not be loaded soon; why gets a sentence. */

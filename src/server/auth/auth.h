@@ -1,8 +1,8 @@
-/* auth.h - finds out who asks, and makes logins, keys, links and tickets.
+/* auth.h - identifies the caller of a request, and makes logins, keys, links and tickets.
  *
- * Knows no HTTP: it takes the values of headers and returns values for some. The caller turns
- * codes into statuses:
- *   PERM     401: no login, or a secret that is wrong, expired or taken back; one sentence for all
+ * The functions know no HTTP: they take the values of headers and return values for headers. The
+ * caller turns codes into statuses:
+ *   PERM     401: no login, or a secret that is wrong, expired or revoked; one sentence for all
  *   STATE    403: not with these rights, or without the page's own token (CSRF)
  *   NOENT    404: not in this workspace, and nobody learns whether elsewhere
  *   TIMEOUT  429: too many tries, with the wait; without a wait the tables are slow: 503
@@ -29,10 +29,10 @@ enum { AUTH_DEVICE = 67 }; /* bytes of a device's token with its NUL: an id, a d
 enum { AUTH_COOKIE = 256 }; /* bytes of a Set-Cookie value */
 
 struct auth_config {
-    bool secure;      /* browsers come by TLS, here or at a proxy */
-    unsigned port;    /* 0, or part of the cookie's name: for several servers on one host */
+    bool secure;      /* browsers use TLS, to this server or to a proxy */
+    unsigned port;    /* 0, or part of the cookie's name, for several servers on one host */
     int64_t login_ns; /* how long a login lasts; 0: 30 days */
-    int64_t idle_ns;  /* and how long without use; 0: 7 days */
+    int64_t idle_ns;  /* how long a login lasts without use; 0: 7 days */
     unsigned long long password_passes; /* cost, for tests; 0: the standard */
     size_t password_memory;
 };
@@ -43,32 +43,32 @@ struct auth {
     struct auth_limit limit;
     struct auth_password password;
     char cookie[40]; /* name of the login's cookie */
-    char device[40]; /* name of the cookie by which a browser is known again */
+    char device[40]; /* name of the cookie that recognises a browser */
 };
 
 int auth_init(struct auth *a, struct meta *meta, const struct auth_config *c, struct err *e);
 void auth_fini(struct auth *a);
 
-/* ---- who asks ----------------------------------------------------------------------------- */
+/* ---- the caller of a request ---------------------------------------------------------------- */
 
-/* The values of a request that say who asks; NULL: absent. */
+/* The values of a request that identify its caller; NULL: absent. */
 struct auth_said {
     const char *authorization; /* the header */
     const char *cookie;        /* value of the cookie a->cookie */
     const char *csrf;          /* the header X-CSRF-Token */
-    const char *workspace;     /* the one that is asked for; NULL: the only or first one */
+    const char *workspace;     /* the requested one; NULL: the caller's only or first one */
     bool writes;               /* the method is another than GET, HEAD, OPTIONS */
     int64_t now;               /* ns since the Unix epoch */
 };
 
-/* The one who asks; texts lie in the request's region. */
+/* The caller; texts are in the request's region. */
 struct auth_who {
-    const char *kind;      /* user, key, share; "": nobody in particular */
+    const char *kind;      /* user, key, share; "": anonymous */
     const char *actor;     /* id of the user, key or link */
-    const char *name;      /* for people: address, or the key's name */
+    const char *name;      /* for people to read: the e-mail address, or the key's name */
     const char *workspace; /* "": in none */
-    const char *role;      /* of a user there; "": none */
-    const char *session;   /* of a link: the only one; NULL: all */
+    const char *role;      /* of a user in that workspace; "": none */
+    const char *session;   /* of a link: the only session; NULL: all */
     int64_t scopes;        /* of a key */
     bool admin;            /* of the server */
 };
@@ -76,22 +76,22 @@ struct auth_who {
 int auth_who(struct auth *a, const struct auth_said *said, struct region *mem, struct auth_who *out,
              struct err *e);
 
-/* May they? session: the one that the route is about; NULL: none, or not one. */
+/* 0 if the caller has the right. session: the session that the route is about; NULL: none. */
 int auth_may(const struct auth_who *w, enum rights right, const char *session, struct err *e);
 
 /* ---- logging in --------------------------------------------------------------------------- */
 
 struct auth_from {
-    const char *address, *agent; /* where it comes from; never NULL */
+    const char *address, *agent; /* address and user agent of the request; never NULL */
     int64_t now;                 /* ns since the Unix epoch */
     const char *device;          /* value of the cookie a->device; NULL: none */
 };
 
-/* Names who does something, and from where: the first argument of every function that changes
- * logins, keys or people. */
+/* Who does something, and from where: the first argument of all functions that change logins, keys
+ * or people. */
 struct auth_ask {
     struct auth *auth;
-    const struct auth_who *by; /* NULL: not read, a secret says who it is */
+    const struct auth_who *by; /* NULL: the secret identifies the caller */
     struct auth_from from;
     struct err *e;
 };
@@ -101,18 +101,19 @@ struct auth_person {
 };
 
 struct auth_entry {
-    char token[SECRET_TOKEN]; /* for the cookie, nowhere else */
+    char token[SECRET_TOKEN]; /* only for the cookie */
     char csrf[SECRET_TOKEN];
     char device[AUTH_DEVICE]; /* for the browser's other cookie; "" : none */
     int64_t expires;
-    int64_t wait; /* TIMEOUT: ns until the next try */
+    int64_t wait; /* after GPUFL_E_TIMEOUT: ns until the next try */
 };
 
 int auth_login(const struct auth_ask *ask, const char *email, const char *password,
                struct auth_entry *out);
-int auth_logout(struct auth *a, const char *cookie, struct err *e); /* also of none */
+/* No error if there is no login. */
+int auth_logout(struct auth *a, const char *cookie, struct err *e);
 
-/* Values of Set-Cookie. */
+/* Make the value of a Set-Cookie header. */
 void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
                      char out[AUTH_COOKIE]);
 void auth_cookie_device(const struct auth *a, const struct auth_entry *entry,
@@ -121,7 +122,7 @@ void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
 
 /* ---- links that work once (tickets.c) ------------------------------------------------- */
 
-/* The link of the first admin, where there is no user (*needed). Lasts a day. */
+/* Makes the ticket for the first admin if there is no user (*needed). It lasts a day. */
 int auth_setup_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], bool *needed,
                       struct err *e);
 struct auth_setup {
@@ -132,27 +133,27 @@ struct auth_setup {
 int auth_setup(const struct auth_ask *ask, const char *token, const struct auth_setup *first,
                struct auth_entry *out);
 
-/* Local mode: one user and one workspace, "local", made where they are not; a ticket for the URL
- * that a browser is opened with. Lasts 10 minutes. */
+/* For local mode: makes the user and the workspace "local" if they are missing, and a ticket for
+ * the URL that the browser opens. It lasts 10 minutes. */
 int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], struct err *e);
 int auth_local(const struct auth_ask *ask, const char *token, struct auth_entry *out);
 
-/* A link into a workspace with a role; lasts 7 days. Whoever uses it proves an account by its
- * password, or makes one. */
+/* Makes an invitation to a workspace with a role, which lasts 7 days. Its user enters the password
+ * of an account, or makes an account. */
 int auth_invite(const struct auth_ask *ask, const char *role, char token[SECRET_TOKEN]);
 int auth_accept(const struct auth_ask *ask, const char *token, const struct auth_person *person,
                 struct auth_entry *out);
 
-/* A link for a user who forgot the password, which an admin hands over; lasts a day. Ends all
- * logins of the user. */
+/* Makes a link for a user who forgot the password, which an admin passes on. It lasts a day. Ends
+ * all logins of the user. */
 int auth_reset_ticket(const struct auth_ask *ask, const char *user, char token[SECRET_TOKEN]);
 int auth_reset(const struct auth_ask *ask, const char *token, const char *password,
                struct auth_entry *out);
 
 /* ---- keys, links, passwords (keys.c) --------------------------------------------------- */
 
-/* Makes a key or link in ask->by's workspace. The key, and the link's token, are returned here and
- * never again. */
+/* Make a key or link in ask->by's workspace. The key, and the link's token, are returned only
+ * here. */
 int auth_key_make(const struct auth_ask *ask, const char *name, int64_t scopes, int64_t expires,
                   char key[SECRET_KEY], char id[SECRET_ID]);
 int auth_key_revoke(const struct auth_ask *ask, const char *id);
@@ -160,34 +161,36 @@ int auth_share_make(const struct auth_ask *ask, const char *session, int64_t exp
                     char token[SECRET_KEY], char id[SECRET_ID]);
 int auth_share_revoke(const struct auth_ask *ask, const char *id);
 
-/* Changes the user's own password, which proves itself by the old one. The user's other logins end;
- * the one with this cookie stays. */
+/* Changes the user's own password; the old one is required. The user's other logins end; the one
+ * with this cookie stays. */
 int auth_password_change(const struct auth_ask *ask, const char *cookie, const char *old,
                          const char *password, int64_t *wait);
 
-/* ---- browsers that are known (device.c) ----------------------------------------------------- */
+/* ---- recognised browsers (device.c) ----------------------------------------------------- */
 
 /* Makes the token of a browser in which the user has just logged in. Its signature depends on the
- * hash of the password, so that a new password ends all tokens, and each of the servers that share
- * the small tables knows the tokens of the others. */
+ * hash of the password, so that a new password ends all tokens, and servers that share the small
+ * tables accept each other's tokens. */
 void auth_device_make(const struct meta_user *user, char out[AUTH_DEVICE]);
 
-/* Says whether the token was made for this user; id gets the browser's name in limits. */
+/* True where the token was made for this user; id gets the browser's name for limits. */
 bool auth_device_known(const struct meta_user *user, const char *token, char id[SECRET_ID]);
 
 /* ---- for the files of auth ------------------------------------------------------------------ */
 
-/* Logs in a user who has proved who they are, in any way. */
+/* Makes a login for a user whose identity has been proved in any way. */
 int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *out);
 
-/* Checks a password within the limits of tries: 0, PERM, or TIMEOUT and the wait. */
+/* Checks a password, within the limits of tries: 0, GPUFL_E_PERM, or GPUFL_E_TIMEOUT and the
+ * wait. */
 int auth_try(const struct auth_ask *ask, const struct meta_user *user, const char *email,
              const char *password, int64_t *wait);
 
-/* Lower case, without blanks around; INVAL: that is no address. */
+/* Normalizes an e-mail address: lower case, no blanks around it. GPUFL_E_INVAL: not an address. */
 int auth_email(const char *said, char out[256], struct err *e);
 
-/* Writes an entry of a workspace's audit log ("": the server's): ask->by, or the user, did this. */
+/* Write an entry into a workspace's audit log ("": the server's): ask->by, or the user, did
+ * this. */
 void auth_note(const struct auth_ask *ask, const char *workspace, const char *action,
                const char *target);
 void auth_note_user(const struct auth_ask *ask, const char *user, const char *workspace,

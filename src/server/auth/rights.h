@@ -14,11 +14,13 @@ enum rights {
 /* Scopes of API keys, as schema/meta.def keeps them. */
 enum { SCOPE_INGEST = 1, SCOPE_READ = 2, SCOPE_ADMIN = 4, SCOPE_ALL = 7 };
 
-bool rights_of_role(enum rights right, const char *role); /* unknown roles: none but PUBLIC */
-bool rights_of_scopes(enum rights right, int64_t scopes); /* any of the scopes gives it */
+bool rights_of_role(enum rights right, const char *role); /* unknown roles have only PUBLIC */
+/* True if one of the scopes gives the right. */
+bool rights_of_scopes(enum rights right, int64_t scopes);
 bool rights_of_share(enum rights right);
 
-bool role_ok(const char *role);                        /* owner, member, viewer */
-bool scopes_parse(const char *words, int64_t *scopes); /* "ingest,read"; false: others, none */
+bool role_ok(const char *role); /* owner, member, viewer */
+/* "ingest,read"; false: unknown scopes, or none. */
+bool scopes_parse(const char *words, int64_t *scopes);
 
 #endif

@@ -1,9 +1,8 @@
 /* secret.h - makes random tokens and keys, hashes them, and compares hashes in constant
  * time.
  *
- * A secret has 192 or 256 random bits, so that SHA-256 without salt or cost is enough
- * to keep it by: nobody guesses it. Passwords are another thing (password.h).
- * Any thread after auth_secret_init. */
+ * A secret has 192 or 256 random bits and cannot be guessed, so SHA-256 without salt or cost is
+ * enough to store it. Passwords are hashed in password.h. Any thread after auth_secret_init. */
 #ifndef GPUFL_SERVER_AUTH_SECRET_H
 #define GPUFL_SERVER_AUTH_SECRET_H
 
@@ -21,23 +20,25 @@ enum {
 #define SECRET_API_KEY "gpfl_" /* how API keys begin */
 #define SECRET_SHARE   "gpfs_" /* how tokens of links begin */
 
-int auth_secret_init(
-    void); /* once, before all else; UNAVAILABLE: the system has no random numbers */
+int auth_secret_init(void); /* once, before all others; GPUFL_E_UNAVAILABLE: no random numbers */
 
 void auth_secret_id(char out[SECRET_ID]);
 void auth_secret_token(char out[SECRET_TOKEN]);
-void auth_secret_key(const char *begin, char out[SECRET_KEY]); /* begin: one of the above */
+/* Begin: SECRET_API_KEY or SECRET_SHARE. */
+void auth_secret_key(const char *begin, char out[SECRET_KEY]);
 
-bool auth_secret_token_ok(const char *text);                  /* has the form of a token */
-bool auth_secret_key_ok(const char *begin, const char *text); /* has the form of such a key */
+/* True where text has the form of a token. */
+bool auth_secret_token_ok(const char *text);
+/* True where text has the form of such a key. */
+bool auth_secret_key_ok(const char *begin, const char *text);
 
 void auth_secret_hash(const char *secret, char out[SECRET_HASH]);
 
-/* The token by which a page proves that it is ours, derived from the login's cookie and stored
- * nowhere. */
+/* The token with which a page proves that it is ours (CSRF), derived from the login's cookie and
+ * not stored. */
 void auth_secret_csrf(const char *token, char out[SECRET_TOKEN]);
 
-/* Equal, in a time that depends on the length of `is` alone. */
+/* True where both are equal. The time depends only on the length of `is`. */
 bool auth_secret_equal(const char *is, const char *said);
 
 #endif

@@ -1,8 +1,8 @@
 /* backup.h - a backup of a running server's data (POST /api/v1/backups).
  *
- * Everything that was acknowledged before is loaded first; then the small tables, the frames that
- * are kept for senders, and the columns are copied, columns always as files. The result is a data
- * folder: offline.h restores it by copying it to where a new server finds it. */
+ * First, everything acknowledged so far is loaded. Then the small tables, the frames that are kept
+ * for decoders, and the columns are copied, columns always as files. The result is a data folder,
+ * which offline.h restores by copying it. */
 #ifndef GPUFL_SERVER_BACKUP_BACKUP_H
 #define GPUFL_SERVER_BACKUP_BACKUP_H
 
@@ -22,12 +22,14 @@ struct backup_source {
     struct loader *loader; /* drained first */
 };
 
-/* Makes backups/<name> below the data folder, which is complete once it has that name. name gets
- * the name, *bytes the size. STATE: there is one of this second. [worker; one at a time] */
+/* Makes backups/<name> below the data folder, which gets that name when it is complete. name gets
+ * the name, *bytes the size. GPUFL_E_STATE: there is a backup of this second already. [worker; one
+ * at a time] */
 int backup_make(const struct backup_source *s, char *name, size_t size, int64_t *bytes,
                 struct err *e);
 
-/* Removes what a killed process left of exports and backups. Nobody else uses the folder. */
+/* Removes what a killed process left of exports and backups. No other process may use the
+ * folder. */
 void backup_clean(const char *data);
 
 #endif

@@ -1,5 +1,5 @@
-/* file_tree.h - folders as a whole: copied, and measured. Depth is limited; links are not
- * followed. [any] */
+/* file_tree.h - copies and measures whole folders. Depth is limited; links are not followed.
+ * [any] */
 #ifndef GPUFL_SERVER_BACKUP_FILE_TREE_H
 #define GPUFL_SERVER_BACKUP_FILE_TREE_H
 
@@ -11,7 +11,7 @@
  * copy are left out; an existing target file is an error. Adds the bytes to *bytes. */
 int file_tree_copy(const char *from, const char *to, int64_t *bytes, struct err *e);
 
-/* The bytes of all files below the folder; 0 where it cannot be read. */
+/* The bytes of all files below the folder; 0 if it cannot be read. */
 int64_t file_tree_bytes(const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* capture_options.h - checks the options of a configuration by the library's table
- * (schema/options.def), before programs that take them can meet a mistake. Any thread. */
+ * (schema/options.def), before programs take them. Any thread. */
 #ifndef GPUFL_SERVER_COMMON_CAPTURE_OPTIONS_H
 #define GPUFL_SERVER_COMMON_CAPTURE_OPTIONS_H
 
@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-/* Appends the object to out, without blanks and with its members by name. INVAL, with a sentence
- * that names the option: no JSON object, an unknown option, one that is the host's alone
- * (schema/local_options.def), a value that the option does not take. */
+/* Appends the object to out, without blanks and with its members sorted by name. GPUFL_E_INVAL,
+ * with a sentence that names the option: not a JSON object, an unknown option, an option that only
+ * the host may set (schema/local_options.def), or a value that the option does not allow. */
 int capture_options_check(const char *json, size_t len, struct buf *out, struct err *e);
 
 #endif

@@ -3,10 +3,10 @@
  *   {"columns":["lane","at",…],"rows":2,"data":{"lane":["72…","72…"],"at":[0,8],…},
  *    "names":["gemm<float>(…)"],"mangled":["_Z4gemm…"]}
  *
- * Columns rather than rows: half the bytes, and a reader takes them as arrays. A NAME is the
- * number of a text in names (demangled) and mangled, because answers say the same few names
- * thousands of times. Times count from the session's start; a value that a JSON number cannot
- * hold is a string (see schema/queries.def). Owner's thread. */
+ * Columns take half the bytes of rows, and a reader can use them as arrays. A NAME is the index of
+ * a text in names (demangled) and mangled, because answers repeat a few names thousands of times.
+ * Times count from the session's start; a value that a JSON number cannot represent is a string
+ * (see schema/queries.def). Owner's thread. */
 #ifndef GPUFL_SERVER_COMMON_COLUMNS_H
 #define GPUFL_SERVER_COMMON_COLUMNS_H
 
@@ -20,17 +20,18 @@ struct columns {
     int64_t start; /* CLOCK_MONOTONIC of the session's start, subtracted from times */
     size_t rows, max;
     struct buf cells[STORE_COLUMNS_MAX]; /* JSON of the cells, with commas between */
-    struct intern *names;                /* mangled; NULL where no column is a NAME */
+    struct intern *names;                /* mangled; NULL: no column is a NAME */
 };
 
-/* max: bytes of JSON at most. 0 or NOMEM. */
+/* max: the most bytes of JSON. 0 or GPUFL_E_NOMEM. */
 int columns_init(struct columns *c, const struct store_query_def *def, int64_t start, size_t max);
 void columns_fini(struct columns *c);
 
-/* Takes an answer's rows; FULL where they are more than max bytes. */
+/* Makes the visitor that takes an answer's rows; it returns GPUFL_E_FULL above max bytes. */
 struct store_visitor columns_visitor(struct columns *c);
 
-/* The members columns, rows, data, names and mangled, into the object that is open. 0 or NOMEM. */
+/* Puts the members columns, rows, data, names and mangled into the open object. 0 or
+ * GPUFL_E_NOMEM. */
 int columns_put(struct columns *c, struct json_out *j);
 
 #endif

@@ -5,7 +5,8 @@
 #include "base/buf.h"
 #include "meta/meta.h"
 
-/* Appends the plain text; the buffer's ceiling holds. NOMEM, FULL, or CORRUPT. */
+/* Appends the inflated text, up to the buffer's limit. GPUFL_E_NOMEM, GPUFL_E_FULL or
+ * GPUFL_E_CORRUPT. */
 int gzip_doc_open(const struct meta_bytes *body, struct buf *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* pages.h - the dashboard's files, which are part of the binary.
+/* pages.h - the dashboard's files, which are part of the server's binary.
  *
- * Where the web bundle was there when the server was built, its files are a table
- * in it, plain and compressed; else a plain page says so and what there is. Addresses of the
- * dashboard that are no files get its page, so that links into it work. */
+ * If the web bundle was there when the server was built, its files are in a table, plain and
+ * compressed. Otherwise a simple page says that the server has no dashboard. Addresses of the
+ * dashboard that are not files get its main page, so that links into the dashboard work. */
 #ifndef GPUFL_SERVER_COMMON_PAGES_H
 #define GPUFL_SERVER_COMMON_PAGES_H
 
@@ -20,7 +20,7 @@ struct pages_file {
 /* Ended by a row without path; made at build time. */
 extern const struct pages_file pages_files[];
 
-/* Answers, if it is a page's address asked by GET or HEAD. */
+/* Answers a GET or HEAD request for a page's address; false: another request. */
 bool pages_answer(struct http_request *r);
 
 #endif

@@ -1,10 +1,10 @@
-/* proxies.h - the address of the client behind proxies that the operator trusts.
+/* proxies.h - finds the address of a client whose request comes through trusted proxies.
  *
- * X-Forwarded-For and Forwarded (RFC 7239) are lists to which each proxy appends the address that
- * asked it. Anybody may send such a list, so that an entry counts only if a trusted proxy wrote
- * it: the walk goes from the end of the list, as long as the address that asked is a trusted
- * proxy's, and the first other address is the client. A request that has both fields names nobody:
- * proxies append to one of them and pass the other on as it came. Pure; any thread. */
+ * X-Forwarded-For and Forwarded (RFC 7239) are lists to which each proxy appends the address of its
+ * client. Anybody may send such a list, so an entry counts only if a trusted proxy wrote it: the
+ * list is walked from its end as long as addresses are those of trusted proxies, and the first
+ * other address is the client's. A request with both fields is not trusted: proxies append to one
+ * of them and pass the other on unchanged. Functions without state; any thread. */
 #ifndef GPUFL_SERVER_COMMON_PROXIES_H
 #define GPUFL_SERVER_COMMON_PROXIES_H
 
@@ -19,10 +19,11 @@ struct proxies {
     unsigned count;
 };
 
-/* list: networks and addresses with commas between; NULL or "": none. INVAL with a sentence. */
+/* list: networks and addresses, separated by commas; NULL or "": none. GPUFL_E_INVAL with a
+ * sentence. */
 int proxies_init(struct proxies *p, const char *list, struct err *e);
 
-/* Replaces r->peer by the client's address where the peer is a trusted proxy. */
+/* Replaces r->peer by the client's address if the peer is a trusted proxy. */
 void proxies_client(const struct proxies *p, struct http_request *r);
 
 #endif

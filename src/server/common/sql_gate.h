@@ -1,7 +1,7 @@
-/* sql_gate.h - limits the statements that a workspace runs at once.
+/* sql_gate.h - limits the concurrent statements of a workspace.
  *
- * Half of what the server takes at once, rounded up, so that one workspace does not keep the
- * others out. [any] */
+ * A workspace gets half of the server's concurrent statements, rounded up, so that it does not keep
+ * the others out. [any] */
 #ifndef GPUFL_SERVER_COMMON_SQL_GATE_H
 #define GPUFL_SERVER_COMMON_SQL_GATE_H
 
@@ -14,7 +14,7 @@ enum { SQL_GATE_MAX = 64 };
 
 struct sql_gate {
     pthread_mutex_t lock;
-    unsigned most; /* of one workspace */
+    unsigned most; /* for one workspace */
     unsigned count;
     char inside[SQL_GATE_MAX]
                [META_ID_MAX]; /* workspaces, one for each statement; guarded by lock */
@@ -23,7 +23,7 @@ struct sql_gate {
 void sql_gate_init(struct sql_gate *g, unsigned at_once);
 void sql_gate_fini(struct sql_gate *g);
 
-/* false: the workspace has as many inside as it may. */
+/* False: the workspace has reached its limit. */
 bool sql_gate_enter(struct sql_gate *g, const char *workspace);
 void sql_gate_leave(struct sql_gate *g, const char *workspace);
 

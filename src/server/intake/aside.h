@@ -1,11 +1,11 @@
-/* aside.h - frames that could not be loaded, in a folder of their own, and the way back.
+/* aside.h - keeps frames that could not be loaded in a separate folder, and loads them later.
  *
- * A file a session, <folder>/<workspace>/<session>.frames (session_frames.h), to which the loader
- * appends. The way back is the journal: aside_load appends the frames to the journal again, under
- * new numbers, and removes the file once they are durable there. What the session has meanwhile,
- * because its sender sent it again, is left out; frames before which something is missing stay,
- * since rows after a gap would hide it. A process that is killed meanwhile loads nothing twice:
- * positions and identities say what is there. */
+ * Each session has a file, <folder>/<workspace>/<session>.frames (session_frames.h), to which the
+ * loader appends. aside_load appends the frames to the journal again, under new numbers, and
+ * removes the file once they are durable there. Frames that the session has got meanwhile, because
+ * its sender sent them again, are left out. Frames after a gap stay, since loading them would hide
+ * the gap. If the process is killed meanwhile, nothing is loaded twice, because positions and
+ * identities say what the session has. */
 #ifndef GPUFL_SERVER_INTAKE_ASIDE_H
 #define GPUFL_SERVER_INTAKE_ASIDE_H
 
@@ -20,21 +20,22 @@ struct aside_session {
     int64_t received; /* of the oldest frame, ns since the Unix epoch */
 };
 
-/* Visits every session that has frames in the folder; non-zero stops and is returned. */
+/* Calls take for every session with frames in the folder; a non-zero result stops and is
+ * returned. */
 int aside_list(const char *folder, int (*take)(void *arg, const struct aside_session *s), void *arg,
                struct err *e);
 
-/* How many sessions have frames in the folder. */
+/* The number of sessions with frames in the folder. */
 uint64_t aside_count(const char *folder);
 
 struct aside_loaded {
-    uint64_t sessions; /* whose file is gone: all is in the journal, or was loaded */
+    uint64_t sessions; /* whose file was removed: all frames are in the journal, or were loaded */
     uint64_t frames;   /* appended to the journal */
-    uint64_t left;     /* sessions whose frames stay, each with a line in the log */
+    uint64_t left;     /* sessions whose frames stay; the log has a line for each */
 };
 
-/* Called after loader_start. One thread. FULL, IO: the journal or the disk is full; the rest
- * stays. */
+/* Called after loader_start, by one thread. GPUFL_E_FULL, GPUFL_E_IO: the journal or the disk is
+ * full; the remaining frames stay. */
 int aside_load(const char *folder, struct sessions *t, struct journal *j, struct aside_loaded *out,
                struct err *e);
 

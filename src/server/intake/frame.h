@@ -1,8 +1,8 @@
-/* frame.h - a frame of the journal as bytes: a fixed head, three texts, a payload.
+/* frame.h - a frame of the journal as bytes: a head of fixed size, three texts, a payload.
  *
- * Everything is little-endian. The checksum (CRC-32) covers all that follows it, so
- * that a frame cannot pass for another, nor half of one for a whole. The payload is
- * compressed (zstd, a fast level) where that makes it smaller. Owner's thread. */
+ * All numbers are little-endian. The checksum (CRC-32) covers everything after it, so that neither
+ * another frame nor a part of one is taken for this frame. The payload is compressed (zstd, a fast
+ * level) if that makes it smaller. Owner's thread. */
 #ifndef GPUFL_SERVER_INTAKE_FRAME_H
 #define GPUFL_SERVER_INTAKE_FRAME_H
 
@@ -15,7 +15,7 @@
 enum {
     FRAME_HEAD = 88,   /* bytes before the texts */
     SEGMENT_HEAD = 32, /* bytes before the first frame */
-    FRAME_SMALL = 256, /* payloads up to this stay as they are */
+    FRAME_SMALL = 256, /* payloads up to this size are not compressed */
 };
 
 /* The start of a segment. */
@@ -29,19 +29,20 @@ struct frame_packer;
 int frame_packer_open(struct frame_packer **out);
 void frame_packer_close(struct frame_packer *p);
 
-/* The frame's bytes with the number left 0; valid until the next call. 0 or NOMEM. */
+/* Packs a frame, with the number 0; the bytes are valid until the next call. 0 or GPUFL_E_NOMEM. */
 int frame_pack(struct frame_packer *p, const struct journal_frame *f, const void *payload,
                char **bytes, size_t *size);
-/* Sets the number, and with it the checksum. */
+/* Sets the number and computes the checksum. */
 void frame_number(char *bytes, size_t size, uint64_t number);
 
-/* Bytes of the whole frame that has this head (FRAME_HEAD bytes); 0: it is no head. */
+/* The bytes of the whole frame with this head (FRAME_HEAD bytes); 0: these bytes are not a head. */
 uint32_t frame_size(const char *head);
 
-/* Says whether `size` bytes are a whole frame; fills *f. */
+/* True where `size` bytes are a complete frame with the right checksum; fills in *f. */
 bool frame_check(const char *bytes, uint32_t size, struct journal_frame *f);
 
-/* The payload of a checked frame into out, emptied before. 0, NOMEM, CORRUPT. */
+/* Puts the payload of a checked frame into out, which is cleared first. 0, GPUFL_E_NOMEM or
+ * GPUFL_E_CORRUPT. */
 int frame_unpack(struct frame_packer *p, const char *bytes, uint32_t size,
                  const struct journal_frame *f, struct buf *out);
 

@@ -1,8 +1,8 @@
 /* inflate.h - inflates a body piece by piece: plain, gzip or zstd.
  *
- * What a small body may inflate to has a ceiling: so many bytes for one that was
- * sent, and so many in all. Memory is that of the format's window (zstd: at most
- * 8 MiB). gzip members and zstd frames may follow each other. Owner's thread. */
+ * The inflated size is limited: a number of bytes for each byte that was sent, and a total. The
+ * memory is that of the format's window (zstd: at most 8 MiB). A body may have several gzip members
+ * or zstd frames. Owner's thread. */
 #ifndef GPUFL_SERVER_INTAKE_INFLATE_H
 #define GPUFL_SERVER_INTAKE_INFLATE_H
 
@@ -13,7 +13,7 @@ enum inflate_format { INFLATE_PLAIN, INFLATE_GZIP, INFLATE_ZSTD };
 
 struct inflate_limits {
     int64_t in_max, out_max; /* bytes */
-    unsigned ratio_max;      /* out for one in, after the first MiB */
+    unsigned ratio_max;      /* bytes out for one in, after the first MiB */
 };
 
 struct inflate;
@@ -21,12 +21,13 @@ struct inflate;
 int inflate_open(struct inflate **out, enum inflate_format format, const struct inflate_limits *l);
 void inflate_close(struct inflate *f);
 
-/* Takes from *data (advanced, *n less) and puts at most room bytes into out. Call it until it takes
- * and makes nothing. 0; CORRUPT: not of that format; FULL: over a limit; NOMEM. */
+/* Takes bytes from *data (moves *data, reduces *n) and puts at most room bytes into out; *made gets
+ * how many. Call it until it neither takes nor makes bytes. 0; GPUFL_E_CORRUPT: not that format;
+ * GPUFL_E_FULL: above a limit; GPUFL_E_NOMEM. */
 int inflate_some(struct inflate *f, const char **data, size_t *n, char *out, size_t room,
                  size_t *made);
 
-/* At the end of the body: CORRUPT where it breaks off. */
+/* Call at the end of the body. GPUFL_E_CORRUPT: the body is incomplete. */
 int inflate_end(const struct inflate *f);
 
 int64_t inflate_in(const struct inflate *f);

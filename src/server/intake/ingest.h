@@ -1,28 +1,28 @@
-/* ingest.h - takes request bodies into the journal, and says what is answered.
+/* ingest.h - takes request bodies into the journal, and makes the answer.
  *
- * A body is NDJSON of one session, plain, gzip or zstd; it is pushed piece by piece
- * (ingest_open, ingest_data …, ingest_finish, ingest_close) and inflated, split into
- * lines and checked as it comes, in memory that does not grow with it. Lines that
- * are sound go to the journal; others are left out, and named in the answer. An
- * answer that accepts something is given when that is durable.
+ * A body is NDJSON of one session, plain, gzip or zstd. The caller gives it piece by piece
+ * (ingest_open, ingest_data …, ingest_finish, ingest_close). It is inflated, split into lines and
+ * checked as it comes, in memory that does not grow with the body. Valid lines go to the journal;
+ * others are left out and listed in the answer. The answer comes when all accepted lines are
+ * durable.
  *
- * Two kinds of bodies, both of which may be sent again without harm:
+ * There are two kinds of bodies, both of which may be sent again without harm:
  *
- *   by offset   The body states its place in its channel: plain bytes since the
- *               session's start, from the caller, or from the header line that every
- *               part of our logs begins with. Bytes that the session has already are passed over;
- *               a gap is refused with the offset that is expected (409). Each piece
- *               counts as it comes: a body that breaks off continues at the offset in the answer.
- *   windows     Bodies without an offset, as the public client sends them: they count
- * as a whole, once for their identity: channel and sequence number where the request states
- * them, else a window id, else the content.
+ *   by offset   The body states its place in its channel: uncompressed bytes since the session's
+ *               start, from the caller, or from the header line that every part of our logs begins
+ *               with. Bytes that the session has already are skipped; a gap is refused with the
+ *               offset that is expected (409). Each piece counts as it comes: a body that breaks
+ *               off continues at the offset in the answer.
+ *   windows     Bodies without an offset, as the public client sends them: they count as a whole,
+ *               once for their identity: channel and sequence number where the request states
+ *               them, else a window id, else the content.
  *
- * A line longer than WIRE_MAX_LINE, one that is not JSON, or whose columns have different
- * lengths, is left out and counted; one of an unknown type is kept. A body of which nothing can
- * be accepted is refused (400). A line without its end at the end of a body by offset, that is
- * not whole, stays unaccepted: its rest may come.
+ * A line that is longer than WIRE_MAX_LINE, is not JSON, or has columns of different lengths is
+ * left out and counted; a line of an unknown type is kept. A body without any acceptable line is
+ * refused (400). An incomplete line at the end of a body by offset is not accepted, since its rest
+ * may come.
  *
- * One thread at a time for a body; any number of bodies concurrently. */
+ * One thread at a time uses a body; any number of bodies may be used concurrently. */
 #ifndef GPUFL_SERVER_INTAKE_INGEST_H
 #define GPUFL_SERVER_INTAKE_INGEST_H
 
@@ -34,29 +34,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The backlog of all workspaces, and of the one that is asked about: acknowledged, not loaded. */
+/* Acknowledged lines that are not loaded yet, of all workspaces and of the given one (own). */
 struct ingest_backlog {
     uint64_t sessions, own_sessions;
     int64_t bytes, own_bytes; /* in the journal */
     int64_t own_lag;          /* ns */
-    bool waits;               /* the session that is asked about is among them */
+    bool waits;               /* the given session has a backlog */
 };
 
 struct ingest_config {
     struct journal *journal;
     struct sessions *sessions;
-    int64_t body_max;   /* bytes of a body as it is sent; 0: 4 GiB */
-    int64_t plain_max;  /* inflated; 0: 32 GiB */
+    int64_t body_max;   /* most bytes of a body as sent; 0: 4 GiB */
+    int64_t plain_max;  /* most bytes inflated; 0: 32 GiB */
     unsigned ratio_max; /* inflated bytes for one sent; 0: 400 */
     double fill_max;    /* part of the journal's ceiling above which bodies are refused; 0: 0.9 */
-    /* What waits to be loaded; bodies are refused where that is too much for soon. NULL: never. */
+    /* Reports the backlog; bodies are refused if it is too large. NULL: there is no limit. */
     void (*backlog)(void *arg, const char *workspace, const char *session,
                     struct ingest_backlog *out);
     void *backlog_arg;
-    unsigned backlog_sessions; /* that may wait; 0: 512 */
-    int64_t backlog_bytes;     /* that may wait; 0: 1 GiB */
+    unsigned backlog_sessions; /* most sessions that may wait; 0: 512 */
+    int64_t backlog_bytes;     /* most bytes that may wait; 0: 1 GiB */
     int64_t lag_max;           /* ns that a workspace's oldest frame may have waited; 0: 30 s */
-    /* The pieces of a window that will never be sealed. */
+    /* Called for a window that will not be sealed. */
     void (*abandon)(void *arg, struct intake_session *s, uint64_t body);
     void *abandon_arg;
 };
@@ -65,35 +65,34 @@ enum ingest_encoding { INGEST_PLAIN, INGEST_GZIP, INGEST_ZSTD };
 
 enum { INGEST_NO_OFFSET = -1, INGEST_NO_SEQUENCE = -1, INGEST_ERRORS = 32 };
 
-/* What the caller knows of a body before it arrives. Texts are the caller's until ingest_close. */
+/* What the caller knows of a body before it arrives. Texts must live until ingest_close. */
 struct ingest_request {
     const char *workspace; /* decided by the caller */
-    const char *session;   /* NULL: as the body's first line says */
-    const char *channel;   /* NULL: as the header line says; windows: "window" */
+    const char *session;   /* NULL: from the body's first line */
+    const char *channel;   /* NULL: from the header line; for windows "window" */
     int64_t offset;        /* INGEST_NO_OFFSET */
     enum ingest_encoding encoding;
     int64_t size;            /* Content-Length; -1: unknown */
     const char *window_id;   /* NULL: none */
     int64_t window_sequence; /* INGEST_NO_SEQUENCE */
     int64_t window_crc32;    /* of the body as sent; -1: not stated */
-    bool
-        later; /* ingest_finish waits for no disk: the caller calls ingest_sync after some bodies */
+    bool later; /* ingest_finish does not sync: the caller calls ingest_sync after some bodies */
 };
 
 struct ingest_error {
     uint64_t line;      /* from 1; in the body */
-    char type[32];      /* as far as it is readable; "" */
+    char type[32];      /* as far as readable; else "" */
     const char *reason; /* a literal */
 };
 
 struct ingest_answer {
     int status;     /* of HTTP: 200, 400, 409, 410, 413, 415, 429, 503 */
-    char text[512]; /* a sentence, where it is no 200 */
+    char text[512]; /* a sentence, unless the status is 200 */
     char session[STORE_ID_MAX], channel[JOURNAL_CHANNEL_MAX];
     uint64_t accepted; /* lines, including those that the session had already */
     uint64_t rejected; /* lines */
-    int64_t offset;    /* by offset: plain bytes of the channel that are accepted; else -1 */
-    bool window;       /* it counts as a whole, and does */
+    int64_t offset;    /* by offset: accepted uncompressed bytes of the channel; else -1 */
+    bool window;       /* the body was a window, and is accepted */
     bool repeated;     /* the session had all of it already */
     int retry_after;   /* s; 0: none */
     struct ingest_error errors[INGEST_ERRORS];
@@ -106,26 +105,26 @@ struct ingest_body;
 int ingest_start(struct ingest **out, const struct ingest_config *c, struct err *e);
 void ingest_stop(struct ingest *in); /* after the last ingest_close */
 
-/* Begins a body. Non-zero: it is refused, *a says how, and there is no body. */
+/* Begins a body. Non-zero: the body is refused; *a is the answer, and *out is not set. */
 int ingest_open(struct ingest *in, const struct ingest_request *r, struct ingest_body **out,
                 struct ingest_answer *a);
 
-/* The next bytes. Non-zero: the rest is not wanted; ask ingest_finish for the answer. */
+/* Takes the next bytes. Non-zero: the rest is not needed; get the answer from ingest_finish. */
 int ingest_data(struct ingest_body *b, const void *data, size_t n);
 
-/* The end of the body: waits until what was accepted is durable, and answers. May block. */
+/* Ends the body: waits until what was accepted is durable, and fills in the answer. May block. */
 void ingest_finish(struct ingest_body *b, struct ingest_answer *a);
-/* Makes durable what bodies with `later` brought. Non-zero: these count as not taken. */
+/* Makes the lines of bodies with `later` durable. Non-zero: these bodies count as not taken. */
 int ingest_sync(struct ingest *in, struct err *e);
-void ingest_close(struct ingest_body *b); /* without finish: the sender went */
+void ingest_close(struct ingest_body *b); /* without ingest_finish: the sender disconnected */
 
-/* The sender states that a session is complete. Durable when this returns; a repeated call does no
+/* Notes that the sender says a session is complete. Durable on return; a repeated call does no
  * harm. */
 void ingest_complete(struct ingest *in, const char *workspace, const char *session,
                      struct ingest_answer *a);
 
-/* The answer's body: of a 200 {"accepted","rejected","errors",…}, with window_acknowledged for a
- * window; of others a problem (RFC 9457) with expected_offset where it is known. */
+/* Puts the answer's body: for 200 {"accepted","rejected","errors",…}, with window_acknowledged for
+ * a window; otherwise a problem (RFC 9457), with expected_offset if it is known. */
 void ingest_answer_json(const struct ingest_answer *a, struct buf *out);
 
 struct ingest_counts {

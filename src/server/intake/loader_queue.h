@@ -1,11 +1,11 @@
-/* loader_queue.h - what waits for a thread of the loader, and whose turn it is.
+/* loader_queue.h - the queue of a loader thread, in which workspaces take turns.
  *
- * Frames wait in their session's line, sessions in their workspace's. Workspaces have turns, one
- * after the other, whatever each of them has waiting; within a workspace the session with the
- * fewest bytes comes first, except that one that waited for long goes before. A turn ends when the
- * session's line is empty, or has been given LOADER_TURN_BYTES.
+ * Each session has a line of frames, each workspace a line of sessions. Workspaces take turns,
+ * however much each of them has waiting. Within a workspace the session with the fewest bytes is
+ * next, unless another one has waited for long. A turn ends when the session's line is empty, or
+ * LOADER_TURN_BYTES have been given out.
  *
- * Every function is called with the lock of the thread that owns the queue. */
+ * Call every function with the lock of the thread that owns the queue. */
 #ifndef GPUFL_SERVER_INTAKE_LOADER_QUEUE_H
 #define GPUFL_SERVER_INTAKE_LOADER_QUEUE_H
 
@@ -25,13 +25,13 @@ struct queue_workspace;
 
 struct loader_queue {
     struct queue_workspace *first, *last; /* owned; the next turn is the first's */
-    struct queue_session *turn;           /* whose turn it is; NULL: nobody's */
-    int64_t turn_bytes;                   /* that the turn has been given */
+    struct queue_session *turn;           /* the session that has the turn; NULL: none */
+    int64_t turn_bytes;                   /* given out in this turn */
     size_t items, sessions;
     int64_t bytes;
 };
 
-/* What a queue holds of one workspace (NULL: of all), added to *out. */
+/* Adds what a queue has of one workspace (NULL: of all) to *out. */
 struct loader_queue_load {
     size_t sessions;
     int64_t bytes;
@@ -40,17 +40,17 @@ struct loader_queue_load {
 void loader_queue_load(const struct loader_queue *q, const char *workspace,
                        struct loader_queue_load *out);
 
-/* 0 or NOMEM. The item's reference to its session is the queue's from then on. */
+/* Adds an item, whose reference to its session the queue takes over. 0 or GPUFL_E_NOMEM. */
 int loader_queue_push(struct loader_queue *q, const struct item *item);
 
-/* The next item, and with it the reference; false: there is none. */
+/* Takes the next item with its reference; false: there is none. */
 bool loader_queue_pop(struct loader_queue *q, int64_t now, struct item *out);
 
-/* The next item of one session; false: none waits. */
+/* Takes the next item of one session; false: there is none. */
 bool loader_queue_pop_of(struct loader_queue *q, struct intake_session *s, struct item *out);
 
-/* Adds an item that abandons every window that was not sealed, after the frames of each session.
- * 0 or NOMEM. */
+/* Adds for each session, after its frames, an item that abandons all windows that were not sealed.
+ * 0 or GPUFL_E_NOMEM. */
 int loader_queue_abandon_all(struct loader_queue *q, struct sessions *sessions);
 
 #endif

@@ -1,13 +1,13 @@
 /* newest_samples.h - the newest samples of a session's host and GPUs, and of a monitor's processes,
  * parts of GPUs (MIG) and counts.
  *
- * Collected while the session is loaded, from rows of `host_metric` and `device_metric`
- * whichever client wrote them: of each GPU, and of the host, the newest known value of each column.
- * A sampler reads some of them less often than others, and leaves them unknown in the rows between;
- * a value that is older than NEWEST_KEPT_S when the newest row comes is unknown. After a commit
- * they go to the fleet (fleet.h), if something of them is new. The fleet gets the highest and the
- * lowest value of each column among the processes and the parts of a GPU, with whose it is: that is
- * bounded however many there are, and all that a rule of alerts needs. One session's loader. */
+ * While a session is loaded, the newest known value of each column of `host_metric` and
+ * `device_metric` is kept, for the host and each GPU, from any client. A sampler reads some values
+ * less often than others, and leaves them unknown in the rows between; a value that is older than
+ * NEWEST_KEPT_S when the newest row comes counts as unknown. After a commit the fleet (fleet.h)
+ * gets the values, if some are new. Among the processes and the parts of a GPU the fleet gets only
+ * the highest and the lowest value of each column, and whose they are: the size is bounded, and
+ * rules of alerts need no more. Used by one session's loader thread. */
 #ifndef GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
 #define GPUFL_SERVER_INTAKE_NEWEST_SAMPLES_H
 
@@ -15,10 +15,10 @@
 
 struct fleet;
 
-/* gpufl-monitor reads the slowest of them once a minute. */
+/* gpufl-monitor reads the rarest values once a minute. */
 enum { NEWEST_KEPT_S = 130, NEWEST_CELLS = 8, NEWEST_MEMBERS = 4096 /* processes and parts */ };
 
-/* A process on a GPU, or a part of one, with its newest row. */
+/* A process on a GPU, or a part of a GPU, with its newest row. */
 struct newest_member {
     bool is_part;
     int64_t device, key; /* key: process id, or number of the GPU instance */
@@ -27,19 +27,20 @@ struct newest_member {
 };
 
 struct newest_gpu {
-    int64_t id; /* of the log; 0: free */
+    int64_t id; /* in the log; 0: the slot is free */
     int64_t cells[COL_device_metric_COUNT];
-    int32_t at[COL_device_metric_COUNT]; /* s: time of the row that each cell is of */
+    int32_t at[COL_device_metric_COUNT]; /* s: time of each cell's row */
 };
 
 struct newest_samples {
-    bool changed;    /* since the fleet got it */
+    bool changed;    /* since the fleet got the values */
     int64_t newest;  /* time of the newest row of any record; CELL_NULL: none */
     bool host_known; /* host has a row */
     int64_t host[COL_host_metric_COUNT];
-    int32_t host_at[COL_host_metric_COUNT]; /* as newest_gpu.at */
+    /* Like newest_gpu.at. */
+    int32_t host_at[COL_host_metric_COUNT];
     struct newest_gpu gpus[REGISTRY_GPUS];
-    struct newest_member *members; /* owned; NULL: no monitor's session */
+    struct newest_member *members; /* owned; NULL: not a monitor's session */
     size_t member_count, member_cap;
     bool monitor_known; /* monitor has a row */
     int64_t monitor[COL_monitor_COUNT];
@@ -50,9 +51,9 @@ void newest_samples_init(struct newest_samples *l);
 void newest_samples_fini(struct newest_samples *l);
 void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b);
 
-/* Reports to the fleet, if something is new: the host and every GPU that the registry knows by its
- * UUID. Times become the host's clock since the epoch, never later than now; where that
- * is not known yet, all of it waits. */
+/* Gives the fleet, if something is new, the host and every GPU whose UUID the registry knows. Times
+ * become ns since the Unix epoch by the host's clock, at most now; until that clock is known,
+ * nothing is given. */
 void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,
                          const char *workspace, const char *session, int64_t now);
 

@@ -1,6 +1,6 @@
-/* inbound.h - what the headers of a message say: whose it is, and which place it has.
+/* inbound.h - reads the headers of a Kafka message: its session, and its place there.
  *
- * docs/server-sending.md has the table of headers. Pure. */
+ * docs/server-sending.md has the table of headers. Functions without state. */
 #ifndef GPUFL_SERVER_KAFKA_INBOUND_H
 #define GPUFL_SERVER_KAFKA_INBOUND_H
 
@@ -17,17 +17,17 @@ enum inbound_kind {
 
 struct inbound_end {
     char channel[JOURNAL_CHANNEL_MAX];
-    int64_t offset; /* plain bytes of the channel */
+    int64_t offset; /* uncompressed bytes of the channel */
 };
 
 struct inbound {
     enum inbound_kind kind;
     enum ingest_encoding encoding;
     char session[STORE_ID_MAX];
-    char channel[JOURNAL_CHANNEL_MAX]; /* "" of COMPLETE */
+    char channel[JOURNAL_CHANNEL_MAX]; /* "" for COMPLETE */
     char host[SESSION_HOST_MAX];       /* "": not stated */
-    int64_t offset;                    /* of LINES: plain bytes of the channel before */
-    int64_t length;                    /* of LINES: plain bytes; -1: not stated */
+    int64_t offset;                    /* LINES: uncompressed bytes of the channel before */
+    int64_t length;                    /* LINES: uncompressed bytes; -1: not stated */
     char window_id[INBOUND_WINDOW_ID]; /* "": none */
     int64_t window_sequence;           /* INGEST_NO_SEQUENCE */
     int64_t window_crc32;              /* of the body as sent; -1: not stated */
@@ -35,7 +35,8 @@ struct inbound {
     unsigned end_count;
 };
 
-/* INVAL with a sentence: no sender of ours wrote that. Headers of other names are passed over. */
+/* GPUFL_E_INVAL with a sentence: the headers are not from our senders. Headers with other names are
+ * ignored. */
 int inbound_read(const struct kafka_header *headers, unsigned count, struct inbound *out,
                  struct err *e);
 

@@ -1,8 +1,8 @@
-/* take.h - takes a message into the journal, as the HTTP server takes a body.
+/* take.h - takes a message into the journal, like the HTTP server takes a body.
  *
- * Nobody answers a sender that wrote to Kafka: what the server refuses is set aside here, each line
- * once, and its place in the channel is filled, so that what follows is taken. What was taken is
- * durable after ingest_sync and spool_sync, not before. Owner's thread. */
+ * A sender that writes to Kafka gets no answer. So a line that the server refuses is set aside
+ * here, once, and its place in the channel is filled, so that what follows can be taken. What was
+ * taken is durable only after ingest_sync and spool_sync. Owner's thread. */
 #ifndef GPUFL_SERVER_KAFKA_TAKE_H
 #define GPUFL_SERVER_KAFKA_TAKE_H
 
@@ -10,10 +10,11 @@
 #include "server/kafka/spool.h"
 
 struct take_counts {
-    uint64_t lines;          /* accepted, without those that were there */
-    uint64_t refused_lines;  /* set aside */
-    uint64_t refused;        /* messages set aside as wholes */
-    uint64_t repeated, gone; /* messages that were there already; of deleted sessions */
+    uint64_t lines;         /* accepted, without those that the session had already */
+    uint64_t refused_lines; /* set aside */
+    uint64_t refused;       /* whole messages that were set aside */
+    /* Messages that the session had already; messages of deleted sessions. */
+    uint64_t repeated, gone;
 };
 
 struct taker {
@@ -21,14 +22,14 @@ struct taker {
     struct spool *spool;
     char workspace[STORE_ID_MAX];
     struct take_counts counts;
-    char *plain; /* owned: the text of the message at hand */
+    char *plain; /* owned: the text of the present message */
     size_t plain_cap;
 };
 
 enum take_result {
-    TAKE_DONE,  /* it was taken, or set aside */
-    TAKE_WAITS, /* what comes before it is not there yet */
-    TAKE_LATER, /* nothing can be taken now; *why says what is in the way */
+    TAKE_DONE,  /* the message was taken, or set aside */
+    TAKE_WAITS, /* something before it is missing */
+    TAKE_LATER, /* nothing can be taken now; why says the reason */
 };
 
 enum { TAKE_WHY = 512 };

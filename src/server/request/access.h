@@ -1,7 +1,7 @@
-/* access.h - decides who asks, and whether they may, once before a handler runs.
+/* access.h - identifies the caller and checks the rights, once before a handler runs.
  *
- * It lies between HTTP and auth.h: it takes headers and answers problems. It runs on a worker,
- * since it computes hashes and asks tables. */
+ * This file is between HTTP and auth.h: it reads headers and answers problems. It runs on a worker,
+ * since it computes hashes and reads tables. */
 #ifndef GPUFL_SERVER_REQUEST_ACCESS_H
 #define GPUFL_SERVER_REQUEST_ACCESS_H
 
@@ -9,17 +9,19 @@
 
 struct call;
 
-/* Fills c->who for the rights of c's route, or answers 401, 403 or 404. */
+/* Fills in c->who and checks the rights of c's route; false: it answered 401, 403 or 404. */
 bool access_decide(struct call *c);
 
-/* Fills c->who also for nobody in particular, for routes that anybody may ask; false: answered. */
+/* Fills in c->who for routes that need no login, also for an anonymous caller; false: it
+ * answered. */
 bool access_who(struct call *c);
 
-/* The problem that fits a code of auth.h. wait: ns until the next try, of TIMEOUT for too many
- * tries; 0: it was the tables that took too long. */
+/* Answers the problem for a code of auth.h. wait: for GPUFL_E_TIMEOUT after too many tries, ns
+ * until the next try; 0: the tables took too long. */
 void access_fail(struct call *c, int rc, const struct err *e, int64_t wait);
 
-/* The ask for functions of auth.h: c's caller. Its texts live as long as the call. */
+/* Makes the argument for functions of auth.h, with c's caller. Its texts live as long as the
+ * call. */
 struct auth_ask access_ask(const struct call *c, struct err *e);
 
 /* Writes to the workspace's audit log that c's caller did the action to the target. */

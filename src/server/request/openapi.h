@@ -1,8 +1,8 @@
 /* openapi.h - makes the description of the API (OpenAPI 3.1) from the tables.
  *
- * schema/routes.def, schema/queries.def and schema/meta.def say everything; this
- * only puts it into the form that programs read. docs/openapi.json is this text,
- * and a test compares them. Constant; any thread. */
+ * schema/routes.def, schema/queries.def and schema/meta.def have all facts; this function writes
+ * them in the form that programs read. docs/openapi.json has this text, and a test compares the
+ * two. Constant; any thread. */
 #ifndef GPUFL_SERVER_REQUEST_OPENAPI_H
 #define GPUFL_SERVER_REQUEST_OPENAPI_H
 

@@ -4,7 +4,7 @@
  * the server form layers: the server knows its handlers, and no handler knows the server.
  *
  * Threads: server.c fills the struct before `ready` is stored with release; constant from then on.
- * What the pointers lead to knows its own threads. */
+ * The objects behind the pointers have their own rules for threads. */
 #ifndef GPUFL_SERVER_REQUEST_PARTS_H
 #define GPUFL_SERVER_REQUEST_PARTS_H
 
@@ -28,8 +28,8 @@
 struct parts {
     /* Settings. */
     const char *data;        /* the data folder */
-    const char *metrics_key; /* NULL or "": /metrics needs none */
-    int64_t body_max;        /* bytes of an uploaded body */
+    const char *metrics_key; /* NULL or "": /metrics needs no key */
+    int64_t body_max;        /* most bytes of an uploaded body */
     bool local;              /* --local: one user on this machine */
     bool view;               /* local, and `gpufl view` started the server */
     bool alone;              /* no other server keeps columns of these small tables */
@@ -47,23 +47,23 @@ struct parts {
 
     /* Work. */
     const struct intake *intake; /* receives sessions */
-    struct receiver *receiver;   /* of Kafka; NULL: none */
+    struct receiver *receiver;   /* reads from Kafka; NULL: none */
     struct analysis *analysis;
     struct janitor *janitor;
     struct alerts *alerts;
-    struct webhooks *webhooks; /* posts what alerts say */
+    struct webhooks *webhooks; /* sends the posts of alerts */
     struct auth *auth;
     const struct origin *origin;
     const struct proxies *proxies;
     struct counters *counters;
     struct sql_gate *sql_gate;
-    struct quotas *quotas; /* of what may be sent */
+    struct quotas *quotas; /* limit what may be sent */
 
     /* Transport. */
     struct workers *readers; /* answer questions */
-    struct workers *uploads; /* take bodies in */
+    struct workers *uploads; /* take bodies */
     struct workers *exports; /* make downloads */
-    struct workers *selects; /* wait for SQL; NULL: the server takes none */
+    struct workers *selects; /* wait for SQL; NULL: the server allows none */
     struct http_hub *hub;    /* live data */
     struct http_server *http;
 };

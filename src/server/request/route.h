@@ -1,4 +1,4 @@
-/* route.h - the addresses of the server as a table, and finding a request's row in it.
+/* route.h - the table of the server's addresses, and the search for a request's row.
  *
  * Rows come from schema/routes.def. Constant after route_check; any thread. */
 #ifndef GPUFL_SERVER_REQUEST_ROUTE_H
@@ -42,8 +42,8 @@ struct param {
     const char *name;
     enum param_type type;
     enum place place;
-    const char *field;    /* HEADER: of the header */
-    const char *standard; /* NULL: may be left out; NEEDED: may not */
+    const char *field;    /* HEADER: name of the header field */
+    const char *standard; /* default; NULL: none, may be left out; NEEDED: must be given */
     const char *limits;   /* as in routes.def */
     const char *doc;
 };
@@ -86,14 +86,14 @@ struct route {
 
 extern const struct route routes[ROUTE_COUNT];
 
-/* A segment of a path: a text to be met, or the number of a parameter. */
+/* True where the path of a request matches the path of a route. */
 bool route_matches(const struct route *r, const struct uri *u);
 
-/* The row for a method and path. NULL: none; *allowed then has a bit (1 << enum http_method) for
- * each method that the path knows: none of them, and the path is unknown. HEAD finds GET. */
+/* Finds the row for a method and path. NULL: none; *allowed then has a bit (1 << enum http_method)
+ * for each method of the path; 0: the path is unknown. HEAD finds GET. */
 const struct route *route_find(enum http_method method, const struct uri *u, unsigned *allowed);
 
-/* The place of a parameter's value in the path; -1: it is not in the path. */
+/* The index of a parameter's segment in the path; -1: it is not in the path. */
 int route_segment(const struct route *r, const char *name);
 
 #endif

@@ -7,29 +7,30 @@
 
 enum { ROWS_MEMORY = 64 << 20 /* bytes of the rows of one answer */ };
 
-/* Rows are an array of the row's structs. next: NULL at the last page. */
+/* rows: an array of the row's structs. next: NULL on the last page. */
 void rows_send(struct call *c, enum meta_row_id row, const void *rows, size_t count,
                const char *next);
 void rows_send_one(struct call *c, enum meta_row_id row, const void *from);
 
-/* The page that a request asks for: initializes a struct meta_page. */
+/* Initializes a struct meta_page with the page that a request asks for. */
 #define ROWS_PAGE(c, route)                                                                        \
     {                                                                                              \
         .limit = (unsigned)ARG(c, route, limit)->i, .after = ARG(c, route, after)->text            \
     }
 
-/* A list of rows on its way into an answer: begin, ask with `ask`, end. */
+/* A list of rows for an answer: call rows_list_begin, read the rows with `ask`, call
+ * rows_list_end. */
 struct rows_list {
     struct call *c;
     struct region mem; /* of the rows */
     struct err e;
     struct meta_ask ask; /* writes to mem and e */
-    size_t count;        /* of the rows; the list function sets it */
+    size_t count;        /* of rows; the list function sets it */
 };
 
 void rows_list_begin(struct rows_list *l, struct call *c);
 
-/* Sends the rows, or the problem that fits rc. */
+/* Sends the rows, or the problem for rc. */
 void rows_list_end(struct rows_list *l, int rc, enum meta_row_id row, const void *rows,
                    const char *next);
 

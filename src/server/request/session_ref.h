@@ -1,7 +1,7 @@
-/* session_ref.h - the session that a request is about: its entry, its columns, its time base.
+/* session_ref.h - the session of a request: its entry, its columns, and the start of its times.
  *
- * Times of columns are CLOCK_MONOTONIC of the host; answers count them from the session's start,
- * which the session's first header line has. The start is searched once and remembered. [worker] */
+ * Times in columns are CLOCK_MONOTONIC of the host; answers count from the session's start, which
+ * is in the session's first header line. The start is searched once and cached. [worker] */
 #ifndef GPUFL_SERVER_REQUEST_SESSION_REF_H
 #define GPUFL_SERVER_REQUEST_SESSION_REF_H
 
@@ -13,7 +13,7 @@
 
 enum { STARTS_MAX = 512 };
 
-/* Starts of sessions that were asked about lately. [any] */
+/* Cached starts of sessions that were used lately. [any] */
 struct starts {
     pthread_mutex_t lock;
     struct start {
@@ -27,20 +27,20 @@ void starts_fini(struct starts *s);
 
 struct session_ref {
     struct meta_session row;       /* texts in the call's memory */
-    struct store_session *columns; /* NULL: nothing of it has been committed */
+    struct store_session *columns; /* NULL: nothing has been committed */
     int64_t start;                 /* CLOCK_MONOTONIC ns */
 };
 
-/* false: the problem is the answer. */
+/* Finds and opens the session; false: a problem was answered. */
 bool session_ref_open(struct call *c, const char *session, struct session_ref *s);
 void session_ref_close(struct call *c, struct session_ref *s);
 
-/* Called before an answer that is sent while it is made, which an absent store could only cut
- * short: asks the store for something small. false: the problem is the answer, and s is closed. */
+/* Call before an answer that is sent while it is made, which could only be cut if the store failed:
+ * asks the store for something small. False: a problem was answered, and s is closed. */
 bool session_ref_answers(struct call *c, struct session_ref *s);
 
-/* Says whether the client has this answer already: the session has ended, and nothing came since.
- * Answers 304 then; else tag gets the answer's tag, "" for none. */
+/* True where the client has this answer already, since the session has ended and nothing came
+ * since; then 304 was answered. Otherwise tag gets the answer's tag, "" for none. */
 bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 
 #endif

@@ -1,8 +1,8 @@
-/* janitor.h - removes deleted sessions, sessions that are too old, and expired secrets.
+/* janitor.h - removes deleted sessions, sessions beyond their retention, and expired secrets.
  *
- * One thread. Where several servers share the small tables a lease says which of them does it;
- * columns that each server has for itself (DuckDB) each frees itself. Deleting is done by handlers
- * in the small tables at once; the columns follow here, so that no request waits for them. */
+ * There is one thread. If several servers share the small tables, a lease says which of them does
+ * the work; but each server frees its own columns (DuckDB). Handlers delete at once in the small
+ * tables; the columns are removed here, so that no request waits for that. */
 #ifndef GPUFL_SERVER_WATCH_JANITOR_H
 #define GPUFL_SERVER_WATCH_JANITOR_H
 
@@ -30,16 +30,16 @@ struct janitor_config {
     struct store *store;
     struct meta *meta;
     struct sessions *sessions; /* that are being received */
-    int64_t period_ns;         /* between rounds that nobody asked for */
+    int64_t period_ns;         /* between rounds without janitor_wake */
 };
 
 int janitor_start(struct janitor *j, const struct janitor_config *c, struct err *e);
 void janitor_stop(struct janitor *j);
 
-/* Runs one round as if it were now: the thread's own work, for tests. */
+/* Runs one round for the time `now`: the thread's work, for tests. */
 void janitor_round(struct janitor *j, int64_t now);
 
-/* Something was deleted. [any] */
+/* Call after something was deleted. [any] */
 void janitor_wake(struct janitor *j);
 
 #endif

@@ -1,15 +1,16 @@
-/* webhooks.h - webhooks: makes the posts that alerts have written, with retries.
+/* webhooks.h - webhooks: sends the posts that alerts have written, with retries.
  *
- * Threads take what is due from the small tables, each post for a while its own, so that several
- * servers share the work and a server that dies in one leaves it to others. 2xx is taken; an
- * answer that may be different next time is tried again, later and later, WEBHOOKS_TRIES times
- * over some hours; anything else is given up. The log of deliveries has every attempt.
+ * Threads take due posts from the small tables with a lease of limited time, so that several
+ * servers share the work, and another server takes over from one that dies. A 2xx answer is a
+ * success. After an answer that may be different the next time, the post is tried again with
+ * growing delays, WEBHOOKS_TRIES times over some hours. After any other answer it is given up. The
+ * log of deliveries has every attempt.
  *
- * The operator chooses where a post may go (--webhooks), which is checked when the connection is
- * made (net/client/address.h); there are no redirects and no proxy. A body is signed with the
- * rule's secret:
+ * The operator decides where a post may go (--webhooks). That is checked when the connection is
+ * made (net/client/address.h); redirects and proxies are not used. A body is signed with the rule's
+ * secret:
  *   X-GpuFlight-Signature: sha256=<HMAC-SHA256 of "<X-GpuFlight-Timestamp>.<body>", hexadecimal>
- * Logs name the server of a URL and never the rest: paths and queries of hooks are secrets. */
+ * Logs have only the server of a URL, since paths and queries of webhooks are secrets. */
 #ifndef GPUFL_SERVER_WATCH_WEBHOOKS_H
 #define GPUFL_SERVER_WATCH_WEBHOOKS_H
 
@@ -21,12 +22,12 @@
 
 enum { WEBHOOKS_TRIES = 12 };
 
-/* The reach of posts, in the order of --webhooks. */
+/* Where posts may go, in the order of the values of --webhooks. */
 enum webhooks_reach { WEBHOOKS_OFF, WEBHOOKS_PUBLIC, WEBHOOKS_PRIVATE, WEBHOOKS_ANY };
 
 enum { WEBHOOKS_TARGETS = 32 };
 
-/* Where posts may go in addition to what the reach allows: a network and a port. */
+/* Further targets besides the reach: a network and a port each. */
 struct webhooks_targets {
     struct {
         struct address_net net;
@@ -35,23 +36,23 @@ struct webhooks_targets {
     unsigned count;
 };
 
-/* list: "10.0.0.5:9093,[fd00::/8]:443"; NULL or "": none. INVAL with a sentence. */
+/* list: "10.0.0.5:9093,[fd00::/8]:443"; NULL or "": none. GPUFL_E_INVAL with a sentence. */
 int webhooks_targets_read(struct webhooks_targets *t, const char *list, struct err *e);
 
 struct webhooks_config {
     struct meta *meta;
     enum webhooks_reach reach;
     struct webhooks_targets targets;
-    int64_t least_ns; /* the first wait's bound; 0: 10 s */
+    int64_t least_ns; /* upper bound of the first delay; 0: 10 s */
 };
 
 struct webhooks;
 
 int webhooks_open(struct webhooks **out, const struct webhooks_config *c, struct err *e);
 void webhooks_close(struct webhooks *h); /* NULL: nothing */
-void webhooks_wake(struct webhooks *h);  /* something is due [any] */
+void webhooks_wake(struct webhooks *h);  /* call when a post is due [any] */
 
-/* INVAL and a sentence where the URL's text alone shows that posts to it are refused. */
+/* GPUFL_E_INVAL with a sentence if the text of the URL shows that posts to it would be refused. */
 int webhooks_check(const struct webhooks_config *c, const char *url, struct err *e);
 const struct webhooks_config *webhooks_config_of(const struct webhooks *h);
 
