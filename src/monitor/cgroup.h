@@ -1,9 +1,9 @@
 /* cgroup.h - the CPU limit of a process's control group, and how often it stopped threads.
  *
- * A limit is a quota of CPU time for each period (cgroup v2: cpu.max, v1: cpu.cfs_quota_us). A
- * group that has used up its quota stands still until the next period, all of its threads. Limits
- * of groups above hold as well: of those that can be seen from the process's mount of control
- * groups the tightest counts. A limit above what a container can see is not known.
+ * A limit is a quota of CPU time for each period (cgroup v2: cpu.max, v1: cpu.cfs_quota_us). When a
+ * group has used up its quota, all of its threads are stopped until the next period. Limits of
+ * parent groups apply, too: the lowest of those that are visible in the process's mount of control
+ * groups counts. A limit of a group that a container cannot see is not known.
  *
  * Files are opened once and read again from the start. One thread. */
 #ifndef GPUFL_MONITOR_CGROUP_H

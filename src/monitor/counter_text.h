@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number after a key ("pswpin ", with all that lies between), times unit; CELL_NULL: there is
- * none, or it is beyond what the product can hold. */
+/* The number after a key ("pswpin ", with the separators), times unit; CELL_NULL: there is none, or
+ * the product is too large. */
 static inline int64_t counter_text(const char *text, const char *key, int64_t unit)
 {
     const char *at = strstr(text, key);
@@ -21,7 +21,7 @@ static inline int64_t counter_text(const char *text, const char *key, int64_t un
     return end == at || v < 0 || v > INT64_MAX / unit ? CELL_NULL : v * unit;
 }
 
-/* What a counter grew by; CELL_NULL: unknown, or it began anew. */
+/* The growth of a counter; CELL_NULL: unknown, or the counter was reset. */
 static inline int64_t counter_grown(int64_t before, int64_t now)
 {
     return before == CELL_NULL || now == CELL_NULL || now < before ? CELL_NULL : now - before;

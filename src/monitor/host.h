@@ -2,8 +2,8 @@
  * process's control group.
  *
  * Files are opened once and read again from the start. Shares and counts are differences to the
- * sample before: the first one has none. Where another process samples the host (roles.h), only
- * what is this process's own is read. One thread. */
+ * sample before; the first sample has none. Where another process samples the host (roles.h), only
+ * the values of this process are read. One thread. */
 #ifndef GPUFL_MONITOR_HOST_H
 #define GPUFL_MONITOR_HOST_H
 
@@ -44,17 +44,17 @@ struct host {
     int fd[HOST_FILES];            /* -1: cannot be read */
     struct file_id id[HOST_FILES]; /* of the files that fd refers to */
     struct cgroup group;
-    char text[1 << 14]; /* of vmstat while it is read */
+    char text[1 << 14]; /* contents of vmstat while it is read */
     struct host_ticks before;
 };
 
-/* proc: "/proc", or a directory like it. pid: whose CPU and memory are read, 0: this process's.
- * 0 or GPUFL_E_NOMEM; to be closed in both cases. */
+/* proc: "/proc", or a directory like it. pid: the process whose CPU and memory are read; 0: this
+ * one. 0 or GPUFL_E_NOMEM; host_close must be called in both cases. */
 int host_open(struct host *h, const char *proc, int pid);
 void host_close(struct host *h);
 
-/* Fills all but time; what cannot be read, or is not asked for, is CELL_NULL. now: steady ns.
- * whole: also the host, not this process alone. False: nothing was read. */
+/* Fills all columns but time; values that cannot be read, or are not wanted, are CELL_NULL. now:
+ * steady ns. whole: the host, too, not only this process. False: nothing was read. */
 bool host_sample(struct host *h, int64_t now, bool whole, struct host_metric_row *row);
 
 #endif

@@ -1,7 +1,7 @@
 /* places.h - where a monitor of the host may be found: the folders, in the order of trust.
  *
- * An administrator makes the system's folder, for whatever user; so any owner is trusted there. In
- * the other two only this user's own files and root's are. Any thread. */
+ * An administrator makes the system's folder, for a user of his choice, so files of any owner are
+ * trusted there. In the other two folders only this user's files and root's are. Any thread. */
 #ifndef GPUFL_MONITOR_PLACES_H
 #define GPUFL_MONITOR_PLACES_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* The system's folder. The last part of its name alone is below $XDG_RUNTIME_DIR, and with '-' and
- * the user's number below /tmp. */
+/* The system's folder. The other folders are the last part of its name below $XDG_RUNTIME_DIR, and
+ * that part with '-' and the user's number below /tmp. */
 #define PLACES_MONITOR_FOLDER "/run/gpufl-monitor"
 #define PLACES_MONITOR_NAME   "gpufl-monitor"
 

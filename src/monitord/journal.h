@@ -3,12 +3,12 @@
  * world's.
  *
  * The sampling thread puts rows into a bounded box, between journal_enter and journal_leave; the
- * main thread moves them to the disk. A disk that is slow or full never stops the sampling: what
- * finds no room, or no session to be in, is counted. A session whose log has ended (disk full) is
- * closed, and a new one is tried again and again.
+ * main thread moves them to the disk. A slow or full disk never stops the sampling: rows without
+ * room, or without a session, are counted. A session whose log has ended (disk full) is closed, and
+ * the monitor tries to begin a new one until it can.
  *
- * Ids of names belong to a session: journal_enter says by its generation whether another one has
- * begun, and the caller then describes devices and processes again.
+ * Ids of names belong to a session: the generation that journal_enter returns changes when another
+ * session begins, and the caller then describes devices and processes again.
  *
  * Threads: journal_enter, _leave, _name, _row [sampling]; all else [main]. */
 #ifndef GPUFL_MONITORD_JOURNAL_H
@@ -34,7 +34,8 @@ struct journal_box {
 };
 
 struct journal_counts {
-    uint64_t rows_lost;     /* by the box, the disk or memory, in all sessions */
+    /* For lack of room in the box, on the disk or in memory; all sessions. */
+    uint64_t rows_lost;
     uint64_t sessions;      /* begun */
     uint64_t sessions_lost; /* times when none could be begun */
     uint64_t clock_steps;
@@ -59,21 +60,22 @@ struct journal {
     int64_t day;                 /* of the session, since the epoch */
     int64_t offset;              /* ns: real - monotonic when it began */
     int64_t asleep;              /* ns: boottime - monotonic when it was read last */
-    int64_t begun;               /* steady ns at which a session was begun, or tried */
+    int64_t begun;               /* steady ns of the last try to begin a session */
     int64_t clock_row_at;        /* steady ns of the next clock record */
-    bool said;                   /* that nothing can be logged */
+    bool said;                   /* the log has said that nothing can be written */
 };
 
 /* Begins the first session; a folder that cannot be written is an error with a sentence. Every
- * session names the backend, and has the caution as a note (NULL: none); both outlive the
- * journal. */
+ * session names the backend, and has the caution as a note (NULL: none); both texts must outlive
+ * the journal. */
 int journal_open(struct journal *l, const struct monitor_options *o, const char *backend,
                  const char *caution, struct err *e);
 
-/* Says whether the folder of the logs can be used; makes it. 0 or a code with a sentence. */
+/* Makes the folder of the logs and checks that it can be used. 0 or a code with a sentence. */
 int journal_check(const struct monitor_options *o, struct err *e);
 
-/* Writes what has come, begins another session where one is due. roll: in any case. */
+/* Writes the rows of the box, and begins another session if one is due. roll: begins one in any
+ * case. */
 void journal_flush(struct journal *l, bool roll);
 
 /* Adds a row of a record by the main thread, to the session that is written. */
@@ -83,8 +85,8 @@ void journal_counts(struct journal *l, struct journal_counts *out); /* [any] */
 /* The session that is written: its id and folder ("": none). [any] */
 uint64_t journal_session(struct journal *l, char id[37], char *dir, size_t size);
 
-/* Writes what has come and ends the session. The sampling thread may go on; what it puts then is
- * lost. */
+/* Writes the rows of the box and ends the session. The sampling thread may continue; its later rows
+ * are lost. */
 void journal_end(struct journal *l, const char *reason);
 void journal_close(struct journal *l, const char *reason); /* ends, and frees: no thread is left */
 

@@ -1,10 +1,10 @@
-/* monitor.h - the rounds of sampling: what is read when, and where it goes.
+/* monitor.h - the rounds of sampling: when each value is read, and where it is written.
  *
- * One thread asks the driver and /proc at absolute deadlines, which do not drift; rounds that could
- * not take place are counted. Events are taken when they come, ten times a second at most. Each
- * round samples every GPU and the host; processes, parts (MIG) and
- * the counts come at lower rates. A driver that does not answer holds up this thread alone: the
- * page, the log and the end of the program go on. */
+ * One thread reads the driver and /proc at absolute deadlines, which do not drift; missed rounds
+ * are counted. Events are taken when they come, ten times a second at most. Each round samples
+ * every GPU and the host; processes, parts (MIG) and the counts are read at lower rates. A driver
+ * that does not answer blocks this thread alone: the page, the log and the end of the program still
+ * work. */
 #ifndef GPUFL_MONITORD_MONITOR_H
 #define GPUFL_MONITORD_MONITOR_H
 
@@ -44,17 +44,17 @@ struct monitor {
     struct event_seen seen[EVENTS_MOST];
 };
 
-/* Prepares all but the log and the run folder, and opens the driver: 0, or why there is none, with
- * m->gpus.problem; the monitor can go on without. [main] */
+/* Prepares all but the log and the run folder, and opens the driver. 0, or the code of the driver,
+ * with the sentence in m->gpus.problem; the monitor can run without a driver. [main] */
 int monitor_init(struct monitor *m, const struct monitor_options *o, const struct device_ops *ops);
 
-/* Begins the rounds. Needs an open log and run folder. [main] */
+/* Begins the rounds. The log and the run folder must be open. [main] */
 int monitor_start(struct monitor *m);
 
 /* One round; for the thread and for benchmarks. */
 void monitor_round(struct monitor *m, int64_t now);
 
-/* Ends the rounds; false: the driver does not answer, and the thread stays in it. [main] */
+/* Ends the rounds; false: the driver does not answer, and the thread remains in its call. [main] */
 bool monitor_stop(struct monitor *m);
 void monitor_fini(struct monitor *m);
 

@@ -1,6 +1,6 @@
 /* options.h - settings of gpufl-monitor, from a file, the environment and the command line.
  *
- * One table (options.def) makes the fields, the help, the names in the environment and in the
+ * One table (options.def) defines the fields, the help, and the names in the environment and in the
  * file. Owner's thread. */
 #ifndef GPUFL_MONITORD_OPTIONS_H
 #define GPUFL_MONITORD_OPTIONS_H
@@ -14,11 +14,12 @@ struct monitor_options {
 #define OPTION(kind, field, name, letter, standard, arg, help) OPTION_C_##kind field;
 #include "monitord/options.def"
     bool help;
-    char *texts; /* owned: of the file; texts may lie in it */
+    char *texts; /* owned: contents of the file, to which options may point */
 };
 
-/* Defaults, over them the file, the environment and argv[1..argc). INVAL with a sentence; the
- * ranges are checked, too. Free with monitor_options_free also after a failure. */
+/* Reads the options, each from the first of: argv[1..argc), the environment, the file, the
+ * defaults. Checks the ranges, too. GPUFL_E_INVAL with a sentence. Free with monitor_options_free,
+ * also after a failure. */
 int monitor_options_read(struct monitor_options *o, int argc, char **argv, struct err *e);
 void monitor_options_free(struct monitor_options *o);
 

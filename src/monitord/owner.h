@@ -1,9 +1,9 @@
-/* owner.h - whose a process on a GPU is: program, user, container, pod, job and
+/* owner.h - finds what a process on a GPU belongs to: program, user, container, pod, job and
  * session of gpufl, from /proc.
  *
  * Control groups of both versions name the container, the pod's UID and the Slurm job; the
- * environment names the pod and the job where this user may read it. What is not known stays
- * empty. Pure functions and reads of files; any thread. */
+ * process's environment names the pod and the job, if this user may read it. Unknown fields are
+ * empty. Functions without state; any thread. */
 #ifndef GPUFL_MONITORD_OWNER_H
 #define GPUFL_MONITORD_OWNER_H
 
@@ -23,7 +23,7 @@ struct owner {
     char pod[40];                  /* UID, with '-' */
     char pod_name[OWNER_POD_NAME]; /* namespace/name */
     char job[24];                  /* Slurm job id */
-    char session[TRACED_SESSION];  /* that gpufl traces it in */
+    char session[TRACED_SESSION];  /* in which gpufl traces it */
 };
 
 /* proc: "/proc", or a folder like it. False: the process cannot be read, or is gone; o is empty
@@ -33,10 +33,10 @@ bool owner_read(struct owner *o, const char *proc, int64_t pid);
 /* When the process started; CELL_NULL: gone or unknown. */
 int64_t owner_start(const char *proc, int64_t pid);
 
-/* Adds what the text of a file `cgroup` says. */
+/* Adds what the text of a file /proc/PID/cgroup names. */
 void owner_cgroup(struct owner *o, const char *text);
 
-/* Adds what an environment says: strings with NUL between them. */
+/* Adds what an environment names: strings with NUL between them. */
 void owner_environment(struct owner *o, const char *text, size_t len);
 
 #endif

@@ -1,10 +1,11 @@
-/* page.h - what /metrics shows: the newest values of every GPU, of the host, and of workloads.
+/* page.h - the values of /metrics: the newest ones of every GPU, of the host, and of workloads.
  *
- * The sampling thread puts values in, the page's thread reads them; one lock, never held during a
- * call of the driver. A value that the driver gives at a lower rate stays until it is too old; one
- * that is not known is left out. Processes are summed by workload (GPU, container, pod, job,
- * session), a bounded number of them, so that labels do not grow with the number of processes there
- * ever were; what finds no room is counted. The live view (live.h) shows the processes one by one.
+ * The sampling thread writes the values, the page's thread reads them, under one lock, which is
+ * never held during a call of the driver. A value that the driver gives at a lower rate stays until
+ * it is too old; an unknown value is left out. Processes are summed by workload (GPU, container,
+ * pod, job, session). The number of workloads is bounded, so that labels do not grow with all
+ * processes there ever were; processes that find no room are counted. The live view (live.h) shows
+ * single processes.
  */
 #ifndef GPUFL_MONITORD_PAGE_H
 #define GPUFL_MONITORD_PAGE_H
@@ -43,8 +44,8 @@ struct shown_workload {
     int gpu;
     char container[72], pod[40], pod_name[OWNER_POD_NAME], job[24], session[TRACED_SESSION];
     int64_t processes;
-    int64_t memory_used; /* bytes; CELL_NULL: that of a process is not known */
-    int64_t sm_util;     /* % of the busiest; CELL_NULL: not known */
+    int64_t memory_used; /* bytes; CELL_NULL: unknown for one of the processes */
+    int64_t sm_util;     /* % of the busiest process; CELL_NULL: unknown */
 };
 
 struct shown_process {
@@ -60,7 +61,7 @@ struct page {
     int count;
     struct shown_workload *workloads; /* owned; WORKLOADS_MOST */
     int workload_count;
-    uint64_t workloads_omitted;      /* processes that are in no workload */
+    uint64_t workloads_omitted;      /* processes that found no room among the workloads */
     struct shown_process *processes; /* owned */
     size_t process_count, process_cap;
     struct host_metric_row host;

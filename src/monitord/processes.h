@@ -1,11 +1,11 @@
-/* processes.h - which processes use which GPU, and whose they are.
+/* processes.h - which processes use which GPU, and what they belong to (owner.h).
  *
- * The driver lists process ids; a process is looked up in /proc once, when it is first seen, and
- * its start is compared again once a minute, so that another process with its number is not taken
- * for it. Its session of gpufl may begin later: a process announces it (announced.h). Where nothing
- * is announced, the session is looked for in /proc, in growing pauses of up to ten minutes. What
- * the driver no longer lists has ceased. The table is bounded: what finds no room is counted.
- * [sampling thread] */
+ * The driver lists process ids. A process is looked up in /proc once, when it is first seen; its
+ * start is compared once a minute, so that a later process with the same id is not mistaken for it.
+ * Its session of gpufl may begin later: a process announces it (announced.h). Without an
+ * announcement the session is searched for in /proc, at growing intervals of up to ten minutes. A
+ * process that the driver no longer lists has ended. The table is bounded; processes that find no
+ * room are counted. [sampling thread] */
 #ifndef GPUFL_MONITORD_PROCESSES_H
 #define GPUFL_MONITORD_PROCESSES_H
 
@@ -22,18 +22,18 @@ enum process_phase { PROCESS_BEGAN, PROCESS_CEASED, PROCESS_THERE };
 
 struct process {
     int gpu;
-    struct device_process now;  /* as the driver said it last */
+    struct device_process now;  /* as the driver listed it last */
     struct device_process told; /* as it was written last; pid 0: never */
     int64_t told_at;            /* steady ns */
     struct owner owner;
     int64_t checked;   /* steady ns at which its start was compared */
     int64_t since;     /* steady ns at which it was looked up first */
-    int64_t look_at;   /* steady ns at which its session is looked for again */
+    int64_t look_at;   /* steady ns of the next search for its session */
     bool listed;       /* by the last list of its GPU */
-    bool is_announced; /* the session is what the process says */
+    bool is_announced; /* the session is the one that the process announced */
 };
 
-/* Takes what has changed. A metric is reported where it differs, and once a minute. */
+/* Takes changes. A metric is reported when it differs, and once a minute. */
 struct process_visitor {
     void (*phase)(void *arg, const struct process *p, enum process_phase phase);
     void (*metric)(void *arg, const struct process *p);
@@ -51,15 +51,15 @@ struct processes {
 void processes_init(struct processes *t, const char *proc, struct announced *announced);
 void processes_fini(struct processes *t);
 
-/* Takes the list of a GPU: n processes of `total`. now: steady ns. Seven parameters: a list is its
- * rows and two numbers, and the visitor gets what has changed. */
+/* Takes the driver's list of a GPU: n processes of `total`; the visitor gets the changes. now:
+ * steady ns. Seven parameters: the list is its rows and two numbers. */
 void processes_list(struct processes *t, int gpu, const struct device_process *list, int n,
                     int total, int64_t now, const struct process_visitor *v);
 
-/* A GPU is gone or does not answer: its processes are no longer known to be there. */
+/* To be called when a GPU is gone or does not answer: its processes count as ended. */
 void processes_gone(struct processes *t, int gpu, const struct process_visitor *v);
 
-/* Reports all of them again: a session begins. */
+/* Reports all processes again, for a session that begins. */
 void processes_again(struct processes *t, const struct process_visitor *v);
 
 #endif

@@ -1,9 +1,9 @@
 /* address.h - the kind of network that an address is in.
  *
- * For requests whose target a user names and the server makes (webhooks): what the
- * server can reach, that user may not. Looked at is the address that is connected to, not the name:
- * a name that resolves to something else the second time gains nothing. Pure; any
- * thread. */
+ * For requests that the server makes to a target that a user names (webhooks): the server may reach
+ * networks that the user must not reach. The check is of the address that is connected to, not of
+ * the name, so a name that resolves to another address the second time gains nothing. Functions
+ * without state; any thread. */
 #ifndef GPUFL_NET_CLIENT_ADDRESS_H
 #define GPUFL_NET_CLIENT_ADDRESS_H
 
@@ -14,16 +14,16 @@
 
 enum address_kind {
     ADDRESS_PUBLIC,
-    ADDRESS_PRIVATE, /* networks of one's own: RFC 1918, RFC 4193, RFC 6598 */
-    ADDRESS_SPECIAL, /* this machine, its links, clouds' metadata, multicast, what nobody has */
+    ADDRESS_PRIVATE, /* private networks: RFC 1918, RFC 4193, RFC 6598 */
+    ADDRESS_SPECIAL, /* this machine, link-local, clouds' metadata, multicast, unassigned */
 };
 
-/* Addresses that hold another one (mapped, 6to4, NAT64, Teredo) are of the kind of that. Families
- * other than IPv4 and IPv6 are SPECIAL. */
+/* An address that holds another one (mapped, 6to4, NAT64, Teredo) is of the inner address's kind.
+ * Families other than IPv4 and IPv6 are ADDRESS_SPECIAL. */
 enum address_kind address_kind(const struct sockaddr *a, socklen_t len);
 
-/* The kind of a numeric address as text, with or without brackets, in the old forms of IPv4 as
- * well ("127.1"); false: it is no address. */
+/* The kind of a numeric address as text, with or without brackets, also in the old forms of IPv4
+ * ("127.1"); false: it is no address. */
 bool address_parse(const char *text, enum address_kind *kind);
 
 /* A network: the first bits of an IPv6 address, or of an IPv4 address mapped into one. */
@@ -32,8 +32,8 @@ struct address_net {
     unsigned bits;
 };
 
-/* "10.0.0.0/8", "2001:db8::/32", or an address alone; false: it is not one, or has bits after the
- * network's. len: of the text. */
+/* "10.0.0.0/8", "2001:db8::/32", or an address alone. len: bytes of the text. False: it is no
+ * network, or has bits set after the prefix. */
 bool address_net_parse(const char *text, size_t len, struct address_net *out);
 
 /* The address as 16 bytes, an IPv4 address mapped; false: it is no numeric address. */

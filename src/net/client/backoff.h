@@ -1,11 +1,11 @@
 /* backoff.h - decides when to try a request again, and how long to wait.
  *
- * What failed for the moment is tried again: no answer, 408, 425, 429, 5xx. The wait
- * doubles, with jitter over all of it, so that many senders that were cut off
- * together do not come back together; a server that says Retry-After is
- * believed, up to a limit. Whatever got on resets it. Pure; owner's thread.
+ * A failure that may be temporary is tried again: no answer, 408, 425, 429, 5xx. The wait doubles,
+ * with jitter over all of it, so that many senders that lost their connections together do not come
+ * back together. A server's Retry-After is followed, up to a limit. Any progress resets the waits.
+ * Functions that only compute; owner's thread.
  *
- * A server that answers "not now" works and says so: backoff_wait counts no failure. */
+ * A server that answers "not now" works: backoff_wait counts no failure. */
 #ifndef GPUFL_NET_CLIENT_BACKOFF_H
 #define GPUFL_NET_CLIENT_BACKOFF_H
 
@@ -14,7 +14,7 @@
 
 struct backoff {
     unsigned tries; /* failures in a row */
-    unsigned most;  /* of them before giving up */
+    unsigned most;  /* failures before giving up */
     unsigned waits; /* waits in a row that were no failures */
     int64_t least;  /* ns: the first wait's upper bound */
     int64_t limit;  /* ns: no wait is longer */
@@ -26,16 +26,16 @@ enum { BACKOFF_GIVE_UP = -1 };
 /* seed: anything that differs between senders. */
 void backoff_init(struct backoff *b, unsigned most, int64_t least, int64_t limit, uint64_t seed);
 
-/* Says whether a status (0: no answer) may be a different one the next time. */
+/* True where a status (0: no answer) may be a different one the next time. */
 bool backoff_transient(int status);
 
-/* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not given. A server
- * that asks for more than the limit is given up at once: it wants to be left alone. */
+/* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not given. If a server
+ * asks for more than the limit, the result is BACKOFF_GIVE_UP at once. */
 int64_t backoff_next(struct backoff *b, int64_t retry_after);
 
-/* After a "not now": ns to wait, which is at least what the server asks for, and up to a quarter
- * more, so that many senders do not come back together; without retry_after as backoff_next waits.
- * Never BACKOFF_GIVE_UP: the caller says how long waiting may take. */
+/* After a "not now": ns to wait: at least what the server asks for, and up to a quarter more, so
+ * that many senders do not come back together; without retry_after, as long as backoff_next would
+ * wait. Never BACKOFF_GIVE_UP: the caller decides how long waiting may take. */
 int64_t backoff_wait(struct backoff *b, int64_t retry_after);
 
 /* Called after progress. */

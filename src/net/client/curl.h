@@ -1,8 +1,8 @@
 /* curl.h - the functions of libcurl, which is opened when something is sent.
  *
- * libcurl brings thirty libraries along; linked, each start of `gpufl` would load them
- * (measured: 5 ms became 40), and a machine without it could not even trace. Its own header
- * declares what is called. Any thread, after curl_open. */
+ * libcurl depends on thirty libraries. If it were linked, each start of `gpufl` would load them
+ * (measured: 40 ms instead of 5), and a machine without it could not even trace. libcurl's header
+ * declares the functions. Any thread, after curl_open. */
 #ifndef GPUFL_NET_CLIENT_CURL_H
 #define GPUFL_NET_CLIENT_CURL_H
 
@@ -32,7 +32,7 @@ struct curl_calls {
 
 extern struct curl_calls curl;
 
-/* Loads libcurl once for all clients. NOT_BUILT with a sentence where there is none. */
+/* Loads libcurl once for all clients. GPUFL_E_NOT_BUILT with a sentence: libcurl is missing. */
 int curl_open(struct err *e);
 
 #endif

@@ -1,14 +1,15 @@
-/* kafka.h - messages to and from Kafka, by librdkafka.
+/* kafka.h - sends messages to Kafka and receives them, with librdkafka.
  *
- * librdkafka is opened at run time: who sends and receives over HTTP alone does not load the
- * library. A machine without it gets GPUFL_E_NOT_BUILT and a sentence that says what to install.
+ * librdkafka is opened at run time, so a program that uses HTTP alone does not load it. Without the
+ * library the functions return GPUFL_E_NOT_BUILT and a sentence that says what to install.
  *
- * Brokers are "HOST[:PORT],…". A file of librdkafka's properties (NAME=VALUE a line, # begins a
- * comment) adds what else a cluster asks for: TLS, SASL, sizes, timeouts. Its values are secrets:
- * no sentence and no log has them. Properties on which correctness rests are ours, and refused
- * in the file.
+ * Brokers are "HOST[:PORT],…". A file of librdkafka's properties (one NAME=VALUE on each line; #
+ * begins a comment) adds what else a cluster needs: TLS, SASL, sizes, timeouts. Its values are
+ * secrets: no sentence and no log contains them. The file may not set properties that correctness
+ * depends on.
  *
- * A producer and a consumer each belong to one thread; their statistics are read by any. */
+ * A producer and a consumer each belong to one thread; any thread may read a producer's
+ * statistics. */
 #ifndef GPUFL_NET_KAFKA_KAFKA_H
 #define GPUFL_NET_KAFKA_KAFKA_H
 
@@ -39,12 +40,12 @@ struct kafka_statistics {
 /* Checks a prefix of topics: letters, digits, '.', '_', '-'; at most 128 bytes. [any] */
 int kafka_check_prefix(const char *prefix, struct err *e);
 
-/* Says whether a client could be made so: library, properties. Connects to nobody. [any] */
+/* Checks that a client can be made: the library and the properties. Makes no connection. [any] */
 int kafka_check_config(const struct kafka_config *c, struct err *e);
 
-/* Asks a broker for the topics that begin with the prefix: how many there are. It waits for the
- * time, 10 s at most, and 3 s where none of the brokers can be reached.
- * UNAVAILABLE: none answers; PERM: the brokers refuse this client. [any] */
+/* Asks the brokers how many brokers there are, and how many topics that begin with the prefix. It
+ * waits for timeout_ns, 10 s at most, and 3 s where no broker can be reached. GPUFL_E_UNAVAILABLE:
+ * none answers; GPUFL_E_PERM: the brokers refuse this client. [any] */
 int kafka_probe(const struct kafka_config *c, const char *prefix, int64_t timeout_ns,
                 unsigned *brokers, unsigned *topics, struct err *e);
 
@@ -54,7 +55,7 @@ struct kafka_producer;
 
 struct kafka_producer_config {
     struct kafka_config common;
-    int64_t timeout_ns; /* a message that was not acknowledged by then is given up */
+    int64_t timeout_ns; /* after which a message without acknowledgement is given up */
     const volatile sig_atomic_t *stop;
 };
 
@@ -80,14 +81,15 @@ int kafka_producer_open(struct kafka_producer **out, const struct kafka_producer
                         struct err *e);
 void kafka_producer_close(struct kafka_producer *p); /* NULL: none */
 
-/* Bytes that a message may have, as the client knows it; the brokers may take less. */
+/* Bytes that a message may have by the client's configuration; the brokers' limit may be lower. */
 int64_t kafka_producer_most(const struct kafka_producer *p);
 
-/* Sends a message and waits for the brokers' answer. e has the sentence unless it was taken. */
+/* Sends a message and waits for the brokers' answer. e has the sentence unless the result is
+ * KAFKA_TAKEN. */
 enum kafka_verdict kafka_send(struct kafka_producer *p, const struct kafka_outgoing *m,
                               struct err *e);
 
-/* Takes in what librdkafka reports; to be called from time to time. */
+/* Handles librdkafka's reports; must be called from time to time. */
 void kafka_producer_tick(struct kafka_producer *p);
 void kafka_producer_statistics(struct kafka_producer *p, struct kafka_statistics *out); /* [any] */
 
@@ -100,8 +102,8 @@ struct kafka_consumer_config {
     const char *group;
     const char *prefix; /* all topics PREFIX + one word */
     void *arg;
-    /* Partitions go to another member: what was taken must be durable, and stored by
-     * kafka_consumer_store, when this returns. Called inside kafka_consumer_next. */
+    /* Partitions go to another member: when this returns, the messages taken must be durable, and
+     * their offsets stored by kafka_consumer_store. Called inside kafka_consumer_next. */
     void (*revoked)(void *arg);
 };
 
@@ -128,14 +130,14 @@ void kafka_consumer_close(struct kafka_consumer *c); /* NULL: none */
 bool kafka_consumer_next(struct kafka_consumer *c, int timeout_ms, struct kafka_message *m);
 void kafka_message_done(struct kafka_message *m);
 
-/* Notes that the message, and all before it in its partition, were dealt with. */
+/* Notes that the message, and all before it in its partition, were processed. */
 void kafka_consumer_taken(struct kafka_consumer *c, const struct kafka_message *m);
-/* Says whether the message's partition was taken away since it came: another member gets it. */
+/* True where the message's partition was revoked since the message came: another member gets it. */
 bool kafka_consumer_lost(const struct kafka_consumer *c, const struct kafka_message *m);
-/* Stores the offsets of what was taken, all of which is durable; librdkafka commits them within a
- * second. */
+/* Stores the offsets of the messages taken, all of which must be durable; librdkafka commits them
+ * within a second. */
 void kafka_consumer_store(struct kafka_consumer *c);
-/* Fetches nothing more, or goes on. While held, kafka_consumer_next keeps the membership. */
+/* Stops fetching (held), or resumes it. While held, kafka_consumer_next keeps the membership. */
 void kafka_consumer_hold(struct kafka_consumer *c, bool held);
 
 struct kafka_consumer_state {

@@ -58,27 +58,27 @@ struct rdkafka {
 #undef RDKAFKA_MEMBER
 };
 
-/* NOT_BUILT with a sentence where the library is missing. Constant once it was opened. [any] */
+/* Opens the library. GPUFL_E_NOT_BUILT with a sentence: it is missing. *out is constant. [any] */
 int rdkafka_open(const struct rdkafka **out, struct err *e);
 
 struct rdkafka_property {
     const char *name, *value;
 };
 
-/* A configuration with the common properties, the file's, and over them `own`; ended by a row
- * without a name. INVAL, and errors of the file. The caller's (conf_destroy), until a client is
- * made of it. */
+/* Makes a configuration of the common properties, the file's, and `own`, which replace those before
+ * them and end with a row without a name. GPUFL_E_INVAL, or an error of the file. The caller owns
+ * the configuration (conf_destroy) until a client is made of it. */
 int rdkafka_configure(const struct rdkafka *k, const struct kafka_config *c,
                       const struct rdkafka_property *own, rd_kafka_conf_t **out, struct err *e);
 
-/* A client; conf is consumed in any case. */
+/* Makes a client; conf is consumed in any case. */
 int rdkafka_client(const struct rdkafka *k, rd_kafka_type_t type, rd_kafka_conf_t *conf,
                    rd_kafka_t **out, struct err *e);
 
-/* Reads librdkafka's report. */
+/* Reads the statistics that librdkafka reports as JSON. */
 void rdkafka_statistics(const char *json, size_t len, struct kafka_statistics *out);
 
-/* Says whether the brokers refuse this client. */
+/* True where the error means that the brokers refuse this client. */
 bool rdkafka_forbids(rd_kafka_resp_err_t error);
 
 #endif

@@ -1,15 +1,15 @@
-/* http.h - an HTTP server: requests in, answers out; the application gives them their meaning.
+/* http.h - an HTTP server: reads requests and sends the answers that the application makes.
  *
- * It uses libmicrohttpd with epoll and a few threads that only move bytes. The application says
- * of each request, once its headers are there, who handles it and how much body it may have
- * (http_app.begin); the handler runs on a worker, with the connection set aside, so that it may
- * block. Bodies are collected up to a ceiling, or given piece by piece to a consumer, and a
- * sender that is faster than the consumer is not read from. Every growing thing has a ceiling;
- * headers, bodies and idle connections have deadlines.
+ * It uses libmicrohttpd with epoll and a few threads that only move bytes. When the header of a
+ * request is complete, the application says which function handles it and how long its body may be
+ * (http_app.begin). The handler runs on a worker while the connection is suspended, so that it may
+ * block. Bodies are collected up to a limit, or given piece by piece to a consumer; while the
+ * consumer is slower than the sender, nothing is read. Everything that grows has a limit; headers,
+ * bodies and idle connections have deadlines.
  *
- * A request belongs to one thread at a time: the connection's until begin has
- * returned, the worker's while consume and handle run, the connection's again.
- * All that is put into its memory or its answer lives until done was called. */
+ * A request belongs to one thread at a time: to the connection's until begin has returned, to the
+ * worker while consume and handle run, then to the connection's again. Everything in its memory or
+ * its answer lives until done was called. */
 #ifndef GPUFL_NET_SERVER_HTTP_H
 #define GPUFL_NET_SERVER_HTTP_H
 
@@ -64,7 +64,7 @@ struct http_answer {
     struct http_pipe *pipe;
     struct http_field fields[HTTP_ANSWER_FIELDS];
     unsigned field_count;
-    bool cacheable; /* carries a tag of its content, and answers 304 where the client has it */
+    bool cacheable; /* has a tag of its content; the status is 304 where the client has it */
     bool close;     /* the connection ends with it */
 };
 
@@ -85,12 +85,12 @@ struct http_request {
     bool quick;                             /* handle never blocks: it runs at once */
     struct workers *workers;                /* else: where it runs */
     size_t body_max;                        /* of the body; more is answered with 413 */
-    /* Takes a piece of the body instead of collecting it; non-zero: the answer is made (a refusal),
-     * the rest of the body is not wanted. */
+    /* Takes a piece of the body, which is then not collected. Non-zero: the answer is made (a
+     * refusal), and the rest of the body is not wanted. */
     int (*consume)(struct http_request *r, const char *data, size_t n);
     void (*done)(struct http_request *r); /* last call, whatever happened; NULL: none */
     const char *route, *user;             /* for the log; NULL: none */
-    unsigned slot;                        /* of http_app.seen, the application's own number */
+    unsigned slot;                        /* the application's own number, for http_app.seen */
 
     struct buf body;    /* collected; not NUL-terminated */
     uint64_t body_size; /* bytes of the body so far */
@@ -101,16 +101,16 @@ struct http_request {
 /* Value of a header field, the first of that name; NULL: none. [owner] */
 const char *http_field(const struct http_request *r, const char *name);
 unsigned http_field_count(const struct http_request *r, const char *name);
-/* Says whether a field is a list that has the word ("gzip" in Accept-Encoding) with a q other
- * than 0. */
+/* True where a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than
+ * 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
-/* Value of a cookie, in its memory; NULL: none. */
+/* Value of a cookie, in the request's memory; NULL: none. */
 const char *http_cookie(struct http_request *r, const char *name);
 
 /* ---- answers: the last one made counts ---------------------------------------------------- */
 
 /* A problem (RFC 9457): {"type","title","status","detail","request"}; detail is a sentence that
- * says what to do. parameter: which one is wrong, as a member; NULL: none. */
+ * says what to do. parameter: name of the wrong parameter, which becomes a member; NULL: none. */
 void http_problem(struct http_request *r, int status, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
 void http_problem_of(struct http_request *r, int status, const char *parameter, const char *detail,
@@ -128,24 +128,25 @@ void http_send_pipe(struct http_request *r, const char *type, struct http_pipe *
 /* Sets a field of the answer; texts are copied. After HTTP_ANSWER_FIELDS fields the next one is
  * dropped. */
 void http_set(struct http_request *r, const char *name, const char *value);
-/* Says whether the client says that it has the document with this tag (If-None-Match). */
+/* True where the client has the document with this tag, as its If-None-Match says. */
 bool http_tag_known(const struct http_request *r, const char *tag);
-/* Says whether the request has an answer. */
+/* True where the request has an answer. */
 static inline bool http_answered(const struct http_request *r)
 {
     return r->answer.kind != HTTP_ANSWER_NONE;
 }
 const char *http_status_text(int status); /* "Not Found" */
 
-/* ---- the server ---------------------------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------------------------- */
 
 /* The application's functions that the server calls; both [any thread of the transport]. */
 struct http_app {
     void *arg;
-    /* Headers are there: sets the members above, or answers at once. Must not block. */
+    /* Called when the header is complete: sets the application's members of the request, or answers
+     * at once. Must not block. */
     void (*begin)(void *arg, struct http_request *r);
-    /* A request has ended: status of the answer (0: the client went before there was one), bytes of
-     * its body sent, and whether it went out whole. */
+    /* Called when a request has ended: status of the answer (0: the client left before there was
+     * one), bytes of the answer's body that were sent, and whether that is all of it. */
     void (*seen)(void *arg, const struct http_request *r, int status, uint64_t sent, bool whole);
 };
 
@@ -158,9 +159,9 @@ struct http_config {
     unsigned connections_per_address;
     size_t header_max; /* bytes of all header fields */
     size_t target_max; /* bytes of the request's target */
-    int64_t header_ns; /* for the whole header, from the connection's begin */
+    int64_t header_ns; /* for the whole header, from the start of the connection */
     int64_t idle_ns;   /* without a byte, in a body or between requests */
-    int64_t body_ns;   /* in which a body must bring body_least bytes */
+    int64_t body_ns;   /* in which at least body_least bytes of a body must arrive */
     size_t body_least;
     bool compress; /* answers, for clients that take gzip */
 };
@@ -182,10 +183,10 @@ struct http_load http_load(struct http_server *s);
 
 /* Takes no more connections; open ones answer with Connection: close. [any] */
 void http_quiesce(struct http_server *s);
-/* Waits until no request is in work; false where that takes longer. */
+/* Waits until no request is in work; false: the timeout came first. */
 bool http_wait(struct http_server *s, int64_t timeout_ns);
-/* Ends all open connections, whatever they do: handlers go on, and their answers reach nobody. Wait
- * for them afterwards. [any] */
+/* Ends all open connections, whatever they do. Handlers continue, but their answers are lost; call
+ * http_wait afterwards. [any] */
 void http_cut(struct http_server *s);
 /* Ends all connections. No request may be in work. */
 void http_close(struct http_server *s);

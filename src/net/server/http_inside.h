@@ -1,4 +1,4 @@
-/* http_inside.h - the part that the files of the HTTP server share; nobody else includes it.
+/* http_inside.h - declarations that the HTTP server's files share; no other file includes it.
  *
  *   http_server.c   listening, limits, ending
  *   http_request.c  the life of a request: libmicrohttpd's callbacks, workers, bodies
@@ -24,7 +24,7 @@ enum conn_state {
     CONN_FRESH,   /* accepted; a header must be complete soon */
     CONN_IDLE,    /* between requests */
     CONN_BODY,    /* a body comes, and is awaited */
-    CONN_WORKING, /* it is our turn: no deadline */
+    CONN_WORKING, /* the server makes the answer: no deadline */
 };
 
 struct http_conn {
@@ -54,25 +54,26 @@ struct http_server {
     int silent;    /* owned; takes the place of the socket behind it */
     uint16_t port;
     atomic_bool quiet;         /* quiesced; relaxed: a hint to close connections */
-    pthread_mutex_t lock;      /* of requests */
+    pthread_mutex_t lock;      /* guards requests */
     pthread_cond_t fewer;      /* requests fell to 0 */
     unsigned requests;         /* in work; guarded by lock */
-    bool over;                 /* none begins any more; guarded by lock */
+    bool over;                 /* no further request begins; guarded by lock */
     atomic_uint_fast64_t next; /* request number; relaxed */
     uint32_t boot;             /* first half of request ids */
     struct http_watch watch;
 };
 
 enum http_phase {
-    PHASE_HEADER,   /* its line has been read */
+    PHASE_HEADER,   /* the request line has been read */
     PHASE_BODY,     /* collected, consumed or thrown away */
-    PHASE_HANDLING, /* a worker has it; the connection is set aside */
+    PHASE_HANDLING, /* a worker has it; the connection is suspended */
     PHASE_READY,    /* the answer is made */
-    PHASE_SENT,     /* and handed over */
+    PHASE_SENT,     /* the answer was given to libmicrohttpd */
 };
 
 /* The transport's side of a request. A worker that consumes a body runs concurrently with the
- * connection's thread; what both touch is guarded by lock, and the last one frees the request. */
+ * connection's thread: members that both use are guarded by lock, and the one that ends last frees
+ * the request. */
 struct http_private {
     struct http_server *server;
     struct MHD_Connection *connection;
@@ -82,15 +83,15 @@ struct http_private {
     bool doubtful;             /* where its body ends: the connection ends with the answer */
     bool counted;              /* in server->requests */
     int refused;               /* guarded by lock: status of the transport's own refusal; 0: none */
-    uint64_t thrown;           /* bytes of the body that nobody wanted */
+    uint64_t thrown;           /* bytes of the body that were discarded */
     int status;                /* sent */
     atomic_uint_fast64_t sent; /* bytes of the answer's body given to the connection; relaxed */
     pthread_mutex_t lock;
     struct buf pending; /* guarded by lock: of a consumed body, not yet taken */
     struct buf taken;   /* the worker's */
     bool working;       /* guarded by lock: a worker has the request */
-    bool waiting;       /* guarded by lock: the connection is set aside until there is room */
-    bool ended;         /* guarded by lock: the body is complete, the connection set aside */
+    bool waiting;       /* guarded by lock: the connection is suspended until there is room */
+    bool ended;         /* guarded by lock: the body is complete, the connection suspended */
     bool orphan;        /* guarded by lock: the connection is gone */
 };
 
@@ -102,11 +103,12 @@ enum MHD_Result http_request_access(void *cls, struct MHD_Connection *c, const c
 void http_request_completed(void *cls, struct MHD_Connection *c, void **context,
                             enum MHD_RequestTerminationCode how);
 
-/* http_header.c: the fields of the header; answers where they are not to be trusted. */
+/* http_header.c: reads the fields of the header; answers with a refusal where they are
+ * ambiguous. */
 void http_header_read(struct http_request *r, const char *version);
 
-/* http_answer.c. Complete: what can be said of the answer before it is sent (tag, 304, gzip);
- * may take time. Response: NULL where memory ends. */
+/* http_answer.c. http_answer_complete does what is possible before the answer is sent (tag, 304,
+ * gzip), and may take time. http_answer_response returns NULL when out of memory. */
 void http_answer_complete(struct http_request *r);
 struct MHD_Response *http_answer_response(struct http_request *r);
 void http_answer_drop(struct http_request *r); /* frees what an answer holds */

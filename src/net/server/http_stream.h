@@ -1,9 +1,9 @@
 /* http_stream.h - server-sent events for listeners.
  *
- * A hub has listeners, each with its bounded queue. Publishing never waits: a listener whose
- * queue is full loses that event, which is counted, and gets an event "lost" when it reads
- * again, so that it can ask for the whole state. A comment goes out when nothing else did for a
- * while, so that both ends notice a connection that died. */
+ * A hub has listeners, each with its bounded queue. Publishing never waits: a listener whose queue
+ * is full loses that event, which is counted, and gets an event "lost" when it reads again, so that
+ * it can ask for the whole state. After a silence a comment is sent, so that both ends notice a
+ * broken connection. */
 #ifndef GPUFL_NET_SERVER_HTTP_STREAM_H
 #define GPUFL_NET_SERVER_HTTP_STREAM_H
 
@@ -28,11 +28,13 @@ struct http_hub_load {
 };
 
 int http_hub_open(struct http_hub **out, const struct http_hub_config *c, struct err *e);
-/* Ends all listeners' answers; no more are taken. Before http_close. [any] */
+/* Ends all listeners' answers; no new listener is accepted. To be called before http_close.
+ * [any] */
 void http_hub_end(struct http_hub *h);
 void http_hub_close(struct http_hub *h); /* after http_close */
 
-/* A listener of a topic (a workspace's id), for http_send_stream. FULL: too many; STATE: ending. */
+/* A listener of a topic (a workspace's id), for http_send_stream. GPUFL_E_FULL: too many listeners;
+ * GPUFL_E_STATE: the hub is ending. */
 int http_stream_open(struct http_stream **out, struct http_hub *h, const char *topic);
 /* Frees a stream that was never sent. */
 void http_stream_drop(struct http_stream *s);

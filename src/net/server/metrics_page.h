@@ -1,12 +1,12 @@
 /* metrics_page.h - /metrics and /healthz of a daemon, and the text form of Prometheus.
  *
- * Why not http.h: libmicrohttpd brings GnuTLS and what that needs, 2.5 MiB of resident memory for
- * two pages. Here GET and HEAD are answered, once for each connection, and nothing else is. No
- * byte of a client is kept beyond the head of its request, which is read by metrics_request.h;
- * connections, pages and the time of each have ceilings.
+ * It does not use http.h, since libmicrohttpd loads GnuTLS and its libraries: 2.5 MiB of resident
+ * memory for two pages. This server answers only GET and HEAD, one request for each connection. Of
+ * a client only the head of its request is kept, which metrics_request.h reads. Connections, pages
+ * and the time of each have limits.
  *
- * Threads: one of the page moves bytes and makes the pages when they are asked for. Whoever fills
- * a page must not block. */
+ * Threads: one thread of the page's own moves bytes and makes the pages on request. The functions
+ * that fill a page must not block. */
 #ifndef GPUFL_NET_SERVER_METRICS_PAGE_H
 #define GPUFL_NET_SERVER_METRICS_PAGE_H
 
@@ -22,16 +22,16 @@ struct metrics_page_config {
     void *arg;
     /* Appends the samples to the page. [thread of the page] */
     void (*fill)(void *arg, struct buf *page);
-    /* Appends what /healthz says; true: with status 200, false: with 503. [thread of the page] */
+    /* Appends the body of /healthz; true: status 200, false: 503. [thread of the page] */
     bool (*health)(void *arg, struct buf *page);
-    const char *health_type; /* media type of that */
+    const char *health_type; /* media type of /healthz */
     int64_t hear_ns;         /* for the head of a request; 0: 10 s */
 };
 
 struct metrics_page;
 
-/* Listens. INVAL: the address cannot be read; other codes with a sentence, as where the port is
- * taken. [owner] */
+/* Listens. GPUFL_E_INVAL: the address cannot be read; other codes, for example for a port in use.
+ * All with a sentence. [owner] */
 int metrics_page_open(struct metrics_page **out, const struct metrics_page_config *c,
                       struct err *e);
 /* "http://127.0.0.1:9400": where it listens. [any] */
@@ -40,8 +40,7 @@ void metrics_page_close(struct metrics_page *p); /* NULL: nothing. [owner] */
 
 /* ---- the text ------------------------------------------------------------------------------ */
 
-/* Writes the lines HELP and TYPE ("gauge", "counter"), which stand once before the samples of a
- * metric. */
+/* Writes the lines HELP and TYPE ("gauge", "counter"), once before the samples of a metric. */
 void metrics_head(struct buf *out, const char *name, const char *type, const char *help);
 
 struct metrics_label {

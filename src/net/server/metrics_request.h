@@ -1,6 +1,7 @@
 /* metrics_request.h - the head of a request to the pages of a daemon: which page, or what is wrong.
  *
- * Pure: the same bytes give the same answer, however they came. Any thread. */
+ * A function without state: equal bytes have the same result, in whatever pieces they came. Any
+ * thread. */
 #ifndef GPUFL_NET_SERVER_METRICS_REQUEST_H
 #define GPUFL_NET_SERVER_METRICS_REQUEST_H
 
@@ -12,7 +13,8 @@ enum { METRICS_HEAD_MOST = 8 << 10 }; /* bytes of a head */
 enum metrics_target { METRICS_NONE, METRICS_SAMPLES, METRICS_HEALTH };
 
 struct metrics_request {
-    int status;                 /* 0: the head is not whole yet; 200; else why it is refused */
+    /* 0: the head is incomplete; 200; else the status of the refusal. */
+    int status;
     enum metrics_target target; /* of status 200 */
     bool head;                  /* HEAD: the answer has no body */
 };
@@ -22,7 +24,7 @@ struct metrics_request metrics_request_read(const char *bytes, size_t len);
 
 /* The reason phrase of a status: "Not Found". */
 const char *metrics_status_text(int status);
-/* A sentence for whoever asked, which says what is wrong; "" of 200. */
+/* A sentence for the sender that says what is wrong; "" for 200. */
 const char *metrics_status_advice(int status);
 
 #endif

@@ -1,9 +1,9 @@
 /* uri.h - splits the target of a request: segments of its path and pairs of its query.
  *
- * The path is split before it is decoded, so that an encoded slash stays inside its
- * segment and nothing can climb out of a folder: "." and "..", empty segments,
- * control characters and what is not UTF-8 are refused, whatever they are encoded
- * as. Pure; texts live in the region. */
+ * The path is split before it is decoded, so that an encoded slash stays inside its segment and
+ * nothing can climb out of a folder: "." and "..", empty segments, control characters and invalid
+ * UTF-8 are refused, however they are encoded. Functions without state; texts live in the
+ * region. */
 #ifndef GPUFL_NET_SERVER_URI_H
 #define GPUFL_NET_SERVER_URI_H
 
@@ -24,7 +24,7 @@ struct uri {
     unsigned pair_count;
 };
 
-/* target: "/path?query". INVAL with a sentence for the sender, or NOMEM. */
+/* target: "/path?query". GPUFL_E_INVAL with a sentence for the sender, or GPUFL_E_NOMEM. */
 int uri_parse(struct uri *u, const char *target, struct region *a, struct err *e);
 
 /* Value of the first pair of that name; NULL: none. */
