@@ -1,7 +1,7 @@
 /* part_head.h - reads the start of a part: its session, and its place in the channel.
  *
- * Every part of our logs begins with its header. Only some of the public client's windows have
- * their writer; each of them is a whole. Owner's thread. */
+ * Every part of our logs begins with its header. Only some of the public client's windows name
+ * their writer; each window counts as a whole. Owner's thread. */
 #ifndef GPUFL_AGENT_PART_HEAD_H
 #define GPUFL_AGENT_PART_HEAD_H
 
@@ -23,14 +23,15 @@ struct part_head {
     int64_t offset;      /* ours: plain bytes of the channel before this part */
     int64_t pid;         /* 0: not said */
     int64_t start;       /* ours: of the session, CLOCK_MONOTONIC ns */
-    struct file_id file; /* that was read: a part that ends gets another name */
+    struct file_id file; /* the file that was read: a part that ends gets another name */
 };
 
-/* Reads the part's head; a file without one gives an empty one. An error is an error of reading. */
+/* Reads the part's head; of a file without a head, *h is empty. An error means that the file cannot
+ * be read. */
 int part_head_read(const char *path, struct part_head *h, struct err *e);
 
-/* The channel in a file's name ("device" of "app.device.2.log.gz"), and the part's number, 0 where
- * it has none. False: it is no name of a part. */
+/* Reads the channel in a file's name ("device" of "app.device.2.log.gz"), and the part's number, 0
+ * where it has none. False: it is no name of a part. */
 bool part_name_read(const char *path, char channel[PART_CHANNEL_MAX], int64_t *number);
 
 #endif

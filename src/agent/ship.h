@@ -1,16 +1,16 @@
-/* ship.h - sends a session to a server: all of it that exists, once.
+/* ship.h - sends all of a session that exists to a server, once.
  *
- * Sessions of our format go by offset. The server is asked how far it has each channel, parts
- * before that are left alone, the part in which it stopped continues from there, the others go
- * unchanged. The public client's windows count as wholes, known by channel and number. In both
- * formats sending again does no harm, so a sender that was cut off, killed or told to stop is
- * simply started again; it keeps no notes.
+ * Sessions of our format go by offset. The server is asked for its position in each channel: parts
+ * before it are skipped, the part that has it is sent from there on, the others are sent unchanged.
+ * The public client's windows count as wholes, identified by channel and number. In both formats
+ * sending again does no harm, so a sender that was interrupted is simply started again; it keeps no
+ * state.
  *
- * Requests that fail for the moment are tried again (backoff.h) until there was no progress for
- * a while. A server that says "not now" (429, or 503 with Retry-After) is waited for, which is
- * no failure and ends with the caller's patience. A server that has not answered any request is
- * given up once nothing has moved for `unreachable`; one that has answered may be slow.
- * Memory does not grow with the session. One thread at a time. */
+ * Requests with a temporary failure are repeated (backoff.h) until there was no progress for a
+ * while. For a server that answers "not now" (429, or 503 with Retry-After) the sender waits, up to
+ * `patience`; that is no failure. A server that has not answered any request is given up when no
+ * byte has moved for `unreachable`; one that has answered may be slow. Memory does not grow with
+ * the session. One thread at a time. */
 #ifndef GPUFL_AGENT_SHIP_H
 #define GPUFL_AGENT_SHIP_H
 
@@ -25,7 +25,7 @@ struct ship_part {
     int64_t bytes;  /* on disk */
 };
 
-/* Parts come channel by channel, in order; of one session all are in our format, or none. */
+/* Parts are in order, channel by channel. Of one session either all are in our format, or none. */
 struct ship_session {
     const char *id;
     const char *host; /* "" unknown */
@@ -37,17 +37,17 @@ struct ship_session {
 /* Callbacks for progress; NULL: not wanted. */
 struct ship_watch {
     void *arg;
-    /* Bytes on disk that are dealt with; never less than before in a session. */
+    /* Bytes on disk that are handled; never less than before in a session. */
     void (*progress)(void *arg, int64_t done);
     void (*rejected)(void *arg, const struct ship_part *p, const struct remote_error *line);
-    /* A request failed, or the server says "not now"; the request is made again in ns. */
+    /* A request failed, or the server answers "not now"; the request is repeated after ns. */
     void (*waiting)(void *arg, int64_t ns, const char *why);
-    /* A request is under way, and nothing has moved for ns: about once a second. most: ns after
-     * which the server is given up, 0: it has answered before. */
+    /* Called about once a second while no byte of a request has moved for ns. most: ns after which
+     * the server is given up; 0: it has answered before. */
     void (*silent)(void *arg, int64_t ns, int64_t most);
 };
 
-/* How sentences name what the reader can set, and what to do next. */
+/* How sentences name the options that the reader can set, and the next step. */
 struct ship_words {
     const char *server; /* "--server URL, or GPUFL_BACKEND_URL" */
     const char *key;    /* "--api-key-file or GPUFL_API_KEY" */
@@ -56,21 +56,22 @@ struct ship_words {
     const char *again;  /* "the same command goes on from there" */
 };
 
-/* For who typed `gpufl upload`, and for who called gpufl_upload_logs. */
+/* For users of `gpufl upload`, and for callers of gpufl_upload_logs. */
 extern const struct ship_words ship_words_command, ship_words_code;
 
 struct ship_config {
     struct remote *remote;
     const struct ship_words *words; /* NULL: the command's */
     bool force;                     /* from the start, whatever the server has */
-    bool near;                      /* on this machine: sending costs less than packing */
+    bool near;                      /* on this machine: sending costs less than compressing */
     unsigned tries;                 /* failures in a row; 0: 8 */
     int64_t wait_least;             /* ns before the second try, at most; 0: 0.5 s */
     int64_t wait_most;              /* ns before any; 0: 60 s */
     int64_t deadline;               /* CLOCK_MONOTONIC ns; 0: none */
-    int64_t patience;    /* ns of waiting in a row for a server that says "not now"; 0: 1 h */
-    int64_t unreachable; /* ns in which nothing moves, until a server is given up; 0: tries count */
-    int64_t piece; /* plain bytes of one body; 0: 256 MiB. Halved where a body is too large. */
+    int64_t patience;    /* ns of waiting in a row for a server that answers "not now"; 0: 1 h */
+    int64_t unreachable; /* ns without a byte, until a server is given up; 0: tries count */
+    /* Uncompressed bytes of one body; 0: 256 MiB. Halved where a body is too large. */
+    int64_t piece;
     const volatile sig_atomic_t *stop;
     struct ship_watch watch;
 };
@@ -78,7 +79,7 @@ struct ship_config {
 /* The content of a window's sidecar. */
 struct ship_sidecar {
     char id[PART_ID_MAX];
-    int64_t crc32; /* of the file; -1: it does not say */
+    int64_t crc32; /* of the file; -1: unknown */
 };
 
 /* Reads the sidecar of a public client's window; leaves it empty where the file is missing or
@@ -86,12 +87,12 @@ struct ship_sidecar {
 void ship_sidecar_read(const struct ship_part *p, struct ship_sidecar *out);
 
 enum ship_end {
-    SHIP_ALL,     /* what is on disk is on the server */
-    SHIP_SOME,    /* a part of it is not; text says why */
+    SHIP_ALL,     /* all on disk is on the server */
+    SHIP_SOME,    /* some of it is not on the server; text says why */
     SHIP_FAILED,  /* nothing of it was taken; text says why */
     SHIP_STOPPED, /* asked to stop, or no time left */
-    SHIP_REFUSED, /* the server cannot be reached, or wants nothing of this sender: other
-                   * sessions need not be tried */
+    /* The server cannot be reached, or refuses this sender: other sessions need not be tried. */
+    SHIP_REFUSED,
 };
 
 struct ship_result {
@@ -106,7 +107,7 @@ struct ship_result {
 
 void ship(const struct ship_config *c, const struct ship_session *s, struct ship_result *out);
 
-/* Reports to the server that the session is complete: SHIP_ALL where the server knows. */
+/* Reports to the server that the session is complete. SHIP_ALL: the server has noted it. */
 void ship_complete(const struct ship_config *c, const struct ship_session *s,
                    struct ship_result *out);
 

@@ -1,9 +1,9 @@
-/* upload_sessions.h - which sessions under a path there are to send, and whether
- * their programs still run.
+/* upload_sessions.h - finds the sessions to send under a path, and whether their programs still
+ * run.
  *
- * A log with an end differs from one whose writer is gone: killed, crashed, machine
- * lost. For a session of this host the process is looked for; for one that was copied
- * from elsewhere nobody can know. One thread. */
+ * A log may have an end, or its writer may be gone: killed, crashed, machine lost. For a session of
+ * this host the process is searched for; for one that was copied from another host it is unknown.
+ * One thread. */
 #ifndef GPUFL_AGENT_UPLOAD_SESSIONS_H
 #define GPUFL_AGENT_UPLOAD_SESSIONS_H
 
@@ -33,7 +33,7 @@ struct upload_session {
     size_t count;
     int64_t bytes;    /* on disk */
     unsigned missing; /* parts that are left out between others */
-    bool settled;     /* for whoever looks again and again: nothing is left to do; false at first */
+    bool settled;     /* for callers that read again: nothing is left to do; false at first */
     size_t waiting;   /* parts of the public client that it has not published: it still runs */
 };
 
@@ -43,8 +43,8 @@ struct upload_sessions {
     size_t count;
 };
 
-/* Reads what lies under the path. wanted: beginnings of session ids, any of them; none: all. INVAL
- * where one fits no session or several. */
+/* Reads the sessions under the path. wanted: beginnings of ids of the sessions to take; none: all.
+ * GPUFL_E_INVAL: one of them fits no session, or several. */
 int upload_sessions_open(struct upload_sessions *u, const char *path, const char *const *wanted,
                          size_t wanted_count, struct err *e);
 void upload_sessions_close(struct upload_sessions *u);
@@ -52,7 +52,7 @@ void upload_sessions_close(struct upload_sessions *u);
 const char *upload_state_name(enum upload_state s);
 const char *upload_state_text(enum upload_state s);
 
-/* True where nobody writes to the session any more, as far as can be known. */
+/* True where no program writes to the session any more, as far as is known. */
 static inline bool upload_state_over(enum upload_state s)
 {
     return s == UPLOAD_ENDED || s == UPLOAD_DIED;

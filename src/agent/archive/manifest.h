@@ -2,8 +2,8 @@
  *
  * Layout in the bucket (docs/archive.md): PREFIX/SESSION/manifest.json, and for each file an object
  * PREFIX/SESSION/<16 digits of its SHA-256>-<name>. An object's name follows from its content, so
- * that a later archive of the same session overwrites nothing that an earlier manifest names. A
- * session without a whole manifest is not there. Pure; owner's thread. */
+ * that a later archive of the same session overwrites no object of an earlier manifest. A session
+ * without a complete manifest does not count. Functions that only compute; owner's thread. */
 #ifndef GPUFL_AGENT_ARCHIVE_MANIFEST_H
 #define GPUFL_AGENT_ARCHIVE_MANIFEST_H
 
@@ -12,7 +12,7 @@
 #include "base/buf.h"
 
 enum {
-    MANIFEST_NAME = 192,      /* bytes of a file's name, with its end */
+    MANIFEST_NAME = 192,      /* bytes of a file's name, with NUL */
     MANIFEST_KEY = 320,       /* of an object's */
     MANIFEST_FILES = 10000,   /* of a session */
     MANIFEST_BYTES = 4 << 20, /* of the text */
@@ -35,21 +35,22 @@ struct manifest {
 
 void manifest_init(struct manifest *m);
 void manifest_fini(struct manifest *m);
-/* Adds a file of which only the name is set. FULL: too many. */
+/* Adds a file of which only the name is set. GPUFL_E_FULL: too many. */
 int manifest_add(struct manifest *m, const char *name, struct manifest_file **out);
 const struct manifest_file *manifest_find(const struct manifest *m, const char *name);
 
-/* The text, which ends in its own checksum. After sha256_load. */
+/* Writes the text, which ends in its own checksum. sha256_load must have been called. */
 void manifest_write(const struct manifest *m, struct buf *out);
-/* INVAL with a sentence: cut off, changed, or of another form. After sha256_load. */
+/* GPUFL_E_INVAL with a sentence: the text is incomplete, changed, or of another format. sha256_load
+ * must have been called. */
 int manifest_read(struct manifest *m, const char *text, size_t len, struct err *e);
 
-/* Says whether a file of a session's folder belongs to the session: a part of its log, or a sidecar
+/* True where a file of a session's folder belongs to the session: a part of its log, or a sidecar
  * of a window. */
 bool manifest_takes(const char *name);
-/* Says whether the text can be a session's name in the bucket. */
+/* True where the text can be a session's name in the bucket. */
 bool manifest_is_session(const char *text);
-/* "SESSION/manifest.json", and the key of a file's object. */
+/* Write "SESSION/manifest.json", and the key of a file's object. */
 void manifest_key(const char *session, char out[MANIFEST_KEY]);
 void manifest_file_key(const char *session, const struct manifest_file *f, char out[MANIFEST_KEY]);
 

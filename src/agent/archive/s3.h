@@ -1,8 +1,9 @@
 /* s3.h - objects in S3-compatible storage: put, get, list, remove.
  *
- * Requests go over http_client, in path style (ENDPOINT/BUCKET/KEY), and libcurl signs them (AWS
- * signature 4). One request a call, no second try. Bodies stream; memory does not grow with them.
- * The credentials are wiped at the end and are in no message. One thread at a time. */
+ * Requests use http_client, in path style (ENDPOINT/BUCKET/KEY), and libcurl signs them (AWS
+ * signature 4). Each call makes one request and does not repeat it. Bodies stream; memory does not
+ * grow with them. The credentials are wiped by s3_close and are in no message. One thread at a
+ * time. */
 #ifndef GPUFL_AGENT_ARCHIVE_S3_H
 #define GPUFL_AGENT_ARCHIVE_S3_H
 
@@ -16,10 +17,10 @@ struct s3_place {
     char prefix[S3_NAME_MAX];
 };
 
-/* INVAL with a sentence: names have letters, digits, '.', '_' and '-'. */
+/* GPUFL_E_INVAL with a sentence: names may have letters, digits, '.', '_' and '-' only. */
 int s3_place_read(const char *url, struct s3_place *out, struct err *e);
 
-/* NULL or "": what AWS's own tools read in the environment, then a standard value. */
+/* NULL or "": the variables that AWS's own tools read, then a default; each comment lists them. */
 struct s3_config {
     const char *endpoint; /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; the region's at amazonaws.com */
     const char *region;   /* AWS_REGION, AWS_DEFAULT_REGION; us-east-1 */
@@ -36,7 +37,8 @@ struct s3_config {
 
 struct s3;
 
-/* INVAL: no credentials, or a malformed address. NOT_BUILT: libcurl or libsodium is missing. */
+/* GPUFL_E_INVAL: no credentials, or a malformed address. GPUFL_E_NOT_BUILT: libcurl or libsodium is
+ * missing. */
 int s3_open(struct s3 **out, const struct s3_config *c, const struct s3_place *place,
             struct err *e);
 void s3_close(struct s3 *s);            /* NULL: none */
@@ -45,10 +47,10 @@ const char *s3_url(const struct s3 *s); /* of the endpoint, for messages */
 struct s3_answer {
     int status;          /* of HTTP; 0: there was none */
     int64_t retry_after; /* s; -1: not given */
-    char detail[256];    /* what the storage says of an error; "" */
+    char detail[256];    /* the storage's message of an error; "" */
 };
 
-/* The body of an object. sha256: its sum in hex, which the storage checks as it takes it. */
+/* The body of an object. sha256: its sum in hex, which the storage checks when it receives it. */
 struct s3_body {
     int64_t (*read)(void *arg, char *out, size_t size); /* as http_client_call.read */
     void *arg;
@@ -57,11 +59,11 @@ struct s3_body {
     const char *type; /* of its content */
 };
 
-/* All: 0 where there was an answer, whatever its status; else as http_client_send. Keys come after
- * the place's prefix. */
+/* All return 0 if there was an answer, whatever its status; else a code like http_client_send. Keys
+ * are without the place's prefix. */
 int s3_put(struct s3 *s, const char *key, const struct s3_body *b, struct s3_answer *a,
            struct err *e);
-/* Gives what comes to write (http_client_call.write), or to *text. */
+/* The body goes to write (http_client_call.write), or to *text. */
 int s3_get(struct s3 *s, const char *key, int (*write)(void *arg, const char *data, size_t n),
            void *arg, struct s3_answer *a, struct err *e);
 int s3_get_text(struct s3 *s, const char *key, struct buf *text, struct s3_answer *a,
@@ -74,16 +76,16 @@ struct s3_entry {
     char modified[32];    /* "2026-11-28T10:00:00.000Z" */
 };
 
-/* All objects below the place's prefix, a thousand a request; take returns 0, or a code that ends
- * the walk. */
+/* Lists all objects below the place's prefix, a thousand for each request. take returns 0, or a
+ * code that ends the list. */
 int s3_list(struct s3 *s, int (*take)(void *arg, const struct s3_entry *entry), void *arg,
             struct s3_answer *a, struct err *e);
 
-/* "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: UNAVAILABLE where another try
- * makes sense, PERM for 401 and 403, NOENT for 404, else INVAL. */
+/* "ENDPOINT answers 403: SignatureDoesNotMatch: …" as the error: GPUFL_E_UNAVAILABLE where another
+ * try makes sense, GPUFL_E_PERM for 401 and 403, GPUFL_E_NOENT for 404, else GPUFL_E_INVAL. */
 int s3_refusal(const struct s3 *s, const struct s3_answer *a, struct err *e);
-/* That whoever answered is no S3 storage, as the error: PERM. s3_put and s3_list find that out by
- * themselves. */
+/* Sets the error for an answer that is not of an S3 storage: GPUFL_E_PERM. s3_put and s3_list check
+ * that by themselves. */
 int s3_no_storage(const struct s3 *s, const struct s3_answer *a, struct err *e);
 
 #endif

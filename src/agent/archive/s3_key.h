@@ -1,4 +1,5 @@
-/* s3_key.h - the credentials for S3: from a file as AWS's tools have it, or the environment. */
+/* s3_key.h - the credentials for S3: from a file in the format of AWS's tools, or the
+ * environment. */
 #ifndef GPUFL_AGENT_ARCHIVE_S3_KEY_H
 #define GPUFL_AGENT_ARCHIVE_S3_KEY_H
 
@@ -6,14 +7,14 @@
 
 enum { S3_SECRET_MAX = 2048 };
 
-/* Secrets: s3_key_wipe when done. */
+/* Secrets: call s3_key_wipe after use. */
 struct s3_key {
     char id[128], secret[256];
     char token[S3_SECRET_MAX]; /* of a session; "": none */
 };
 
-/* file: NULL or "": the environment. option: by which a user names a file, for the sentence; NULL:
- * there is none. INVAL with a sentence that shows no secret. */
+/* file: NULL or "": the environment. option: name of the option for the file, for the sentence;
+ * NULL: there is none. GPUFL_E_INVAL with a sentence that shows no secret. */
 int s3_key_find(struct s3_key *k, const char *file, const char *option, struct err *e);
 void s3_key_wipe(struct s3_key *k);
 

@@ -1,7 +1,7 @@
-/* sha256.h - SHA-256 of what goes to an archive and comes from there.
+/* sha256.h - SHA-256 sums of archived files.
  *
- * By libsodium, which is opened when the first sum is wanted: commands that touch no archive do not
- * load it. One sum is for one thread. */
+ * libsodium computes them; it is opened for the first sum, so commands that use no archive do not
+ * load it. One thread at a time uses a sum. */
 #ifndef GPUFL_AGENT_ARCHIVE_SHA256_H
 #define GPUFL_AGENT_ARCHIVE_SHA256_H
 
@@ -17,10 +17,10 @@ struct sha256 {
     uint64_t state[32];
 };
 
-/* Opens libsodium once. NOT_BUILT with a sentence where it is missing. [any] */
+/* Opens libsodium once. GPUFL_E_NOT_BUILT with a sentence: it is missing. [any] */
 int sha256_load(struct err *e);
 
-/* After sha256_load. */
+/* sha256_load must have been called. */
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t n);
 void sha256_end(struct sha256 *s, char hex[SHA256_HEX]);

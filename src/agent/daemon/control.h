@@ -1,8 +1,8 @@
 /* control.h - the agent's local socket: commands from `gpufl-agent status` and the like.
  *
- * A command is one line, the answer one line of JSON. flush, drain and retry are answered when
- * they are done. Only the agent's user may connect. A thread of its own serves the socket; the
- * agent's loop reads what is asked under the lock, and says when it is done. */
+ * A command is one line, the answer one line of JSON. flush, drain and retry are answered when they
+ * are done. Only the agent's user may connect. A thread of its own serves the socket; the agent's
+ * loop reads the tasks under the lock, and reports when they are done. */
 #ifndef GPUFL_AGENT_DAEMON_CONTROL_H
 #define GPUFL_AGENT_DAEMON_CONTROL_H
 
@@ -38,29 +38,29 @@ struct control {
 
     pthread_mutex_t lock;
     uint64_t asked[CONTROL_TASKS], done[CONTROL_TASKS]; /* guarded by lock, as the rest */
-    char answers[CONTROL_TASKS][CONTROL_RESULT];        /* JSON of what was done last */
+    char answers[CONTROL_TASKS][CONTROL_RESULT];        /* JSON: results of the last time */
     bool paused, ending, resumed;
 };
 
 /* Listens, and starts the thread. */
 int control_open(struct control *c, const char *path, void (*status)(void *arg, struct buf *out),
                  void *arg, struct err *e);
-/* Says whether the path can be a control socket's, without a change: also where an agent listens
- * there. */
+/* Checks that the path can be a control socket's, and changes nothing. 0 also where an agent
+ * listens there. */
 int control_check(const char *path, struct err *e);
-/* Answers those who wait that the agent ends, and ends the thread. */
+/* Answers waiting clients that the agent ends, and ends the thread. */
 void control_close(struct control *c);
 
 bool control_paused(struct control *c);
-/* Says whether `resume` came since the last call. */
+/* True where `resume` came since the last call. */
 bool control_resumed(struct control *c);
-/* The ticket of a task that is asked for and not done; 0: none. */
+/* The ticket of a task that is requested and not done; 0: none. */
 uint64_t control_task(struct control *c, enum control_task t);
-/* Done, up to that ticket; answer: JSON. */
+/* Notes that the task is done up to that ticket; answer: JSON. */
 void control_done(struct control *c, enum control_task t, uint64_t ticket, const char *answer);
 
-/* A command to the agent that listens at path; its answer is appended to out. NOENT: no agent is
- * there. [any] */
+/* Sends a command to the agent that listens at path; its answer is appended to out. GPUFL_E_NOENT:
+ * no agent listens. [any] */
 int control_ask(const char *path, const char *command, struct buf *out, struct err *e);
 
 #endif

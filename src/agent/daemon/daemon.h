@@ -1,9 +1,9 @@
-/* daemon.h - the agent: looks at folders, opens the sessions in which something happened, and has
- * the courier send what is new, a body at a time, live sessions first.
+/* daemon.h - the agent: watches folders, opens the sessions that changed, and has the courier send
+ * the new lines, one body at a time, live sessions first.
  *
- * One loop does all of it; the control socket and the metrics have threads of their own, which
- * read what is published here under the lock. Descriptors: about ten, whatever there is to send.
- * Memory: a few hundred bytes a folder, and DAEMON_VIEWS sessions at work. */
+ * One loop does all of that; the control socket and the metrics have threads of their own, which
+ * read the published status under the lock. Descriptors: about ten, however much there is to send.
+ * Memory: a few hundred bytes for each folder, and at most DAEMON_VIEWS open sessions. */
 #ifndef GPUFL_AGENT_DAEMON_DAEMON_H
 #define GPUFL_AGENT_DAEMON_DAEMON_H
 
@@ -18,22 +18,22 @@
 
 enum { DAEMON_VIEWS = 1024 };
 
-/* The loop's numbers, as others read them. */
+/* The loop's numbers, for other threads. */
 struct daemon_status {
-    uint64_t sessions, done, open, blocked; /* folders; of them done; at work; that cannot go on */
-    uint64_t letters;                       /* that hold bytes */
+    uint64_t sessions, done, open, blocked; /* folders: all, done, open, blocked */
+    uint64_t letters;                       /* dead letters with bytes */
     uint64_t unwatched, unreadable;         /* folders */
     int64_t letter_bytes, waiting_bytes;
     bool draining;
     struct kafka_statistics kafka;
 };
 
-/* Where the looks back are. */
+/* State of the checks of sessions that are done (recheck.c). */
 struct recheck {
     int64_t due;  /* CLOCK_MONOTONIC ns */
-    size_t at;    /* the folder of the last look in turn */
-    size_t left;  /* folders to look at, without a pause, since the server has lost something */
-    bool in_turn; /* the next look is at the next folder; else at the newest session */
+    size_t at;    /* the folder of the last check in turn */
+    size_t left;  /* folders to check without a pause, since the server has lost something */
+    bool in_turn; /* the next check is of the next folder; else of the newest session */
 };
 
 struct daemon {
@@ -54,7 +54,7 @@ struct daemon {
     struct recheck recheck;
     int64_t started; /* CLOCK_REALTIME ns */
     int64_t asked
-        [CONTROL_TASKS]; /* CLOCK_MONOTONIC ns: when the loop saw the task; 0: none; -1: in this turn */
+        [CONTROL_TASKS]; /* CLOCK_MONOTONIC ns: the loop saw the task; 0: none; -1: in this turn */
     const volatile sig_atomic_t *stop;
     bool has_courier, has_folders, has_control, has_orders;
 
@@ -62,21 +62,22 @@ struct daemon {
     struct daemon_status status; /* guarded by lock */
 };
 
-/* GPUFL_E_STATE: another agent has the state. */
+/* GPUFL_E_STATE: another agent uses the state's folder. */
 int daemon_open(struct daemon *d, const struct options *o, const volatile sig_atomic_t *stop,
                 struct err *e);
-/* Until *stop, or until a drain is done. */
+/* Runs until *stop is set, or until a drain is done. */
 int daemon_run(struct daemon *d, struct err *e);
 void daemon_close(struct daemon *d);
 
 /* ---- daemon.c, sessions.c, names.c, recheck.c and publish.c ---------------------------------- */
 
-/* Opens the sessions in which something happened, and looks at what they have now. */
+/* Opens the sessions that changed, and reads what they have now. */
 void sessions_look(struct daemon *d, int64_t now);
-/* Sends of one session, a body a channel. HELD: not now. CAUGHT: no session has anything. */
+/* Sends at most one body of each channel of one session. COURIER_HELD: not now. COURIER_CAUGHT: no
+ * session has anything to send. */
 enum courier_step sessions_step(struct daemon *d);
 struct view *sessions_find_view(const struct daemon *d, int32_t folder); /* NULL: not at work */
-/* Says whether all that was there at that time went, or cannot go. */
+/* True where all that existed at that time was sent, or cannot be sent. */
 bool sessions_idle(const struct daemon *d, int64_t asked);
 
 /* Asks the server whether it still has a session that is done, if it is time for that. */
@@ -84,16 +85,16 @@ void recheck_step(struct daemon *d, int64_t now);
 
 /* The status as JSON; arg is the daemon. [any] */
 void publish_status(void *arg, struct buf *out);
-/* Takes over what the loop knows. */
+/* Publishes the loop's numbers. */
 void publish_take(struct daemon *d);
-/* Refuses an address to listen at that other machines reach. [any] */
+/* Refuses a listening address that other machines can reach. [any] */
 int publish_check(const char *listen, struct err *e);
 /* Answers /healthz and /metrics. */
 int publish_open(struct daemon *d, struct err *e);
 void publish_close(struct daemon *d);
 
 /* Looks up the names of a session's stacks in a process of its own, one session at a time. True:
- * it was done, or is not wanted. */
+ * the lookup is done, or is not wanted. */
 bool names_step(struct daemon *d, struct view *v, struct work *w);
 /* The process `gpufl-agent names FOLDER`. */
 int names_child(const char *folder);

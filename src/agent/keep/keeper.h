@@ -1,13 +1,14 @@
-/* keeper.h - what becomes of sessions that are over and acknowledged: archived to S3, and removed
- * from the disk by age and size.
+/* keeper.h - archives sessions that are over and acknowledged to S3, and removes them from the disk
+ * by age and size.
  *
- * A thread of its own, so that an upload of gigabytes holds up no running session. The loop offers
- * folders of which all is on the server. Nothing is removed before the server, asked again, has at
- * least what the folder has, and before the archive's manifest, read again, names these files. A
- * folder that changes after it was offered is left alone until the loop offers it again.
+ * It has its own thread, so that an upload of gigabytes delays no running session. The loop offers
+ * folders that are completely on the server. A folder is removed only after the server was asked
+ * again and has at least the folder's bytes, and after the archive's manifest was read again and
+ * names the folder's files. A folder that changes after it was offered is ignored until the loop
+ * offers it again.
  *
- * What fails is tried again, and holds up nothing else. Memory: about 200 bytes an offered session,
- * and the names of the files of one. */
+ * Failed steps are tried again, and delay nothing else. Memory: about 200 bytes for each offered
+ * session, and the names of one session's files. */
 #ifndef GPUFL_AGENT_KEEP_KEEPER_H
 #define GPUFL_AGENT_KEEP_KEEPER_H
 
@@ -17,7 +18,7 @@
 
 #include <signal.h>
 
-/* What others read. Counters only grow. */
+/* Counters for other threads; they only grow. */
 #define KEEPER_COUNTS(N)                                                                           \
     N(archived, "Sessions archived")                                                               \
     N(archived_objects, "Objects sent to the archive")                                             \
@@ -31,27 +32,27 @@
 
 struct keeper;
 
-/* Ends removals that a crash cut off. NULL and 0: neither an archive nor removal is wanted. INVAL:
- * the archive's place or key is wrong. */
+/* Ends removals that a crash interrupted. *out NULL and result 0: neither an archive nor removal is
+ * wanted. GPUFL_E_INVAL: the archive's place or key is wrong. */
 int keeper_open(struct keeper **out, const struct options *o, struct err *e);
-void keeper_close(struct keeper *k); /* NULL: none; this and the next ones */
+void keeper_close(struct keeper *k); /* k may be NULL, here and below */
 
-/* All of the folder's session, named as the folder, is on the server, and the folder's time of
- * change is stamp. [loop] */
+/* Offers a folder whose session, which has the folder's name, is completely on the server. stamp:
+ * the folder's time of change. [loop] */
 void keeper_offer(struct keeper *k, const char *path, int64_t stamp);
 
-/* ,"archive":{…} of the status; the metrics, each with its HELP and TYPE. [any] */
+/* Append ,"archive":{…} of the status; the metrics, each with its HELP and TYPE. [any] */
 void keeper_put_status(struct keeper *k, struct buf *out);
 void keeper_put_metrics(struct keeper *k, struct buf *out);
-/* True: somebody must act, and why says so. [any] */
+/* True where a person must act; why gets the sentence. [any] */
 bool keeper_alarm(struct keeper *k, char *why, size_t size);
 
-/* A connection of its own to the archive of the options; a warning where others can read on the
- * way. INVAL with a sentence: the archive's address or key. [any] */
+/* Opens a separate connection to the archive of the options; logs a warning where others can read
+ * the traffic. GPUFL_E_INVAL with a sentence: the archive's address or key is wrong. [any] */
 int keeper_open_s3(const struct options *o, const volatile sig_atomic_t *stop, struct s3 **out,
                    struct err *e);
 
-/* --check: the archive answers and takes the key. */
+/* For --check: checks that the archive answers and accepts the key. */
 int keeper_check(const struct options *o, struct err *e);
 
 #endif

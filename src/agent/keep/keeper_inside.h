@@ -1,4 +1,4 @@
-/* keeper_inside.h - what the keeper's files share. */
+/* keeper_inside.h - declarations that the keeper's files share. */
 #ifndef GPUFL_AGENT_KEEP_KEEPER_INSIDE_H
 #define GPUFL_AGENT_KEEP_KEEPER_INSIDE_H
 
@@ -16,13 +16,13 @@ struct keeper_item {
     char *path; /* owned */
     int64_t stamp;
     int64_t bytes, last; /* of its files: sum; newest modification, ns since the Unix epoch */
-    int64_t due;         /* CLOCK_MONOTONIC ns: not looked at before */
-    bool measured;       /* the two above are known */
-    bool archived;       /* or need not be */
+    int64_t due;         /* CLOCK_MONOTONIC ns: time of the next look */
+    bool measured;       /* bytes and last are known */
+    bool archived;       /* or it need not be archived */
     bool refused;        /* it cannot be archived, and so is not removed */
 };
 
-/* Why nothing goes to the archive, or is removed, at the moment. */
+/* Why nothing is archived, or removed, at the moment. */
 enum keeper_hold { KEEPER_FREE, KEEPER_WAITS, KEEPER_ALARM };
 
 struct keeper_counts {
@@ -36,7 +36,7 @@ struct keeper {
     struct s3 *s3;              /* owned; NULL: no archive */
     struct remote *remote;      /* owned; NULL: not connected yet */
     struct keeper_notes *notes; /* owned */
-    struct manifest sent;       /* what is in the bucket of a session under way */
+    struct manifest sent;       /* files of the present session that are in the bucket */
     struct backoff backoff;
     struct thread thread;
     struct wakeup wakeup;
@@ -68,10 +68,10 @@ static inline bool keeper_is_ending(const struct keeper *k)
         pthread_mutex_unlock(&(k)->lock);                                                          \
     } while (0)
 
-/* What became of an item. */
+/* Result of working on an item. */
 enum keeper_fate {
     KEEPER_DONE,  /* it was archived, or removed */
-    KEEPER_LATER, /* the item's due, or a hold, says when */
+    KEEPER_LATER, /* at the item's due, or when a hold ends */
     KEEPER_DROP,  /* the folder changed or is gone: the loop offers it again */
 };
 

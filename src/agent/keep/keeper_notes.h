@@ -1,10 +1,10 @@
 /* keeper_notes.h - which sessions are archived, and which folder is being removed: a file in the
  * state's folder.
  *
- * Lines are appended and synced; a line that a crash cut off does not count. What a lost line said
- * is found out again: an archived session is archived again, over the same objects. The folder that
- * was being removed is noted before it gets its hidden name, so that the next start ends the
- * removal. The notes are of one archive: with another one they begin anew. Owner's thread. */
+ * Lines are appended and synced; a line that a crash cut off does not count. A lost line does no
+ * harm: an archived session is archived again, over the same objects. A folder's removal is noted
+ * before the folder gets its hidden name, so that the next start ends the removal. The notes belong
+ * to one archive: with another one they begin empty. Owner's thread. */
 #ifndef GPUFL_AGENT_KEEP_KEEPER_NOTES_H
 #define GPUFL_AGENT_KEEP_KEEPER_NOTES_H
 
@@ -15,7 +15,7 @@
 
 struct keeper_notes;
 
-/* target: what the notes are of; one line. */
+/* target: the archive of the notes, on one line. */
 int keeper_notes_open(struct keeper_notes **out, const char *state, const char *target,
                       struct err *e);
 void keeper_notes_close(struct keeper_notes *n); /* NULL: none */
@@ -28,7 +28,7 @@ int keeper_notes_removing(struct keeper_notes *n, const char *session, const cha
                           struct err *e);
 int keeper_notes_removed(struct keeper_notes *n, const char *session, struct err *e);
 
-/* Gives each removal that has no end yet; the path is valid during the call. */
+/* Calls take for each removal that has not ended; the texts are valid during the call. */
 void keeper_notes_unended(struct keeper_notes *n,
                           void (*take)(void *arg, const char *session, const char *hidden),
                           void *arg);

@@ -1,7 +1,7 @@
 /* options.h - the agent's settings, from a JSON file, the environment and the command line.
  *
- * One table (options.def) makes the fields, the help, the environment's names, the members of
- * the file, and what is checked against the manual page. Owner's thread. */
+ * One table (options.def) defines the fields, the help, the environment's names and the members of
+ * the file; a test compares the manual page with it. Owner's thread. */
 #ifndef GPUFL_AGENT_OPTIONS_OPTIONS_H
 #define GPUFL_AGENT_OPTIONS_OPTIONS_H
 
@@ -19,13 +19,14 @@ struct options {
 #include "agent/options/options.def"
     bool help, version;
     const char *sources[OPTIONS_SOURCES]; /* of source */
-    char *texts[OPTIONS_TEXTS];           /* owned: of the file, and cut out of the environment */
+    /* Owned: texts of the file, and parts of the environment's. */
+    char *texts[OPTIONS_TEXTS];
     size_t text_count;
 };
 
-/* Defaults, over them the file, the environment, and argv[1..argc); operands as in opt_parse.
- * Texts lie in argv, the environment and *o, which must not move. INVAL with a sentence; also
- * after it options_fini. */
+/* Reads the options, each from the first of: argv[1..argc), the environment, the file, the
+ * defaults; operands as in opt_parse. Texts are in argv, the environment and *o, which must not
+ * move. GPUFL_E_INVAL with a sentence. Call options_fini also after a failure. */
 int options_read(struct options *o, int argc, char **argv, int *operands, struct err *e);
 void options_fini(struct options *o);
 

@@ -1,10 +1,10 @@
-/* orders.h - what the agent does at the server's wish: it keeps the server's configurations for the
- * programs of this host, and has running sessions record when somebody asks for it.
+/* orders.h - the server's orders to the agent: it keeps the server's configurations for the
+ * programs of this host, and makes running sessions record when a user of the server requests it.
  *
  * Both are off unless the options say so (config_cache, allow_remote_control). A thread of its own
- * says every 20 s that the agent is there, listens to the server's stream for this host, and asks
- * the server when it hears something, or has heard nothing for a while. Sending does not wait for
- * it. A request that the server has given out is dealt with once, and its result is reported. */
+ * reports every 20 s that the agent runs, listens to the server's stream for this host, and asks
+ * the server for orders after an event, or after a time without events. Sending does not wait for
+ * it. A request that the server has given out is handled once, and its result is reported. */
 #ifndef GPUFL_AGENT_ORDERS_ORDERS_H
 #define GPUFL_AGENT_ORDERS_ORDERS_H
 
@@ -30,14 +30,14 @@ struct orders {
     bool has_pause;
 
     pthread_mutex_t lock;
-    uint64_t captures, refused; /* guarded by lock: requests that were obeyed, and were not */
+    uint64_t captures, refused; /* guarded by lock: requests that were carried out, and refused */
     int64_t configs_at;         /* guarded by lock: CLOCK_REALTIME ns of the server's last answer */
-    char why[256];              /* guarded by lock: what keeps orders from being had; "": nothing */
+    char why[256];              /* guarded by lock: why orders are not available; "": they are */
 };
 
-/* Starts the thread where the options ask for it. Returns at once. */
+/* Starts the thread if the options ask for orders. Returns at once. */
 int orders_open(struct orders *o, const struct options *options, struct err *e);
-/* Ends the thread within some seconds; what it has begun is finished. */
+/* Ends the thread within some seconds; a request that it has begun is finished. */
 void orders_close(struct orders *o);
 
 struct orders_counts {

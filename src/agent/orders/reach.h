@@ -1,8 +1,9 @@
 /* reach.h - asks a running session of this host to record, at the socket of `gpufl ctl`.
  *
- * The socket PID.sock lies in a folder of its user's alone: $XDG_RUNTIME_DIR/gpufl, or
- * /tmp/gpufl-UID. The session takes orders of its own user and of root only, and this side speaks
- * only to the process that was meant: the kernel names the process at the other end. Any thread. */
+ * The socket PID.sock is in a folder that only its user can open: $XDG_RUNTIME_DIR/gpufl, or
+ * /tmp/gpufl-UID. The session accepts orders of its own user and of root only, and the agent checks
+ * that it speaks to the intended process: the kernel names the process at the other end. Any
+ * thread. */
 #ifndef GPUFL_AGENT_ORDERS_REACH_H
 #define GPUFL_AGENT_ORDERS_REACH_H
 
@@ -12,14 +13,15 @@
 
 struct reach_order {
     int64_t pid;
-    const char *session; /* id; of another session of that process: STATE */
+    const char *session; /* id; if the process has another session: GPUFL_E_STATE */
     const char *engine;
     int64_t duration;  /* ns */
     const char *scope; /* "": none */
 };
 
-/* 0: the session records. NOENT: no such process, or it takes no orders; PERM: it is another
- * user's; others: the session refuses, with its sentence. Waits at most some seconds. */
+/* 0: the session records. GPUFL_E_NOENT: no such process, or it takes no orders; GPUFL_E_PERM: the
+ * process is another user's; other codes: the session refuses, with its sentence. Waits at most
+ * some seconds. */
 int reach_capture(const struct reach_order *order, struct err *e);
 
 #endif

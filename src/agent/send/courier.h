@@ -1,10 +1,11 @@
-/* courier.h - sends one body of a channel, and does what the answer asks for.
+/* courier.h - sends one body of a channel, and acts on the answer.
  *
- * A body begins where everything before was dealt with, and ends after a whole line. What
- * happens next is decided by a table of statuses: go on, wait (408, 425, 429, 5xx, no answer),
- * pause with an alarm (401, 403), send less (413, 400, 422), set the smallest refused piece aside
- * as a dead letter, or leave the channel alone. Nothing is dropped: what cannot go waits on disk.
- * Owner's thread; the counts are read by others under their lock. */
+ * A body begins after the last byte that was handled (the server has it, or it is a dead letter),
+ * and ends after a whole line. A table of statuses decides the next step: continue, wait (408, 425,
+ * 429, 5xx, no answer), pause with an alarm (401, 403), send less (413, 400, 422), store the
+ * smallest refused piece as a dead letter, or skip the channel for now. Nothing is dropped: bytes
+ * that cannot be sent wait on disk. Owner's thread; other threads read the counts under the
+ * lock. */
 #ifndef GPUFL_AGENT_SEND_COURIER_H
 #define GPUFL_AGENT_SEND_COURIER_H
 
@@ -18,7 +19,7 @@
 /* Why nothing is sent at the moment. */
 enum courier_hold { HOLD_NONE, HOLD_WAIT, HOLD_KEY, HOLD_DISK };
 
-/* What others read: status, metrics. Counters only grow. */
+/* Counters for status and metrics; they only grow. */
 #define COURIER_COUNTS(N)                                                                          \
     N(bodies, "Bodies that the server took")                                                       \
     N(lines, "Lines that the server took, without those it had")                                   \
@@ -51,16 +52,16 @@ struct courier {
     struct backoff backoff;
     enum part_pack pack;
     int64_t held;     /* CLOCK_MONOTONIC ns: nothing is sent before */
-    int64_t in_state; /* since when it is held, or is not */
+    int64_t in_state; /* since when it is held, or not held */
     int64_t tokens, filled;
-    bool doubt; /* the server has less than it had: perhaps it lost more than what was asked for */
+    bool doubt; /* the server has less of a session than before: it may have lost others, too */
     const volatile sig_atomic_t *stop;
 
     pthread_mutex_t lock;
     struct courier_counts counts; /* guarded by lock, with the next four */
     enum courier_hold hold;
     char why[416];   /* of hold */
-    int64_t until;   /* of hold: as held */
+    int64_t until;   /* of hold: like held */
     int64_t success; /* CLOCK_REALTIME ns of the last good answer; 0: none yet */
 };
 
@@ -75,14 +76,14 @@ struct courier {
 int courier_open(struct courier *c, const struct options *o, struct cursor *cursor,
                  struct letters *letters, const volatile sig_atomic_t *stop, struct err *e);
 void courier_close(struct courier *c);
-/* A connection of its own to the server of the options, with the key as it is now. [any] */
+/* Opens a separate connection to the server of the options, with the present key. [any] */
 int courier_dial(const struct options *o, const volatile sig_atomic_t *stop, struct remote **out,
                  struct err *e);
-/* Makes the connection anew, with the key as it is now. */
+/* Opens the connection again, with the present key. */
 int courier_connect(struct courier *c, struct err *e);
 
 enum courier_step {
-    COURIER_ON,     /* something was brought on: once more */
+    COURIER_ON,     /* there was progress: call again */
     COURIER_CAUGHT, /* nothing is left to send */
     COURIER_HELD,   /* not now: c->held says until when */
     COURIER_LEFT,   /* this channel or session cannot go on for now */
@@ -90,21 +91,21 @@ enum courier_step {
 
 #define COURIER_UNWANTED INT64_MAX
 
-/* One body of each channel of the session, at most. */
+/* Sends at most one body of each channel of the session. */
 enum courier_step courier_step(struct courier *c, struct view *v, struct work *w);
-/* Reports to the server that the session is complete, after the server said once more what it
+/* Reports to the server that the session is complete, after it has asked once more what the server
  * has. */
 enum courier_step courier_complete(struct courier *c, struct view *v, struct work *w);
-/* Plain bytes that the server has of a session's channels together; COURIER_UNWANTED: it was
- * deleted there; -1: not known now. */
+/* Uncompressed bytes that the server has of all of a session's channels; COURIER_UNWANTED: the
+ * session was deleted on the server; -1: unknown. */
 int64_t courier_has(struct courier *c, const char *session);
-/* Sends a dead letter once more; *delivered says whether it arrived. Non-zero: not now. */
+/* Sends a dead letter again; *delivered: it arrived. Non-zero: not now. */
 int courier_letter(struct courier *c, const char *session, const char *channel,
                    const struct letter *a, int fd, bool *delivered);
 
 /* ---- between courier.c, courier_answer.c, courier_body.c and courier_window.c --------------- */
 
-/* A body under way. */
+/* A body that is being sent. */
 struct errand {
     struct work *work;
     struct course *course; /* NULL: no body, a question about the session */
@@ -115,42 +116,45 @@ struct errand {
     struct remote_answer answer;
 };
 
-/* Decides by the answer. Waiting, the key and a deleted session are dealt with here. */
+/* Decides by the answer. It handles waiting, a refused key and a deleted session itself. */
 enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
-/* Counts what became of a request. */
+/* Counts the result of a request. */
 void courier_count(struct courier *c, int rc, int status);
-/* Says whether the status is an answer to the body itself, so that the same body gets no other one
- * later. */
+/* True where the status is about the body itself, so that the same body would get it again. */
 bool courier_is_final(int status);
-/* Sets aside the lines that the answer names. */
+/* Stores the lines that the answer names as dead letters. */
 int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);
-/* The places of the window's lines that have letters, in order: owned by the caller (mem_free). */
+/* Lists the places of the window's lines that have letters, in order; the caller owns them
+ * (mem_free). */
 int courier_window_gaps(struct courier *c, struct errand *x, struct part_gap **out, size_t *count);
-/* Sets aside the lines of a window that the answer names; *added says how many had no letter. */
+/* Stores the lines of a window that the answer names as dead letters; *added: lines that had none
+ * before. */
 int courier_put_lines_aside(struct courier *c, struct errand *x, const struct part_gap *gaps,
                             size_t gap_count, unsigned *added);
-/* Sets the whole body aside: a line that is refused alone, or a window. */
+/* Stores the whole body as a dead letter: a line that is refused alone, or a window. */
 int courier_put_body_aside(struct courier *c, struct errand *x);
-/* Holds for the state's disk. */
+/* Pauses sending because the state cannot be written. */
 enum courier_step courier_disk(struct courier *c, const struct err *e);
 void courier_hold_until(struct courier *c, enum courier_hold hold, int64_t until, const char *why);
-/* The next try is now. */
+/* Ends the pause: the next try is now. */
 void courier_hold_no_longer(struct courier *c);
-/* One body of a channel by offset. */
+/* Sends one body of a channel by offset. */
 enum courier_step courier_offsets(struct courier *c, struct view *v, struct errand *x);
-/* Sends what the stream gives. The result is in *x. */
+/* Sends the stream's bytes. The result is in *x. */
 void courier_send_stream(struct courier *c, struct errand *x, struct part_stream *s,
                          struct remote_body *b);
-/* A part that cannot be read: looked at anew where it moved, else left alone. */
+/* Handles a part that cannot be read: if it got another name, the folder is read again; else the
+ * channel is blocked. */
 enum courier_step courier_unreadable(struct courier *c, struct view *v, struct errand *x);
-/* A failure to set lines aside. */
+/* Handles a failure to store dead letters. */
 enum courier_step courier_not_aside(struct courier *c, struct view *v, struct errand *x);
-/* One window. */
+/* Sends one window. */
 enum courier_step courier_windows(struct courier *c, struct view *v, struct errand *x);
-/* Says of a channel once that it cannot go on. */
+/* Blocks a channel, and says so once. */
 enum courier_step courier_block(struct courier *c, struct errand *x, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Waits until the bandwidth allows another body, and pays for one. False: it was told to stop. */
+/* courier_may_send waits until the bandwidth limit allows another body; false: *stop is set.
+ * courier_paid counts the bytes of one. */
 bool courier_may_send(struct courier *c);
 void courier_paid(struct courier *c, int64_t bytes);
 

@@ -1,18 +1,18 @@
-/* cursor.h - what the agent remembers on disk: which sessions are done, and where a body was under
- * way.
+/* cursor.h - the agent's state on disk: which sessions are done, and from where to send again after
+ * a crash.
  *
- * How far a channel is, the server knows; `gpufl upload`, uploadLogs and the agent all ask the
- * server, so that nothing is sent twice whoever sends. The cursor adds what the server cannot
- * know. A mark is the position before the oldest body whose answer the agent may not have seen:
- * lines of that body which the server left out are not yet among the dead letters, so that the
- * agent sends from the mark again, which the server passes over. A session is done when all of it
- * is on the server and called complete; its stamp is the folder's time then, its sum the plain
- * bytes of all its channels, by which a loss on the server is seen later.
- * For the public client's windows a mark is the last number that was dealt with.
+ * The server knows how much of a channel it has; `gpufl upload`, uploadLogs and the agent all ask
+ * it, so that nothing is sent twice, whichever of them sends. The cursor has what the server does
+ * not know. A mark is the position before the oldest body whose answer the agent may not have seen:
+ * lines of that body which the server left out are not yet among the dead letters, so the agent
+ * sends from the mark again, and the server skips what it has. A session is done when all of it is
+ * on the server and reported complete. Its stamp is the folder's time then. Its sum is the
+ * uncompressed bytes of all its channels, so that a later loss on the server can be detected. For
+ * the public client's windows a mark is the last number that was handled.
  *
- * One file, `cursor`, that grows by lines and is written anew now and then; a mark that is too old
- * costs time and loses nothing. The folder is locked: two agents cannot share one. Memory: about
- * 110 bytes a session that is done. Owner's thread. */
+ * The file `cursor` grows by lines and is rewritten from time to time; a mark that is too old costs
+ * time and loses nothing. The folder is locked: two agents cannot share one. Memory: about 110
+ * bytes for each session that is done. Owner's thread. */
 #ifndef GPUFL_AGENT_SEND_CURSOR_H
 #define GPUFL_AGENT_SEND_CURSOR_H
 
@@ -24,7 +24,7 @@
 
 struct cursor;
 
-/* Creates the folder. GPUFL_E_STATE: another agent has it. */
+/* Creates and locks the folder. GPUFL_E_STATE: another agent uses it. */
 int cursor_open(struct cursor **out, const char *folder, struct err *e);
 void cursor_close(struct cursor *c); /* NULL: none */
 
@@ -34,16 +34,16 @@ int cursor_set_mark(struct cursor *c, const char *session, const char *channel, 
                     bool sync, struct err *e);
 
 bool cursor_is_done(const struct cursor *c, const char *session, int64_t stamp);
-/* Notes that a session is done, after the caller has removed its marks. sum -1: not known. */
+/* Notes that a session is done, after the caller has removed its marks. sum -1: unknown. */
 int cursor_set_done(struct cursor *c, const char *session, int64_t stamp, int64_t sum,
                     struct err *e);
-/* -1: not known, as of windows and of notes of earlier versions. */
+/* -1: unknown, as for windows and for state of earlier versions. */
 int64_t cursor_done_sum(const struct cursor *c, const char *session);
-/* The session's folder is gone, or it is to be sent again. */
+/* Removes the session: its folder is gone, or it must be sent again. */
 void cursor_forget(struct cursor *c, const char *session);
 
-/* For a far end that cannot be asked what it has: the marks are all that is known, and stay when a
- * session is put away. */
+/* For a receiver that cannot be asked what it has (Kafka): marks stay when a session's view is
+ * closed. */
 void cursor_keep_marks(struct cursor *c);
 bool cursor_keeps_marks(const struct cursor *c);
 

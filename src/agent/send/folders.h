@@ -1,10 +1,9 @@
-/* folders.h - the folders below the sources: which of them are sessions, and in which something
- * happened.
+/* folders.h - the folders below the sources: which of them are sessions, and which have changed.
  *
- * A folder that has parts of a log is a session's, and is not looked into further; any other one
- * may hold sessions, up to FOLDERS_DEPTH levels below a source. Links are not followed, so that
- * nothing outside the sources is read. Each folder is watched (watch.h) and looked at from time
- * to time besides. Memory: about 250 bytes a folder. Owner's thread. */
+ * A folder with parts of a log is a session's, and its subfolders are not read; any other folder
+ * may have sessions, up to FOLDERS_DEPTH levels below a source. Links are not followed, so that
+ * nothing outside the sources is read. Each folder is watched (watch.h) and also read from time to
+ * time. Memory: about 250 bytes for each folder. Owner's thread. */
 #ifndef GPUFL_AGENT_SEND_FOLDERS_H
 #define GPUFL_AGENT_SEND_FOLDERS_H
 
@@ -21,11 +20,11 @@ struct folder {
     int watch;          /* -1: none */
     int32_t next;       /* of the same hash; of free ones; -1: none */
     int64_t stamp;      /* its time of change at the last look, ns; -1: never; -2: it failed */
-    int64_t due;        /* CLOCK_MONOTONIC ns: when it is looked at next, whatever is reported */
-    int64_t touched;    /* since when something is reported that was not looked at; 0: nothing */
+    int64_t due;        /* CLOCK_MONOTONIC ns: the next look, also without a report */
+    int64_t touched;    /* time of the first report since the last look; 0: none */
     bool done;          /* all of the session is on the server */
-    int64_t kept;       /* the stamp with which it was offered to the keeper; 0: it was not */
-    unsigned char said; /* bit per kind of entry that is left out, and of which that was said */
+    int64_t kept;       /* the stamp when it was offered to the keeper; 0: it was not */
+    unsigned char said; /* a bit for each kind of ignored entry that was logged */
 };
 
 struct folders {
@@ -43,17 +42,18 @@ int folders_open(struct folders *f, const char *const *sources, size_t count, in
                  bool no_inotify, struct err *e);
 void folders_close(struct folders *f);
 
-/* Takes what was reported, and looks at the folders that may hold sessions where that is due. */
+/* Takes the reports of changes, and reads the folders that are due. */
 int folders_look(struct folders *f, int64_t now, struct err *e);
 
 /* A folder's time of change, ns since the Unix epoch; -1: it is gone. [any] */
 int64_t folders_time(const char *path);
-/* When the folder is looked at next. */
+/* Plans the next look at the folder. */
 void folders_plan(struct folders *f, struct folder *at, int64_t now);
-/* The folder is gone. */
+/* Removes a folder that is gone. */
 void folders_remove(struct folders *f, int32_t index);
 
-/* The earliest time at which a folder is due, or its lines were collected for long enough. */
+/* The earliest time at which a folder is due, or at which delay has passed since its first
+ * report. */
 int64_t folders_next(const struct folders *f, int64_t delay);
 
 #endif

@@ -1,8 +1,8 @@
-/* view.h - the sessions of one folder at work: their parts, and how far each channel is.
+/* view.h - the open sessions of one folder: their parts, and how much of each channel was sent.
  *
- * A view is read anew when its folder changes (a part got another name, a new one came); while
- * lines are appended only the sizes are looked at. Links are left out: nothing outside the folder
- * is sent. Owner's thread. */
+ * A view is read again when its folder changes (a part got another name, a new one came); while
+ * lines are appended only the sizes are read. Links are ignored: nothing outside the folder is
+ * sent. Owner's thread. */
 #ifndef GPUFL_AGENT_SEND_VIEW_H
 #define GPUFL_AGENT_SEND_VIEW_H
 
@@ -12,59 +12,59 @@
 #include "agent/send/letters.h"
 #include "agent/upload_sessions.h"
 
-/* A channel under way. */
+/* A channel that is being sent. */
 struct course {
     char channel[PART_CHANNEL_MAX];
     const struct ship_part *parts; /* of the view's session; by number */
     size_t count;
-    int64_t at;       /* what is before was dealt with; -1: not known yet. Windows: the number */
-    int64_t server;   /* what the server said last that it has; -1: nothing */
+    int64_t at;       /* bytes before it were handled; -1: unknown. Windows: the number */
+    int64_t server;   /* offset in the server's last answer; -1: none */
     int64_t tried;    /* end of the furthest body that this agent sent, as far as it knows */
     int64_t mark;     /* in the cursor; -1: none */
-    int64_t piece;    /* plain bytes of the next body */
-    int64_t uncut;    /* plain bytes that a body may have: longer ones were cut off */
-    unsigned stuck;   /* bodies in a row that brought nothing on */
+    int64_t piece;    /* uncompressed bytes of the next body */
+    int64_t uncut;    /* uncompressed bytes that a body may have: longer ones were cut off */
+    unsigned stuck;   /* bodies in a row without progress */
     unsigned cuts;    /* bodies in a row that were cut off */
-    uint64_t unnamed; /* lines of the window under way that the server left out and did not name */
-    bool caught;      /* nothing is left to send, as far as it was looked */
+    uint64_t unnamed; /* lines of the present window that the server left out and did not name */
+    bool caught;      /* nothing was left to send at the last look */
     bool blocked;     /* cannot go on until the folder changes; said once */
     struct part_gap *gaps; /* owned: places of dead letters, in order */
     size_t gap_count, gap_cap;
 };
 
-/* A session under way. */
+/* A session that is being sent. */
 struct work {
     char id[PART_ID_MAX];
     const struct upload_session *session; /* the view's; NULL: gone from the folder */
-    bool ours;                            /* what the session was when its parts were read last */
+    bool ours;                            /* of our format, when its parts were read last */
     struct course *courses;               /* owned */
     size_t course_count, course_cap;
     bool asked;        /* the server's positions are known */
-    bool checked;      /* and were asked for once more at the session's end */
+    bool checked;      /* they were asked for again at the session's end */
     bool named;        /* names were looked up, or are not wanted */
-    bool closed;       /* the server called it deleted, or knows that it is complete */
+    bool closed;       /* it is deleted on the server, or the server knows that it is complete */
     uint64_t rejected; /* lines that the server left out */
 };
 
 enum { VIEW_WORKS = 4096 };
 
 struct view {
-    unsigned empty; /* live parts without a byte when the folder was read */
+    unsigned empty; /* live parts that were empty when the folder was read */
     int32_t folder;
     char *path; /* owned */
     struct upload_sessions list;
     struct work *works; /* owned */
     size_t work_count, work_cap;
     int64_t stamp;     /* of the folder when it was read; -1: it had just changed */
-    int64_t ended;     /* bytes of the system channel in which no end was found */
+    int64_t ended;     /* bytes of the system channel that were searched for the end */
     bool fresh;        /* the list must be read anew */
     bool pending;      /* there may be something to send */
-    bool settled;      /* noted as done: no mark is needed any more */
+    bool settled;      /* noted as done: marks are no longer needed */
     bool naming;       /* a process looks up names */
-    int64_t caught;    /* CLOCK_MONOTONIC ns: when nothing was left to send last; 0: never */
-    bool said;         /* that a part is a link */
-    bool said_special; /* that a log is a FIFO, a socket or a device */
-    bool said_foreign; /* that a log belongs to no session */
+    int64_t caught;    /* CLOCK_MONOTONIC ns: when last nothing was left to send; 0: never */
+    bool said;         /* it was logged that a part is a link */
+    bool said_special; /* it was logged that a log is a FIFO, a socket or a device */
+    bool said_foreign; /* it was logged that a log belongs to no session */
 };
 
 /* letters, cursor: where a session's dead letters and marks come from. */
@@ -75,22 +75,22 @@ struct view_context {
 };
 
 int view_open(struct view **out, int32_t folder, const char *path, struct err *e);
-/* Removes the marks of what is dealt with; or moves them, where the cursor keeps marks. */
+/* Removes the marks of handled channels, or moves them where the cursor keeps marks; then frees. */
 void view_close(struct view *v, struct cursor *cursor);
 
-/* Looks at what became of the files. NOENT: the folder has no session any more. */
+/* Reads the files' changes. GPUFL_E_NOENT: the folder has no session any more. */
 int view_refresh(struct view *v, const struct view_context *c, struct err *e);
 
-/* Says whether a program writes to one of the sessions. */
+/* True where a program writes to one of the sessions. */
 bool view_is_live(const struct view *v);
-/* Says whether nothing is left to send. */
+/* True where nothing is left to send. */
 bool view_caught_up(const struct view *v);
-/* Says whether each session is over, complete and dealt with. */
+/* True where every session is over, complete and handled. */
 bool view_is_done(const struct view *v);
-/* Plain or packed bytes on disk that come after what was sent, roughly. */
+/* Approximate bytes on disk, compressed or not, that were not sent yet. */
 int64_t view_waiting(const struct view *v);
 
-/* Keeps the range empty from now on. */
+/* Adds a range that is sent as blank lines from now on. */
 int course_add_gap(struct course *c, int64_t from, int64_t to);
 bool course_has_gap(const struct course *c, int64_t from, int64_t to);
 

@@ -1,7 +1,7 @@
-/* watch.h - which of many folders something happened in: by inotify.
+/* watch.h - reports changes in many folders, by inotify.
  *
- * A folder has a tag, the caller's number for it. Where a folder cannot be watched (no inotify, no
- * room for another watch) the caller looks at it from time to time. Owner's thread. */
+ * A folder has a tag, the caller's number for it. If a folder cannot be watched (no inotify, no
+ * room for another watch), the caller must read it from time to time. Owner's thread. */
 #ifndef GPUFL_AGENT_SEND_WATCH_H
 #define GPUFL_AGENT_SEND_WATCH_H
 
@@ -25,8 +25,8 @@ void watch_close(struct watch *w);
 int watch_add(struct watch *w, const char *path, int32_t tag);
 void watch_remove(struct watch *w, int watch); /* -1: none */
 
-/* Gives the tag of each folder in which something happened since the last call. *missed: the
- * system had more to say than it could keep. */
+/* Calls touched with the tag of each folder that changed since the last call. *missed: the system's
+ * queue was full, and events are missing. */
 void watch_take(struct watch *w, void (*touched)(void *arg, int32_t tag), void *arg, bool *missed);
 
 #endif
