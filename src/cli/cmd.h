@@ -1,10 +1,9 @@
 /* cmd.h - what the commands of `gpufl` share: the table, their help, exit codes.
  *
- * A command is one function in cmd_<name>.c, a row of cmd_table.c, and a
- * man page. It parses with cmd_parse, which answers --help and bad input alike
- * for all of them, and returns the exit code. Commands hold no algorithms: they
- * turn arguments into calls of the modules below and results into text. The
- * whole program is one thread. */
+ * A command is one function in cmd_<name>.c, a row of cmd_table.c, and a man page. It parses its
+ * arguments with cmd_parse, which handles --help and wrong input in the same way for all commands,
+ * and returns the exit code. Commands contain no algorithms: they turn arguments into calls of
+ * other modules, and results into text. The whole program is one thread. */
 #ifndef GPUFL_CLI_CMD_H
 #define GPUFL_CLI_CMD_H
 
@@ -15,8 +14,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Exit codes of every command: code, name, when. `gpufl trace` passes the
- * program's own code through; 126 and 127 mean there what they mean in a shell. */
+/* Exit codes of every command: code, name, when. `gpufl trace` returns the program's own code; 126
+ * and 127 mean the same as in a shell. */
 #define CMD_EXITS(E)                                                                               \
     E(0, OK, "success")                                                                            \
     E(1, FAILED, "the command failed; a sentence on stderr says why and what to do")               \
@@ -41,16 +40,16 @@ struct cmd {
 /* What `gpufl <command> --help` prints around the option table. */
 struct cmd_text {
     const char *name;     /* of the command */
-    const char *synopsis; /* what follows `gpufl <name> `, one line a form */
+    const char *synopsis; /* the text after `gpufl <name> `, one line for each form */
     const char *about;    /* what it does, wrapped by hand at 80 columns, LF at the end */
-    const char *more;     /* examples, files, …: printed as it stands; may be NULL */
+    const char *more;     /* examples, files, …: printed unchanged; may be NULL */
 };
 
 enum { CMD_CONTINUE = -1 };
 
-/* Parses argv with the table (which holds no help row: -h and --help are added).
- * CMD_CONTINUE to go on, operands at argv[1..*operands]; else the exit code:
- * help was printed, or a usage error said. flags: see opt_parse. */
+/* Parses argv with the table, which has no row for help: -h and --help are added. CMD_CONTINUE: the
+ * command goes on, with the operands at argv[1..*operands]; else the exit code, after help or a
+ * usage error was printed. flags: see opt_parse. */
 int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, int argc,
               char **argv, int *operands);
 
@@ -58,20 +57,20 @@ int cmd_parse(const struct cmd_text *text, const struct opt *table, int flags, i
  * what cmd_usage returned. argv: as cmd_parse left it. */
 int cmd_one_path(const char *command, int operands, char **argv);
 
-/* Says "gpufl <command>: sentence" and where help is; returns CMD_USAGE. */
+/* Prints "gpufl <command>: sentence" and where help is on stderr; returns CMD_USAGE. */
 int cmd_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says "gpufl <command>: sentence" on stderr; returns CMD_FAILED. */
+/* Prints "gpufl <command>: sentence" on stderr; returns CMD_FAILED. */
 int cmd_fail(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Flushes stdout; CMD_FAILED with a sentence where what was printed did not arrive. */
+/* Flushes stdout; CMD_FAILED with a sentence where the output could not be written. */
 int cmd_finish_output(const char *command);
 
 /* The table of cmd_table.c, ended by a row without name. */
 extern const struct cmd cmd_table[];
 
 const struct cmd *cmd_find(const char *name); /* NULL: none */
-int cmd_unknown(const char *name);            /* says so, and a similar name; CMD_USAGE */
+int cmd_unknown(const char *name);            /* prints that, and a similar name; CMD_USAGE */
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
 /* Runs main's work on a stack of 8 MiB: names of deep templates need more than `ulimit -s` may leave.
@@ -81,21 +80,22 @@ void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 int cmd_with_stack(int (*work)(int, char **), int argc, char **argv);
 void cmd_leave_stack(void);
 
-/* Colours: a terminal, NO_COLOR not set, TERM not "dumb". */
+/* True where colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
-/* The quotes that a shell needs around a path; "" where none would help either. */
+/* The quotes that a shell needs around a path; "" where it needs none, or none would help. */
 const char *cmd_quote(const char *path);
 /* Columns of the terminal that out is, between 60 and 200; 100 where out is no terminal. */
 int cmd_width(FILE *out);
 
-/* Appends the words of a text in lines of at most width columns, each but the first indented;
- * the first begins where the line stands, at column `indent`. LF at the end. */
+/* Appends the words of a text in lines of at most width columns, each but the first indented; the
+ * first continues the present line, which is at column `indent`. LF at the end. */
 void cmd_wrap(struct buf *out, const char *text, int indent, int width);
 
-/* The directory this executable lies in; false where /proc does not say. */
+/* The directory of this executable; false: /proc does not name it. */
 bool cmd_exe_dir(char *out, size_t size);
 
-/* The path of a program of ours: beside this executable, else its name, for a search in PATH. */
+/* Writes the path of a program of the product: next to this executable, else its name alone, for a
+ * search in PATH. */
 void cmd_find_program(const char *name, char *out, size_t size);
 
 /* The commands. */

@@ -1,18 +1,19 @@
-/* fetched.h - sessions that a command is to read from an archive: "s3://BUCKET/PREFIX/SESSION".
+/* fetched.h - fetches sessions that a command reads from an archive: "s3://BUCKET/PREFIX/SESSION".
  *
- * Each is fetched into a temporary folder and checked; the command then runs in a child process
- * with the folder in place of the URL. Whatever becomes of the child, or which signal comes, the
- * folder is removed. Endpoint, region and key come from the environment (docs/archive.md). One
+ * Each session is fetched into a temporary folder and checked; the command then runs in a child
+ * process with the folder instead of the URL. The folder is removed however the child ends, and
+ * also after a signal. Endpoint, region and key come from the environment (docs/archive.md). One
  * thread. */
 #ifndef GPUFL_CLI_FETCHED_H
 #define GPUFL_CLI_FETCHED_H
 
 #include "cli/cmd.h"
 
-/* Runs the command, after fetching what its arguments name so. Returns the exit code. */
+/* Fetches the sessions that its arguments name in this way, and runs the command. Returns the exit
+ * code. */
 int fetched_run(const struct cmd *c, int argc, char **argv);
 
-/* The path as the user named it: the URL of a folder that was fetched, any other as it is. */
+/* The path as the user named it: of a fetched folder its URL; any other path unchanged. */
 const char *fetched_shown(const char *path);
 
 #endif

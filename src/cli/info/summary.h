@@ -1,4 +1,5 @@
-/* summary.h - `gpufl info` without options: what works here, and what to do, on one screen. */
+/* summary.h - `gpufl info` without options: what works on this machine, and what to do, on one
+ * screen. */
 #ifndef GPUFL_CLI_INFO_SUMMARY_H
 #define GPUFL_CLI_INFO_SUMMARY_H
 
@@ -7,17 +8,18 @@
 
 #include <stdbool.h>
 
-/* What was found on this machine. Facts of a probe whose name begins with "engine " are about
+/* What was found on this machine. A probe's facts whose names begin with "engine " are about
  * engines. */
 struct info_found {
     const char *library;        /* path of the capture library; NULL: not found */
-    const char *library_advice; /* where it was not found: what to do */
-    const char *backend;        /* that sessions take */
+    const char *library_advice; /* if it was not found: what to do */
+    const char *backend;        /* the backend that sessions use */
     const char *setting;        /* GPUFL_BACKEND; NULL: not set, or Auto */
-    bool named;                 /* the setting names the backend; else it names none */
-    bool simulated;             /* the backend is */
-    const char *other;          /* another vendor's that is usable, too; NULL: there is none */
-    const struct probe *gpu; /* of the vendor's backend: the one taken, or what Auto would take */
+    bool named;                 /* the setting names a backend */
+    bool simulated;             /* the backend is simulated */
+    const char *other;          /* another vendor's usable backend; NULL: none */
+    /* The probe of the vendor's backend: the chosen one, or the one that Auto would choose. */
+    const struct probe *gpu;
     const struct probe *tools;
 };
 

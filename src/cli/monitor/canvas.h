@@ -1,9 +1,9 @@
-/* canvas.h - a screen in memory: cells of characters with a style, which a terminal then shows.
+/* canvas.h - a screen in memory: cells with a character and a style, which a terminal then shows.
  *
- * Text of any origin may be put: it is cut at the width of the canvas, a wide character takes two
- * cells and is never halved, characters without a width are left out, and nothing that a terminal
- * acts on gets into a cell. Where the terminal has no UTF-8, other characters than ASCII are '?'.
- * One thread; widths are those of the locale (setlocale). */
+ * Text may come from anywhere: it is cut at the width of the canvas; a wide character takes two
+ * cells and is never cut in half; characters without a width, and control characters, are left out.
+ * If the terminal has no UTF-8, characters other than ASCII become '?'. One thread; widths are
+ * those of the locale (setlocale). */
 #ifndef GPUFL_CLI_MONITOR_CANVAS_H
 #define GPUFL_CLI_MONITOR_CANVAS_H
 
@@ -36,15 +36,15 @@ struct canvas {
     bool utf8;
 };
 
-/* Makes the canvas that large, within the bounds, and blank: 0 or NOMEM. */
+/* Sets the size, within the bounds, and clears the canvas: 0 or GPUFL_E_NOMEM. */
 int canvas_size(struct canvas *c, int rows, int columns);
 void canvas_fini(struct canvas *c);
 
-/* Puts text at a place, over at most `width` columns; returns the columns that it took. */
+/* Writes text at a place, in at most `width` columns; returns the columns that it takes. */
 int canvas_text(struct canvas *c, int row, int column, int width, enum style style,
                 const char *text);
 
-/* Puts text as canvas_text does, but at the right end of the width. */
+/* Like canvas_text, but at the right end of the width. */
 void canvas_right(struct canvas *c, int row, int column, int width, enum style style,
                   const char *text);
 

@@ -1,12 +1,12 @@
-/* gpus.h - GPUs on a canvas: four lines each, or one. Pure. One thread. */
+/* gpus.h - draws GPUs on a canvas: four lines each, or one. Functions without state. One thread. */
 #ifndef GPUFL_CLI_MONITOR_GPUS_H
 #define GPUFL_CLI_MONITOR_GPUS_H
 
 #include "cli/monitor/screen.h"
 
-enum { GPU_PANEL = 4 }; /* lines of a GPU where there is room */
+enum { GPU_PANEL = 4 }; /* lines of a GPU if there is room */
 
-/* Draws GPU g from that row on, over all columns. past: of the GPU. */
+/* Draw GPU g from that row on, over all columns, in four lines or in one. past: of the GPU. */
 void gpu_panel(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
 void gpu_line(const struct seen_gpu *g, const struct past *past, struct canvas *c, int row);
 

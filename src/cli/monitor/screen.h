@@ -1,8 +1,8 @@
-/* screen.h - a frame of the live view: GPUs with bars and their past, the processes below.
+/* screen.h - a frame of the live view: GPUs with bars and their past, and processes below them.
  *
- * Pure: from a snapshot, the past that was kept, and what the person has chosen, to a canvas. GPUs
- * have four lines each where the screen has room for that, else one; processes keep a third of it.
- * One thread. */
+ * It makes a canvas from a snapshot, the past, and the user's choices, and uses nothing else. GPUs
+ * have four lines each if the screen has room for them, else one; a third of the screen is for
+ * processes. One thread. */
 #ifndef GPUFL_CLI_MONITOR_SCREEN_H
 #define GPUFL_CLI_MONITOR_SCREEN_H
 
@@ -36,18 +36,18 @@ struct screen {
     bool help;
     int first;         /* the process in the first line of the table */
     int shown;         /* processes of the last frame */
-    const char *away;  /* why there are no new values; NULL: there are */
+    const char *away;  /* why there are no new values; NULL: there are some */
     const char *clock; /* time of day; "": none */
-    bool own;          /* the samples are of a monitor that this program started */
+    bool own;          /* the samples come from a monitor that this program started */
 };
 
-/* Keeps the values of a snapshot that differs from the one before. */
+/* Adds the values of a snapshot to the past, if it differs from the one before. */
 void screen_keep(struct screen *s, const struct snapshot *x);
 
-/* Sorts the processes as chosen: by the key, then by GPU and process id. */
+/* Sorts the processes by the chosen key, then by GPU and process id. */
 void screen_sort(const struct screen *s, struct snapshot *x);
 
-/* Does what a key says; false: the key means nothing here. processes: of the snapshot. */
+/* Handles a key; false: the key has no meaning here. processes: number of the snapshot's. */
 bool screen_key(struct screen *s, int key, size_t processes);
 
 enum screen_keys { KEY_OF_UP = 0x1000, KEY_OF_DOWN, KEY_OF_PAGE_UP, KEY_OF_PAGE_DOWN, KEY_OF_HOME };
@@ -55,10 +55,10 @@ enum screen_keys { KEY_OF_UP = 0x1000, KEY_OF_DOWN, KEY_OF_PAGE_UP, KEY_OF_PAGE_
 /* Draws the frame on a blank canvas. x: sorted. */
 void screen_draw(struct screen *s, const struct snapshot *x, struct canvas *c);
 
-/* Draws the table of processes alone, from that row to the one before `end`. */
+/* Draws only the table of processes, from that row to the one before `end`. */
 void screen_table(struct screen *s, const struct snapshot *x, struct canvas *c, int row, int end);
 
-/* ---- words, which the plain lines have, too; each into out of `size`, "" where unknown ---- */
+/* ---- words, also for plain lines; written to out of `size` bytes, "" where unknown ---- */
 
 void words_memory(int64_t used, int64_t total, char *out, size_t size);
 void words_throttle(int64_t reasons, const char *vendor, char *out,
@@ -67,9 +67,9 @@ void words_place(const struct seen_process *p, char *out, size_t size); /* pod, 
 void words_rate(int64_t bytes_per_second, char *out, size_t size);
 const char *words_name(const struct seen_gpu *g); /* without the vendor's name */
 
-/* In the vendor's words: what has the clock, and what joins GPUs. */
+/* The vendor's words for the part with the clock, and for the link between GPUs. */
 const char *words_clock(const struct seen_gpu *g);
-const char *words_plural(int64_t n); /* "s"; "" of one */
+const char *words_plural(int64_t n); /* "s"; "" for one */
 const char *words_link(const struct seen_gpu *g);
 
 #endif

@@ -1,7 +1,7 @@
-/* snapshot.h - what a monitor says at one moment: its line of JSON, read.
+/* snapshot.h - reads a monitor's line of JSON, which has its values at one moment.
  *
- * The line comes from another process: texts are cut and cleaned of what a terminal acts on, counts
- * are bounded, and what is missing is unknown (CELL_NULL, ""). One thread. */
+ * The line comes from another process: texts are cut and cleaned of control characters, counts are
+ * bounded, and missing values are unknown (CELL_NULL, ""). One thread. */
 #ifndef GPUFL_CLI_MONITOR_SNAPSHOT_H
 #define GPUFL_CLI_MONITOR_SNAPSHOT_H
 
@@ -19,7 +19,7 @@ struct seen_gpu {
     bool up;       /* it answers */
     char uuid[96], name[128], driver[64];
     char vendor[16]; /* nvidia, amd, …; "": it was not reported */
-    int64_t parts;   /* MIG; 0: it is whole */
+    int64_t parts;   /* MIG; 0: it is not divided */
     int64_t xids,
         last_xid; /* XID errors since the monitor began; the code listed last, -1: other */
     struct device_metric_row row;
@@ -31,8 +31,8 @@ struct seen_process {
     int64_t memory_used, sm_util; /* bytes, % */
     char name[64], user[40];
     char container[72], pod[40], pod_name[160], job[24];
-    char session[40]; /* of gpufl; "": none is known */
-    char scope[96];   /* the innermost one that is open there; "": none is known */
+    char session[40]; /* of gpufl; "": unknown */
+    char scope[96];   /* the innermost one that is open there; "": unknown */
 };
 
 struct snapshot {
@@ -47,11 +47,11 @@ struct snapshot {
 
 void snapshot_fini(struct snapshot *s);
 
-/* Reads the line into s, which keeps its memory. INVAL: the line is not a monitor's. NOMEM. */
+/* Reads the line into s, whose memory is used again. GPUFL_E_INVAL: the line is not a monitor's. */
 int snapshot_read(struct snapshot *s, const char *text, size_t len, struct err *e);
 
-/* Names users. With `sessions` also looks for the sessions of this user's processes, a bounded
- * number of them: a monitor of another user may not see these. */
+/* Adds the names of users. With `sessions`, also searches for the sessions of this user's
+ * processes, of a bounded number of them: a monitor of another user may not see these. */
 void snapshot_complete(struct snapshot *s, const char *proc, bool sessions);
 
 #endif

@@ -2,8 +2,8 @@
  * whether it uses the GPU or not.
  *
  * The capture library begins with the program's cuInit, so a program that never calls cuInit has no
- * session. A process of the launcher's own then has one, in the program's name. Where a session of
- * the program appears, this process ends and removes its own. One thread. */
+ * session. Then a process of the launcher writes one, in the program's name. When a session of the
+ * program appears, this process ends and removes its own session. One thread. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 
@@ -13,13 +13,13 @@
 
 struct trace_sampler {
     pid_t pid; /* 0: none */
-    int end;   /* the pipe whose end tells it to end; -1: none */
+    int end;   /* pipe that is closed to end the process; -1: none */
 };
 
-/* True where the run is to be sampled so. [any] */
+/* True where the run needs such a process. [any] */
 bool trace_sampler_wanted(const struct trace_request *r);
 
-/* Starts the sampler while the program runs already. Where that fails, the run goes on without. */
+/* Starts the sampler after the program. If that fails, the run goes on without it. */
 void trace_sampler_start(struct trace_sampler *t, const struct trace_request *r,
                          const struct place *p, const struct run *run);
 

@@ -1,7 +1,7 @@
-/* show.h - the output of `gpufl upload`: progress, a line per session, JSON.
+/* show.h - the output of `gpufl upload`: progress, a line for each session, or JSON.
  *
- * On a terminal one line on stderr shows bytes, rate and the time left while a
- * session goes out; results are lines on stdout. One thread. */
+ * On a terminal one line on stderr shows bytes, rate and the time left while a session is sent;
+ * results are lines on stdout. One thread. */
 #ifndef GPUFL_CLI_UPLOAD_SHOW_H
 #define GPUFL_CLI_UPLOAD_SHOW_H
 
@@ -10,31 +10,31 @@
 
 struct upload_show {
     bool quiet, json, live; /* live: stderr is a terminal */
-    bool lines;             /* how far it is as lines of their own, every few seconds */
+    bool lines;             /* progress as separate lines, every few seconds */
     const char *server;
     struct json_out out;
     /* The session at hand. */
     const struct upload_session *session;
     size_t index, of;
     int64_t began, drawn; /* CLOCK_MONOTONIC ns */
-    int64_t first;        /* bytes that were there before the first that was sent */
-    int64_t waited;       /* when a wait was said last; 0: not in this session */
-    int64_t silence;      /* when a silence was said last; 0: not in this session */
-    char why[416];        /* for what, then: the same reason is said every 10 s only */
+    int64_t first;        /* bytes that the server had before the first one was sent */
+    int64_t waited;       /* when a wait was last printed; 0: not in this session */
+    int64_t silence;      /* when a silence was last printed; 0: not in this session */
+    char why[416];        /* the reason printed then: the same one is printed every 10 s only */
     uint64_t told;        /* lines left out that were reported */
-    bool open;            /* a line stands on the terminal */
+    bool open;            /* the terminal shows an unfinished line */
 };
 
-/* What became of a session. */
+/* Result of a session. */
 struct upload_outcome {
     const struct upload_session *session;
     const struct ship_result *sent;
     bool completed;   /* the server knows that it is complete */
-    const char *note; /* what else there is to say; "" */
+    const char *note; /* a further sentence; "" */
 };
 
 void upload_show_open(struct upload_show *s, const char *server, bool quiet, bool json);
-/* all: the words of JSON's "result": all, partly, none. */
+/* result: JSON's "result": "all", "partly" or "none". */
 int upload_show_close(struct upload_show *s, const char *result);
 
 void upload_show_begin(struct upload_show *s, const struct upload_session *session, size_t index,

@@ -1,14 +1,14 @@
-/* cache.h - where `gpufl view` keeps what it has loaded, so that the next time is
+/* cache.h - the folder in which `gpufl view` keeps loaded sessions, so that the next start is
  * quick.
  *
- * The folder is next to the sessions (PATH/.gpufl-view) where that can be written, else in the
- * user's cache ($XDG_CACHE_HOME/gpufl/view/<hash of the path>). A list of the parts that were
- * loaded, with size and time, says whether it still fits: parts may have been added, and the last
- * one may have grown; anything else empties it. One `gpufl view` at a time has it; another one of
- * the same path gets a folder that is removed at its end.
+ * The folder is next to the sessions (PATH/.gpufl-view) if it can be written there, else in the
+ * user's cache ($XDG_CACHE_HOME/gpufl/view/<hash of the path>). A list of the loaded parts, with
+ * size and time, shows whether it is still valid: parts may have been added, and the last one may
+ * have grown; after any other change the folder is emptied. One `gpufl view` at a time uses it;
+ * another one of the same path gets a folder that is removed at its end.
  *
- * The user's cache is bounded: the folder unused for longest goes first. A folder next to
- * sessions is removed with them. One thread. */
+ * The user's cache is bounded: the folder that was unused for longest is removed first. A folder
+ * next to sessions is removed with them. One thread. */
 #ifndef GPUFL_CLI_VIEW_CACHE_H
 #define GPUFL_CLI_VIEW_CACHE_H
 
@@ -21,10 +21,11 @@ struct view_cache {
     char data[PATH_MAX];      /* the server's folder */
     int lock;                 /* -1: none */
     bool passing;             /* removed at the end */
-    bool reused;              /* something that fits was there */
+    bool reused;              /* valid contents were there */
 };
 
-/* path: of the sessions. where: NULL, or a folder to use. most: bytes of the user's cache. */
+/* path: of the sessions. where: NULL, or a folder to use. most: limit of the user's cache,
+ * bytes. */
 int view_cache_open(struct view_cache *c, const char *path, const char *where,
                     const struct upload_sessions *sessions, int64_t most, struct err *e);
 

@@ -1,5 +1,5 @@
 /* around.h - the options of environment and config file that the launcher has to know before the
- * program starts. The library resolves all sources again, in the program. One thread. */
+ * program starts. In the program, the library reads all sources again. One thread. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_AROUND_H
 #define GPUFL_CLI_TRACE_OPTIONS_AROUND_H
 
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 struct trace_around {
-    int engine;              /* enum gpufl_engine; Trace where nobody sets another one */
+    int engine;              /* enum gpufl_engine; Trace unless one of them sets another */
     bool samples;            /* devices and host are sampled, unless flags say otherwise */
-    char log_path[PATH_MAX]; /* ""; nobody names one */
-    char app_name[129];      /* as well */
+    char log_path[PATH_MAX]; /* "": not set */
+    char app_name[129];      /* "": not set */
 };
 
 /* config_file: of --option, or NULL. 0 or GPUFL_E_NOMEM. */

@@ -1,5 +1,5 @@
-/* named.h - options of the capture library under their own names: what a program sets as
- * enable_memory_tracking is --enable-memory-tracking for `gpufl trace`, too. One thread. */
+/* named.h - options of the capture library under their own names: the option that a program sets as
+ * enable_memory_tracking is --enable-memory-tracking of `gpufl trace`. One thread. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_NAMED_H
 #define GPUFL_CLI_TRACE_OPTIONS_NAMED_H
 
@@ -11,13 +11,13 @@ enum { TRACE_NAMED_ROWS = 64 + OPT_COUNT, TRACE_NAMED_TEXT = 8192 };
 /* The options that were given. opt_list items point here until the command ends. */
 struct trace_named {
     const char *values[OPT_COUNT]; /* inside argv; NULL: not given */
-    char names[OPT_COUNT][40];     /* as the rows have them */
+    char names[OPT_COUNT][40];     /* as in the rows */
     char text[TRACE_NAMED_TEXT];   /* the pairs NAME=VALUE */
 };
 
 /* Makes a table of the command's own rows, followed by one row, not listed in help, for each of the
  * library's options that has none yet; a row without name ends it. GPUFL_E_FULL: there is no room
- * for all rows, or a row is missing for which an option is another name. */
+ * for all rows, or an option is another name for a row that is missing. */
 int trace_named_rows(struct trace_named *n, const struct opt *own,
                      struct opt rows[TRACE_NAMED_ROWS]);
 

@@ -1,5 +1,5 @@
-/* options.h - the command line of `gpufl trace`, and the part of it that the library
- * in the program receives. One thread. */
+/* options.h - parses the command line of `gpufl trace`, and writes the part that the library in the
+ * program receives. One thread. */
 #ifndef GPUFL_CLI_TRACE_OPTIONS_OPTIONS_H
 #define GPUFL_CLI_TRACE_OPTIONS_OPTIONS_H
 
@@ -22,7 +22,7 @@ struct trace_request {
     const char *output;         /* -o; NULL: a new directory here */
     const char *name;           /* -n; NULL: from the command */
     const char *report_file;    /* --report; NULL: stderr */
-    struct trace_around around; /* what environment and config file say */
+    struct trace_around around; /* options of environment and config file */
     int engine;       /* enum gpufl_engine, as far as known here; with passes the current one's */
     int engine_given; /* of --engine; -1: not given */
     const char *passes_given;     /* --passes; NULL: the command runs once */
@@ -56,20 +56,20 @@ struct trace_request {
     char **command; /* NULL-terminated: the program and its arguments */
 };
 
-/* CMD_CONTINUE, or the exit code: help was printed, or a usage error said. */
+/* CMD_CONTINUE, or the exit code, after help or a usage error was printed. */
 int trace_options_parse(struct trace_request *r, int argc, char **argv);
 
 /* The value that --option gives an option of the library, or NULL. */
 const char *trace_options_setting(const struct trace_request *r, const char *name);
 
-/* A directory as the option log_path takes it. */
+/* Writes a directory in the form for the option log_path. */
 void trace_options_dir(const char *dir, char *out, size_t size);
 
-/* The lines of that text that say how often devices and host are sampled. */
+/* Appends the lines of GPUFL_TRACE_OPTIONS for the interval of devices and host. */
 void trace_options_put_interval(const struct trace_request *r, struct buf *out);
 
-/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults
- * that nobody gave. The text has each option once: --option takes the place of what other
+/* The text of GPUFL_TRACE_OPTIONS: "name=value" lines, with a question mark before defaults that
+ * the user did not give. The text has each option once: --option replaces the value that other
  * flags imply. */
 void trace_options_encode(const struct trace_request *r, const char *dir, const char *run_id,
                           const char *name, struct buf *out);

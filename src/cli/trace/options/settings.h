@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Checks "name=value" and writes it as it is handed to the library. GPUFL_E_INVAL
- * and a sentence for an unknown name, a value that the option does not take, and an
- * option that `gpufl trace` sets itself. */
+/* Checks "name=value" and writes it in the form for the library. GPUFL_E_INVAL with a sentence: the
+ * name is unknown, the option does not accept the value, or `gpufl trace` sets the option
+ * itself. */
 int setting_check(const char *pair, char *out, size_t size, struct err *e);
 
 /* True where the pair "name=value" sets the option of that name. */

@@ -1,5 +1,5 @@
-/* here.h - which vendors' GPUs this machine has, as far as a launcher can know: the causes of a run
- * without a session, and the words of sentences about it, depend on that.
+/* here.h - finds which vendors' GPUs this machine has, as far as a launcher can know. The causes of
+ * a run without a session, and the words of sentences about it, depend on that.
  *
  * backend: the name that the options or the environment give; NULL: none. One thread. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_HERE_H
@@ -14,12 +14,12 @@ extern const char *here_root;
 /* The backend that a request or the environment names; NULL: none. */
 const char *here_backend(const struct trace_request *r);
 
-/* Why no program can be captured on a GPU here, with what to do; NULL: one can. If several vendors
- * are here, the one of whom most is here says it. Loads the drivers: call it in a helper
- * process. */
+/* Why no program can be captured on a GPU of this machine, with what to do; NULL: programs can. If
+ * there are several vendors, the sentence is about the one of which most is installed. It loads the
+ * drivers: call it in a helper process. */
 const char *here_lacks(const char *backend);
 
-/* What programs use the GPUs by: "CUDA", "HIP", "CUDA or HIP". By files alone. */
+/* The interface by which programs use the GPUs: "CUDA", "HIP", "CUDA or HIP". Only checks files. */
 const char *here_runtime(const char *backend, char *out, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
-/* lost.h - the processes of a run that ended before any of their records was written: beside others
- * they would be missing in silence.
+/* lost.h - finds the processes of a run that ended before any of their records was written; when
+ * other processes have sessions, these would be missing without a word.
  *
- * Their marks (marks.h) show them: the driver called the library there, and neither a record nor a
- * reason came. One thread. */
+ * Their marks (marks.h) show them: the driver called the library in them, and neither a record nor
+ * a reason came. One thread. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_LOST_H
 #define GPUFL_CLI_TRACE_OUTCOME_LOST_H
 
@@ -11,14 +11,14 @@
 
 #include <stdio.h>
 
-/* Processes other than the program itself of which nothing came. */
+/* Number of such processes, without the program itself. */
 size_t lost_others(const struct finish *f, const struct sessions *s);
 
-/* Folders of empty files that this run's processes left. */
+/* Number of folders with empty files that this run's processes left. */
 size_t lost_folders(const struct finish *f, const struct sessions *s);
 
-/* A sentence for each way in which such processes ended, and one for folders whose process is not
- * known. */
+/* Prints a sentence for each way in which such processes ended, and one for folders whose process
+ * is unknown. */
 void lost_say(const struct finish *f, const struct sessions *s, FILE *out);
 
 /* Removes the folders of empty files whose process is known to be over. */

@@ -1,5 +1,5 @@
-/* why.h - why a run has no session: one reason, found with evidence, and
- * what to do. Loads libraries to try them: call it in a helper process. */
+/* why.h - finds why a run has no session: one reason, based on evidence, with what to do. It loads
+ * libraries to try them: call it in a helper process. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_WHY_H
 #define GPUFL_CLI_TRACE_OUTCOME_WHY_H
 
@@ -29,13 +29,13 @@ void why_no_session(const struct why *w, struct buf *out);
 /* Kinds of executables, as far as injection is concerned. */
 enum why_binary {
     WHY_UNKNOWN, /* not readable, or no ELF file or script */
-    WHY_DYNAMIC, /* as usual: libraries can be loaded */
+    WHY_DYNAMIC, /* the usual case: libraries can be loaded */
     WHY_STATIC,  /* no dynamic loader */
     WHY_MUSL,    /* musl's loader: glibc libraries do not load */
     WHY_FOREIGN, /* of another architecture or word size */
 };
 
-/* path: an ELF file, or a script whose interpreter is looked at. */
+/* The kind of a file. path: an ELF file, or a script, of which the interpreter counts. */
 enum why_binary why_look_at(const char *path);
 
 /* The file that execvp(command) runs; false: none. size: PATH_MAX. */

@@ -1,17 +1,17 @@
-/* words.h - which programs a command line starts, as far as its text shows: "env A=1 sudo -u
- * x prog" and "bash -c 'cd x && sudo prog'" start sudo. A guess for sentences, not a shell. One
- * thread. */
+/* words.h - finds which programs a command line starts, as far as its text shows: "env A=1 sudo -u
+ * x prog" and "bash -c 'cd x && sudo prog'" start sudo. It is a guess for sentences, not a shell.
+ * One thread. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 #define GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Programs that start others in an environment of their own. */
+/* Programs that start other programs in another environment. */
 enum word_wrapper {
     WORD_NONE,
-    WORD_ENV,    /* env -i and its like, on this host */
-    WORD_USER,   /* sudo and its like, on this host */
+    WORD_ENV,    /* env -i and similar ones, on this host */
+    WORD_USER,   /* sudo and similar ones, on this host */
     WORD_REMOTE, /* elsewhere: in a container, on another host */
 };
 

@@ -13,10 +13,10 @@ struct injections {
     char host[INJECTIONS_VENDORS][PATH_MAX];
 };
 
-/* Puts them for the capture library at this path; at most INJECTIONS_MOST. samples: of an engine
- * that samples PCs, which a vendor's library may have to be allowed. Values lie in *in, the
- * path and the environment. Returns how many. A tool of the user's own keeps the ranges (the
- * session says so), and its place in a list of tools. */
+/* Writes the variables for the capture library at this path to env, at most INJECTIONS_MOST;
+ * returns how many. samples: for an engine that samples PCs, which a vendor's library may have to
+ * permit. Values are in *in, the path and the environment. If the user has a tool of their own, it
+ * keeps the ranges (the session says so), and its place in a list of tools. */
 size_t injections_put(struct injections *in, const char *library, bool samples,
                       struct run_variable *env);
 

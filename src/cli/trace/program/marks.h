@@ -8,27 +8,27 @@
 enum { MARK_TEXT = 400 };
 
 struct marks {
-    int fd;             /* socket; -1: none could be opened, and nothing is known */
+    int fd;             /* socket; -1: could not be opened, nothing is known */
     unsigned loaded;    /* processes whose driver called the library */
     unsigned began;     /* sessions */
     unsigned unwritten; /* sessions whose log could not take their end */
     unsigned failed, disabled;
     long failed_pid;          /* the first process that failed, as it sees its number */
     long began_pid;           /* of the first session */
-    char why[MARK_TEXT];      /* of that one */
+    char why[MARK_TEXT];      /* of failed_pid */
     char disabler[MARK_TEXT]; /* what switched the capture off */
     char dir[MARK_TEXT];      /* of the first session */
     struct exits exits;       /* of the processes in which sessions began */
 };
 
-/* Listens for the run of that id. */
+/* Begins to receive the marks of the run with that id. */
 void marks_open(struct marks *m, const char *run);
 void marks_close(struct marks *m);
 
-/* Takes what has come. */
+/* Takes the marks that have come. */
 void marks_take(struct marks *m);
 
-/* Forgets what has come. */
+/* Forgets the marks taken so far. */
 void marks_forget(struct marks *m);
 
 #endif

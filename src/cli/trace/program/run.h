@@ -1,9 +1,8 @@
-/* run.h - the traced program as a child process: its start, the signals that
- * go to it, its end.
+/* run.h - runs the traced program as a child process: start, forwarded signals, end.
  *
- * The child gets the signal mask and dispositions that gpufl itself was started
- * with, stays in gpufl's process group (so that the terminal treats both as one
- * job) and outlives gpufl should that be killed. One thread, one run. */
+ * The child gets the signal mask and dispositions that gpufl itself was started with, stays in
+ * gpufl's process group (so that the terminal treats both as one job) and outlives gpufl if gpufl
+ * is killed. One thread, one run. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_RUN_H
 #define GPUFL_CLI_TRACE_PROGRAM_RUN_H
 
@@ -16,21 +15,21 @@
 
 struct run {
     pid_t child;              /* the program; 0: not started */
-    pid_t helper;             /* a report in the making, our own child; 0: none */
+    pid_t helper;             /* child process that makes a report; 0: none */
     int signals;              /* signalfd; -1: none */
     int status;               /* wait status of the program once ended */
     bool ended;               /* the program is over */
     bool child_stopped;       /* by a job-control signal */
-    int stop_signal;          /* a stop signal that came to us too; 0: none */
-    int interrupts;           /* SIGINTs seen: Ctrl-C, or sent to us */
-    int over;                 /* INT, TERM, HUP or QUIT that came: nothing is to be started after */
+    int stop_signal;          /* a stop signal that gpufl got, too; 0: none */
+    int interrupts;           /* SIGINTs that came: Ctrl-C, or sent to gpufl */
+    int over;                 /* INT, TERM, HUP or QUIT that came: nothing more may be started */
     bool more;                /* the caller's: another program follows, its stdin and stdout stay */
     bool no_input;            /* the caller's: the program's stdin is empty */
-    sigset_t inherited;       /* mask we were started with */
-    struct sigaction on_chld; /* disposition of SIGCHLD we were started with */
+    sigset_t inherited;       /* mask that gpufl was started with */
+    struct sigaction on_chld; /* disposition of SIGCHLD that gpufl was started with */
 };
 
-/* What run_wait came back for. */
+/* Why run_wait returned. */
 enum run_event {
     RUN_ENDED,       /* the program is over */
     RUN_INTERRUPTED, /* a SIGINT: see interrupts */
@@ -52,21 +51,21 @@ void run_close(struct run *r);
  * before has ended. Fails with e->vendor = errno where the command cannot be executed. */
 int run_start(struct run *r, char *const *argv, const struct run_variable *env, struct err *e);
 
-/* Waits for the next event, passing signals on meanwhile. fd: -1 for none.
- * deadline: CLOCK_MONOTONIC ns, 0 for none. */
+/* Waits for the next event, and forwards signals meanwhile. fd: -1 for none. deadline:
+ * CLOCK_MONOTONIC ns, 0 for none. */
 enum run_event run_wait(struct run *r, int fd, int64_t deadline);
 
-/* False where a signal that came meanwhile says that nothing more is to be started. */
+/* False where a signal has come after which nothing more may be started. */
 bool run_goes_on(struct run *r);
 
 /* The exit code a shell would show for the ended program. */
 int run_exit_code(const struct run *r);
 
-/* Runs fn(arg) in a process of its own with the inherited signal mask: whatever
- * happens there, the program's exit code is passed on. False: could not be started. */
+/* Runs fn(arg) in a process of its own with the inherited signal mask, so that the exit code of the
+ * program is returned whatever happens there. False: it could not be started. */
 bool run_helper_start(struct run *r, int (*fn)(void *arg), void *arg);
 
-/* Waits for the helper; its wait status. */
+/* Waits for the helper, and returns its wait status. */
 int run_helper_wait(struct run *r);
 
 /* CLOCK_MONOTONIC, ns. */

@@ -1,5 +1,5 @@
-/* watch.h - learns that the sessions of a run have ended while the program
- * runs on, by inotify: nothing is polled. One thread. */
+/* watch.h - notices with inotify, without polling, that sessions of a run have ended while the
+ * program runs on. One thread. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_WATCH_H
 #define GPUFL_CLI_TRACE_PROGRAM_WATCH_H
 
@@ -16,7 +16,7 @@ struct watch {
 int watch_open(struct watch *w, const char *dir, struct err *e);
 void watch_close(struct watch *w);
 
-/* Takes what inotify has to say; true where a session's log changed since the last call. */
+/* Takes inotify's events; true where a session's log changed since the last call. */
 bool watch_take(struct watch *w);
 
 #endif
