@@ -15,8 +15,8 @@
 
 static const char FIRST[] = "gpufl-session 1 ";
 
-/* A new scope is announced after 5 s at the earliest, as often as the monitor lists processes: each
- * datagram wakes it. */
+/* A new scope is announced after 5 s at the earliest, since each datagram wakes the monitor; it
+ * lists processes as often. */
 static const int64_t SCOPE_EVERY = 5000000000, NEXT_MOST = 86400000000000;
 
 /* ---- the text ------------------------------------------------------------------------------ */

@@ -109,7 +109,7 @@ static void open_tightest(struct cgroup *g, char *dir, size_t stop)
         open_in(&now, dir);
         cgroup_read(&now, &cpu);
         bool take = cpu.limit != CELL_NULL && (tightest == CELL_NULL || cpu.limit < tightest);
-        /* a group without the counts, as the root has none, says nothing */
+        /* a group without the counts, such as the root, is skipped */
         take |= !first && tightest == CELL_NULL && g->fd[CGROUP_STAT] < 0;
         if (take) {
             struct cgroup other = *g;

@@ -110,7 +110,7 @@ static bool read_process_ticks(struct host *h, struct host_ticks *t)
     return true;
 }
 
-/* What the host read from and wrote to swap, and how long some thread waited for memory. */
+/* Reads the host's bytes from and to swap, and the time in which some thread waited for memory. */
 static void read_paging(struct host *h, struct host_counters *c)
 {
     int64_t page = sysconf(_SC_PAGESIZE);
@@ -146,8 +146,8 @@ static void sample_memory(struct host *h, bool whole, struct host_metric_row *ro
     }
 }
 
-/* % x 100 of all ticks. The kernel's idle and iowait counts of a core can go back: the
- * share stays one all the same. */
+/* % x 100 of all ticks. The kernel's idle and iowait counts of a core can decrease: the share still
+ * stays within 0 and 100 %. */
 static int64_t host_share(int64_t busy, int64_t total)
 {
     if (total <= 0)

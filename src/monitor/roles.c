@@ -42,7 +42,7 @@ enum {
     MS_MOST = 3600000,
     ROLES_MOST = 65, /* the host and 64 devices */
     WATCHES = 8,
-    PRESENT = 0,     /* lock byte of all who are here, in the host's file */
+    PRESENT = 0,     /* lock byte of all processes that share, in the host's file */
     STILL_BEATS = 3, /* intervals without a beat after which a holder stands still, and: */
 };
 
@@ -54,7 +54,7 @@ struct record {
     int64_t byte; /* the lock's */
     int64_t pid;  /* in its own namespace */
     struct role_holder holder;
-    uint64_t sum;   /* over all above */
+    uint64_t sum;   /* checksum of all above */
     uint64_t beats; /* counted up at each step */
 };
 
@@ -97,7 +97,7 @@ struct roles {
     int64_t first; /* lock byte of this interval's rank 0 */
     struct role roles[ROLES_MOST];
     int count;
-    int64_t now; /* of the step under way */
+    int64_t now; /* of the present step */
 };
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static int set_lock(const struct role *x, short type, int64_t byte)
     return fcntl(x->fd, F_SETLK, &l) == 0 ? 0 : errno;
 }
 
-/* The file is there, this user's, and not removed since. */
+/* True where the file is open, belongs to this user, and was not removed. */
 static bool file_ready(struct roles *r, struct role *x)
 {
     struct stat st;
@@ -181,7 +181,7 @@ static bool file_ready(struct roles *r, struct role *x)
     return x->fd >= 0;
 }
 
-/* The last one here takes the files away. */
+/* The last process removes the files. */
 static void remove_files(struct roles *r)
 {
     struct role *host = r->roles;
@@ -226,7 +226,7 @@ static bool read_record(int fd, int64_t byte, pid_t pid, struct record *rec)
            is_text(rec->holder.place, ROLE_PLACE) && rec->holder.interval > 0;
 }
 
-/* A record that cannot be written makes this holder one that stands still to the others. */
+/* If the record cannot be written, this holder seems stopped to the others. */
 static void write_record(struct role *x)
 {
     struct record rec;
@@ -269,8 +269,8 @@ static struct watch *watch_of(struct role *x, int64_t byte)
     return oldest;
 }
 
-/* True where the holder of the byte makes progress; *holder gets what it says of itself, where it
- * says anything. */
+/* True where the holder of the byte makes progress; *holder gets its description of itself, if it
+ * has written one. */
 static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid_t pid,
                      struct role_holder *holder)
 {
@@ -278,7 +278,7 @@ static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid
     bool known = read_record(fd, byte, pid, &rec);
     uint64_t sum = known ? rec.sum : 0, beats = known ? rec.beats : 0;
     if (w->byte != byte || w->sum != sum || w->beats != beats) {
-        bool same = w->byte == byte && !known; /* a record that is gone is no beat */
+        bool same = w->byte == byte && !known; /* a record that is missing now is no beat */
         *w = (struct watch){byte, sum, beats, same ? w->moved : r->now, 0};
     }
     *holder = known ? rec.holder : (struct role_holder){.interval = byte / RANKS * 1000000};
@@ -287,7 +287,8 @@ static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid
     return alive;
 }
 
-/* Somebody who samples as often, or before this process with the lock it has. */
+/* Searches for another process that samples as often, or that comes before this process and its
+ * lock. */
 static enum role_who look_for_other(struct roles *r, struct role *x)
 {
     int64_t last = x->held ? x->held - 1 : r->first + RANKS - 1, byte = RANKS;
@@ -300,7 +301,7 @@ static enum role_who look_for_other(struct roles *r, struct role *x)
     return byte < 0 ? ROLE_ALONE : ROLE_NOBODY;
 }
 
-/* True if the process with that byte was passed over in this step. */
+/* True where the process with that byte was skipped in this step. */
 static bool stands_still(const struct roles *r, const struct role *x, int64_t byte)
 {
     for (int i = 0; i < WATCHES; i++)
@@ -309,7 +310,7 @@ static bool stands_still(const struct roles *r, const struct role *x, int64_t by
     return false;
 }
 
-/* One of the ranks of this interval, or nothing where another process was quicker. */
+/* Takes one of the ranks of this interval, or none where another process was quicker. */
 static enum role_who take(struct roles *r, struct role *x)
 {
     for (int64_t byte = r->first; byte < r->first + RANKS; byte++) {
@@ -337,7 +338,7 @@ static void give_up(struct role *x)
 
 /* ---- a monitor of the host ------------------------------------------------------------------ */
 
-/* Opens a monitor's file of that name, where there is one. */
+/* Opens a monitor's file of that name, if there is one. */
 static int open_monitors(const struct roles *r, const struct role *x)
 {
     char path[PATH_MAX];
@@ -374,7 +375,7 @@ static bool monitor_ready(const struct roles *r, struct role *x)
     return x->monitor.fd >= 0;
 }
 
-/* True where a monitor samples it, often enough; the holder is that monitor then. */
+/* True where a monitor samples it often enough; that monitor is then the holder. */
 static bool is_monitored(struct roles *r, struct role *x)
 {
     struct role_holder holder;
@@ -551,7 +552,7 @@ static void leave(void *arg)
         give_up(&r->roles[i]);
         r->roles[i].who = ROLE_NOBODY;
         memset(r->roles[i].watches, 0,
-               sizeof r->roles[i].watches); /* nobody is looked at meanwhile */
+               sizeof r->roles[i].watches); /* no other process is watched meanwhile */
     }
 }
 

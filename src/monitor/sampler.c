@@ -1,9 +1,9 @@
 /* sampler.c - see sampler.h.
  *
- * One mutex guards the queue, the windows and the status; the thread holds it
- * only to append finished rows. A window that opens wakes the thread, so that
- * its first sample is taken at once; a scope is seen at the next tick, because scopes are not
- * reported to us: that would cost the program's threads. */
+ * One mutex guards the queue, the windows and the status; the thread holds it only to append
+ * finished rows. A window that opens wakes the thread, so that its first sample is taken at once; a
+ * scope is seen at the next tick, because scopes are not reported to the sampler: that would cost
+ * the program's threads. */
 #include "monitor/sampler.h"
 
 #include "base/alloc.h"
@@ -47,11 +47,11 @@ struct sampler {
     pthread_mutex_t lock;
     struct queued *queue; /* owned; guarded by lock, as all to the next blank line */
     size_t queued, queue_cap;
-    uint32_t windows[WINDOWS_MOST]; /* names of open ones; one opened twice stands twice */
+    uint32_t windows[WINDOWS_MOST]; /* names of open ones; one opened twice is here twice */
     unsigned window_count;
     struct described *described;    /* owned */
     int described_count;            /* not handed over yet */
-    struct sampler_change *changes; /* owned; not handed over yet */
+    struct sampler_change *changes; /* owned; not given to the collector yet */
     size_t change_count, change_cap;
     struct sampler_status status;
 
@@ -65,7 +65,7 @@ struct sampler {
     char *user_folder;   /* owned: roles_config.user_folder; NULL: none */
     struct roles *roles; /* NULL: this process samples all */
     char told[DEVICES_MOST + 1]
-             [ROLE_SESSION]; /* whose samples stand in: 0 the host's, then devices' */
+             [ROLE_SESSION]; /* sessions whose samples are used: 0 the host's, then devices' */
 };
 
 _Static_assert((int)CELLS >= (int)COL_host_metric_COUNT && (int)CELLS >= (int)COL_window_COUNT,
@@ -191,7 +191,8 @@ static bool queue_change(struct sampler *s, int number, bool ours)
     return true;
 }
 
-/* Hands over what is new. Who samples itself from the start says nothing. Caller holds the lock. */
+/* Queues a change. A process that samples itself from the start queues none. Caller holds the
+ * lock. */
 static void note_role(struct sampler *s, int number)
 {
     const struct role_holder *h = roles_holder(s->roles, number);
@@ -304,7 +305,7 @@ static void sample_all(struct sampler *s)
         s->config.wake(s->config.arg);
 }
 
-/* Is there a reason to sample now? Scopes open and close a window of their own. */
+/* True where samples are wanted now. Scopes open and close a window of their own. */
 static bool sampler_active(struct sampler *s)
 {
     bool scope = s->config.in_scope && s->config.in_scope(s->config.arg);
@@ -321,7 +322,7 @@ static void *sampler_main(void *arg)
 {
     struct sampler *s = arg;
     int64_t interval = s->config.interval_ns, due = steady_ns();
-    bool first = s->config.continuous; /* taken also where the end has come before it */
+    bool first = s->config.continuous; /* taken even if the end comes before it */
     devices_begin(s);
     for (; first || !atomic_load_explicit(&s->stop, memory_order_acquire); first = false) {
         int64_t now = steady_ns();
@@ -335,7 +336,7 @@ static void *sampler_main(void *arg)
             roles_leave(s->roles);
         s->was_active = active;
         if (now >= due)
-            due += ((now - due) / interval + 1) * interval; /* those missed are not made up for */
+            due += ((now - due) / interval + 1) * interval; /* missed samples are not taken later */
         int64_t wait = due - steady_ns();
         if (wait > 0)
             wakeup_wait(&s->wakeup, wait);

@@ -54,7 +54,7 @@ struct found {
     size_t size;
 };
 
-/* Looks through the links of a folder of descriptors; -1: this user may not. */
+/* Searches the links of a folder of descriptors; -1: this user may not read them. */
 static int look(const char *fds, const struct found *out)
 {
     char path[PATH_MAX];
@@ -87,7 +87,7 @@ static bool is_named(const char *task, const char *thread, const char *name)
     return strcmp(comm, name) == 0;
 }
 
-/* Looks through the descriptors of the thread that has a table of its own. */
+/* Searches the descriptors of the thread that has a table of its own. */
 static bool look_in_thread(const char *task, const struct found *out)
 {
     char path[PATH_MAX];
@@ -112,7 +112,7 @@ bool traced_session(const char *proc, int64_t pid, char session[TRACED_SESSION],
     *session = '\0';
     snprintf(path, sizeof path, "%s/%" PRId64 "/fd", proc, pid);
     int rc = look(path, &out);
-    if (rc) /* found; or what this user may not see of a process, nobody shows of its threads */
+    if (rc) /* found; or not readable for this user, like the folders of the threads */
         return rc > 0;
     snprintf(path, sizeof path, "%s/%" PRId64 "/task", proc, pid);
     return look_in_thread(path, &out);

@@ -42,7 +42,8 @@ int announced_open(struct announced *t, const char *folder, struct err *e)
         return err_set(e, GPUFL_E_FULL,
                        "%.200s is too long for a socket: name a shorter folder with --run-dir",
                        folder);
-    (void)unlink(at.sun_path); /* of a monitor that was killed: this one holds the folder's lock */
+    /* The socket of a killed monitor: this one has the folder's lock. */
+    (void)unlink(at.sun_path);
     t->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (t->fd < 0 || setsockopt(t->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) ||
         bind(t->fd, (const struct sockaddr *)&at, sizeof at) || chmod(at.sun_path, 0666))
@@ -95,7 +96,7 @@ void announced_put(struct announced *t, int64_t pid, const struct announcement *
         t->items[i] =
             (struct announced_entry){pid, boot, now + MISSED_MOST * said->next + LATE, *said};
     } else if (known && !said->next && strcmp(t->items[i].said.session, said->session) == 0) {
-        t->items[i].until = now; /* it ends, as it is the session which is known */
+        t->items[i].until = now; /* the announced session ends, and it is the one in the table */
     }
     drop_lapsed(t, now);
     pthread_mutex_unlock(&t->lock);
@@ -116,7 +117,7 @@ bool announced_find(struct announced *t, int64_t pid, int64_t start, int64_t now
 
 /* ---- the socket ---------------------------------------------------------------------------- */
 
-/* The process that has sent it, by the kernel; 0: it is of another namespace. */
+/* The sending process, as the kernel names it; 0: it is in another namespace. */
 static int64_t sender(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -148,7 +149,7 @@ void announced_take(struct announced *t, int64_t now)
         struct announcement said;
         ssize_t n = recvmsg(t->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0)
-            return; /* nothing is there, or the next call says it again */
+            return; /* there is none, or the next call has the same error */
         int64_t pid = sender(&m);
         if (pid > 0 && !(m.msg_flags & MSG_TRUNC) && announce_read(&said, text, (size_t)n)) {
             announced_put(t, pid, &said, now, boot_ns());

@@ -45,7 +45,8 @@ static void *events_main(void *arg)
         else if (rc < 0)
             wakeup_wait(&v->stop, AGAIN);
     }
-    /* What the driver holds ready; a storm does not keep the program from its end. */
+    /* Takes the events that the driver has ready; the time is limited, so that many events cannot
+     * delay the program's end. */
     for (int64_t until = clock_mono() + LAST; clock_mono() < until;) {
         if (gpus_wait(v->gpus, 0, &e, &gpu) <= 0)
             break;

@@ -40,7 +40,7 @@ static bool answers_all(const struct gpus *g)
 
 /* ---- who is there -------------------------------------------------------------------------- */
 
-/* A GPU without a UUID is known by its place on the bus, one without either by its index. */
+/* A GPU without a UUID is identified by its place on the bus, one without either by its index. */
 static bool is_same(const struct gpu *a, const struct device_text *text, int index)
 {
     if (*a->text.uuid || *text->uuid)
@@ -63,7 +63,7 @@ static int place_of(struct gpus *g, const struct device_text *text, int index, b
     return g->count++;
 }
 
-/* Describes what the driver lists, and says what is different. first: nothing is. */
+/* Describes the GPUs that the driver lists, and reports differences. first: there are none. */
 static void describe_all(struct gpus *g, bool first)
 {
     bool seen[GPUS_MOST] = {false};
@@ -102,7 +102,7 @@ static void describe_all(struct gpus *g, bool first)
 
 /* ---- opening and closing ------------------------------------------------------------------- */
 
-/* Waits until no call for events is under way; none begins before open_driver has ended. */
+/* Waits until no call for events is under way; no new one begins before open_driver has ended. */
 static void close_driver(struct gpus *g)
 {
     pthread_mutex_lock(&g->lock);
@@ -179,7 +179,7 @@ void gpus_refresh(struct gpus *g, int64_t now)
     }
     if (first)
         g->event(g->arg, -1, "driver", CELL_NULL);
-    /* The next samples say who answers, and when to try again. */
+    /* The next samples show which GPUs answer, and when to try again. */
 }
 
 void gpus_close(struct gpus *g)
@@ -191,7 +191,7 @@ void gpus_close(struct gpus *g)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-/* True where the driver answered anything. */
+/* True where the driver has given any value. */
 static bool has_answer(const struct device_metric_row *row)
 {
     const int64_t *cells = (const int64_t *)row;

@@ -31,7 +31,7 @@ static int64_t boot_less_mono(void)
     return (int64_t)boot.tv_sec * SECOND + boot.tv_nsec - mono;
 }
 
-/* Both clocks, at one moment: a machine that falls asleep between two looks is looked at again.
+/* Both clocks, at one moment: if the machine was suspended between the two, they are read again.
  * *asleep: ns that it has slept since it was started. */
 static struct clock_pair look_at_clocks(int64_t *asleep)
 {
@@ -78,8 +78,7 @@ void journal_row(struct journal *l, enum record_type type, const void *row)
     b->used += n + 1;
 }
 
-/* Moves the rows of the box to the writer, or counts them as lost. Caller holds the lock for the
- * time of the move alone. */
+/* Exchanges the box with the main thread's, which is empty. The lock is held. */
 static void take_box(struct journal *l)
 {
     struct journal_box full = l->box;
@@ -88,6 +87,7 @@ static void take_box(struct journal *l)
     l->taken = full;
 }
 
+/* Writes the rows taken, or counts them as lost. */
 static void write_taken(struct journal *l)
 {
     uint64_t lost = 0;
@@ -234,7 +234,7 @@ static bool note_sleep(struct journal *l, int64_t asleep)
 
 /* ---- beginning another ------------------------------------------------------------------- */
 
-/* A session that is about to take the place of another one, or of none. */
+/* A session that is about to replace another one, or that is the first. */
 struct fresh {
     struct process_info process;
     char dir[PATH_MAX];
@@ -368,7 +368,7 @@ void journal_close(struct journal *l, const char *reason)
 
 /* ---- going on ------------------------------------------------------------------------------ */
 
-/* Why another session is to begin; NULL: none is. */
+/* Why another session must begin; NULL: it need not. */
 static const char *reason_to_roll(struct journal *l, bool asked)
 {
     int64_t asleep;
@@ -413,7 +413,7 @@ static bool has_ended(struct journal *l, char *why, size_t size)
     return ended;
 }
 
-/* Begins another session in place of one that has ended, or of none. */
+/* Begins another session after one that has ended, or where there is none. */
 static void begin_again(struct journal *l, const char *reason)
 {
     struct err e = {0};
@@ -429,7 +429,7 @@ static void begin_again(struct journal *l, const char *reason)
     pthread_mutex_lock(&l->lock);
     l->counts.sessions_lost++;
     pthread_mutex_unlock(&l->lock);
-    if (l->writer) { /* it could hold nothing but why it ended */
+    if (l->writer) { /* its log has no room except for the reason of its end */
         char dir[PATH_MAX];
         snprintf(dir, sizeof dir, "%s", l->dir);
         end_session(l, l->names, "disk");
@@ -443,7 +443,7 @@ void journal_flush(struct journal *l, bool roll)
     char why[400];
     int64_t now = steady_ns();
     if (l->options->no_log) {
-        (void)reason_to_roll(l, false); /* counts what the clock does */
+        (void)reason_to_roll(l, false); /* counts changes of the clock */
         return;
     }
     pthread_mutex_lock(&l->lock);

@@ -33,7 +33,7 @@ static void put_cell(struct buf *out, const char *name, int64_t v)
         buf_printf(out, "\"%s\":%" PRId64 ",", name, v);
 }
 
-/* Ends an object or a list in place of the comma after its last member. */
+/* Ends an object or a list: c replaces the comma after its last member. */
 static void end(struct buf *out, char c)
 {
     if (out->len && out->data[out->len - 1] == ',')
@@ -55,7 +55,7 @@ static void put_gpu(const struct page *p, const struct shown_gpu *x, int64_t now
     put_text(out, "vendor", x->vendor);
     put_cell(out, "parts", x->part_count);
     buf_str(out, "\"xids\":[");
-    for (int i = 0; i < x->xid_count; i++) /* code -1: all that have no place of their own */
+    for (int i = 0; i < x->xid_count; i++) /* code -1: all codes without an entry of their own */
         buf_printf(out, "{\"code\":%" PRId64 ",\"count\":%" PRIu64 "},", x->xids[i].code,
                    x->xids[i].count);
     end(out, ']');
@@ -68,7 +68,7 @@ static void put_gpu(const struct page *p, const struct shown_gpu *x, int64_t now
     buf_str(out, "},");
 }
 
-/* A process that announces its session says more, and sooner, than /proc does. */
+/* An announcement has more than /proc, and comes sooner. */
 static void put_session(struct live *l, const struct shown_process *x, int64_t reader, int64_t now,
                         struct buf *out)
 {
@@ -171,7 +171,7 @@ static void answer(struct live *l, int fd)
     close(fd);
 }
 
-/* Ends the monitor as a signal would: whoever started it holds the other end of its input. */
+/* Ends the monitor like a signal: the program that started it has the other end of its input. */
 static void take_input(void)
 {
     char ignored[256];
@@ -214,7 +214,8 @@ static int listen_at(struct live *l, const char *folder, struct err *e)
         return err_set(e, GPUFL_E_FULL,
                        "%.200s is too long for a socket: name a shorter folder with --run-dir",
                        folder);
-    (void)unlink(at.sun_path); /* of a monitor that was killed: this one holds the folder's lock */
+    /* The socket of a killed monitor: this one has the folder's lock. */
+    (void)unlink(at.sun_path);
     l->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->listener < 0 || bind(l->listener, (const struct sockaddr *)&at, sizeof at) ||
         chmod(at.sun_path, 0666) || listen(l->listener, WAITING))

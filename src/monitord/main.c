@@ -1,4 +1,4 @@
-/* main.c - `gpufl-monitor`: options, the end by a signal, and what a person reads. */
+/* main.c - `gpufl-monitor`: options, ending by a signal, and output for people. */
 #include "base/log.h"
 #include "monitor/steady.h"
 #include "monitord/monitor.h"
@@ -39,7 +39,7 @@ static int finish_output(void)
     return say(EXIT_FAILED, strerror(errno));
 }
 
-/* All threads inherit the mask: signals are taken by the main thread alone. */
+/* All threads inherit the mask: only the main thread takes signals. */
 static void block_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -51,7 +51,7 @@ static void block_signals(sigset_t *set)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Writes out what comes until a signal ends it. */
+/* Writes the rows that come until a signal ends it. */
 static void run(struct monitor *m, const sigset_t *set)
 {
     int64_t due = steady_ns() + m->options->write_interval;
@@ -99,14 +99,15 @@ static void say_where(const struct monitor *m, const struct metrics_page *page)
     fflush(stdout);
 }
 
-/* With the log open: until the rounds run. */
+/* Begins the rounds, after the log was opened. */
 static int begin(struct monitor *m, struct err *e)
 {
     if (announced_open(&m->announced, m->rundir.path, e))
         log_warn("sessions of other users are not known here: %s", e->text);
     int rc =
         live_open(&m->live, m->rundir.path, &m->page, &m->journal, &m->announced, m->options, e);
-    if (rc && m->options->until_eof) /* who started it sees nothing, and could not end it */
+    /* The program that started it gets no values, and could not end it. */
+    if (rc && m->options->until_eof)
         return rc;
     if (rc)
         log_warn("gpufl monitor cannot take samples here: %s", e->text);
@@ -114,8 +115,8 @@ static int begin(struct monitor *m, struct err *e)
     return rc ? err_set(e, rc, "%s", thread_refusal()) : 0;
 }
 
-/* A program that starts a monitor without logs for itself gives it a folder of its own, and may
- * have been killed since. */
+/* A program that starts a monitor without logs for itself gives it a folder of its own. The program
+ * may have been killed since. */
 static void leave_folder(struct monitor *m)
 {
     if (m->options->until_eof && m->options->no_log)
@@ -124,7 +125,7 @@ static void leave_folder(struct monitor *m)
         rundir_close(&m->rundir);
 }
 
-/* With all that can be refused: to the end. */
+/* Runs to the end, after everything that can fail was opened. */
 static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *page, struct err *e)
 {
     int rc = begin(m, e);
@@ -136,7 +137,7 @@ static int sample(struct monitor *m, const sigset_t *set, struct metrics_page *p
     run(m, set);
     live_close(&m->live);
     metrics_page_close(page);
-    if (!monitor_stop(m)) { /* its thread stands in the driver, and has hold of the rest */
+    if (!monitor_stop(m)) { /* its thread is in a call of the driver, and uses the rest */
         journal_end(&m->journal, "signal");
         int64_t left = events_waiting(&m->events);
         log_warn("the driver did not answer: ended without it");
@@ -164,7 +165,7 @@ static int check_page(struct monitor *m, char *url, size_t size, struct err *e)
     return rc == GPUFL_E_INVAL ? EXIT_USAGE : rc ? EXIT_FAILED : EXIT_FINE;
 }
 
-/* Opens what can be refused, and says what it would be: `--check`. */
+/* For `--check`: opens everything that can fail, and prints what it would do. */
 static int check(struct monitor *m, int driver, struct err *e)
 {
     char url[160];
@@ -214,7 +215,7 @@ static int monitor(const struct monitor_options *o)
     const char *caution = all_devices_caution(m.gpus.devices);
     if (caution)
         fprintf(stderr, "gpufl-monitor: %s\n", caution);
-    struct metrics_page *page; /* before the log: a port that is taken leaves no session */
+    struct metrics_page *page; /* before the log: if the port is taken, no session is left */
     rc = open_page(&m, &page, &e);
     if (rc)
         return say(rc == GPUFL_E_INVAL ? EXIT_USAGE : EXIT_FAILED, e.text);

@@ -43,8 +43,8 @@ static int64_t time_now(void)
     return clock_mono() / TIME_STEP * TIME_STEP;
 }
 
-/* Leaves out digits that say nothing: rates of a window of 2 ms, power that the board measures to
- * some per cent. They are most of a log's size after compression. */
+/* Leaves out digits without information: rates of a window of 2 ms, power that the board measures
+ * to some per cent. They are most of a log's size after compression. */
 static void trim(struct device_metric_row *row)
 {
     row->pcie_rx = rounded(row->pcie_rx, RATE_DIGITS);
@@ -154,7 +154,7 @@ static void put_event(struct monitor *m, int gpu, const char *kind, const struct
     m->counts.events_seen += s->count;
 }
 
-/* What the table of GPUs has found. */
+/* Takes an event of the table of GPUs. */
 static void take_change(void *arg, int gpu, const char *kind, int64_t code)
 {
     struct monitor *m = arg;
@@ -221,7 +221,7 @@ static void list_processes(struct monitor *m, int gpu, int64_t now)
     int n =
         ops->processes(m->gpus.devices, m->gpus.items[gpu].index, list, PROCESSES_OF_GPU, &total);
     if (n < 0)
-        return; /* not known: those that were there stay */
+        return; /* unknown: the former ones stay */
     struct process_visitor v = visitor(m);
     enter(m);
     processes_list(&m->processes, gpu, list, n, total, now, &v);

@@ -67,7 +67,7 @@ static int from_environment(const struct opt *row, struct err *e)
     name[n] = '\0';
     const char *value = getenv(name);
     bool command = !strcmp(row->name, "help") || !strcmp(row->name, "version") ||
-                   !strcmp(row->name, "check"); /* said on the command line alone */
+                   !strcmp(row->name, "check"); /* allowed on the command line only */
     return value && *value && !command && row->kind != OPT_FOREIGN ? opt_set(row, value, name, e)
                                                                    : 0;
 }
@@ -130,7 +130,8 @@ static int from_file(struct monitor_options *o, const struct opt *table, struct 
     int rc = file_read_all(o->config, FILE_MAX, &data, &len, e);
     if (rc)
         return rc == GPUFL_E_NOMEM ? rc : GPUFL_E_INVAL;
-    o->texts = mem_zalloc(2 * len + 64); /* a value with its end: never more than its JSON twice */
+    /* A value with its NUL needs at most twice the size of its JSON. */
+    o->texts = mem_zalloc(2 * len + 64);
     struct reading r = {.table = table, .path = o->config, .texts = o->texts, .e = e};
     if (!o->texts)
         rc = err_nomem(e);
@@ -167,7 +168,7 @@ int monitor_options_read(struct monitor_options *o, int argc, char **argv, struc
     int operands = 0, rc;
     defaults(o);
     defaults(&first);
-    /* The file is named by the command line or the environment, and goes below both. */
+    /* The command line or the environment names the file, and both have precedence over it. */
     table_make(&first, table);
     rc = from_environment(row_of(table, "config"), e);
     char **copy = mem_array((size_t)argc + 1, sizeof *copy); /* operands are moved */

@@ -64,9 +64,9 @@ static void look_up(struct processes *t, struct process *p, int64_t now)
     (void)take_announced(t, p, now);
 }
 
-/* Looks for the session of a process again. Each look at a program of many threads costs as many
- * reads, so the pause is the time for which the process is known, and a minute where a session may
- * have ended. */
+/* Searches for the session of a process again. In a program with many threads a search costs as
+ * many reads, so the pause is as long as the process is known, or a minute if a session may have
+ * ended. */
 static void look_for_session(struct processes *t, struct process *p, int64_t now)
 {
     int64_t known = now - p->since;
@@ -74,12 +74,12 @@ static void look_for_session(struct processes *t, struct process *p, int64_t now
         return;
     if (!p->is_announced && now < p->look_at)
         return;
-    p->is_announced = false; /* it has ended, or lapsed: /proc is asked at once */
+    p->is_announced = false; /* it has ended, or expired: /proc is read at once */
     bool found = traced_session(t->proc, p->now.pid, p->owner.session, NULL, 0);
     p->look_at = now + (found ? MINUTE : known < LOOK_MOST ? known : LOOK_MOST);
 }
 
-/* True where the number is another process's by now. */
+/* True where the process id is another process's by now. */
 static bool is_other(struct processes *t, struct process *p, int64_t now)
 {
     if (now - p->checked < MINUTE || p->owner.start == CELL_NULL)
@@ -128,7 +128,7 @@ static void take_one(struct processes *t, int gpu, const struct device_process *
     tell_metric(p, now, v);
 }
 
-/* Takes away those of a GPU that are not listed. */
+/* Removes the processes of a GPU that are not listed. */
 static void sweep(struct processes *t, int gpu, const struct process_visitor *v)
 {
     size_t kept = 0;
@@ -151,7 +151,7 @@ void processes_list(struct processes *t, int gpu, const struct device_process *l
 {
     for (int i = 0; i < n; i++)
         take_one(t, gpu, &list[i], now, v);
-    if (total > n) { /* a process that is not in a cut list may be there nevertheless */
+    if (total > n) { /* a process that is missing in a cut list may still run */
         t->seen += (uint64_t)(total - n);
         t->untold += (uint64_t)(total - n);
         for (size_t i = 0; i < t->count; i++)

@@ -43,8 +43,8 @@ int rundir_advise(int code, const char *option, struct err *e)
     return err_set(e, code, "%.280s: name another folder with %s", why, option);
 }
 
-/* True where the file of that name is still the one that is open: a monitor that removes its folder
- * takes the lock's file away, which this one may have opened before. */
+/* True where the file of that name is still the open one: a monitor that removes its folder removes
+ * the lock's file, which this one may have opened before. */
 static bool is_there(int fd, const char *path)
 {
     struct stat ours, named;
@@ -70,8 +70,8 @@ static bool is_held(const char *file)
     return held;
 }
 
-/* Refuses to be the second monitor where traced programs look for one: they would find the first
- * of the folders alone. Whoever names a folder knows what it is for. */
+/* Refuses to be a second monitor in the folders where traced programs search: they would find only
+ * the first folder's. A folder that the user names is not checked. */
 static int look_for_others(const char *option, struct err *e)
 {
     const char *user = getenv("XDG_RUNTIME_DIR");
@@ -169,7 +169,7 @@ void rundir_remove(struct rundir *r)
     roles_close(r->roles);
     r->roles = NULL;
     if (r->lock >= 0 && path_join(file, sizeof file, r->path, LOCK) == 0)
-        (void)unlink(file); /* with the lock: nobody else has it */
+        (void)unlink(file); /* with the lock: no other monitor has it */
     rundir_close(r);
-    (void)rmdir(r->path); /* stays where something is in it */
+    (void)rmdir(r->path); /* stays if it is not empty */
 }

@@ -38,8 +38,8 @@ static const struct {
     uint8_t net[16];
     unsigned bits;
     enum address_kind kind;
-    int inside;   /* byte of the IPv4 address inside that decides; INSIDE_NONE: none */
-    uint8_t mask; /* that its bytes are turned by */
+    int inside;   /* offset of the inner IPv4 address, whose kind counts; INSIDE_NONE: none */
+    uint8_t mask; /* with which its bytes are inverted */
 } nets6[] = {
     {{0xfd, 0, 0x0e, 0xc2}, 32, ADDRESS_SPECIAL, INSIDE_NONE, 0},             /* metadata: AWS */
     {{0xfd, 0x20, 0, 0xce}, 32, ADDRESS_SPECIAL, INSIDE_NONE, 0},             /* metadata: Google */
@@ -49,7 +49,7 @@ static const struct {
     {{0x20, 0x02}, 16, ADDRESS_SPECIAL, 2, 0},                                /* 6to4 */
     {{0x20, 0x01, 0x0d, 0xb8}, 32, ADDRESS_SPECIAL, INSIDE_NONE, 0},          /* examples */
     {{0xfc}, 7, ADDRESS_PRIVATE, INSIDE_NONE, 0},
-    {{0x20}, 3, ADDRESS_PUBLIC, INSIDE_NONE, 0}, /* all that was given out */
+    {{0x20}, 3, ADDRESS_PUBLIC, INSIDE_NONE, 0}, /* all assigned addresses */
 };
 
 static bool lies_in(const uint8_t *address, const uint8_t *net, unsigned bits)
@@ -122,7 +122,7 @@ bool address_parse(const char *text, enum address_kind *kind)
     return true;
 }
 
-/* ---- networks that somebody names ------------------------------------------------------------ */
+/* ---- networks that a user names ------------------------------------------------------------ */
 
 enum { MAPPED = 12 /* bytes before an IPv4 address that is mapped */ };
 

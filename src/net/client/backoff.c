@@ -43,7 +43,7 @@ int64_t backoff_next(struct backoff *b, int64_t retry_after)
         return wait;
     if (retry_after > b->limit / SECOND)
         return BACKOFF_GIVE_UP;
-    /* At least what was asked for, and not all senders at the same moment. */
+    /* At least the time that the server asks for, and not all senders at the same moment. */
     int64_t asked = retry_after * SECOND;
     return asked + (int64_t)(next_random(b) % (uint64_t)(b->least + 1));
 }

@@ -22,12 +22,12 @@ struct http_client {
     char *authorization;   /* owned: the header line, wiped */
     char *sign, *signer;   /* owned, the second wiped; NULL: requests are not signed */
     struct http_client_config config;
-    struct http_client_watch watch; /* waiting NULL: nobody watches */
-    bool answered;                  /* some request was */
+    struct http_client_watch watch; /* waiting NULL: there is no watch */
+    bool answered;                  /* true: some request was answered */
     char error[CURL_ERROR_SIZE];
 };
 
-/* A request under way. */
+/* A request that is being made. */
 struct flight {
     struct http_client *client;
     const struct http_client_call *call;
@@ -40,7 +40,7 @@ struct flight {
     bool begun;      /* some of the body was read */
     bool dropped;    /* the watch ended it */
     int64_t moved;   /* CLOCK_MONOTONIC ns at which bytes of a body last moved; 0: never */
-    curl_off_t seen; /* bytes of both bodies that had moved then */
+    curl_off_t seen; /* bytes of both bodies at that time */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ void http_client_close(struct http_client *c)
     mem_free(c);
 }
 
-/* Through which proxy requests go, if through any, and what messages say of it. */
+/* Chooses the proxy for requests, if any, and its name in messages. */
 static int choose_proxy(struct http_client *c, struct err *e)
 {
     int rc = 0;
@@ -282,9 +282,9 @@ static bool add_field(struct curl_slist **list, const char *name, const char *va
     return longer != NULL;
 }
 
-/* The header: ours, and the call's. "Expect:" without a value keeps libcurl from asking leave and
- * waiting a second for servers that do not answer that. libcurl 7.88 would sign that field and not
- * send it, which no storage accepts: signed requests leave it out. */
+/* The header: ours, and the call's. "Expect:" without a value keeps libcurl from sending "Expect:
+ * 100-continue" and waiting a second for servers that do not answer it. libcurl 7.88 would sign
+ * that field and not send it, which no storage accepts: signed requests leave it out. */
 static struct curl_slist *make_fields(const struct http_client *c,
                                       const struct http_client_call *call, bool *ok)
 {
@@ -370,7 +370,7 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* The server refuses the client's certificate, or that there is none: by OpenSSL's names of the
+/* True where the server refuses the client's certificate or misses one, by OpenSSL's names of the
  * alerts. The alert may be lost where the server closes the connection at once. */
 static bool own_certificate_refused(CURLcode code, const char *why)
 {
@@ -382,7 +382,7 @@ static bool own_certificate_refused(CURLcode code, const char *why)
     return false;
 }
 
-/* Says whether a TLS connection ended before any byte of an answer, or of a body, went over it. */
+/* True where a TLS connection ended before any byte of an answer or of a body. */
 static bool ended_after_tls(const struct flight *f, CURLcode code)
 {
     curl_off_t secured = 0, sent = 0;
@@ -393,7 +393,7 @@ static bool ended_after_tls(const struct flight *f, CURLcode code)
     return (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && secured && !sent && !received;
 }
 
-/* The reason why no server was reached, for people; NULL: libcurl's own words. */
+/* The reason why no server was reached, in plain words; NULL: libcurl's own words are used. */
 static const char *cause(const struct flight *f, CURLcode code)
 {
     long error = 0;
@@ -417,7 +417,7 @@ static const char *cause(const struct flight *f, CURLcode code)
     }
 }
 
-/* Says whether the request was about to go out, or had gone out. */
+/* True where the request was about to be sent, or was sent. */
 static bool connected(const struct flight *f)
 {
     curl_off_t ready = 0;
@@ -431,7 +431,7 @@ static int explain(const struct flight *f, CURLcode code, struct err *e)
     const struct http_client *c = f->client;
     const char *why = *c->error ? c->error : curl.easy_strerror(code);
     if (f->read_code)
-        return f->read_code; /* whose sentence the reader has */
+        return f->read_code; /* the caller's read has the sentence */
     if (f->write_code)
         return f->write_code;
     if (f->late)
@@ -489,7 +489,7 @@ static void take_answer(const struct flight *f)
         memcpy(f->answer->tag, field->value, strlen(field->value) + 1);
 }
 
-/* A server may answer and hang up before it has read the body: that answer counts. */
+/* A server may answer and close the connection before it has read the body: that answer counts. */
 static bool answered(const struct flight *f, CURLcode code)
 {
     return !code || ((code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR ||

@@ -1,5 +1,5 @@
-/* http_client_none.c - in place of http_client.c where libcurl's header was missing when this
- * was built: everything else works, and sending says what to install. */
+/* http_client_none.c - replaces http_client.c in a build without libcurl's header: everything else
+ * works, and sending fails with a sentence that says what to install. */
 #include "net/client/http_client.h"
 
 int http_client_open(struct http_client **out, const struct http_client_config *c, struct err *e)

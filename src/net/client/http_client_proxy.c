@@ -1,8 +1,8 @@
 /* http_client_proxy.c - chooses the environment's proxy for a request; see http_client.h.
  *
- * libcurl reads the same variables by itself. The choice is made here nevertheless, and handed
- * to libcurl: a key must not go to a proxy for a server on this machine, and what a message says
- * of the connection (unencrypted, through which proxy) has to be what happens. */
+ * libcurl reads the same variables by itself. The choice is made here nevertheless, and given to
+ * libcurl: a key for a server on this machine must not go to a proxy, and messages about the
+ * connection (unencrypted, through which proxy) must be true. */
 #include "net/client/http_client.h"
 
 #include <arpa/inet.h>
@@ -64,8 +64,8 @@ static void read_host(struct host *h, const char *at, size_t len)
     }
 }
 
-/* Says whether the host has letters that libcurl turns into others before it resolves the name: it
- * takes wide and circled digits as plain ones. */
+/* True where the host has letters that libcurl replaces before it resolves the name: it reads wide
+ * and circled digits as ordinary ones. */
 static bool is_rewritten(const struct host *h)
 {
     for (const char *c = h->text; *c; c++)
@@ -107,7 +107,7 @@ static bool is_loopback(const struct host *h)
     return four ? four[0] == 127 : !memcmp(h->bytes, one, sizeof one);
 }
 
-/* Says whether it is 0.0.0.0 or ::, by which a connection comes back to this machine. */
+/* True for 0.0.0.0 and ::, with which a connection reaches this machine. */
 static bool is_unspecified(const struct host *h)
 {
     static const uint8_t none[16];
@@ -145,7 +145,8 @@ static bool lies_in(const struct host *h, const struct host *net, unsigned bits)
     return !rest || (uint8_t)(h->bytes[whole] ^ net->bytes[whole]) >> (8 - rest) == 0;
 }
 
-/* An entry: "*", a name for itself and what ends with it, an address, a network with its bits. */
+/* An entry is "*", a name (for itself and names that end with it), an address, or a network with
+ * its bits. */
 static bool entry_covers(const char *entry, const struct host *h)
 {
     struct host own;
@@ -209,7 +210,7 @@ static bool is_excepted(const char *clean_url)
 
 int http_client_find_proxy(const char *clean_url, char *out, size_t size, struct err *e)
 {
-    /* HTTP_PROXY in capitals may be a field of somebody's request (httpoxy): not taken. */
+    /* HTTP_PROXY in capitals is ignored: it may come from a field of a request (httpoxy). */
     static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
     static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
     const char *proxy = set_variable(strncmp(clean_url, "http://", 7) == 0 ? plain : tls);
@@ -243,7 +244,7 @@ void http_client_show_proxy(const char *proxy, char *out, size_t size)
     const char *scheme = strstr(proxy, "://");
     const char *host = scheme ? scheme + 3 : proxy, *name = host;
     size_t len = strcspn(host, "/?#");
-    for (size_t i = 0; i < len; i++) /* of a name and password the last '@' is the end */
+    for (size_t i = 0; i < len; i++) /* the last '@' ends the name and password */
         if (host[i] == '@')
             name = host + i + 1;
     size_t lead = (size_t)(host - proxy), rest = len - (size_t)(name - host);

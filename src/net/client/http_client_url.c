@@ -1,5 +1,5 @@
-/* http_client_url.c - what people write for a server's address, and the parts of
- * the client that need no libcurl. */
+/* http_client_url.c - reads the address of a server as users write it, and has the parts of the
+ * client that need no libcurl. */
 #include "net/client/http_client.h"
 
 #include <ctype.h>

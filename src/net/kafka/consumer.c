@@ -1,7 +1,7 @@
 /* consumer.c - a member of a group that reads topics; see kafka.h.
  *
- * Offsets are stored by the owner after what they stand for is durable; librdkafka commits what is
- * stored, every second, when partitions go to another member, and at the end. */
+ * The owner stores offsets after the messages are durable; librdkafka commits stored offsets every
+ * second, when partitions go to another member, and at the end. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "net/kafka/library.h"
@@ -14,11 +14,12 @@ enum { PATTERN_MAX = 512, COMMITTED_MS = 2000, NOT_KNOWN = -1 };
 struct kafka_consumer {
     const struct rdkafka *k;
     struct kafka_consumer_config config;
-    rd_kafka_t *rk;                            /* owned */
-    rd_kafka_topic_partition_list_t *assigned; /* owned; NULL: none; an offset is after what was
-                                                * taken, an opaque says that something was */
-    bool held, changed;                        /* changed: something was taken since the store */
-    unsigned members;                          /* assignments so far */
+    rd_kafka_t *rk; /* owned */
+    /* Owned; NULL: none; an offset is after the messages taken; an opaque: there were some. */
+    rd_kafka_topic_partition_list_t *assigned;
+    /* Changed: messages were taken since the last store. */
+    bool held, changed;
+    unsigned members; /* assignments so far */
     struct kafka_consumer_state state;
 };
 
@@ -31,7 +32,7 @@ static void drop_assigned(struct kafka_consumer *c)
     c->assigned = NULL;
 }
 
-/* Where the group stands, for the lag; the client itself finds out on its own. */
+/* Reads the group's committed offsets, for the lag; the client itself reads them on its own. */
 static void find_committed(struct kafka_consumer *c)
 {
     if (!c->assigned || !c->k->committed(c->rk, c->assigned, COMMITTED_MS))
@@ -106,8 +107,9 @@ static int open_client(struct kafka_consumer *c, struct err *e)
                                            {"auto.commit.interval.ms", "1000"},
                                            {"enable.auto.offset.store", "false"},
                                            {"enable.partition.eof", "false"},
-                                           /* A session's channels lie in topics of one count of
-                                            * partitions: they go to one member. */
+                                           /* The topics of a session's channels have equal numbers
+                                            * of partitions, so that all of them go to one
+                                            * member. */
                                            {"partition.assignment.strategy", "range"},
                                            {"statistics.interval.ms", "5000"},
                                            {0}};

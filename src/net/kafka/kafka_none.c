@@ -1,5 +1,5 @@
-/* kafka_none.c - in place of the other files where librdkafka's header was missing when this was
- * built: everything else works, and Kafka says what to install. */
+/* kafka_none.c - replaces the other files in a build without librdkafka's header: everything else
+ * works, and the functions fail with a sentence that says what to install. */
 #include "net/kafka/kafka.h"
 
 static int not_built(struct err *e)
@@ -44,7 +44,7 @@ int kafka_consumer_open(struct kafka_consumer **out, const struct kafka_consumer
     return not_built(e);
 }
 
-/* What follows is never called: there is no producer and no consumer. */
+/* The functions below are never called: there is no producer and no consumer. */
 
 void kafka_producer_close(struct kafka_producer *p)
 {

@@ -101,8 +101,8 @@ bool rdkafka_forbids(rd_kafka_resp_err_t error)
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-/* Properties that are ours: of the brokers, and those by which nothing is lost or doubled. The last
- * one would load code. */
+/* Properties that the file may not set: the brokers, and those that prevent lost and repeated
+ * messages. The last one would load code. */
 static const char *const owned[] = {"bootstrap.servers",
                                     "metadata.broker.list",
                                     "group.id",
@@ -213,7 +213,7 @@ int rdkafka_configure(const struct rdkafka *k, const struct kafka_config *c,
 {
     rd_kafka_conf_t *conf = k->conf_new();
     int rc = conf ? set_own(k, conf, "client.id", c->client, e) : err_nomem(e);
-    if (!rc) /* new topics are seen soon; librdkafka's own is 5 min */
+    if (!rc) /* new topics are noticed soon; librdkafka's default is 5 min */
         rc = set_own(k, conf, "topic.metadata.refresh.interval.ms", "10000", e);
     if (!rc && c->file)
         rc = set_file(k, conf, c->file, e);
@@ -270,11 +270,11 @@ int kafka_check_config(const struct kafka_config *c, struct err *e)
 /* What a client has reported. */
 struct probing {
     rd_kafka_resp_err_t error; /* the last one */
-    bool down;                 /* no broker could be reached at a time */
+    bool down;                 /* at some time no broker could be reached */
     char text[256];
 };
 
-/* Takes an error's sentence without what librdkafka says of its own states at the end. */
+/* Takes an error's sentence without librdkafka's note on its own states at the end. */
 static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 {
     struct probing *p = opaque;
@@ -290,16 +290,16 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque
         *state = '\0';
 }
 
-/* The probe's own sentence says what the last error was. */
+/* For debugging only: the probe's own sentence has the last error. */
 static void on_probe_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
     (void)rk, (void)level;
     log_debug("Kafka: %s: %s", facility, text);
 }
 
-/* Asks for all topics, again and again: librdkafka hands over errors between two questions, and a
- * broker has 2 s for its answer. Why the first error "all brokers down" does not end it: a name
- * with two addresses may have a broker at the second one, which is tried next. */
+/* Asks for all topics repeatedly: librdkafka reports errors between two requests, and a broker has
+ * 2 s for its answer. The first error "all brokers down" does not end it, since a name with two
+ * addresses may have a broker at the second one, which is tried next. */
 static rd_kafka_resp_err_t ask_topics(const struct rdkafka *k, rd_kafka_t *rk, struct probing *p,
                                       int64_t timeout_ms, const struct rd_kafka_metadata **out)
 {

@@ -1,6 +1,7 @@
 /* producer.c - sends a message and waits for the brokers' answer; see kafka.h.
  *
- * One message is under way at a time: what cannot go waits in the log files, and no queue grows. */
+ * One message is sent at a time: messages that cannot be sent wait in the log files, and no queue
+ * grows. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "net/kafka/library.h"
@@ -17,10 +18,10 @@ struct kafka_producer {
     struct kafka_producer_config config;
     rd_kafka_t *rk; /* owned; NULL: the next message makes one */
     int64_t most;
-    uintptr_t number; /* of the message under way */
+    uintptr_t number; /* of the message that is being sent */
     bool answered, fatal;
     rd_kafka_resp_err_t answer;
-    rd_kafka_resp_err_t error; /* the client's own last one since a message was taken */
+    rd_kafka_resp_err_t error; /* the client's last error since a message was taken */
     char why[256];             /* of error */
     pthread_mutex_t lock;
     struct kafka_statistics statistics; /* guarded by lock */
@@ -33,7 +34,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
     struct kafka_producer *p = opaque;
     (void)rk;
     if ((uintptr_t)m->_private != p->number)
-        return; /* of a message that was given up */
+        return; /* the report is for a message that was given up */
     p->answered = true;
     p->answer = m->err;
 }
@@ -43,7 +44,7 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque
     struct kafka_producer *p = opaque;
     (void)rk;
     p->fatal |= error == RD_KAFKA_RESP_ERR__FATAL;
-    /* That all brokers are down says less than why the last one is. */
+    /* "All brokers down" has less information than the last broker's error. */
     if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && p->error)
         return;
     p->error = (rd_kafka_resp_err_t)error;

@@ -1,4 +1,4 @@
-/* http.c - what handlers call: fields of the request, and making the answer. */
+/* http.c - functions for handlers: fields of the request, and the answer. */
 #include "net/server/http.h"
 
 #include "net/server/http_inside.h"
@@ -79,7 +79,7 @@ unsigned http_field_count(const struct http_request *r, const char *name)
     return n;
 }
 
-/* Says whether the parameters of a list's word switch it off: ";q=0", "; q=0.0". */
+/* True where the parameters of a list's word exclude it: ";q=0", "; q=0.0". */
 static bool refused(const char *parameters, size_t n)
 {
     const char *q = memmem(parameters, n, "q=", 2);
@@ -139,7 +139,8 @@ static void problem(struct http_request *r, int status, const char *parameter, c
     char text[1024];
     if (vsnprintf(text, sizeof text, detail, args) < 0)
         text[0] = '\0';
-    text[0] = (char)toupper((unsigned char)text[0]); /* sentences of struct err begin small */
+    /* Sentences of struct err begin with a small letter. */
+    text[0] = (char)toupper((unsigned char)text[0]);
     struct buf *b = http_body(r, PROBLEM_MAX);
     buf_str(b, "{\"type\":\"about:blank\",\"title\":");
     buf_json_str(b, http_status_text(status));
@@ -153,7 +154,7 @@ static void problem(struct http_request *r, int status, const char *parameter, c
     buf_json_str(b, r->id);
     buf_str(b, "}\n");
     if (buf_error(b))
-        buf_clear(b); /* the status has to do */
+        buf_clear(b); /* the status has to suffice */
     http_send(r, status, "application/problem+json");
     r->answer.cacheable = false;
     if (status == 503)

@@ -1,12 +1,11 @@
 /* http_answer.c - turns a handler's answer into the bytes that are sent.
  *
- * Two steps: complete, on the worker, does what takes time (a tag of the content,
- * the comparison with the client's, compression); response, on the connection's
- * thread, only wraps. Tags are weak: what is equal is the meaning, whether it came
- * compressed or not.
+ * Two steps: complete, on the worker, does what takes time (a tag of the content, the comparison
+ * with the client's, compression); response, on the connection's thread, only wraps. Tags are weak,
+ * since they are the same for compressed and uncompressed bodies.
  *
- * Every answer carries the fields that keep a browser strict: nothing is loaded
- * from elsewhere, no inline script runs, no other page may frame or read it. */
+ * Every answer has the fields that make a browser strict: nothing is loaded from elsewhere, no
+ * inline script runs, no other page may frame or read it. */
 #include "net/server/http_inside.h"
 #include "net/server/http_pipe.h"
 #include "net/server/http_send.h"
@@ -32,7 +31,7 @@ static const struct http_field ALWAYS[] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
-/* Fields that mean something on a page alone: elsewhere they are bytes. */
+/* Fields that have a meaning only for pages; other answers leave them out. */
 static const struct http_field PAGE[] = {
     {"X-Frame-Options", "DENY"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
@@ -118,7 +117,7 @@ static bool compressible(const char *type)
                     strstr(type, "javascript") || strstr(type, "svg"));
 }
 
-/* gzip of the body in its place; whatever fails leaves it as it is. */
+/* Replaces the body by its gzip; after a failure the body stays unchanged. */
 static void compress_body(struct http_request *r)
 {
     struct http_answer *a = &r->answer;
@@ -152,7 +151,7 @@ void http_answer_complete(struct http_request *r)
         http_problem(r, 503, "The answer is too large; ask for less of it.");
     tag(r);
     if (!compressible(a->type) || field_of(a, "ETag") == NULL || field_of(a, "Content-Encoding"))
-        return; /* problems, small answers and packed bodies stay as they are */
+        return; /* problems, small answers and compressed bodies stay unchanged */
     http_set(r, "Vary", "Accept-Encoding");
     if (a->kind == HTTP_ANSWER_BODY && r->transport->server->config.compress &&
         a->body.len >= COMPRESS_LEAST && a->body.len < UINT32_MAX &&
@@ -232,7 +231,7 @@ struct MHD_Response *http_answer_response(struct http_request *r)
         MHD_add_response_header(m, ALWAYS[i].name, ALWAYS[i].value);
     for (size_t i = 0; i < sizeof PAGE / sizeof PAGE[0] && is_page(a->type); i++)
         MHD_add_response_header(m, PAGE[i].name, PAGE[i].value);
-    if (a->status != 304) /* else a page in the browser's cache would get the policy of data */
+    if (a->status != 304) /* else a page in the browser's cache would get the policy for data */
         MHD_add_response_header(m, "Content-Security-Policy", policy_of(a->type));
     MHD_add_response_header(m, "X-Request-Id", r->id);
     bool cache = false;

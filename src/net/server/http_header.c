@@ -12,7 +12,7 @@
 
 enum { FIELDS_MAX = 64 };
 
-/* Fields of which there is one at most: readers differ in which of two they take. */
+/* Fields that may occur once only: readers differ in which of two they take. */
 static const char *const SINGLE[] = {
     "Host",         "Authorization", "Content-Encoding",  "Content-Length",
     "Content-Type", "Origin",        "Transfer-Encoding", "X-CSRF-Token"};
@@ -24,7 +24,8 @@ struct field_copy {
     bool too_many, no_memory, no_token;
 };
 
-/* RFC 9110, 5.6.2. "Content-Length " is another name to one reader, and the same to the next. */
+/* RFC 9110, 5.6.2. "Content-Length " is another name to some readers, and the same name to
+ * others. */
 static bool is_token(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -1,4 +1,4 @@
-/* http_pipe.c - one buffer between a worker that makes and a connection that sends. */
+/* http_pipe.c - one buffer between a worker that writes and a connection that sends. */
 #include "net/server/http_pipe.h"
 
 #include "net/server/http_send.h"
@@ -23,7 +23,7 @@ struct http_pipe {
     struct MHD_Connection *connection;
     atomic_uint_fast64_t *sent;
     pthread_mutex_t lock;
-    pthread_cond_t space; /* there is room, or nobody who reads */
+    pthread_cond_t space; /* there is room, or the reader has gone */
     struct buf buf;       /* guarded by lock, as all below */
     size_t read;
     bool started, waiting, gone;
@@ -157,7 +157,7 @@ static ssize_t pipe_read(void *cls, uint64_t pos, char *out, size_t max)
     return n;
 }
 
-/* The response is given up: the producer, if it runs, frees what is left when it notices. */
+/* The response is dropped: the producer, if it runs, frees the rest when it notices. */
 static void pipe_gone(void *cls)
 {
     struct http_pipe *p = cls;

@@ -29,7 +29,8 @@
 enum {
     ARENA_MAX = 1 << 20,     /* bytes of a request's own texts */
     PENDING_MAX = 256 << 10, /* bytes of a consumed body that wait for the worker */
-    THROWN_MAX = 16 << 20,   /* bytes of an unwanted body that are read for the answer's sake */
+    /* Bytes of an unwanted body that are read so that the answer arrives. */
+    THROWN_MAX = 16 << 20,
 };
 
 /* The request and the transport's side of it in one piece. */
@@ -77,8 +78,8 @@ static void peer_text(struct http_request *r, struct MHD_Connection *c)
 }
 
 /* libmicrohttpd would take the query apart as well, into memory that some hundred parameters use
- * up; then it answers twice, or never. The target lies in its own writable buffer, and is ours
- * now. */
+ * up; then it answers twice, or never. The target is in a writable buffer of its own, which is the
+ * server's now. */
 static void hide_query(const char *target)
 {
     char *mark = (char *)(uintptr_t)strchr(target, '?');
@@ -148,8 +149,8 @@ static void refuse(struct http_request *r, int status)
         http_problem(r, 503, "The server has more to do than it can; try again in a moment.");
 }
 
-/* Brings an absolute target (RFC 9112, 3.2.2) into the form of a path. Its host must be that of the
- * field Host: otherwise two readers could take different ones. */
+/* Converts an absolute target (RFC 9112, 3.2.2) to a path. Its host must be that of the field Host:
+ * otherwise two readers could take different ones. */
 static void shorten_target(struct http_request *r)
 {
     const char *host = http_field(r, "Host"), *at = r->target;
@@ -175,7 +176,7 @@ static void shorten_target(struct http_request *r)
     r->target = path;
 }
 
-/* Refuses what is wrong with any request; else the application begins. */
+/* Refuses requests that are wrong for any application; else calls the application's begin. */
 static void begin(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;
@@ -204,7 +205,7 @@ static void begin(struct http_request *r, const char *method, const char *versio
 
 static void run_on_worker(void *arg);
 
-/* A worker shall go on with the request; false: none is free. The lock is held. */
+/* Gives the request to a worker; false: none is free. The lock is held. */
 static bool give_to_worker(struct http_request *r)
 {
     struct http_private *t = r->transport;
@@ -318,7 +319,7 @@ static void run_on_worker(void *arg)
     } else if (ended) {
         handle(r);
         t->phase = PHASE_READY;
-        MHD_resume_connection(t->connection); /* from here on it may be gone */
+        MHD_resume_connection(t->connection); /* from here on the request may be freed */
     }
 }
 
@@ -360,8 +361,8 @@ static enum MHD_Result body_end(struct http_request *r)
     return queue_answer(r);
 }
 
-/* After the header an early answer goes out at once only where the body is long, where nobody can
- * say how long, or where the client sends no body without our leave. */
+/* After the header an early answer is sent at once only if the body is long, if its end is in
+ * doubt, or if the client waits for "100 Continue" before it sends the body. */
 static enum MHD_Result header_end(struct http_request *r, const char *method, const char *version)
 {
     struct http_private *t = r->transport;

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int64_t END_NS = 10000000000; /* that a request has which began as the last one */
+static const int64_t END_NS = 10000000000; /* for the last request that began */
 
 enum {
     CONNECTION_MEMORY = 64 << 10, /* bytes of a connection's header and read buffer */
@@ -63,7 +63,7 @@ static void said(void *cls, const char *fmt, va_list args)
     }
 }
 
-/* Texts stay as they came: uri.c decodes them, and refuses what is not clean. */
+/* Texts stay unchanged: uri.c decodes them, and refuses malformed ones. */
 static size_t as_it_is(void *cls, struct MHD_Connection *c, char *text)
 {
     (void)cls;
@@ -118,7 +118,7 @@ static int daemon_open(struct http_server *s, const struct http_config *c, struc
     return 0;
 }
 
-/* What takes the place of the listening socket at the end. */
+/* Opens the descriptor that replaces the listening socket at the end. */
 static int silent_open(struct http_server *s, struct err *e)
 {
     s->silent = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -177,8 +177,8 @@ struct http_load http_load(struct http_server *s)
 
 /* MHD_quiesce_daemon removes the socket from the sets of threads that may be removing it at that
  * moment, and ends the process where it comes second. Here the kernel closes and removes the
- * socket: its descriptor becomes another file, on which nothing ever happens. Nobody else has the
- * socket, since children get no descriptors. */
+ * socket: its descriptor becomes another file, on which nothing ever happens. No other process has
+ * the socket, since children get no descriptors. */
 void http_quiesce(struct http_server *s)
 {
     if (atomic_exchange_explicit(&s->quiet, true, memory_order_relaxed))

@@ -1,9 +1,9 @@
 /* http_stream.c - listeners of a hub, under the hub's one lock.
  *
- * A listener whose queue is empty has its connection set aside; who publishes next
- * resumes it. That, the queues and the list of listeners are guarded by the hub's
- * lock, so that a resumed connection is always one that is there: a response is
- * given up, and with it the listener, only while its connection is not set aside. */
+ * A listener whose queue is empty has its connection suspended; the next event resumes it. That,
+ * the queues and the list of listeners are guarded by the hub's lock, so that a resumed connection
+ * is always one that is there: a response is given up, and with it the listener, only while its
+ * connection is not set aside. */
 #include "net/server/http_stream.h"
 
 #include "net/server/http_send.h"
@@ -38,7 +38,7 @@ struct http_stream {
     size_t read;
     uint64_t dropped;                  /* events lost since the listener got a "lost" */
     int64_t spoke;                     /* ns; when something was last queued */
-    bool waiting;                      /* its connection is set aside */
+    bool waiting;                      /* its connection is suspended */
     struct MHD_Connection *connection; /* once it is sent */
     atomic_uint_fast64_t *sent;
 };
@@ -52,7 +52,7 @@ static void wake(struct http_stream *s)
     }
 }
 
-/* Room for n more bytes in the queue, by moving what waits to its begin. */
+/* Makes room for n more bytes in the queue, by moving the waiting bytes to its start. */
 static bool make_room(struct http_stream *s, size_t n)
 {
     if (s->read) {

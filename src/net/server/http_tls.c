@@ -72,7 +72,7 @@ static int read_pem(struct credential *c, const char *cert, const char *key, str
                               : err_set(e, GPUFL_E_INVAL, "the key is not that of the certificate");
 }
 
-/* Frees what was replaced long ago. Caller holds the lock. */
+/* Frees certificates that were replaced long ago. Caller holds the lock. */
 static void forget_old(int64_t now)
 {
     for (struct credential **at = &newest; *at;) {
@@ -141,7 +141,7 @@ void *http_tls_callback(void)
     gnutls_certificate_retrieve_function2 *f = newest ? retrieve : NULL;
     pthread_mutex_unlock(&lock);
     void *out = NULL;
-    memcpy(&out, &f, sizeof out); /* POSIX: a function's address fits */
+    memcpy(&out, &f, sizeof out); /* POSIX: a function's address fits in a void pointer */
     return out;
 }
 

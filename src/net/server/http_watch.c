@@ -28,10 +28,10 @@ static const int64_t LOOK_NS = 500000000;
 
 static const int64_t QUIET_NS = 1000000000;
 
-/* Says whether a connection must end now; a body's window that brought enough begins again.
- * While the server ends, a silent client has a second: one that left in the middle of a body may
- * not be noticed otherwise (its end comes with the bytes before it, and libmicrohttpd waits for
- * another event). */
+/* True where a connection must end now; a body's window with enough bytes begins again. While the
+ * server ends, a silent client has a second: one that left in the middle of a body may not be
+ * noticed otherwise (its end comes with the bytes before it, and libmicrohttpd waits for another
+ * event). */
 static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t now)
 {
     const struct http_config *c = &s->config;
@@ -58,7 +58,7 @@ static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t
     return false;
 }
 
-/* Shutting down what the other end has shut down already changes nothing, but is an event. */
+/* To shut down a side that the other end has shut down changes nothing, but causes an event. */
 static void tell_ends(struct pollfd *fds, nfds_t n)
 {
     if (poll(fds, n, 0) <= 0)
@@ -68,7 +68,7 @@ static void tell_ends(struct pollfd *fds, nfds_t n)
             shutdown(fds[i].fd, SHUT_RD);
 }
 
-/* Clients that will send no more, where more is awaited. The lock is held. */
+/* Finds clients that will send no more, where more is awaited. The lock is held. */
 static void look_for_ends(struct http_watch *w)
 {
     struct pollfd fds[AT_ONCE];

@@ -23,8 +23,8 @@ static const int64_t ANSWER_NS = 30 * SECOND; /* for reading the answer */
 static const int64_t LEAVE_NS = SECOND;       /* for hanging up after the answer */
 static const int64_t REST_NS = SECOND / 10;   /* without descriptors, until the next try */
 
-/* LEAVES: the answer is out. The client's end is waited for, since closing with unread bytes would
- * take the answer away from a client that sent more than a head. */
+/* LEAVES: the answer was sent. The server waits for the client's end, since closing with unread
+ * bytes would destroy the answer of a client that sent more than a head. */
 enum asker_state { HEARS, ANSWERS, LEAVES };
 
 struct asker {
@@ -172,7 +172,7 @@ static void go_on(const struct metrics_page *p, struct asker *k, int64_t now)
         leave(k);
 }
 
-/* A free place, or that of the connection that would end next. */
+/* Returns a free place, or that of the connection that would end next. */
 static struct asker *find_place(struct metrics_page *p)
 {
     struct asker *next = &p->askers[0];
@@ -204,8 +204,8 @@ static void take_connection(struct metrics_page *p, int64_t now)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Fills in what is waited for: end, the listener, then each place. Returns the time limit in ms,
- * -1: none. */
+/* Fills in the descriptors to wait for: end, the listener, then each place. Returns the time limit
+ * in ms, -1: none. */
 static int wait_for(const struct metrics_page *p, struct pollfd *fds, int64_t now)
 {
     bool rests = p->rest_until > now;
@@ -229,12 +229,13 @@ static void *serve(void *arg)
     struct pollfd fds[CONNECTIONS + 2];
     for (;;) {
         int ready = poll(fds, CONNECTIONS + 2, wait_for(p, fds, steady()));
-        if (ready < 0 && errno != EINTR) /* no memory, or a limit of descriptors below ours */
+        /* No memory, or a limit of descriptors that is too low. */
+        if (ready < 0 && errno != EINTR)
             ready = poll(fds, 1, (int)(REST_NS / (SECOND / 1000)));
         if (ready > 0 && fds[0].revents)
             break;
         if (ready <= 0)
-            memset(fds, 0, sizeof fds); /* nothing is known of any; deadlines count */
+            memset(fds, 0, sizeof fds); /* no descriptor's state is known; only deadlines count */
         int64_t now = steady();
         for (int i = 0; i < CONNECTIONS; i++) {
             struct asker *k = &p->askers[i];

@@ -15,7 +15,8 @@ static bool piece_is(struct piece p, const char *text)
     return p.len == strlen(text) && memcmp(p.at, text, p.len) == 0;
 }
 
-/* Takes what is before the next `end` off, and `end` too; all of it where there is none. */
+/* Removes and returns the text before the next `end`, and removes `end`, too; all of it if there is
+ * none. */
 static struct piece take(struct piece *rest, char end)
 {
     const char *at = memchr(rest->at, end, rest->len);
@@ -39,7 +40,7 @@ static struct piece take_word(struct piece *rest)
     return take(rest, ' ');
 }
 
-/* Sets head to the lines before the empty one that ends it; false: that one has not come. */
+/* Sets head to the lines before the empty one that ends it; false: that line has not come. */
 static bool whole_head(const char *bytes, size_t len, struct piece *head)
 {
     struct piece rest = {bytes, len};
@@ -51,7 +52,7 @@ static bool whole_head(const char *bytes, size_t len, struct piece *head)
     return false;
 }
 
-/* Says whether the fields are well formed, with exactly one Host where the version wants one. */
+/* True where the fields are well formed, with exactly one Host if the version needs one. */
 static bool fields_right(struct piece rest, bool host_wanted)
 {
     static const char host[] = "Host:";

@@ -1,4 +1,5 @@
-/* uri.c - strict: what two readers could understand differently is refused. */
+/* uri.c - see uri.h. It is strict: text that two readers could understand differently is
+ * refused. */
 #include "net/server/uri.h"
 
 #include "base/buf.h"
@@ -14,7 +15,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* No control characters, and UTF-8 throughout. */
+/* True for valid UTF-8 without control characters. */
 static bool clean(const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {

@@ -16,7 +16,7 @@ struct job {
 
 struct workers {
     pthread_mutex_t lock;
-    pthread_cond_t more; /* a job came, or the end */
+    pthread_cond_t more; /* a job has come, or the end */
     struct job *jobs;    /* owned; guarded by lock, as all below */
     size_t first, count, room;
     unsigned busy;
