@@ -13,30 +13,30 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A level at which packing keeps up with a fast network on one core. */
+/* A level at which one core compresses as fast as a fast network sends. */
 enum { LEVEL = 3, CHUNK = 128 << 10, GZIP_BITS = 15 + 16 };
 
 struct part_stream {
     const char *path; /* the caller's, for messages */
     int fd;           /* of a part that goes unchanged; -1: none */
     int64_t size;     /* of the file when it was opened */
-    int64_t at;       /* bytes of it that went unchanged */
+    int64_t at;       /* bytes of it that were sent unchanged */
 
-    gzFile in;           /* owned; otherwise; with zst NULL */
+    gzFile in;           /* owned; of any other part, unless zst is set */
     struct unzst *zst;   /* owned; of a part that is zstd, which fd reads; NULL: the part is not */
-    bool packed;         /* the file is */
-    enum part_pack pack; /* the body is to be */
+    bool packed;         /* the file is compressed */
+    enum part_pack pack; /* the body's compression */
     int level;
     const struct part_gap *blank; /* the caller's; not passed yet */
     size_t blank_count;
     int64_t first;    /* of the channel: where the range begins */
     struct zst *zstd; /* owned; of a body that is to be zstd */
-    int64_t left;     /* plain bytes of a plain file that are wanted; packed: INT64_MAX */
-    int64_t most;     /* plain bytes until a line may end it; 0: no limit */
+    int64_t left;     /* bytes that are wanted of an uncompressed file; else INT64_MAX */
+    int64_t most;     /* uncompressed bytes after which a line ends the range; 0: no limit */
     int64_t plain;    /* read since skip */
     bool last;        /* nothing follows the bytes in chunk */
-    bool more;        /* it ended for `most` */
-    bool done;        /* the body is whole */
+    bool more;        /* the range ended because of `most` */
+    bool done;        /* the body is complete */
     z_stream z;
     bool deflating; /* z is initialized */
     struct err error;
@@ -80,15 +80,15 @@ static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
     return 0;
 }
 
-/* Does a range go, and not the file unchanged? */
+/* True where a range is sent, and not the unchanged file. */
 static bool is_range(const struct part_stream *s)
 {
     return s->in || s->zst;
 }
 
-/* Plain bytes of the file into the chunk, fewer than wanted at its end only; negative: damage.
- * *error as of gzerror: Z_BUF_ERROR where the file ends within, and what is before that was
- * given. */
+/* Reads uncompressed bytes of the file into the chunk, fewer than `want` at its end only; negative:
+ * damage. *error is gzerror's: Z_BUF_ERROR if the file is cut off; the bytes before that are
+ * returned. */
 static int take(struct part_stream *s, int want, int *error)
 {
     *error = Z_OK;
@@ -102,7 +102,7 @@ static int take(struct part_stream *s, int want, int *error)
     return n;
 }
 
-/* Blanks the lines in the chunk's n bytes that are not to go. */
+/* Blanks the lines in the chunk's n bytes that must not be sent. */
 static void blank_lines(struct part_stream *s, int n)
 {
     int64_t at = s->first + s->plain, end = at + n;
@@ -149,7 +149,7 @@ static int fill(struct part_stream *s)
     return 0;
 }
 
-/* Passes over the plain bytes before the range. */
+/* Skips the uncompressed bytes before the range. */
 static int pass_over(struct part_stream *s, int64_t skip)
 {
     if (!s->packed)
@@ -172,7 +172,7 @@ static int open_range(struct part_stream *s, int fd, int64_t skip)
         s->in = gzdopen(fd, "rb");
         if (!s->in)
             return err_nomem(&s->error);
-        s->fd = -1; /* gzclose closes it */
+        s->fd = -1; /* gzclose closes the descriptor */
         gzbuffer(s->in, CHUNK);
     }
     s->left = s->packed ? lines : lines > skip ? lines - skip : 0;

@@ -16,7 +16,7 @@ struct remote {
     void *arg;                    /* owned: of the way */
     struct http_client *http;     /* owned; NULL: another way */
     char api[256];                /* "/api/v1" */
-    char asked[192];              /* who answers, as messages name them */
+    char asked[192];              /* name of the server, and of a proxy, in messages */
     struct http_client_answer answer;
 };
 
@@ -124,7 +124,7 @@ bool remote_answered(const struct remote *r)
     return r->way || http_client_answered(r->http);
 }
 
-/* ---- another way ---------------------------------------------------------------------------- */
+/* ---- another way --------------------------------------------------------------------------- */
 
 int remote_open_way(struct remote **out, const struct remote_way *way, void *arg, struct err *e)
 {
@@ -176,8 +176,8 @@ static bool take_error(struct json *j, const char *key, struct json_value v, voi
     return true;
 }
 
-/* Reads the objects of an array into items, as many as there is room for, and passes over the rest.
- * Adds to count. */
+/* Reads the objects of an array into items, as many as there is room for, and skips the rest. Adds
+ * to count. */
 static void read_objects(struct json *j, json_take *take, void *items, size_t size, unsigned room,
                          unsigned *count)
 {
@@ -254,14 +254,14 @@ bool remote_read_positions(const char *json, size_t len, struct remote_positions
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-/* An answer that says nothing yet. */
+/* Empties the answer. */
 static struct remote_answer *empty(struct remote_answer *a)
 {
     *a = (struct remote_answer){.offset = -1, .retry_after = -1};
     return a;
 }
 
-/* Whoever answers with success in other words has not said that it took something. */
+/* An answer of success in another form does not mean that anything was acknowledged. */
 static int is_no_server(const struct remote *r, const struct remote_answer *a, struct err *e)
 {
     return err_set(e, GPUFL_E_PERM,
@@ -393,7 +393,7 @@ int remote_complete_at(struct remote *r, const char *session, const struct remot
     return send_call(r, &call, a, e);
 }
 
-/* ---- requests that send no session ----------------------------------------------------------- */
+/* ---- requests that send no session --------------------------------------------------------- */
 
 static void give_text(const struct remote *r, struct remote_text *out)
 {
@@ -419,7 +419,7 @@ int remote_post(struct remote *r, const char *path, const struct buf *json, stru
     return rc;
 }
 
-/* Every byte that is no letter or digit as %XX. */
+/* Writes every byte that is no letter or digit as %XX. */
 static void put_escaped(char *out, size_t size, const char *value)
 {
     size_t n = strlen(out);

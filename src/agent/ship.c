@@ -38,8 +38,8 @@ const struct ship_words ship_words_code = {
     .again = "the next call goes on from there",
 };
 
-/* While a request is under way: false ends it, for a server that has not answered in the time that
- * the caller gives it. A server that takes a body moves bytes. */
+/* Called during a request; false ends it, if a server has not answered in the time that the caller
+ * allows. While a server takes a body, bytes move. */
 static bool on_request(void *arg, int64_t moved)
 {
     struct shipping *s = arg;
@@ -109,7 +109,7 @@ static bool stopped(const struct shipping *s)
            (s->config->deadline && now() >= s->config->deadline);
 }
 
-/* Naps, so that a signal or the deadline is seen soon. False: stopped. */
+/* Sleeps in short steps, so that a signal or the deadline is noticed soon. False: stopped. */
 static bool wait_for(const struct shipping *s, int64_t ns)
 {
     for (int64_t until = now() + ns; !stopped(s);) {
@@ -127,7 +127,7 @@ static const struct ship_words *words(const struct shipping *s)
     return s->config->words ? s->config->words : &ship_words_command;
 }
 
-/* Says whether no second try and no other session would change the answer. */
+/* True where neither another try nor another session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
     const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);
@@ -148,8 +148,8 @@ static bool refuses_all(struct shipping *s, const struct remote_answer *a)
     return true;
 }
 
-/* The wait before another try at a server that does not answer, within the time that the caller
- * gives it. */
+/* The wait before another request to a server that does not answer, within the time that the caller
+ * allows. */
 static int64_t wait_reachable(const struct shipping *s, int64_t wait)
 {
     if (!s->config->unreachable)
@@ -160,7 +160,7 @@ static int64_t wait_reachable(const struct shipping *s, int64_t wait)
     return wait < left ? wait : left;
 }
 
-/* Says whether the answer asks for a wait and is no failure. */
+/* True where the answer asks for a wait and is no failure. */
 static bool is_not_now(int rc, const struct remote_answer *a)
 {
     return !rc && (a->status == 429 || (a->status == 503 && a->retry_after >= 0));
@@ -178,7 +178,7 @@ static int64_t wait_patiently(struct shipping *s, const struct remote_answer *a)
     return wait < left ? wait : left;
 }
 
-/* The sentence of the end of trying, after a wait or after failures. */
+/* Sets the sentence for giving up, after a wait or after failures. */
 static void say_given_up(struct shipping *s, const char *why, const struct remote_answer *a)
 {
     int64_t patience = s->config->patience ? s->config->patience : PATIENCE;
@@ -194,8 +194,8 @@ static void say_given_up(struct shipping *s, const char *why, const struct remot
                      s->backoff.tries == 1 ? "try" : "tries");
 }
 
-/* The sentence for a server that was not reached, or took a connection and no more, in the time
- * that the caller gives it. */
+/* Sets the sentence for a server that was not reached, or that accepted a connection and no more,
+ * in the time that the caller allows. */
 static void say_unreachable(struct shipping *s, const char *why)
 {
     shipping_end(s, SHIP_REFUSED,
@@ -209,7 +209,7 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
 {
     char why[416];
     if (!rc || (a->stalled && remote_answered(s->config->remote)))
-        s->silent = now(); /* it is there, if slow */
+        s->silent = now(); /* the server answers, if slowly */
     if (stopped(s) || (rc == GPUFL_E_STATE)) {
         bool late = !(s->config->stop && *s->config->stop);
         shipping_end(s, SHIP_STOPPED, "%s; %s", late ? "no time left" : "interrupted",
@@ -245,7 +245,7 @@ enum ship_step shipping_judge(struct shipping *s, int rc, const struct err *e,
     if (s->config->watch.waiting)
         s->config->watch.waiting(s->config->watch.arg, wait, why);
     (void)wait_for(s, wait);
-    s->silent = rc ? s->silent : now(); /* it asked for the wait */
+    s->silent = rc ? s->silent : now(); /* the server asked for the wait */
     return SHIP_STEP_AGAIN;
 }
 
@@ -276,7 +276,7 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
     b->progress = on_sent;
     b->arg = s;
     int rc = remote_send(s->config->remote, b, a, e);
-    if (part_stream_error(s->stream)->code) { /* it was ours that failed */
+    if (part_stream_error(s->stream)->code) { /* reading the part failed, not the request */
         *e = *part_stream_error(s->stream);
         rc = e->code == GPUFL_E_STATE || e->code == GPUFL_E_UNAVAILABLE ? GPUFL_E_IO : e->code;
     }
@@ -295,14 +295,14 @@ int shipping_send(struct shipping *s, const struct ship_part *p, struct remote_b
 
 /* ---- by offset ----------------------------------------------------------------------------- */
 
-/* A channel under way. */
+/* A channel that is being sent. */
 struct course {
     const struct ship_part *parts; /* of the channel */
     size_t count;
-    int64_t at;     /* plain bytes that the server has */
-    int64_t piece;  /* plain bytes of a body; 0: whole parts */
-    unsigned stuck; /* bodies in a row that brought nothing on */
-    unsigned cuts;  /* bodies in a row that were cut off and brought nothing on */
+    int64_t at;     /* uncompressed bytes that the server has */
+    int64_t piece;  /* uncompressed bytes of a body; 0: whole parts */
+    unsigned stuck; /* bodies in a row without progress */
+    unsigned cuts;  /* bodies in a row that were cut off without progress */
 };
 
 /* Asks the server for its position; false: sending is over. */
@@ -354,8 +354,8 @@ static int64_t smaller(int64_t piece)
     return piece ? piece / 2 : PIECE_SMALLER;
 }
 
-/* A server or a proxy that takes no body of this length may hang up at once. Its 413 is lost then
- * with what the connection still held, so a body that was cut off again goes in smaller pieces. */
+/* A server or a proxy that accepts no body of this length may close the connection at once. Its 413
+ * is lost then, so after a second cut the body is sent in smaller pieces. */
 static void cut_off(struct course *c)
 {
     if (++c->cuts >= CUTS_MOST && smaller(c->piece) >= PIECE_LEAST)
@@ -384,7 +384,7 @@ static bool steer(struct shipping *s, struct course *c, const struct ship_part *
         c->stuck = 0;
         shipping_got_on(s);
     } else if (a->status == 409 && c->at == before) {
-        shipping_refused(s, p, a); /* no gap: another reason, which it says */
+        shipping_refused(s, p, a); /* no gap: the server gives another reason */
         return false;
     } else if (++c->stuck >= STUCK_MOST) {
         shipping_end(s, SHIP_SOME, "%s: the server stays at byte %lld of channel %s",
@@ -394,7 +394,8 @@ static bool steer(struct shipping *s, struct course *c, const struct ship_part *
     return true;
 }
 
-/* Opens what of the part the server lacks. 1: there is something, 0: nothing, -1: it is over. */
+/* Opens the rest of the part that the server lacks. 1: there is a rest, 0: none, -1: sending is
+ * over. */
 static int open_rest(struct shipping *s, const struct course *c, const struct ship_part *p)
 {
     struct err e = {0};
@@ -505,8 +506,8 @@ static void ship_offsets(struct shipping *s)
             bytes += c.parts[n].bytes;
         c.count = n;
         s->done = total;
-        /* With `force` a server that has not answered yet is asked nevertheless: the work that a
-         * large body makes may take longer than a server may be silent that might not be there. */
+        /* With `force`, a server that has not answered yet is asked nevertheless: a large body may
+         * keep it silent for longer than an unreachable server is given. */
         bool ok = (s->config->force && remote_answered(s->config->remote)) ||
                   ask_position(s, c.parts[0].channel, &c.at);
         if (s->config->force)

@@ -1,8 +1,7 @@
 /* ship_windows.c - sessions of the public client: windows that count as wholes.
  *
- * A window is known by its channel and number, and by the id in the sidecar that its writer put
- * next to it, where there is one. The server's answer to a repeated window says that it has it
- * already. */
+ * A window is identified by its channel and number, and by the id in the sidecar next to it, if its
+ * writer made one. The server's answer to a repeated window says that it has it already. */
 #include "agent/ship_inside.h"
 
 #include "base/alloc.h"

@@ -51,7 +51,8 @@ static bool part_ends(const char *path)
     return ended;
 }
 
-/* The end is in the newest part of the system channel; the public client's may be in any part. */
+/* The end is in the newest part of the system channel; in the public client's logs it may be in any
+ * part. */
 static bool session_has_end(const struct upload_session *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -63,7 +64,7 @@ static bool session_has_end(const struct upload_session *s)
     return false;
 }
 
-/* ---- what became of its program ------------------------------------------------------------- */
+/* ---- what became of its program ------------------------------------------------------------ */
 
 static bool is_packed(const struct upload_session *s)
 {
@@ -81,14 +82,14 @@ static enum upload_state state_of_ours(const struct upload_session *s, const str
     if (session_has_end(s))
         return UPLOAD_ENDED;
     if (is_packed(s))
-        return UPLOAD_DIED; /* only what nobody writes to is compressed as a whole */
+        return UPLOAD_DIED; /* only a log that no process writes to is compressed completely */
     (void)gethostname(here, sizeof here - 1);
     if (!*h->host || strcmp(h->host, here) != 0 || !h->pid)
         return UPLOAD_UNKNOWN;
     return process_runs(h->pid, h->start) ? UPLOAD_RUNNING : UPLOAD_DIED;
 }
 
-/* The public client holds a lock while it writes. 1 held, 0 free, -1 there is none. */
+/* The public client has a lock while it writes. 1: locked, 0: free, -1: there is no lock file. */
 static int writer_lock(const char *dir)
 {
     char path[PATH_MAX];
@@ -152,7 +153,7 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     int rc = part_head_read(d->path, &p->head, e);
     if (rc)
         return rc;
-    /* The size is less where the part was rotated before its head was read. */
+    /* The size is smaller if the part was rotated before its head was read. */
     int64_t bytes = file_size(d->path);
     p->bytes = bytes >= 0 && bytes < p->bytes ? bytes : p->bytes;
     if (p->head.ours && *p->head.channel)
@@ -165,8 +166,8 @@ static int take_part(struct upload_session *s, const struct discover_part *d, st
     return 0;
 }
 
-/* Learns the header's words from the parts, and the session's kind: a part of ours says so in its
- * first line, and one that is empty says nothing. */
+/* Reads the header's values from the parts, and the session's kind: a part of our format shows it
+ * in its first line; an empty part shows nothing. */
 static const struct part_head *learn(struct upload_session *s, const char *name)
 {
     const struct part_head *head = &s->parts[0].head;

@@ -1,4 +1,4 @@
-/* archive.c - see archive.h: a folder into the bucket. */
+/* archive.c - see archive.h: copies a folder to the bucket. */
 #include "agent/archive/archive.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ static int64_t time_of(const struct stat *st)
 
 /* ---- the folder ---------------------------------------------------------------------------- */
 
-/* The regular file of that name, no link; negative: there is none. */
+/* Opens the regular file of that name, not a link; negative: there is none. */
 static int open_file(const char *folder, const char *name, struct stat *st)
 {
     char path[PATH_MAX];
@@ -39,7 +39,7 @@ static int open_file(const char *folder, const char *name, struct stat *st)
     return fd;
 }
 
-/* Links and other kinds are left out. */
+/* Links and other kinds of files are ignored. */
 int archive_list(const char *folder, struct manifest *m, struct err *e)
 {
     struct manifest_file *f;
@@ -92,7 +92,7 @@ static int64_t read_some(void *arg, char *out, size_t size)
     struct sending *x = arg;
     int64_t left = x->size - x->at;
     ssize_t n = pread(x->fd, out, (int64_t)size < left ? size : (size_t)left, x->at);
-    if (n < 0 || (n == 0 && left)) /* it got shorter */
+    if (n < 0 || (n == 0 && left)) /* the file got shorter */
         return GPUFL_E_STATE;
     x->at += n;
     return n;
@@ -224,7 +224,8 @@ int archive_manifest(struct s3 *s, const char *session, struct manifest *m, stru
     return rc;
 }
 
-/* What an earlier archive of the session has; empty where there is none, or a damaged one. */
+/* Reads the manifest of an earlier archive of the session; empty where there is none, or it is
+ * damaged. */
 static int find_before(struct s3 *s, const struct manifest *m, struct manifest *before,
                        struct s3_answer *why, struct err *e)
 {
@@ -240,7 +241,8 @@ static int find_before(struct s3 *s, const struct manifest *m, struct manifest *
     return rc;
 }
 
-/* Removes what only the earlier manifest named. What stays costs room and does no harm. */
+/* Removes objects that only the earlier manifest named. An object that stays costs room and does no
+ * harm. */
 static void remove_before(struct s3 *s, const struct manifest *m, const struct manifest *before)
 {
     for (size_t i = 0; i < before->count; i++) {

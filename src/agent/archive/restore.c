@@ -1,4 +1,4 @@
-/* restore.c - see archive.h: a session out of the bucket. */
+/* restore.c - see archive.h: copies a session from the bucket. */
 #include "agent/archive/archive.h"
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -101,7 +101,7 @@ static void be_patient(struct backoff *b)
     backoff_init(b, TRIES, SECOND / 5, 10 * SECOND, (uint64_t)clock_real());
 }
 
-/* Waits for the next try, and says the reason once to the person who waits. */
+/* Waits for the next try, and prints the reason once. */
 static bool try_again(struct backoff *b, int64_t retry_after, const volatile sig_atomic_t *stop,
                       const struct err *e)
 {
@@ -145,14 +145,14 @@ int archive_get(struct s3 *s, const char *session, const char *into, struct arch
     struct manifest m;
     manifest_init(&m);
     int rc = get_manifest_patiently(s, session, &m, stop, e);
-    snprintf(name, sizeof name, ".%s.restore", session); /* the name of no session */
+    snprintf(name, sizeof name, ".%s.restore", session); /* no session can have this name */
     if (!rc &&
         (path_join(at, sizeof at, into, session) || path_join(part, sizeof part, into, name)))
         rc = err_set(e, GPUFL_E_INVAL, "%s: the path is too long", into);
     if (!rc && file_exists(at))
         rc = err_set(e, GPUFL_E_INVAL, "%s is there already", at);
     if (!rc) {
-        file_remove_tree(part); /* of a run that was killed */
+        file_remove_tree(part); /* remains of a killed run */
         rc = file_mkdirs(part, 0777, e);
     }
     bool made = !rc;

@@ -12,7 +12,7 @@
 
 enum { PATH_MOST = S3_BUCKET_MAX + S3_NAME_MAX + S3_KEY_MAX + 16, TOKEN_MOST = 1024 };
 
-/* The sum of nothing, which requests without a body are signed with. */
+/* The sum of an empty text, with which requests without a body are signed. */
 static const char EMPTY[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 struct s3 {
@@ -59,7 +59,7 @@ int s3_place_read(const char *url, struct s3_place *out, struct err *e)
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* The first that is set. */
+/* The first value that is set. */
 static const char *first(const char *given, const char *const *variables, const char *standard)
 {
     if (given && *given)
@@ -241,7 +241,7 @@ int s3_put(struct s3 *s, const char *key, const struct s3_body *b, struct s3_ans
     int rc = path_of(s, key, path, e);
     if (!rc)
         rc = send_call(s, &call, b->sha256, a, e);
-    /* Storage answers without a text; libcurl before 7.83 shows no ETag. */
+    /* S3 storage answers a request to put with no text; libcurl before 7.83 shows no ETag. */
     bool odd = !rc && a->status / 100 == 2 && s->answer.body.len && !*s->answer.tag;
     return odd ? s3_no_storage(s, a, e) : rc;
 }

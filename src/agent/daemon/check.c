@@ -33,7 +33,7 @@ static int check_sources(const struct options *o, struct err *e)
     return 0;
 }
 
-/* The nearest folder above a path that is there. */
+/* Finds the nearest existing folder above a path. */
 static void find_above(const char *path, char out[PATH_MAX])
 {
     snprintf(out, PATH_MAX, "%s", path);
@@ -43,7 +43,7 @@ static void find_above(const char *path, char out[PATH_MAX])
         snprintf(out, PATH_MAX, ".");
 }
 
-/* Writes and removes a file, which a disk without room does not take. */
+/* Writes and removes a file, which fails on a full disk. */
 static int try_file(const char *dir)
 {
     static const char text[4096] = {1};
@@ -58,7 +58,7 @@ static int try_file(const char *dir)
     return unlink(path) && !error ? -errno : error;
 }
 
-/* A folder of the agent's, or what it would be made in, can be written. */
+/* Checks that a folder of the agent's, or the one in which it would be made, can be written. */
 static int check_folder(const char *what, const char *path, struct err *e)
 {
     char above[PATH_MAX];
@@ -88,7 +88,8 @@ static bool take_version(struct json *j, const char *key, struct json_value v, v
     return json_skip(j, v);
 }
 
-/* A server without positions, as the public ones are, still says which versions it speaks. */
+/* A server without positions, such as the public ones, still names the versions that it
+ * supports. */
 static int check_version(struct remote *r, const struct options *o, struct err *e)
 {
     const struct remote_tagged version = {"/info/version", "", ""};

@@ -28,7 +28,7 @@ static void hang_up(struct control_client *k)
     *k = (struct control_client){.fd = -1};
 }
 
-/* The answer, as far as the client takes it in time. */
+/* Sends the answer, as far as the client takes it in time. */
 static void answer(struct control_client *k, const char *text, size_t len)
 {
     while (len) {
@@ -94,7 +94,7 @@ static void obey(struct control *c, struct control_client *k)
     answer_text(k, "{\"error\":\"there is no such command\"}\n");
 }
 
-/* The client's line has come, or a piece of it. */
+/* Reads the client's line, or a piece of it. */
 static void hear(struct control *c, struct control_client *k)
 {
     ssize_t n = recv(k->fd, k->line + k->len, sizeof k->line - 1 - k->len, MSG_DONTWAIT);
@@ -104,7 +104,7 @@ static void hear(struct control *c, struct control_client *k)
     k->line[k->len] = '\0';
     char *lf = strchr(k->line, '\n');
     if (k->task || n <= 0 || (!lf && k->len == sizeof k->line - 1)) {
-        hang_up(k); /* it went, or says too much */
+        hang_up(k); /* the client has gone, or its line is too long */
         return;
     }
     if (lf) {
@@ -188,7 +188,7 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
     return 0;
 }
 
-/* Says whether a program listens at the socket. */
+/* True where a program listens at the socket. */
 static bool is_heard(const struct sockaddr_un *at)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -199,7 +199,7 @@ static bool is_heard(const struct sockaddr_un *at)
     return heard;
 }
 
-/* Refuses a path that has something other than a socket. *there says whether it has one. */
+/* Refuses a path of anything but a socket. *there: the path exists. */
 static int look_at_place(const struct sockaddr_un *at, bool *there, struct err *e)
 {
     struct stat st;
@@ -258,7 +258,7 @@ static int listen_at(struct control *c, const char *path, struct err *e)
     return 0;
 }
 
-/* The socket goes with its agent, unless another one has the path by now. */
+/* Removes the agent's socket, unless another agent has the path by now. */
 static void leave_place(const struct control *c)
 {
     struct stat st;
@@ -337,7 +337,7 @@ void control_done(struct control *c, enum control_task t, uint64_t ticket, const
     bump(c->notify);
 }
 
-/* ---- the command's side ---------------------------------------------------------------------- */
+/* ---- the command's side --------------------------------------------------------------------- */
 
 int control_ask(const char *path, const char *command, struct buf *out, struct err *e)
 {

@@ -15,7 +15,7 @@
 enum { ASKED_JUST_NOW = -1 };
 
 static const int64_t SECOND = 1000000000, MILLI = 1000000;
-static const int64_t TICK = 5000000000; /* ns between two looks at what the brokers reported */
+static const int64_t TICK = 5000000000; /* ns between two reads of the brokers' reports */
 
 /* ---- begin and end ------------------------------------------------------------------------- */
 
@@ -77,7 +77,7 @@ void daemon_close(struct daemon *d)
 {
     int status;
     publish_close(d);
-    if (d->has_control) /* which reports what all the others count */
+    if (d->has_control) /* the control socket reports the counts of all others */
         control_close(&d->control);
     if (d->has_orders)
         orders_close(&d->orders);
@@ -152,7 +152,7 @@ static void cannot_send(struct daemon *d, enum control_task t, uint64_t ticket, 
     buf_fini(&b);
 }
 
-/* Sees what is asked for. True: a drain is done. */
+/* Handles the requested tasks. True: a drain is done. */
 static bool do_tasks(struct daemon *d, int64_t now)
 {
     uint64_t retry = control_task(&d->control, CONTROL_RETRY);
@@ -197,7 +197,7 @@ static void wait_for_news(struct daemon *d, int64_t until)
         log_debug("the wake-up was taken already");
 }
 
-/* A pause for the key, or another that somebody must end, is over: with the key as it is now. */
+/* Ends a pause that the key caused, or that a person had to end, with the present key. */
 static bool may_send(struct daemon *d, int64_t now)
 {
     struct err e = {0};

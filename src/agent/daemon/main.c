@@ -1,4 +1,4 @@
-/* main.c - `gpufl-agent`: run by default, and the commands to one that runs. */
+/* main.c - `gpufl-agent`: run, which is the default, and the commands for a running agent. */
 #include "agent/daemon/check.h"
 #include "agent/daemon/daemon.h"
 #include "agent/keep/restoring.h"
@@ -20,8 +20,8 @@ enum {
     EXIT_FINE,
     EXIT_FAILED,        /* it could not be done */
     EXIT_USAGE,         /* options or configuration */
-    EXIT_NO_AGENT,      /* no agent runs there */
-    EXIT_TAKEN,         /* another agent has the state */
+    EXIT_NO_AGENT,      /* no agent listens */
+    EXIT_TAKEN,         /* another agent uses the state */
     EXIT_UNREACHED = 5, /* --check: the server does not answer, or does not take the key */
     EXIT_NOT_BUILT = 69,
 };
@@ -42,7 +42,7 @@ static const char ABOUT[] =
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t wake = -1; /* a descriptor */
 
-/* The second one ends the program. */
+/* A second signal ends the program. */
 static void on_signal(int number)
 {
     static const struct sigaction normal = {.sa_handler = SIG_DFL};

@@ -1,8 +1,8 @@
-/* names.c - the names of stacks, before a session is called complete: the server has not the
- * program's files, this machine may.
+/* names.c - looks up the names of stacks before a session is reported complete, since the server
+ * does not have the program's files, but this machine may.
  *
- * Names are looked up in a process of their own: its memory goes when the process ends, and
- * damaged debug information ends nothing else. */
+ * It uses a process of its own, so that memory is freed when the process ends, and damaged debug
+ * information cannot end the agent. */
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
@@ -74,6 +74,6 @@ bool names_step(struct daemon *d, struct view *v, struct work *w)
     d->names = (struct spawned)SPAWNED_NONE;
     v->naming = false;
     w->named = true;
-    v->fresh = v->pending = true; /* for the part with the names */
+    v->fresh = v->pending = true; /* to find the part with the names */
     return false;
 }

@@ -1,6 +1,6 @@
-/* publish.c - what the agent says of itself: the status of the control socket, /healthz, /metrics.
+/* publish.c - the agent's status for the control socket, /healthz and /metrics.
  *
- * The loop copies what it knows under the lock (publish_take); these functions read the copy. */
+ * The loop copies its numbers under the lock (publish_take); the other functions read the copy. */
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
@@ -42,7 +42,7 @@ void publish_take(struct daemon *d)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Everything at one moment. */
+/* All values at one moment. */
 struct picture {
     struct daemon_status status;
     struct courier_counts counts;

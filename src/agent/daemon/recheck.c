@@ -1,10 +1,11 @@
-/* recheck.c - looks back: does the server still have what it took?
+/* recheck.c - checks whether the server still has the sessions that it acknowledged.
  *
  * A server that lost its disk, or that got a backup of earlier, knows less than it acknowledged.
- * Sessions that are done are asked for from time to time, one request a scan: in turns the newest
- * one, which an earlier state of the server lacks first, and the next one in the order of the
- * folders. Once one is missing, all folders are looked at without a pause. What is missing is sent
- * again by the usual way, as long as its files are here. The loop's thread. */
+ * The agent asks for sessions that are done from time to time, with one request for each scan:
+ * alternately for the newest one, which an earlier state of the server lacks first, and for the
+ * next one in the order of the folders. If one is missing, all folders are checked without a pause.
+ * Missing sessions are sent again in the usual way, if their files still exist. The loop's
+ * thread. */
 #include "agent/daemon/daemon.h"
 
 #include "base/file/file.h"
@@ -38,8 +39,8 @@ static int32_t next_in_turn(struct daemon *d)
     return -1;
 }
 
-/* A session at work: its positions are asked for again. Nobody can say which windows are there, so
- * that all of them go again where something was lost. */
+/* An open session: its positions are asked for again. The server cannot say which windows it has,
+ * so all of them are sent again if something was lost. */
 static void look_at_work(struct view *v, bool lost)
 {
     for (size_t i = 0; i < v->work_count; i++) {

@@ -1,5 +1,5 @@
-/* sessions.c - which sessions are at work: opened when something happened in them, sent of in
- * turns, live ones first, closed when nothing is left to do. */
+/* sessions.c - the open sessions: each is opened when it changes, sends in its turn (live ones
+ * first), and is closed when nothing is left to do. */
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"
@@ -29,7 +29,8 @@ static void drop_view(struct daemon *d, struct view *v)
     view_close(v, d->cursor);
 }
 
-/* Makes room: of the sessions that wait for nothing, the one that did so for longest. */
+/* Makes room: closes, of the sessions with nothing to send, the one that had nothing for
+ * longest. */
 static bool make_room(struct daemon *d)
 {
     struct view *oldest = NULL;
@@ -48,8 +49,8 @@ static bool make_room(struct daemon *d)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* Says whether a folder that is not at work can stay so: all of it was dealt with, and it did not
- * change since. */
+/* True where a folder without a view needs none: all of it was handled, and it has not changed
+ * since. */
 static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
 {
     bool deaf = at->watch < 0;
@@ -65,7 +66,7 @@ static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
     return at->done && at->stamp == stamp && !deaf;
 }
 
-/* A folder that has no session any more, or never had one. */
+/* Handles a folder that has no session any more, or never had one. */
 static void look_failed(struct daemon *d, int32_t index, struct view *v, const struct err *e)
 {
     struct folder *at = &d->folders.items[index];
@@ -107,7 +108,7 @@ static void look_session(struct daemon *d, int32_t index, int64_t now)
     } else if (!at->touched) {
         for (size_t i = 0; i < v->work_count; i++)
             for (size_t k = 0; k < v->works[i].course_count; k++)
-                v->fresh |= v->works[i].courses[k].blocked; /* perhaps it can go on */
+                v->fresh |= v->works[i].courses[k].blocked; /* perhaps it can continue */
     }
     folders_plan(&d->folders, at, now);
     if (view_refresh(v, &x, &e))
@@ -153,8 +154,8 @@ static struct view *pick(struct daemon *d)
     return NULL;
 }
 
-/* Files without a whole line yet, which may be those of a session that begins: nobody can say whose
- * they are, and nothing of them went anywhere. */
+/* Files without a whole line yet, which may be those of a session that begins: their session is
+ * unknown, and nothing of them was sent. */
 static bool is_blank(const struct work *w)
 {
     bool dealt = w->session->ours;
@@ -163,7 +164,8 @@ static bool is_blank(const struct work *w)
     return !dealt;
 }
 
-/* Closes a session that is over: names, what they bring, the word to the server. */
+/* Finishes a session that is over: looks up names, sends them, and reports the end to the
+ * server. */
 static enum courier_step end_work(struct daemon *d, struct view *v, struct work *w)
 {
     const struct upload_session *s = w->session;
@@ -171,13 +173,13 @@ static enum courier_step end_work(struct daemon *d, struct view *v, struct work 
         return COURIER_CAUGHT;
     for (size_t i = 0; i < w->course_count; i++)
         if (w->courses[i].blocked && w->courses[i].count)
-            return COURIER_CAUGHT; /* what is missing may still come */
+            return COURIER_CAUGHT; /* the missing parts may still come */
     if (!names_step(d, v, w))
         return COURIER_LEFT;
     return courier_complete(&d->courier, v, w);
 }
 
-/* Says whether the folder is as it was when it was read. Where it is not, it is read once more. */
+/* True where the folder has not changed since it was read; else it is read once more. */
 static bool is_as_read(struct daemon *d, struct view *v)
 {
     struct folder *at = &d->folders.items[v->folder];
@@ -191,7 +193,7 @@ static bool is_as_read(struct daemon *d, struct view *v)
     return false;
 }
 
-/* Plain bytes of the session; -1: of windows they are not known. */
+/* Uncompressed bytes of the session; -1: unknown, as for windows. */
 static int64_t sum_of(const struct work *w)
 {
     int64_t sum = 0;
@@ -202,7 +204,7 @@ static int64_t sum_of(const struct work *w)
     return sum;
 }
 
-/* All of the folder is on the server. */
+/* Notes that all of the folder is on the server. */
 static enum courier_step settle(struct daemon *d, struct view *v)
 {
     struct folder *at = &d->folders.items[v->folder];

@@ -148,7 +148,7 @@ void keeper_offer(struct keeper *k, const char *path, int64_t stamp)
     if (taken)
         wakeup_signal(&k->wakeup);
     else
-        mem_free(copy); /* it stays, and is offered again by the next agent */
+        mem_free(copy); /* the folder stays, and the next agent offers it again */
 }
 
 static void drop(struct keeper *k, size_t i)
@@ -157,7 +157,7 @@ static void drop(struct keeper *k, size_t i)
     k->items[i] = k->items[--k->count];
 }
 
-/* Takes over one offer; an earlier one of the folder gives way. */
+/* Takes one offer, which replaces an earlier one of the folder. */
 static void take_offer(struct keeper *k, const struct keeper_item *offer)
 {
     size_t i = 0;
@@ -187,7 +187,7 @@ static void take_offers(struct keeper *k)
     mem_free(offers);
 }
 
-/* Finds out what the new items hold. */
+/* Measures the new items. */
 static void measure(struct keeper *k)
 {
     for (size_t i = 0; i < k->count && !keeper_is_ending(k); i++) {
@@ -242,7 +242,7 @@ static void set_hold(struct keeper *k, enum keeper_hold hold, const char *why)
     pthread_mutex_unlock(&k->lock);
 }
 
-/* The folder's one session, named as the folder. */
+/* Finds the folder's only session, which must have the folder's name. */
 static int name_session(const struct keeper_item *it, struct manifest *m, struct err *e)
 {
     struct upload_sessions u;
@@ -260,7 +260,7 @@ static int name_session(const struct keeper_item *it, struct manifest *m, struct
     return rc;
 }
 
-/* What an archiving that failed asks for. */
+/* Decides what follows a failed archiving. */
 static enum keeper_fate failed(struct keeper *k, struct keeper_item *it, int rc,
                                const struct s3_answer *why, const struct err *e)
 {
@@ -307,14 +307,14 @@ static enum keeper_fate archive_item(struct keeper *k, struct keeper_item *it)
     backoff_reset(&k->backoff);
     set_hold(k, KEEPER_FREE, "");
     it->archived = true;
-    publish(k); /* whoever reads that it is archived, reads that it does not wait any more */
+    publish(k); /* so that a reader never sees it both archived and waiting */
     KEEPER_COUNT(k, archived, 1);
     if (keeper_notes_archived(k->notes, path_base(it->path), it->stamp, &e))
         log_each(LOG_WARN, "%s", e.text); /* the next agent archives it again */
     return KEEPER_DONE;
 }
 
-/* After an alarm the key may be another one: it is read anew. */
+/* After an alarm the key may have changed: it is read again. */
 static bool has_connection(struct keeper *k)
 {
     struct s3 *fresh = NULL;
@@ -331,7 +331,7 @@ static bool has_connection(struct keeper *k)
     return true;
 }
 
-/* Archives one item. True: something was done. */
+/* Archives one item. True: there was one to archive. */
 static bool archive_one(struct keeper *k, int64_t now)
 {
     if (!k->s3 || now < k->held_archive || !has_connection(k))
@@ -350,7 +350,8 @@ static bool archive_one(struct keeper *k, int64_t now)
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-/* Says whether an item that is older than this one is archived next, and so may go before it. */
+/* True where an item that is older than this one is archived next, and may then be removed
+ * first. */
 static bool older_comes(const struct keeper *k, const struct keeper_item *than, int64_t now)
 {
     for (size_t i = 0; k->s3 && now >= k->held_archive && i < k->count; i++) {
@@ -361,8 +362,8 @@ static bool older_comes(const struct keeper *k, const struct keeper_item *than, 
     return false;
 }
 
-/* The oldest item that may go, and is due; NULL: none. *when: when the next one is due by its
- * age, CLOCK_REALTIME ns. */
+/* The oldest item that may be removed and is due; NULL: none. *when: CLOCK_REALTIME ns at which the
+ * next one is due by its age. */
 static struct keeper_item *next_to_remove(struct keeper *k, int64_t now, int64_t *when)
 {
     const struct options *o = k->options;
@@ -403,7 +404,8 @@ static void earlier(int64_t *until, int64_t at)
     *until = at < *until ? at : *until;
 }
 
-/* CLOCK_MONOTONIC ns: when something is due. A day at most: the clock of the files may step. */
+/* CLOCK_MONOTONIC ns: when something is due, in a day at most, since the clock of the files may
+ * step. */
 static int64_t until_when(struct keeper *k, int64_t now)
 {
     int64_t when, until = now + DAY;

@@ -20,13 +20,14 @@ enum {
     SESSIONS_MOST = 1 << 20,
     FILE_MOST = 512 << 20, /* bytes */
     LINE_MOST = PATH_MAX + PART_ID_MAX + 32,
-    WRITE_ANEW = 1 << 20, /* bytes since the file was last written as a whole */
+    WRITE_ANEW = 1 << 20, /* bytes appended after which the file is rewritten */
 };
 
 struct note {
     char session[PART_ID_MAX]; /* the key */
-    int64_t stamp;             /* archived so; 0: not */
-    char *hidden;              /* owned: is being removed under that name; NULL: is not */
+    int64_t stamp;             /* its stamp when it was archived; 0: it was not */
+    /* Owned: hidden name under which it is being removed; NULL: it is not. */
+    char *hidden;
     bool gone;
 };
 
@@ -107,7 +108,7 @@ static int read_file(struct keeper_notes *n, struct err *e)
     return 0;
 }
 
-/* All that still counts, as a file of its own that then takes the name. */
+/* Writes all valid notes to a new file, which then replaces the old one. */
 static int write_whole(struct keeper_notes *n, struct err *e)
 {
     char part[PATH_MAX];
@@ -153,7 +154,7 @@ static int write_whole(struct keeper_notes *n, struct err *e)
 static int add_line(struct keeper_notes *n, const char *line, struct err *e)
 {
     if (n->fd < 0 || n->added > WRITE_ANEW)
-        return write_whole(n, e); /* the table has the line's content */
+        return write_whole(n, e); /* the table has the contents of the line */
     int error = -file_write_shielded(n->fd, line, strlen(line));
     if (!error && fdatasync(n->fd))
         error = errno;

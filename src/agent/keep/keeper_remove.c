@@ -1,4 +1,4 @@
-/* keeper_remove.c - see keeper.h: the last look at the server and the archive, and the removal.
+/* keeper_remove.c - see keeper.h: the last check of the server and the archive, and the removal.
  *
  * The folder first gets a hidden name beside its own, by one rename: a killed agent leaves no
  * session that lost some of its parts. The notes say which, and the next agent ends it. */
@@ -28,9 +28,10 @@ static const int64_t MOST = INT64_MAX / 4, REFUSED_WAIT = 3600000000000;
 /* Where the last whole line of the channel's last part ends, in plain bytes of the channel. */
 static int end_of_channel(const struct ship_part *p, int64_t *end, struct err *e)
 {
-    static char chunk[CHUNK]; /* of the keeper's thread */
+    static char chunk[CHUNK]; /* used by the keeper's thread only */
     struct part_stream *s;
-    const struct part_range range = {.most = MOST}; /* a limit: so a packed part is unpacked */
+    /* With a limit a compressed part is decompressed. */
+    const struct part_range range = {.most = MOST};
     int64_t n;
     int rc = part_stream_open(&s, p->path, p->head.file, &range, e);
     if (rc)
@@ -52,8 +53,8 @@ static int64_t position_of(const struct remote_positions *p, const char *channel
     return 0;
 }
 
-/* STATE: the server lacks some of it. Windows of the public client: the server names no positions
- * of them, so that its earlier answers count. */
+/* GPUFL_E_STATE: the server lacks some of it. For windows of the public client the server has no
+ * positions, so its earlier answers count. */
 static int compare_positions(const struct upload_session *s, const struct remote_positions *p,
                              struct err *e)
 {
@@ -83,7 +84,7 @@ static int ask_server(struct keeper *k, const char *session, const struct upload
     else if (!rc && a.status != 200)
         rc = err_set(e, GPUFL_E_UNAVAILABLE, "%s answers %d%s%.200s", remote_asked(k->remote),
                      a.status, *a.detail ? ": " : "", a.detail);
-    if (rc && rc != GPUFL_E_STATE) { /* next time with the key as it is then */
+    if (rc && rc != GPUFL_E_STATE) { /* the next time uses the key of that time */
         remote_close(k->remote);
         k->remote = NULL;
     }
@@ -94,7 +95,7 @@ static int is_acknowledged(struct keeper *k, const char *path, struct err *e)
 {
     struct upload_sessions u;
     if (!k->options->server)
-        return 0; /* it went another way, which answered for it when it was offered */
+        return 0; /* it was sent another way, which acknowledged it before it was offered */
     int rc = upload_sessions_open(&u, path, NULL, 0, e);
     if (rc)
         return rc;
@@ -107,7 +108,7 @@ static int is_acknowledged(struct keeper *k, const char *path, struct err *e)
 
 /* ---- has the archive all of it? ------------------------------------------------------------ */
 
-/* STATE: the archive lacks it. */
+/* GPUFL_E_STATE: the archive lacks it. */
 static int is_archived(struct keeper *k, const char *path, struct err *e)
 {
     struct manifest m;
@@ -141,7 +142,7 @@ static int empty_folder(const char *path)
     return rmdir(path) && !error ? errno : error;
 }
 
-/* The name beside the folder's under which it is emptied. */
+/* Makes the hidden name, next to the folder's, under which the folder is emptied. */
 static bool hidden_name(const char *path, char out[PATH_MAX])
 {
     const char *name = path_base(path);
@@ -149,7 +150,7 @@ static bool hidden_name(const char *path, char out[PATH_MAX])
     return n > 0 && n < PATH_MAX && !strchr(path, '\n');
 }
 
-/* Where something of others is in the folder, it gets its name back with that. */
+/* If the folder has files of others, it gets its name back with them. */
 static void end_removal(struct keeper *k, const char *session, const char *hidden)
 {
     char path[PATH_MAX];
@@ -232,7 +233,7 @@ enum keeper_fate keeper_remove(struct keeper *k, struct keeper_item *it)
     if (!rc && rename(it->path, hidden))
         rc = err_set(&e, GPUFL_E_STATE, "it cannot be removed: %s", strerror(errno));
     bool same = !rc && archive_is_same(hidden, &m);
-    if (!rc && !same) /* a line came in the last moment */
+    if (!rc && !same) /* a line was added in the last moment */
         (void)rename(hidden, it->path);
     manifest_fini(&m);
     if (rc)

@@ -19,13 +19,13 @@ struct restoring {
     struct s3 *s3;
     const char *into;
     const volatile sig_atomic_t *stop;
-    char from[32]; /* "2026-11-28": manifests that were written before are passed over */
+    char from[32]; /* "2026-11-28": manifests that were written before are skipped */
     int64_t since; /* ns since the Unix epoch */
     struct archive_counts counts;
     char (*names)[PART_ID_MAX]; /* owned */
     size_t count, cap;
     uint64_t restored;
-    int rc; /* of the last that failed */
+    int rc; /* code of the last session that failed */
 };
 
 /* Reads "2026-11-28" as the day's first ns, UTC. */
@@ -40,7 +40,8 @@ static int read_day(const char *text, int64_t *out, struct err *e)
     return 0;
 }
 
-/* "SESSION/manifest.json", written on that day or later: a session changes no more when it is. */
+/* "SESSION/manifest.json", written on that day or later; the session does not change after its
+ * manifest is written. */
 static int take_entry(void *arg, const struct s3_entry *entry)
 {
     struct restoring *r = arg;

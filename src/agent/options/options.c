@@ -50,8 +50,8 @@ static char *keep(struct options *o, const char *text, size_t len)
     return copy;
 }
 
-/* Reads one value by the row of its option, as if it stood on the command line. where: for the
- * sentence, "FILE: server". */
+/* Reads one value by the row of its option, as on the command line. where: for the sentence, "FILE:
+ * server". */
 static int take_value(struct options *o, const struct opt *row, const char *value,
                       const char *where, struct err *e)
 {
@@ -100,7 +100,7 @@ static int from_environment(struct options *o, const struct opt *row, struct err
     return rc;
 }
 
-/* The names that `gpufl upload` and the library know as well. */
+/* The variables that `gpufl upload` and the library read, too. */
 static int from_shared(struct options *o, struct opt *table, struct err *e)
 {
     static const struct {
@@ -142,7 +142,7 @@ static bool is_number(const struct opt *row)
     return row->kind == OPT_INT || row->kind == OPT_SIZE || row->kind == OPT_DURATION;
 }
 
-/* A text does for each option, as on the command line. */
+/* Every option may be a text, as on the command line. */
 static int take_json(struct from_file *f, const struct opt *row, struct json_value v,
                      const char *where)
 {
@@ -200,7 +200,7 @@ static int from_file(struct options *o, const struct opt *table, const char *pat
     return 0;
 }
 
-/* The file's name comes before the file: from the command line, or the environment. */
+/* The file's name, which only the command line or the environment may have. */
 static const char *config_path(int argc, char **argv)
 {
     const char *path = getenv("GPUFL_AGENT_CONFIG");

@@ -22,7 +22,8 @@ enum { NAME_MOST = 64, CONFIGS_MOST = 1000, FILE_MOST = 256 << 10 };
 
 static const char SUFFIX[] = ".json", UNFINISHED[] = ".gpufl-part";
 
-/* The row that repeats what was assigned to this host; its note is the configuration's name. */
+/* Name of the row that repeats the configuration of this host; its note is the configuration's
+ * name. */
 static const char OF_HOST[] = "@host";
 
 struct config {
@@ -38,7 +39,7 @@ struct list {
     bool has_rows, bad;
 };
 
-/* A name becomes a file's: no slash, no dot in front. The library has the same rule. */
+/* A name becomes a file's name: no slash, no leading dot. The library has the same rule. */
 static bool is_name(const char *name)
 {
     size_t n = 0;
@@ -108,7 +109,7 @@ static int write_file(const char *path, const struct buf *text, struct err *e)
     if (fd < 0)
         return err_set_vendor(e, err_from_errno(errno), errno, "cannot write %.300s", path);
     int error = file_write_all(fd, text->data, text->len);
-    if (!error && fchmod(fd, 0644)) /* programs of other users read it, whatever our umask */
+    if (!error && fchmod(fd, 0644)) /* programs of other users read it, whatever the umask is */
         error = -errno;
     if (!error && fsync(fd))
         error = -errno;
@@ -130,8 +131,8 @@ static bool is_the_same(const char *path, const struct buf *text)
     return same;
 }
 
-/* Says whether this module wrote the file: its text begins with the name that the file has. The
- * folder may hold files of others, which are neither replaced nor removed. */
+/* True where this module wrote the file: its text begins with the name that the file has. The
+ * folder may have other files, which are neither replaced nor removed. */
 static bool is_ours(const char *path)
 {
     char head[NAME_MAX + 16], want[NAME_MAX + 16];

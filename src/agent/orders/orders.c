@@ -18,8 +18,9 @@
 enum { BODY_MOST = 4096, CAPTURES_MOST = 64 };
 
 static const int64_t SECOND = 1000000000;
-static const int64_t HELLO_SECONDS = 20; /* the server calls an agent gone after 60 */
-static const int64_t ROUND_SECONDS = 10; /* another server of the same tables sends us nothing */
+static const int64_t HELLO_SECONDS = 20; /* the server counts an agent as gone after 60 */
+/* Another server with the same tables sends no events here. */
+static const int64_t ROUND_SECONDS = 10;
 
 static bool is_ending(const struct orders *o)
 {
@@ -133,8 +134,8 @@ static bool is_word(const char *text)
     return n && !text[n];
 }
 
-/* Has the session record, and reports to the server how that went. What the server says is checked
- * once more: nothing but words, a process and a time goes to the session. */
+/* Makes the session record, and reports the result to the server. The server's values are checked
+ * again: only words, a process id and a time are given to the session. */
 static void obey(struct orders *o, const struct capture *c)
 {
     char path[128], members[1024];
@@ -178,8 +179,8 @@ static int take_orders(struct orders *o, struct err *e)
 
 /* ---- the stream ---------------------------------------------------------------------------- */
 
-/* Asks for everything: at the begin, after a silence, and after an event. Requests are obeyed also
- * where the configurations are not available, or cannot be written. */
+/* Asks for everything: at the beginning, after a silence, and after an event. Requests are carried
+ * out even if the configurations are not available, or cannot be written. */
 static int look(struct orders *o, struct err *e)
 {
     struct err of_configs = {0}, of_captures = {0};
@@ -195,11 +196,11 @@ static int look(struct orders *o, struct err *e)
 
 struct listening {
     struct orders *orders;
-    struct err e; /* why a piece ended it */
+    struct err e; /* why a piece ended the stream */
 };
 
-/* A piece of the stream. Each event leads to the same question; so does a comment, which comes
- * every 15 s. */
+/* Takes a piece of the stream. Each event leads to the same request, and so does a comment, which
+ * comes every 15 s. */
 static int take_piece(void *arg, const char *data, size_t n)
 {
     struct listening *l = arg;
@@ -217,7 +218,7 @@ static int take_piece(void *arg, const char *data, size_t n)
     return news && !is_ending(o) ? look(o, &l->e) : 0;
 }
 
-/* Listens until the connection ends, or the time has come to look by ourselves. */
+/* Listens until the connection ends, or until it is time to ask without an event. */
 static int listen_once(struct orders *o, struct err *e)
 {
     struct remote_answer a;
@@ -238,7 +239,7 @@ static int listen_once(struct orders *o, struct err *e)
     return rc;
 }
 
-/* New connections, with the key as it is now. */
+/* Opens new connections, with the present key. */
 static int reconnect(struct orders *o, struct err *e)
 {
     struct remote *listener = NULL, *asker = NULL;
@@ -256,7 +257,7 @@ static int reconnect(struct orders *o, struct err *e)
     return 0;
 }
 
-/* Keeps what is wrong for whoever asks; says so once, and when it is over. */
+/* Stores the problem for the status; logs it once, and logs its end. */
 static void set_why(struct orders *o, const char *why)
 {
     bool before = *o->why, now = *why;

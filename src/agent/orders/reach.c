@@ -81,7 +81,7 @@ static int fail(int error, int64_t pid, uid_t uid, struct err *e)
                           pid);
 }
 
-/* The user of a process that is there. */
+/* Finds the user of a running process. */
 static int find_user(int64_t pid, uid_t *uid, struct err *e)
 {
     char path[64];

@@ -163,7 +163,7 @@ void courier_paid(struct courier *c, int64_t bytes)
 
 /* ---- the steps of a session ---------------------------------------------------------------- */
 
-/* Takes over what the server says that it has. */
+/* Takes the server's positions. */
 static void take_positions(struct courier *courier, struct work *w,
                            const struct remote_positions *p)
 {
@@ -174,11 +174,11 @@ static void take_positions(struct courier *courier, struct work *w,
         for (unsigned k = 0; k < p->count; k++)
             if (strcmp(p->items[k].channel, c->channel) == 0)
                 c->server = p->items[k].offset;
-        /* With a mark, all that the server has may be from a body whose answer nobody saw. */
+        /* With a mark, all that the server has may be from a body whose answer was lost. */
         if (first)
             c->tried = c->mark >= 0 ? c->server : 0;
         courier->doubt |= !first && c->server < c->at;
-        /* Below a mark nothing is sent again but what the server has lost. */
+        /* Below a mark only bytes that the server has lost are sent again. */
         if (c->at < 0 || c->server < c->at)
             c->at = c->server;
         c->caught = false;
@@ -186,7 +186,7 @@ static void take_positions(struct courier *courier, struct work *w,
     w->asked = true;
 }
 
-/* The marks say what a far end has that cannot be asked. */
+/* For a receiver that cannot be asked, the marks are the positions. */
 static void take_marks(struct work *w)
 {
     for (size_t i = 0; i < w->course_count; i++) {
@@ -198,7 +198,7 @@ static void take_marks(struct work *w)
     w->asked = true;
 }
 
-/* Says whether the server has answered for each channel. */
+/* True where the server has answered for each channel. */
 static bool is_known(const struct work *w)
 {
     for (size_t i = 0; i < w->course_count; i++)
@@ -207,9 +207,9 @@ static bool is_known(const struct work *w)
     return true;
 }
 
-/* A server that knows nothing of a session says so with 200. 404 is that of a server that has no
- * such address: what it took is known by its answers to bodies alone. Windows have no positions;
- * whoever refuses the question itself must not be given windows to refuse. */
+/* A server that does not know a session answers 200. A server that answers 404 has no such address:
+ * only its answers to bodies show what it took. Windows have no positions; a server that refuses
+ * even this request must not get windows to refuse. */
 static enum courier_step ask(struct courier *c, struct work *w)
 {
     struct remote_positions p;
@@ -269,7 +269,7 @@ enum courier_step courier_step(struct courier *c, struct view *v, struct work *w
     return all;
 }
 
-/* Where the channels end. Windows count as wholes: they have no ends. */
+/* The ends of the channels. Windows count as wholes: they have no ends. */
 static struct remote_positions ends_of(const struct work *w)
 {
     struct remote_positions p = {0};

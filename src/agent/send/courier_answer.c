@@ -1,4 +1,4 @@
-/* courier_answer.c - what an answer asks for; and the lines that are set aside. */
+/* courier_answer.c - decides by an answer, and stores refused lines as dead letters. */
 #include "agent/send/courier.h"
 
 #include "base/alloc.h"
@@ -10,18 +10,18 @@
 #include <string.h>
 
 static const int64_t WINDOW_MOST =
-    INT64_MAX / 4; /* plain bytes: a limit, so that parts are unpacked */
+    INT64_MAX / 4; /* bytes: a limit, so that parts are decompressed */
 
-/* ---- judging ------------------------------------------------------------------------------- */
+/* ---- judging -------------------------------------------------------------------------------- */
 
-/* What becomes of a status. */
+/* What follows from a status. */
 enum verdict {
     GOOD,
-    BODY,  /* the sender of the body knows what to do */
-    WAIT,  /* it may be another one the next time */
-    KEY,   /* until somebody has changed the key */
+    BODY,  /* the sender of the body decides */
+    WAIT,  /* the next try may have another status */
+    KEY,   /* pause until the key was changed */
     GONE,  /* the server wants nothing more of the session */
-    ALARM, /* something else is wrong that somebody must change */
+    ALARM, /* pause until a person has changed something else */
 };
 
 static enum verdict verdict_of(int status)
@@ -129,7 +129,7 @@ struct found {
     int64_t from, to; /* plain bytes of the body */
 };
 
-/* Finds where the lines stand that the answer names, in their order, in a body of that range and
+/* Finds the places of the lines that the answer names, in their order, in a body of that range and
  * length. A line that is not found ends at 0. */
 static int find_lines(const struct errand *x, const struct part_range *range, int64_t plain,
                       struct found *out, struct err *e)
@@ -170,7 +170,7 @@ static void fill_letter(const struct errand *x, const char *reason, struct lette
     snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
 
-/* A range of the channel. Nothing where it has a letter. */
+/* Stores a range of the channel, unless it has a letter. */
 static int put_range(struct courier *c, struct errand *x, const char *reason, int64_t from,
                      int64_t to, struct err *e)
 {
@@ -236,7 +236,7 @@ int courier_window_gaps(struct courier *c, struct errand *x, struct part_gap **o
     return rc;
 }
 
-/* A line of a window. */
+/* Stores a line of a window. */
 static int put_line(struct courier *c, struct errand *x, const char *reason, struct found at)
 {
     struct letter a;

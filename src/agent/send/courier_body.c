@@ -14,7 +14,7 @@ enum { UNCUT_LEAST = 64 << 10, UNCUT_STEP = 16 };
 
 static const int64_t MARK_STEP = 4 << 20; /* plain bytes by which a mark may lag */
 
-/* ---- a body -------------------------------------------------------------------------------- */
+/* ---- a body --------------------------------------------------------------------------------- */
 
 static int64_t read_stream(void *arg, char *out, size_t size)
 {
@@ -79,7 +79,7 @@ static enum courier_step say_gap(struct courier *c, struct errand *x, const stru
         (long long)x->course->at, (long long)next->head.offset, path_base(next->path));
 }
 
-/* The mark is on the disk before the body goes; a mark that lags costs a body sent again. */
+/* The mark must be on the disk before the body is sent; if a mark lags, a body is sent again. */
 static int keep_mark(struct courier *c, struct errand *x)
 {
     struct course *o = x->course;
@@ -92,7 +92,7 @@ static int keep_mark(struct courier *c, struct errand *x)
     return rc;
 }
 
-/* Sends less; where it is one line already, that line is set aside. */
+/* Sends less; if the body is a single line already, that line becomes a dead letter. */
 static enum courier_step smaller(struct courier *c, struct view *v, struct errand *x)
 {
     struct course *o = x->course;
@@ -107,7 +107,8 @@ static enum courier_step smaller(struct courier *c, struct view *v, struct erran
     return courier_put_body_aside(c, x) ? courier_not_aside(c, v, x) : COURIER_ON;
 }
 
-/* Where the body ends in the channel. For a part that went unchanged the next part says it. */
+/* The end of the body in the channel. If a part was sent unchanged, it is the start of the next
+ * part. */
 static int64_t end_of(const struct errand *x)
 {
     const struct course *o = x->course;
@@ -117,7 +118,7 @@ static int64_t end_of(const struct errand *x)
     return next < o->parts + o->count ? next->head.offset : INT64_MAX;
 }
 
-/* Goes on at a position; says so where the server stays there. */
+/* Continues at a position; blocks the channel if the server stays there. */
 static enum courier_step stand(struct courier *c, struct errand *x, int64_t at)
 {
     struct course *o = x->course;
@@ -133,9 +134,9 @@ static enum courier_step stand(struct courier *c, struct errand *x, int64_t at)
     return COURIER_ON;
 }
 
-/* After a body that was taken. The server may be further: by an earlier body of this agent whose
- * answer was lost, which must be sent again for the lines that it refuses, or, beyond all that this
- * agent sent, by another sender. */
+/* Continues after a body that was taken. The server may be further: by an earlier body of this
+ * agent whose answer was lost, which must be sent again for the lines that it refuses, or, beyond
+ * all that this agent sent, by another sender. */
 static enum courier_step stand_after(struct courier *c, struct errand *x)
 {
     struct course *o = x->course;
@@ -145,8 +146,8 @@ static enum courier_step stand_after(struct courier *c, struct errand *x)
     return stand(c, x, at);
 }
 
-/* 409: the server has less than the agent thought, or another request is at work on the channel,
- * perhaps one that this agent has given up. */
+/* Handles 409: the server has less than the agent assumed, or handles another request for the
+ * channel, perhaps one that this agent has given up. */
 static enum courier_step conflict(struct courier *c, struct errand *x)
 {
     struct course *o = x->course;
@@ -164,8 +165,8 @@ static enum courier_step conflict(struct courier *c, struct errand *x)
     return COURIER_HELD;
 }
 
-/* A server or a proxy that takes no body of this length may hang up at once. Its 413 is lost then
- * with what the connection still held, so a body that was cut off again goes in smaller pieces. */
+/* A server or a proxy that accepts no body of this length may close the connection at once. Its 413
+ * is lost then, so after a second cut the body is sent in smaller pieces. */
 static void cut_off(struct course *o)
 {
     if (++o->cuts < CUTS_MOST || o->uncut / 2 < UNCUT_LEAST)
@@ -182,10 +183,10 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     bool good = a->status / 100 == 2;
     int64_t aside = -1;
     if (x->plain < 0 && (!good || a->rejected || a->offset < 0)) {
-        o->piece = o->uncut / 2; /* the part went unchanged: now in pieces */
+        o->piece = o->uncut / 2; /* the part was sent unchanged: now in pieces */
         return COURIER_ON;
     }
-    /* With 409 the body was none of this place: what is wrong with it is said where it belongs. */
+    /* With 409 the body did not belong at this place, so its lines are not judged here. */
     if (a->status != 409 && courier_put_aside(c, x, &aside))
         return courier_not_aside(c, v, x);
     if (good && a->rejected > a->error_count && aside >= 0)
@@ -205,33 +206,33 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
         c->pack = PART_GZIP;
         return COURIER_ON;
     }
-    if (aside >= 0) /* named: these go empty the next time */
+    if (aside >= 0) /* named lines are blank the next time */
         return COURIER_ON;
     return smaller(c, v, x);
 }
 
-/* Says whether the part goes as it stands: packed, all of it wanted, and of a fair size. */
+/* True where the part is sent unchanged: it is compressed, wanted whole, and not too large. */
 static bool goes_whole(const struct courier *c, const struct errand *x)
 {
     const struct course *o = x->course;
     const struct ship_part *p = x->part;
     bool gaps = o->gap_count && o->gaps[o->gap_count - 1].to > p->head.offset;
-    if (remote_is_blind(c->remote)) /* which could not say where such a part ends */
+    if (remote_is_blind(c->remote)) /* which could not name the end of such a part */
         return false;
     return o->at == p->head.offset && o->piece == c->options->batch && !gaps &&
            file_is_named_packed(p->path) && p->bytes <= WHOLE_MOST;
 }
 
-/* Plain bytes of the next body. */
+/* Uncompressed bytes of the next body. */
 static int64_t piece_of(const struct courier *c, const struct course *o)
 {
     int64_t rate = c->options->bandwidth;
     return rate && o->piece > 2 * rate ? 2 * rate : o->piece;
 }
 
-/* Says whether the file that is written to now is another one than the view knows. Its inode does
- * not say so: a rotated file that was packed and removed gives its inode to the next one. Asked
- * after the file was opened, so that no rotation stays unseen. */
+/* True where the file that is written to now is not the one in the view. The inode is not enough: a
+ * rotated file that was compressed and removed gives its inode to the next one. It is checked after
+ * the file was opened, so that no rotation is missed. */
 static bool is_another(const struct ship_part *p)
 {
     struct part_head now;
@@ -304,7 +305,7 @@ static int64_t read_letter(void *arg, char *out, size_t size)
 int courier_letter(struct courier *c, const char *session, const char *channel,
                    const struct letter *a, int fd, bool *delivered)
 {
-    /* The channel is past its place: it goes as a window, which counts once for its id. */
+    /* The channel has passed its place: it is sent as a window, which counts once for its id. */
     char id[PART_CHANNEL_MAX + 64];
     unsigned char magic[2] = {0};
     struct letter_body body = {fd, a->bytes};

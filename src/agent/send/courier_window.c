@@ -11,7 +11,7 @@
 
 enum { GZIP_LEVEL = 1 };
 
-/* The first window of the channel that was not dealt with; NULL: none. */
+/* The first window of the channel that was not handled; NULL: none. */
 static const struct ship_part *next_window(const struct course *o)
 {
     for (size_t i = 0; i < o->count; i++)
@@ -20,8 +20,9 @@ static const struct ship_part *next_window(const struct course *o)
     return NULL;
 }
 
-/* Sets aside what the server left out of a window. *dealt is false where it is to be sent again,
- * without the lines that the answer named, so that the server names others. */
+/* Stores the lines that the server left out of a window as dead letters. *dealt: false where the
+ * window must be sent again without the lines that the answer named, so that the server names
+ * others. */
 static int put_lines(struct courier *c, struct errand *x, const struct part_gap *gaps, size_t count,
                      bool *dealt)
 {
@@ -33,7 +34,7 @@ static int put_lines(struct courier *c, struct errand *x, const struct part_gap 
     *dealt = !rc && !(more && added);
     if (rc)
         return rc;
-    /* A server that does not look at a window twice names no others. */
+    /* A server that does not read a window twice names no others. */
     uint64_t unnamed = !*dealt ? 0 : a->rejected ? a->rejected - added : o->unnamed;
     o->unnamed = *dealt ? 0 : more;
     if (unnamed) {
@@ -69,8 +70,8 @@ static enum courier_step follow_window(struct courier *c, struct view *v, struct
     return COURIER_ON;
 }
 
-/* Says whether the file, which was empty when it was looked at, has a head of ours by now: then it
- * is no window. */
+/* True where the file, which was empty at the last look, has a head of our format now: then it is
+ * no window. */
 static bool has_become_ours(const struct errand *x)
 {
     struct part_head head;

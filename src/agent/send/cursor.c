@@ -38,7 +38,8 @@ struct cursor {
     char path[PATH_MAX], fresh[PATH_MAX];
     struct keyed items;
     bool keeps_marks;
-    size_t live, done, lines; /* items that are set, sessions of them; lines of the file */
+    /* Items that are set; of them, sessions that are done; lines of the file. */
+    size_t live, done, lines;
 };
 
 /* ---- in memory ----------------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ static int load(struct cursor *c, struct err *e)
     return rc;
 }
 
-/* Leaves in memory what is set. */
+/* Removes items that are not set from memory. */
 static int shrink(struct cursor *c)
 {
     struct keyed fresh;
@@ -158,7 +159,7 @@ static int write_items(const struct cursor *c, int fd)
     return rc ? rc : fsync(fd) ? -errno : 0;
 }
 
-/* Writes the file anew, beside the old one, and puts it in its place. */
+/* Writes a new file next to the old one, and renames it to the old one's name. */
 static int rewrite(struct cursor *c, struct err *e)
 {
     if (shrink(c))
@@ -308,7 +309,7 @@ int64_t cursor_done_sum(const struct cursor *c, const char *session)
 void cursor_forget(struct cursor *c, const char *session)
 {
     if (find(c, session, ""))
-        (void)cursor_set_done(c, session, -1, -1, NULL); /* a note too many does no harm */
+        (void)cursor_set_done(c, session, -1, -1, NULL); /* a failure does no harm */
 }
 
 void cursor_keep_marks(struct cursor *c)

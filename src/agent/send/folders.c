@@ -1,6 +1,7 @@
 /* folders.c - see folders.h.
  *
- * Not a struct keyed, whose keys are bytes of one length and never go: paths differ, and go. */
+ * It uses no struct keyed, whose keys have one length and are never removed: paths differ in
+ * length, and are removed. */
 #include "agent/send/folders.h"
 
 #include "agent/part_head.h"
@@ -17,9 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SLOTS_LEAST = 256, DONE_LOOKS = 30 /* scans between looks at what is done */ };
+enum { SLOTS_LEAST = 256, DONE_LOOKS = 30 /* scans between looks at folders that are done */ };
 
-static const int64_t DEAF_NS = 500000000; /* between looks at what is not watched */
+static const int64_t DEAF_NS = 500000000; /* between looks at folders that are not watched */
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
@@ -69,7 +70,7 @@ static int take_index(struct folders *f, int32_t *out)
     return rc;
 }
 
-/* Adds a folder that is not known yet; looks at it at once. */
+/* Adds a folder that is new, and reads it at once. */
 static int add(struct folders *f, const char *path, int depth)
 {
     int32_t i;
@@ -110,7 +111,7 @@ void folders_remove(struct folders *f, int32_t index)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* Says whether the name is that of a part. */
+/* True where the name is that of a part. */
 static bool is_part(const char *name)
 {
     static const char *const channels[] = {"system", "scope", "device", "code", "sass"};
@@ -144,13 +145,14 @@ void folders_plan(struct folders *f, struct folder *at, int64_t now)
     at->touched = 0;
 }
 
-/* What a folder of sessions holds besides them, by kind: the first name of each; "": none. */
+/* Other entries in a folder of sessions, by kind: the first name of each; "": none. */
 enum odd { ODD_LINK, ODD_SPECIAL, ODD_FOREIGN, ODD_KINDS };
 struct odd_entries {
     char names[ODD_KINDS][NAME_MAX + 1];
 };
 
-/* Notes an entry that is not read. Files that are no parts count only if they are called a log. */
+/* Notes an entry that is not read. Files that are no parts count only if their name is that of a
+ * log. */
 static void note_odd(struct odd_entries *o, const char *name, unsigned char type)
 {
     bool special = type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK;
@@ -161,7 +163,7 @@ static void note_odd(struct odd_entries *o, const char *name, unsigned char type
     snprintf(o->names[kind], sizeof o->names[kind], "%s", name);
 }
 
-/* Says each kind once for a folder. */
+/* Logs each kind once for a folder. */
 static void tell_odd(struct folder *at, const struct odd_entries *o)
 {
     static const char *const texts[ODD_KINDS] = {
@@ -177,13 +179,13 @@ static void tell_odd(struct folder *at, const struct odd_entries *o)
         }
 }
 
-/* What a look finds in a folder. */
+/* Result of reading a folder. */
 struct found {
     bool session;
     struct odd_entries odd;
 };
 
-/* An entry of a folder: a folder below it, or a part, which makes it a session's. */
+/* Handles an entry of a folder: a folder below it, or a part, which makes it a session's. */
 static int look_entry(struct folders *f, int32_t index, const struct dirent *entry,
                       struct found *found)
 {
@@ -232,7 +234,7 @@ static int look(struct folders *f, int32_t index, int64_t now)
     at = &f->items[index];
     if (dir && found.session) {
         at->kind = FOLDER_SESSION;
-        at->stamp = -1; /* the session is looked at by its own rules */
+        at->stamp = -1; /* the session's view decides when it is read */
         at->touched = 0;
         at->due = now;
         f->sessions++;

@@ -14,7 +14,7 @@ struct kafka_way {
     struct remote_way way;
     const struct options *options;
     struct kafka_producer *producer; /* owned */
-    struct buf body;                 /* of the message under way, packed */
+    struct buf body;                 /* of the message that is being sent, compressed */
     char url[256];
 };
 
@@ -35,7 +35,8 @@ static const char *number(char out[NUMBER], int64_t n)
     return out;
 }
 
-/* Reads the whole body, as the caller's count of it must be right even where it is too large. */
+/* Reads the whole body, since the caller's count of its bytes must be right even if it is too
+ * large. */
 static int read_body(struct kafka_way *k, const struct remote_body *b, struct err *e)
 {
     static char chunk[CHUNK];

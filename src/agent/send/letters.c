@@ -29,7 +29,7 @@ struct letters {
     bool renamed; /* a file is new, or has got its name, since the folder was synchronized */
 };
 
-/* ---- a file ------------------------------------------------------------------------------- */
+/* ---- a file -------------------------------------------------------------------------------- */
 
 static bool take_member(struct json *j, const char *key, struct json_value v, void *to)
 {
@@ -117,7 +117,7 @@ static int compare(const void *a, const void *b)
     return o ? o : ORDER(x->from, y->from);
 }
 
-/* All letters of an open file, as they lie; *end is where the next one goes. */
+/* Reads all letters of an open file, in order; *end: the place of the next one. */
 static int read_file(int fd, struct letter **out, size_t *count, int64_t *end, struct err *e)
 {
     struct stat st;
@@ -225,7 +225,7 @@ int letters_list(struct letters *l, const char *session, const char *channel, st
     return rc;
 }
 
-/* The names of the folder's files are on the disk, too. */
+/* Syncs the folder, so that the names of its files are on the disk, too. */
 static int sync_folder(struct letters *l, struct err *e)
 {
     if (!l->renamed)
@@ -240,7 +240,7 @@ static int sync_folder(struct letters *l, struct err *e)
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* Appends plain bytes of a part to what fd has. */
+/* Appends uncompressed bytes of a part to fd. */
 static int copy_part(int fd, const struct letter_source *from, int64_t bytes, struct err *e)
 {
     static char chunk[CHUNK];
@@ -262,7 +262,7 @@ static int copy_part(int fd, const struct letter_source *from, int64_t bytes, st
     return rc;
 }
 
-/* Copies a window's file as it stands. */
+/* Copies a window's file unchanged. */
 static int copy_whole(int fd, const char *path, int64_t bytes, struct err *e)
 {
     static char chunk[CHUNK];
@@ -350,7 +350,7 @@ static int copy_bytes(int to, int from, int64_t at, int64_t n)
     return 0;
 }
 
-/* Writes the file anew, without the bytes of what was delivered. */
+/* Writes the file again, without the bytes of delivered letters. */
 static int rewrite(const char *path, int fd, const struct letter *all, const bool *delivered,
                    size_t count, struct err *e)
 {

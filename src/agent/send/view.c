@@ -61,7 +61,7 @@ int view_open(struct view **out, int32_t folder, const char *path, struct err *e
     return 0;
 }
 
-/* The mark that stays of a channel of which all is dealt with; -1: none. */
+/* The mark that remains for a channel that was handled completely; -1: none. */
 static int64_t last_mark(const struct view *v, const struct course *c, const struct cursor *cursor)
 {
     return cursor && cursor_keeps_marks(cursor) && !v->settled ? c->at : -1;
@@ -95,7 +95,7 @@ void view_close(struct view *v, struct cursor *cursor)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Leaves out parts that are no regular files of the folder itself. */
+/* Drops parts that are not regular files of the folder itself. */
 static void drop_links(struct view *v, struct upload_session *s)
 {
     size_t n = 0;
@@ -144,7 +144,7 @@ static int bind_course(struct work *w, const struct ship_part *parts, size_t cou
     int rc = 0;
     if (!c) {
         rc = mem_grow(&w->courses, &w->course_cap, w->course_count + 1, sizeof *c, REMOTE_CHANNELS);
-        if (rc) /* more channels than a server takes: what is left over is left out */
+        if (rc) /* more channels than a server accepts: the rest is left out */
             return rc == GPUFL_E_FULL ? 0 : err_nomem(e);
         c = &w->courses[w->course_count++];
         *c = (struct course){.server = -1, .piece = x->batch, .uncut = x->batch};
@@ -160,7 +160,7 @@ static int bind_course(struct work *w, const struct ship_part *parts, size_t cou
 }
 
 /* A log without its head is taken for the public client's, whose places are numbers of windows.
- * When the head comes, nothing of that holds: a number is no count of bytes. */
+ * When the head comes, these places are invalid: a number of a window is no count of bytes. */
 static void forget_places(struct work *w, struct cursor *cursor)
 {
     for (size_t i = 0; i < w->course_count; i++) {
@@ -201,7 +201,7 @@ static int bind_work(struct view *v, struct upload_session *s, const struct view
     return rc;
 }
 
-/* A part that lost bytes since the last look: what is read now does not show that. */
+/* Logs that a part has lost bytes since the last look; the present contents do not show that. */
 static void tell_shorter(const struct ship_part *p, int64_t size)
 {
     if (size < p->bytes)
@@ -209,7 +209,7 @@ static void tell_shorter(const struct ship_part *p, int64_t size)
                  (long long)p->bytes, (long long)size);
 }
 
-/* The part has been rotated since: a file of another number begins where it did. */
+/* True where the part was rotated since: a file with another number begins at the same place. */
 static bool is_rotated(const struct upload_sessions *now, const struct ship_part *before)
 {
     for (size_t i = 0; i < now->count; i++)
@@ -233,8 +233,8 @@ static int64_t size_of(const struct ship_part *p)
     return same ? (int64_t)st.st_size : -1;
 }
 
-/* What the files of the list's live parts hold now, in the list's order; -1: no live part, or gone.
- * A cut file may have lost the head by which its part is known, so the files themselves are asked:
+/* Sizes of the files of the list's live parts, in the list's order; -1: no live part, or gone. A
+ * cut file may have lost the head by which its part is known, so the files themselves are asked:
  * before the folder is listed again, since a rotation after that would look like a cut. NULL: no
  * memory. */
 static int64_t *sizes_of(const struct upload_sessions *list)
@@ -262,7 +262,7 @@ static void tell_all_shorter(const struct view *v, const int64_t *sizes,
         }
 }
 
-/* Says once that the folder has a FIFO, a socket or a device in the place of a log, or a log that
+/* Logs once that the folder has a FIFO, a socket or a device with a log's name, or a log that
  * cannot be a session's. */
 static void tell_odd(struct view *v, DIR *d, const char *name, const struct stat *st)
 {
@@ -281,8 +281,8 @@ static void tell_odd(struct view *v, DIR *d, const char *name, const struct stat
     v->said_special = true;
 }
 
-/* The number of live parts that hold nothing yet, not even a head. Such a part belongs to no
- * channel, and its first bytes do not change the folder's time. */
+/* The number of live parts that are empty, even without a head. Such a part belongs to no channel,
+ * and its first bytes do not change the folder's time. */
 static unsigned count_empty(struct view *v)
 {
     DIR *d = opendir(v->path);
@@ -315,8 +315,8 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
         return rc;
     upload_sessions_close(&v->list);
     v->list = fresh;
-    /* Two changes within a tick of the system's clock leave one time. A time that is yet to come is
-     * from before the clock was set back: a change would have another one. */
+    /* Two changes within a tick of the system's clock have one time. A time in the future is from
+     * before the clock was set back: a further change would have another time. */
     int64_t age = clock_real() - stamp;
     v->stamp = age >= 0 && age < TICK ? -1 : stamp;
     v->ended = 0;
@@ -331,7 +331,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
 
 /* ---- while lines are appended -------------------------------------------------------------- */
 
-/* Says whether the end of a plain file holds the session's end. */
+/* True where the end of an uncompressed file has the session's end. */
 static bool tail_ends(const struct ship_part *p)
 {
     static char tail[TAIL + 1];
@@ -348,7 +348,7 @@ static bool tail_ends(const struct ship_part *p)
     return ends;
 }
 
-/* Looks at the size of a part that may grow. True: something is new. */
+/* Reads the size of a part that may grow. True: there are new bytes. */
 static bool look_part(struct view *v, struct ship_part *p, bool system)
 {
     int64_t size = file_size(p->path), before = p->bytes;
@@ -380,7 +380,7 @@ static void look_sizes(struct view *v)
         }
         const struct part_head *h = s->count ? &s->parts[0].head : NULL;
         if (h && s->state == UPLOAD_RUNNING && s->ours && !process_runs(h->pid, h->start))
-            v->fresh = true; /* it died: its last lines are there */
+            v->fresh = true; /* the program has died: its last lines are there */
     }
 }
 
