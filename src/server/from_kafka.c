@@ -15,7 +15,7 @@ static struct quota_body quota_of(const char *workspace, const struct inbound *i
                                .now = clock_real()};
 }
 
-/* The workspace's limits hold for what comes by Kafka as for HTTP. [kafka] */
+/* The workspace's limits apply to Kafka as to HTTP. [kafka] */
 static int64_t admit(void *arg, const char *workspace, const struct inbound *in, struct err *e)
 {
     struct server *s = arg;

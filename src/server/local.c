@@ -46,7 +46,7 @@ static int add_key(struct meta *meta, const char *key, struct err *e)
     return meta_key_add(meta, "local", &k, e);
 }
 
-/* Ends the server as a signal from outside would: server_run drains, and returns. */
+/* Ends the server like a signal: server_run drains, and returns. */
 static void end(const char *why)
 {
     logs_say(LOG_NOTE, "local", "%s: the server ends", why);

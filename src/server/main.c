@@ -70,8 +70,8 @@ static void own_url(const struct server *s, char *out, size_t size)
                  s->port);
 }
 
-/* Says where the server is, and the link that lets the first one in. What follows a '#' stays in
- * the browser: it gets into no log. */
+/* Prints the server's address, and the link for the first user. The part after '#' stays in the
+ * browser and gets into no log. */
 static int say_where(struct server *s, struct err *e)
 {
     char url[320], token[SECRET_TOKEN];
@@ -94,7 +94,7 @@ static int say_where(struct server *s, struct err *e)
     return 0;
 }
 
-/* A bad value that only the part that uses it finds is bad usage as well. */
+/* A bad value that is found only by the part that uses it is bad usage, too. */
 static int say_failure(int rc, const struct err *e)
 {
     if (rc == GPUFL_E_INVAL)
@@ -122,7 +122,7 @@ static int serve(const struct options *o)
     rc = server_run(&server);
     local_stop(&local);
     if (rc == GPUFL_E_STATE)
-        _exit(EXIT_FAILED); /* requests hold on to what would be closed */
+        _exit(EXIT_FAILED); /* requests still use the parts that would be closed */
     server_close(&server);
     return rc ? EXIT_FAILED : EXIT_FINE;
 }

@@ -72,7 +72,7 @@ static bool is_backup(const char *from)
     return backup;
 }
 
-/* Says whether the folder holds nothing, or only what a restore that was interrupted left there. */
+/* Checks that the folder is empty, or has only the remains of an interrupted restore. */
 static int check_target(const char *data, struct err *e)
 {
     static const char *const ours[] = {".", "..", "lock", "lost+found"};
@@ -225,10 +225,10 @@ struct tally {
     uint64_t unchecked; /* there was no memory, file or time to read them */
     uint64_t elsewhere; /* without a file here, and another server may have the file */
     uint64_t unlisted;  /* with a file, and without a row in the small tables */
-    uint64_t flaws;     /* files, or parts of files, of which nobody knows whose they are */
+    uint64_t flaws;     /* files, or parts of files, whose session is unknown */
 };
 
-/* A check under way. */
+/* A check that is being made. */
 struct check {
     struct meta *meta;
     const struct store_ops *ops;

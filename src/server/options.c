@@ -33,7 +33,7 @@ static void table_make(struct options *o, struct opt table[OPTION_COUNT_MAX])
     memcpy(table, rows, sizeof rows);
 }
 
-/* Reads one variable by the row of its option, as if it stood on the command line. */
+/* Reads one variable by the row of its option, as on the command line. */
 static int from_environment(const struct opt *o, struct err *e)
 {
     char name[64] = "GPUFL_SERVER_";

@@ -28,15 +28,16 @@
 #include <string.h>
 #include <time.h>
 
-#define FIRST_NS    300000000
-#define EVERY_NS    5000000000
-#define PROMPT_NS   500000000
-#define MISSING_NS  60000000000 /* between looks for sessions that lack a final report */
-#define GONE_NS     600000000000
-#define LARGE_CPU   100000000  /* ns of processor for a session that leaves much memory free */
-#define SCAN_NS     1000000000 /* between looks through all sessions, while some are queued */
-#define BEHIND_NS   2000000000
-#define TOGETHER_NS 500000000 /* a report that is made waits so long for others, and for one more */
+#define FIRST_NS   300000000
+#define EVERY_NS   5000000000
+#define PROMPT_NS  500000000
+#define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
+#define GONE_NS    600000000000
+#define LARGE_CPU  100000000  /* ns of processor for a session that leaves much memory free */
+#define SCAN_NS    1000000000 /* between passes over all sessions, while some are queued */
+#define BEHIND_NS  2000000000
+/* Time for which a finished report waits for others, and for one more. */
+#define TOGETHER_NS 500000000
 
 enum {
     NICE = 10,
@@ -53,7 +54,7 @@ struct candidate {
     struct candidate *next;
     char workspace[STORE_ID_MAX], session[STORE_ID_MAX];
     bool due, ended, busy; /* busy: it is being analysed */
-    bool queued;           /* and next_ended is meant */
+    bool queued;           /* next_ended is valid */
     struct candidate *next_ended;
     int64_t at; /* CLOCK_MONOTONIC ns from which it may be */
     int64_t used;
@@ -72,7 +73,7 @@ struct turn {
 
 struct analysis {
     struct analysis_config config;
-    struct turn turns[OUTCOMES_MAX]; /* the analysis's thread alone */
+    struct turn turns[OUTCOMES_MAX]; /* used by the analysis's thread only */
     struct thread thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t some, idle;
@@ -82,7 +83,7 @@ struct analysis {
     unsigned waiting; /* candidates that are due or busy */
     struct burst burst;
     int64_t live_at;   /* CLOCK_MONOTONIC ns from which a session that runs may be, in a rest */
-    int64_t scanned;   /* CLOCK_MONOTONIC ns of the last look through all */
+    int64_t scanned;   /* CLOCK_MONOTONIC ns of the last pass over all */
     _Atomic bool stop; /* set under the lock; read anywhere */
     int64_t missing_at;
     struct analysis_stats stats;
@@ -128,7 +129,7 @@ static void queue_ended(struct analysis *a, struct candidate *s)
     a->queued++;
 }
 
-/* Puts one back that was taken. [lock held] */
+/* Puts a session back that was taken. [lock held] */
 static void queue_first(struct analysis *a, struct candidate *s)
 {
     if (s->queued)
@@ -189,7 +190,7 @@ void analysis_news(void *arg, const struct loader_news *n)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Looks through one bucket; see next_candidate. running: only sessions that run. */
+/* Searches one bucket; see next_candidate. running: only sessions that run. */
 static struct candidate *next_of_bucket(struct candidate **at, int64_t now, bool running,
                                         int64_t *until, struct candidate *best)
 {
@@ -213,8 +214,8 @@ static struct candidate *next_of_bucket(struct candidate **at, int64_t now, bool
     return best;
 }
 
-/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets those
- * whose time is over: that have ended and had their report, or were silent for long. [lock held] */
+/* The session that is analysed next, of those that are due; NULL: none before *until. Forgets
+ * sessions that have ended and have their report, or that were silent for long. [lock held] */
 static struct candidate *next_candidate(struct analysis *a, int64_t now, int64_t *until)
 {
     struct candidate *best = now - a->scanned < SCAN_NS ? pop_ended(a, now) : NULL;
@@ -241,7 +242,7 @@ static struct candidate *next_running(struct analysis *a, int64_t now, int64_t *
     return best;
 }
 
-/* Sessions that ended and have no final report by today's rules. */
+/* Adds sessions that have ended and have no final report by the present rules. */
 static void add_missing(struct analysis *a)
 {
     struct region memory;
@@ -269,21 +270,21 @@ static void make_turn(struct analysis *a, struct turn *t)
 {
     const struct analysis_config *c = &a->config;
     const struct candidate *s = t->s;
-    struct store_session *ss = NULL; /* stays open from the one to the other */
+    struct store_session *ss = NULL; /* stays open from the analysis to settle */
     int64_t cpu = clock_thread_cpu();
     if (t->final && !c->ops->get(c->store, s->workspace, s->session, false, &ss, NULL))
-        c->ops->settle(ss, NULL); /* a writer in the way: another time */
+        c->ops->settle(ss, NULL); /* a writer has it: another time */
     t->e = (struct err){0};
     t->rc = outcome_make(&t->outcome, c, s->workspace, s->session, t->final, &t->e);
     if (ss)
         c->ops->put(ss);
     t->cpu = clock_thread_cpu() - cpu;
     if (t->cpu > LARGE_CPU)
-        malloc_trim(0); /* else what a large session took stays with this thread */
+        malloc_trim(0); /* else the memory of a large session stays with this thread */
 }
 
-/* Stores the outcomes together; where that fails one by one, so that a session that cannot be
- * stored keeps no other one out. [lock released] */
+/* Stores the outcomes together; if that fails, one by one, so that a session that cannot be stored
+ * does not prevent the others. [lock released] */
 static void store_turns(struct analysis *a, size_t count)
 {
     const struct outcome *made[OUTCOMES_MAX];
@@ -330,7 +331,7 @@ static void end_turn(struct analysis *a, const struct turn *t)
     a->stats.cpu_ns += t->cpu;
 }
 
-/* Whether a session's outcome may wait for those of others, and they for it. */
+/* True where a session's outcome may wait for those of others, and they for it. */
 static bool waits(const struct candidate *s)
 {
     return s->ended && s->rows < LARGE_ROWS;

@@ -22,7 +22,7 @@ struct reading {
     struct decoder *decoder; /* of header lines; NULL: none yet */
     uint64_t rows;
     const _Atomic bool *stop;
-    const struct columns_place *place; /* NULL: no other session can be asked */
+    const struct columns_place *place; /* NULL: no other session can be read */
 };
 
 static int take_header(void *arg, const struct wire_header *h)
@@ -140,7 +140,7 @@ static int read_columns(void *arg, struct model *m, struct load_stats *stats, st
     return rc;
 }
 
-/* The system channel of another session: what it sampled for this one. */
+/* Reads from the system channel of another session the samples that it took for this one. */
 static int read_samples(void *arg, const char *session, struct model *m)
 {
     const struct reading *of = arg;

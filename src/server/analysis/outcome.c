@@ -131,7 +131,7 @@ static int make_documents(struct outcome *o, const struct report *r)
     return rc;
 }
 
-/* A live session has usage as well: a training run of a week counts every day. */
+/* A live session has usage, too: a training run of a week counts every day. */
 static int make_all(struct outcome *o, const struct report *r)
 {
     int rc = make_documents(o, r);
@@ -244,7 +244,7 @@ static int put_all(void *arg, struct err *e)
         const struct outcome *o = all->of[i];
         rc = o->late ? 0 : put_one(o, e);
         if (rc == GPUFL_E_STATE && !o->final)
-            rc = 0; /* it ended while the report was made: its first document was refused */
+            rc = 0; /* the session ended meanwhile: its first document was refused */
     }
     return rc;
 }

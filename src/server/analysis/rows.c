@@ -16,7 +16,7 @@
 
 enum { DAYS_MAX = 400, HISTORY_MAX = 1 << 16, HISTORY_SCOPES = 1024 };
 
-/* A name as the tables take it: UTF-8 without control characters, cut. "" for none. */
+/* A name in the form of the tables: UTF-8 without control characters, cut. "" for none. */
 static const char *table_text(struct region *memory, const char *text)
 {
     size_t len = strlen(text), size = (len < META_TEXT_MAX ? len : META_TEXT_MAX - 1) + 1;
@@ -414,7 +414,7 @@ int analysis_usage(const struct report *r, struct region *memory, struct meta_us
             }
             fill_sampled(u, &sampled, wall);
             if (m->watch.is_monitor)
-                u->wall = 0; /* a monitor looks at GPUs, and holds none */
+                u->wall = 0; /* a monitor samples GPUs, and uses none */
         }
     }
     for (size_t i = 0; i < *count; i++)

@@ -12,7 +12,7 @@
 
 enum { RULES_MAX = 1000 /* of a workspace */, BODY_MAX = 64 << 10 };
 
-/* Paths of hooks are secrets: a user who may not change a rule sees the server alone. */
+/* Paths of hooks are secrets: a user who may not change a rule sees only the server. */
 static void veil(struct call *c, struct meta_alert *r)
 {
     const char *host = strstr(r->url, "://");
@@ -168,7 +168,7 @@ static int add_test(struct call *c, const struct meta_alert *r, const char *id, 
     return rc;
 }
 
-/* Put in like any other, so that the log of deliveries says how it went. */
+/* The post is queued like any other, so that the log of deliveries has its result. */
 void api_alert_test(struct call *c)
 {
     char id[SECRET_ID];

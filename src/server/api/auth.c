@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Gives a cookie and the page's own token to a user who has just proved who they are. */
+/* Gives a cookie and the page's own token to a user who has just authenticated. */
 static void entered(struct call *c, int rc, const struct auth_entry *entry, const struct err *e)
 {
     char cookie[AUTH_COOKIE], expires[24];

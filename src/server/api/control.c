@@ -70,7 +70,7 @@ static void wake_one(struct call *c, const char *host, const char *event)
     http_hub_publish(c->parts->hub, topic, event, "{}", 2);
 }
 
-/* Has agents of the workspace ask the server at once: those of the host, NULL: all. */
+/* Makes agents of the workspace ask the server at once: those of the host; NULL: all. */
 static void agents_wake(struct call *c, const char *host, const char *event)
 {
     struct meta_agent *rows = NULL;
@@ -248,7 +248,7 @@ void api_named_config_versions(struct call *c)
         region_fini(&l.mem);
 }
 
-/* Writes a version, and has the agents fetch it. */
+/* Writes a version, and makes the agents fetch it. */
 static int put_version(struct call *c, struct meta_named_config *row, int64_t base, struct err *e)
 {
     int64_t version = 0;
@@ -375,7 +375,7 @@ static int assigned_to(struct meta_ask *ask, const char *host, struct meta_host_
     return rc == GPUFL_E_NOENT ? 0 : rc;
 }
 
-/* Sends the list; what was assigned to the host stands there a second time, as the last row. */
+/* Sends the list; the host's configuration is in it a second time, as the last row. */
 static void send_for_agent(struct rows_list *l, const char *assigned)
 {
     struct meta_named_config *rows = NULL, *all = NULL;

@@ -25,7 +25,7 @@ static const int64_t PATIENCE_NS = 60000000000;
 
 /* ---- NDJSON --------------------------------------------------------------------------------- */
 
-/* An export under way. It outlives the handler, and so the call. */
+/* An export that is being sent. It outlives the handler, and so the call. */
 struct export
 {
     const struct store_ops *ops;
@@ -64,7 +64,7 @@ static int put_name(void *arg, uint32_t id, const char *text, size_t len)
     return x->line.len > 64 << 10 ? flush(x) : buf_error(&x->line);
 }
 
-/* Columns to rows, as the encoder takes them. */
+/* Converts columns to rows for the encoder. */
 static int put_batch(void *arg, const struct wire_batch *b)
 {
     struct export *x = arg;
@@ -86,7 +86,7 @@ static bool is_channel(struct store_text t, const char *name)
     return t.len == strlen(name) && memcmp(t.at, name, t.len) == 0;
 }
 
-/* Lines that were kept as they came. */
+/* Writes lines that were kept unchanged. */
 static int put_lines(void *arg, const struct store_chunk *chunk)
 {
     struct export *x = arg;

@@ -31,8 +31,8 @@ static bool is_stuck(const struct parts *s, char *why, size_t size)
     return ready_is_stuck(&r, why, size);
 }
 
-/* Ready, with the reports that wait and the state of what Kafka brings: neither is a reason to send
- * nothing over HTTP. */
+/* Answers "ready" with the number of waiting reports and the state of Kafka: neither is a reason to
+ * stop sending over HTTP. */
 static void send_ready(struct call *c)
 {
     struct analysis_stats stats;

@@ -1,7 +1,7 @@
 /* ingest.c - uploads of sessions, and the stream of live events.
  *
- * The header says whose and which body it is; ingest.h decides what of it is
- * accepted, and what is answered. */
+ * The header identifies the session and the body; ingest.h decides which lines are accepted, and
+ * what is answered. */
 #include "server/api/quota.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The body of a call: open, or what was answered instead. */
+/* The body of a call: open, or the answer that was made instead. */
 struct intake_body {
     struct ingest_body *body;
     int64_t bytes; /* as they came */
@@ -48,7 +48,7 @@ static bool encoding_of(struct call *c, enum ingest_encoding *out)
     return true;
 }
 
-/* The answer of ingest as that of the request. */
+/* Makes ingest's answer that of the request. */
 static void answer(struct call *c, const struct ingest_answer *a)
 {
     char seconds[16];

@@ -152,7 +152,7 @@ void api_member_put(struct call *c)
     struct err e = {0};
     struct meta_member is;
     const char *user = ARG(c, member_put, user)->text;
-    /* Others join by invitation: nobody is put into a workspace unasked. */
+    /* Others join by invitation: no user becomes a member without agreeing. */
     const struct meta_ask ask = call_ask(c, c->memory, &e);
     int rc = meta_member_get(&ask, user, &is);
     if (rc == 0)

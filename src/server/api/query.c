@@ -79,7 +79,7 @@ static bool argument(struct call *c, enum store_query q, const struct store_para
     return true;
 }
 
-/* A view of tiles is of a screen: what would be more is a mistake of level or step. */
+/* A view of tiles fills a screen: a larger one is a mistake of level or step. */
 static bool view_fits(struct call *c, enum store_query q)
 {
     if (q != QUERY_tiles)

@@ -112,7 +112,7 @@ static struct quota_own *own_of(const struct quotas *q, enum quota_of of, const 
     return NULL;
 }
 
-/* What holds for a workspace or key. [lock held] */
+/* The limits of a workspace or key. [lock held] */
 static const int64_t *limits_of(const struct quotas *q, enum quota_of of, const char *id)
 {
     const struct quota_own *own = own_of(q, of, id);
@@ -189,7 +189,7 @@ static void note(struct names *n, const char *name, int64_t limit)
     n->hashes[n->count++] = hash_of(name);
 }
 
-/* Lets the levels of rates sink to what they are now. */
+/* Lowers the levels of rates to the present time's. */
 static void sink(const int64_t *limits, struct quota_use *u, int64_t now)
 {
     double s = now > u->at ? (double)(now - u->at) / (double)SECOND_NS : 0;
@@ -200,7 +200,7 @@ static void sink(const int64_t *limits, struct quota_use *u, int64_t now)
     }
 }
 
-/* What the use lacks for the body; QUOTA_WHATS: nothing. */
+/* The limit that is used up and refuses the body; QUOTA_WHATS: none. */
 static enum quota_what lacks(const int64_t *limits, const struct quota_use *u,
                              const struct quota_body *b)
 {

@@ -44,7 +44,7 @@ void quota_refresh(const struct parts *p)
         return;
     region_init(&mem, 16 << 20);
     const struct meta_ask ask = {p->meta, NULL, &mem, &e};
-    if (meta_setting_list(&ask, &rows, &count) == 0) /* else those of a minute ago hold */
+    if (meta_setting_list(&ask, &rows, &count) == 0) /* else those of a minute ago stay valid */
         for (size_t i = 0; i < count; i++)
             take_setting(p->quotas, &rows[i]);
     region_fini(&mem);

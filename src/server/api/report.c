@@ -36,7 +36,7 @@ static const struct {
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* The document of a session. false: the answer is made. */
+/* Reads the document of a session. false: the answer is made. */
 static bool fetch(struct call *c, const char *session, const char *kind, struct region *mem,
                   struct meta_analysis *out)
 {
@@ -66,7 +66,7 @@ static bool unchanged(struct call *c, const struct meta_analysis *a, char tag[32
     return call_unchanged(c, tag);
 }
 
-/* The document as it is stored, or plain for clients that take nothing packed. */
+/* Sends the document as it is stored, or uncompressed for clients that accept no gzip. */
 static void send_whole(struct call *c, const char *session, const char *kind, const char *type)
 {
     struct meta_analysis a;
@@ -159,7 +159,7 @@ void api_export_speedscope(struct call *c)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Passes over a value that was just read; its text is from .. j->at. */
+/* Skips a value that was just read; its text is from .. j->at. */
 static bool value_end(struct json *j, struct json_value v, const char **from)
 {
     *from = v.type == JSON_STRING ? v.raw - 1 : v.raw; /* with its quote */
@@ -171,7 +171,7 @@ struct splice {
     const char *keys, *without; /* of a section; of an object: the member that is left out */
 };
 
-/* The members of an object except one, as they stand in the report. */
+/* Writes the members of an object except one, as they are in the report. */
 static bool put_member(struct json *j, const char *key, struct json_value v, void *to)
 {
     const struct splice *s = to;
@@ -183,7 +183,8 @@ static bool put_member(struct json *j, const char *key, struct json_value v, voi
     return true;
 }
 
-/* Says whether a section has a key, and which member of the key's object is left out. */
+/* True where a section has a key; `without` gets the member of the key's object that is left
+ * out. */
 static bool wanted(const char *keys, const char *key, char without[64])
 {
     size_t n = strlen(key);

@@ -27,7 +27,7 @@ struct steps {
     size_t count, cap;
 };
 
-/* Another session samples. */
+/* A time in which another session samples. */
 struct span {
     char session[STORE_ID_MAX];
     int64_t from, to;
@@ -147,7 +147,7 @@ static int compare_steps(const void *a, const void *b)
     return ORDER(x->at, y->at);
 }
 
-/* Steps of several sessions in order, those of one time as one. */
+/* Joins the steps of several sessions in order; those of one time become one. */
 static void join_steps(struct steps *s)
 {
     size_t n = 0;
@@ -170,7 +170,7 @@ static void join_steps(struct steps *s)
     s->count = n;
 }
 
-/* Answers by columns, as a store does. */
+/* Answers in columns, like a store. */
 static int give_steps(const struct steps *s, const struct store_visitor *v)
 {
     enum { COLUMNS = 5 };
@@ -209,8 +209,8 @@ static int place_of(enum store_query q, const char *name)
     return -1;
 }
 
-/* Reads what another session sampled within a span: nothing where that session is not on this
- * server, or the span is outside the question. */
+/* Reads the samples of another session within a span: none if that session is not on this server,
+ * or the span is outside the question's. */
 static int ask_span(struct call *c, const struct session_ref *s, const struct store_question *all,
                     const struct span *x, struct steps *steps, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* sql_tables.c - the tables that a statement may name, for whoever writes one.
+/* sql_tables.c - lists the tables that a statement may name, for authors of statements.
  *
  * First the joined tables of schema/sql.def, then each record of schema/records.def with the
  * session's id before its columns. Types are DuckDB's. The answer is the same for everybody of one

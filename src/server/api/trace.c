@@ -79,7 +79,7 @@ struct trace {
     struct rowset configs; /* id; its name */
     struct rowset kernels; /* a kernel's name; its symbol in texts */
     int64_t vendor_id;     /* the name of the GPUs' vendor; 0: not known yet; CELL_NULL: several */
-    char vendor[16];       /* the same in words; "": not known */
+    char vendor[16];       /* the vendor's name; "": unknown */
     int64_t start;         /* CLOCK_MONOTONIC of the session's begin */
     uint64_t events;
     char id[HTTP_ID_SIZE];
@@ -256,7 +256,7 @@ static void put_key(struct trace *t, bool *any, const char *name)
     *any = true;
 }
 
-/* A mark's domain and payload. */
+/* Writes a mark's domain and payload. */
 static void put_mark(struct trace *t, const struct wire_batch *b, size_t i, bool *any)
 {
     int64_t id = cell(b, COL_mark_tag, i), value = cell(b, COL_mark_value, i);

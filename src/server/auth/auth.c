@@ -79,7 +79,7 @@ static int refuse(struct err *e)
     return err_set(e, GPUFL_E_PERM, "the key, link or login is unknown, expired or was taken back");
 }
 
-/* A secret that is not found is refused; every other error is the small tables'. */
+/* The code for a secret that is not found is a refusal; every other error is the small tables'. */
 static int found(int rc, struct err *e)
 {
     return rc == GPUFL_E_NOENT || rc == GPUFL_E_INVAL ? refuse(e) : rc;
@@ -310,8 +310,8 @@ int auth_try(const struct auth_ask *ask, const struct meta_user *user, const cha
     return 0;
 }
 
-/* The browser of a login becomes known. Without the user's row it stays unknown, which costs a
- * user nothing but the bucket. */
+/* The browser of a login becomes known. Without the user's row it stays unknown, which costs the
+ * user only the bucket. */
 static void device_renew(const struct auth_ask *ask, const char *user, struct auth_entry *out)
 {
     struct meta_user row;
@@ -334,7 +334,7 @@ int auth_enter(const struct auth_ask *ask, const char *user, struct auth_entry *
     auth_secret_hash(out->token, hash);
     out->expires = ask->from.now + a->config.login_ns;
     out->wait = 0;
-    size_t n = 0; /* of the agent what is printable, and as much as fits */
+    size_t n = 0; /* the printable characters of the agent, as many as fit */
     for (const char *c = ask->from.agent; *c && n + 1 < sizeof agent; c++)
         agent[n++] = *c >= ' ' && *c < 0x7f ? *c : '?';
     agent[n] = '\0';
@@ -399,7 +399,8 @@ int auth_logout(struct auth *a, const char *cookie, struct err *e)
     return meta_login_remove(a->meta, hash, e);
 }
 
-/* Strict: a link on a foreign page opens the dashboard as nobody, which then asks as itself. */
+/* Strict: a link on a foreign page opens the dashboard without the cookie; its own requests have
+ * it. */
 void auth_cookie_set(const struct auth *a, const struct auth_entry *entry, int64_t now,
                      char out[AUTH_COOKIE])
 {

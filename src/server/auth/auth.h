@@ -79,7 +79,7 @@ int auth_who(struct auth *a, const struct auth_said *said, struct region *mem, s
 /* 0 if the caller has the right. session: the session that the route is about; NULL: none. */
 int auth_may(const struct auth_who *w, enum rights right, const char *session, struct err *e);
 
-/* ---- logging in --------------------------------------------------------------------------- */
+/* ---- logging in ----------------------------------------------------------------------------- */
 
 struct auth_from {
     const char *address, *agent; /* address and user agent of the request; never NULL */
@@ -120,7 +120,7 @@ void auth_cookie_device(const struct auth *a, const struct auth_entry *entry,
                         char out[AUTH_COOKIE]);
 void auth_cookie_clear(const struct auth *a, char out[AUTH_COOKIE]);
 
-/* ---- links that work once (tickets.c) ------------------------------------------------- */
+/* ---- links that work once (tickets.c) ------------------------------------------------------- */
 
 /* Makes the ticket for the first admin if there is no user (*needed). It lasts a day. */
 int auth_setup_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], bool *needed,
@@ -150,7 +150,7 @@ int auth_reset_ticket(const struct auth_ask *ask, const char *user, char token[S
 int auth_reset(const struct auth_ask *ask, const char *token, const char *password,
                struct auth_entry *out);
 
-/* ---- keys, links, passwords (keys.c) --------------------------------------------------- */
+/* ---- keys, links, passwords (keys.c) -------------------------------------------------------- */
 
 /* Make a key or link in ask->by's workspace. The key, and the link's token, are returned only
  * here. */
@@ -166,7 +166,7 @@ int auth_share_revoke(const struct auth_ask *ask, const char *id);
 int auth_password_change(const struct auth_ask *ask, const char *cookie, const char *old,
                          const char *password, int64_t *wait);
 
-/* ---- recognised browsers (device.c) ----------------------------------------------------- */
+/* ---- recognised browsers (device.c) --------------------------------------------------------- */
 
 /* Makes the token of a browser in which the user has just logged in. Its signature depends on the
  * hash of the password, so that a new password ends all tokens, and servers that share the small

@@ -27,7 +27,7 @@ static int ticket_refuse(struct err *e)
     return err_set(e, GPUFL_E_PERM, "the link is unknown, expired or was used already");
 }
 
-/* Looks at a ticket of that purpose, or takes it. */
+/* Reads a ticket of that purpose, or takes it. */
 static int ticket_use(const struct auth_ask *ask, const char *token, const char *purpose, bool take,
                       struct region *mem, struct meta_ticket *out)
 {
@@ -114,7 +114,7 @@ int auth_local_ticket(struct auth *a, int64_t now, char token[SECRET_TOKEN], str
     if (rc == GPUFL_E_STATE) /* made before, or a server with accounts has the folder */
         rc = meta_member_get(&ask, "local", &member);
     region_fini(&mem);
-    if (rc == 0) /* a cookie of the last time may be anywhere by now; nobody needs it */
+    if (rc == 0) /* a former cookie may be anywhere by now, and is no longer needed */
         rc = meta_user_password(a->meta, user.id, "", NULL, e);
     if (rc == GPUFL_E_NOENT)
         rc =

@@ -19,13 +19,13 @@ static int io_failed(const char *what, const char *path, struct err *e)
     return err_set_vendor(e, err_from_errno(errno), errno, "cannot %s %s", what, path);
 }
 
-/* The kernel copies within most file systems, and not between two. */
+/* True where the kernel cannot copy: it can within most file systems, but not between two. */
 static bool kernel_refuses(int error)
 {
     return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
-/* Copies the next block; its bytes, 0 at the end, negative where errno says why not. */
+/* Copies the next block; returns its bytes, 0 at the end, negative after an error (errno). */
 static ssize_t copy_block(int in, int out, bool *by_hand, char *room)
 {
     ssize_t n = *by_hand ? 0 : copy_file_range(in, NULL, out, NULL, BLOCK, 0);

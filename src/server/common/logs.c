@@ -35,7 +35,7 @@ static void put_time(char out[32])
     snprintf(out + n, 32 - n, ".%03dZ", (int)(now / 1000000 % 1000));
 }
 
-/* Appends a piece if all of it fits; one byte is kept for the LF, one for the brace. */
+/* Appends a piece if all of it fits; one byte is reserved for the LF, one for the brace. */
 static void put(struct logs_line *l, const char *text, size_t n)
 {
     if (!l->off && l->len + n + 2 <= sizeof l->text) {

@@ -63,8 +63,8 @@ static bool is_page(const struct uri *u)
            (u->segment_count > 1 || strchr(top, '.') == NULL);
 }
 
-/* Answers with the smallest form that the client takes. The tag is that of the plain bytes: the
- * meaning is equal. */
+/* Answers with the smallest form that the client accepts. The tag is that of the uncompressed
+ * bytes, since the meaning is equal. */
 static void send_file(struct http_request *r, const struct pages_file *f)
 {
     size_t size = (size_t)(f->plain.end - f->plain.begin);

@@ -137,7 +137,7 @@ struct returning {
     struct intake_session *s; /* under way */
     struct moved *windows;    /* owned */
     size_t window_count, window_cap;
-    bool gap; /* something is missing before a frame */
+    bool gap; /* text before a frame is missing */
     struct err *err;
 };
 
@@ -162,7 +162,7 @@ static int append(struct returning *r, struct journal_frame *f, const char *payl
     return rc;
 }
 
-/* A piece or a seal: the window has the number of its first piece in this journal. */
+/* Returns a piece or a seal: the window gets the number of its first piece in this journal. */
 static int return_window(struct returning *r, struct journal_frame *f, const char *payload)
 {
     struct moved *w = window_of(r, f->body ? f->body : f->number);
@@ -176,8 +176,8 @@ static int return_window(struct returning *r, struct journal_frame *f, const cha
     return rc;
 }
 
-/* A frame by offset: left out where the session has it, kept where something before it is missing.
- * */
+/* Returns a frame by offset: it is skipped where the session has it, and kept where text before it
+ * is missing. */
 static int return_lines(struct returning *r, struct journal_frame *f, const char *payload)
 {
     const struct session_channel *c = sessions_channel(r->s, f->channel);

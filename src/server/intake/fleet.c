@@ -1,4 +1,4 @@
-/* fleet.c - a table of what is newest, and a thread that writes it; see fleet.h. */
+/* fleet.c - a table of the newest states, and a thread that writes it; see fleet.h. */
 #include "server/intake/fleet.h"
 
 #include "base/alloc.h"
@@ -25,7 +25,7 @@ enum {
 };
 
 static const int64_t PERIOD_NS = 250000000;
-static const int64_t GATHER_NS = 30000000; /* in which the others of a commit come */
+static const int64_t GATHER_NS = 30000000; /* time in which the other entries of a commit come */
 
 /* A host (uuid ""), or a GPU. */
 struct entry {
@@ -45,7 +45,7 @@ struct fleet {
     pthread_mutex_t lock;
     struct entry *buckets[BUCKETS]; /* guarded by lock, as fresh */
     bool fresh;                     /* entries came since all were taken: the thread was woken */
-    bool failing;                   /* the thread's: it was said */
+    bool failing;                   /* the thread's: the failure was logged */
 };
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static const char *state_of(const struct entry *e)
     return e->state ? e->state : "";
 }
 
-/* False: its state is as it was. */
+/* False: its state is unchanged. */
 static bool join_state(struct entry *at, const char *other)
 {
     char *both = states_join(state_of(at), other);
@@ -114,7 +114,7 @@ static void merge(struct entry *at, const struct entry *n)
     at->seen = n->seen;
 }
 
-/* Takes over e, or its content. */
+/* Takes e, or its contents. */
 static void put(struct fleet *f, struct entry *e)
 {
     unsigned bucket = bucket_of(e->workspace, e->uuid, e->host);

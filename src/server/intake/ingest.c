@@ -1,4 +1,4 @@
-/* ingest.c - the begin and the end of a body; see ingest.h. */
+/* ingest.c - the beginning and the end of a body; see ingest.h. */
 #include "server/intake/ingest.h"
 
 #include "base/alloc.h"
@@ -125,14 +125,14 @@ static int refuse_late(struct ingest_answer *a, const char *fmt, ...)
     return 429;
 }
 
-/* Three quarters of a bound: what one workspace may take of it. */
+/* Three quarters of a bound, which one workspace may take. */
 static int64_t share_of(int64_t bound)
 {
     return bound - bound / 4;
 }
 
-/* Refuses what could not be loaded soon. A session of which something waits already may go on, so
- * that it gets ready. */
+/* Refuses a body that could not be loaded soon. A session with waiting lines may continue, so that
+ * it gets complete. */
 static int check_backlog(struct ingest *in, const struct ingest_request *r, struct ingest_answer *a)
 {
     const struct ingest_config *c = &in->config;

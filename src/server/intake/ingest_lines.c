@@ -99,7 +99,7 @@ static int check_line(struct ingest_body *b, const char *line, size_t len, bool 
     return rc;
 }
 
-/* The header of a part says of which session it is: not of another one than the body. */
+/* The header of a part names its session, which must be that of the body. */
 static int check_header(struct ingest_body *b)
 {
     struct intake_session *s = b->session;
@@ -123,7 +123,7 @@ static int check_header(struct ingest_body *b)
 
 enum { LINE_SESSION = STORE_ID_MAX + 1 }; /* full: the id is too long, and no other session's */
 
-/* The public client's lines say of which session they are. `to`: char[LINE_SESSION]. */
+/* The public client's lines name their session. `to`: char[LINE_SESSION]. */
 static bool take_session(struct json *j, const char *key, struct json_value v, void *to)
 {
     if (v.type != JSON_STRING || strcmp(key, "session_id") != 0)
@@ -308,8 +308,7 @@ int ingest_append_kept(struct ingest_body *b)
 
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-/* Takes a sound line: keeps it, or passes over it where the session has it. n: its bytes with the
- * LF. */
+/* Takes a sound line: keeps it, or skips it where the session has it. n: its bytes with the LF. */
 static int take_line(struct ingest_body *b, size_t len, size_t n)
 {
     if (b->mode == INGEST_DRAIN)

@@ -58,8 +58,8 @@ static int open_journal(struct intake *in, const struct intake_config *c, struct
     return rc ? rc : loader_start(in->loader, in->journal, e);
 }
 
-/* What could not be loaded is tried once more at each start. A journal or a disk that is full is no
- * reason not to start: the rest waits for the next one. */
+/* Frames that could not be loaded are tried again at each start. If the journal or the disk is
+ * full, the server starts nevertheless, and the rest waits for the next start. */
 static void load_aside(struct intake *in, const struct intake_config *c)
 {
     char aside[PATH_MAX];

@@ -27,8 +27,10 @@
 #define SEGMENT_BYTES ((int64_t)64 << 20)
 #define MOST_BYTES    ((int64_t)4 << 30)
 #define KEEP_FREE     ((int64_t)256 << 20)
-#define SYNC_BYTES    ((int64_t)4 << 20) /* unsynced bytes that nobody need wait for */
-#define SYNC_AFTER    20000000 /* ns after which frames are synced that nobody waits for */
+/* Unsynced bytes that may stay while nothing waits for them. */
+#define SYNC_BYTES ((int64_t)4 << 20)
+/* ns after which frames are synced also when nothing waits for them. */
+#define SYNC_AFTER 20000000
 
 enum { SEGMENTS_MAX = 1 << 20, PENDING_MAX = 1 << 22, SYNC_AT_ONCE = 64 };
 
@@ -295,7 +297,7 @@ static bool wait_for_work(struct journal *j)
     }
 }
 
-/* Syncs what was written, of the oldest segments first; the lock is let go meanwhile. *upto: the
+/* Syncs what was written, of the oldest segments first; the lock is released meanwhile. *upto: the
  * last frame that is durable then. 0 or errno. */
 static int sync_segments(struct journal *j, uint64_t *upto)
 {
@@ -329,7 +331,7 @@ static int sync_segments(struct journal *j, uint64_t *upto)
     return error;
 }
 
-/* Hands out the frames of pending up to this number, without the lock. */
+/* Gives the frames of pending up to this number to the reader, without the lock. */
 static void hand_out(struct journal *j, uint64_t upto)
 {
     size_t n = 0;
@@ -442,7 +444,7 @@ done:
     return rc;
 }
 
-/* Leaves an empty journal where everything is in the store, so that the next start has nothing to
+/* Leaves an empty journal if everything is in the store, so that the next start has nothing to
  * read. */
 static void leave_empty(struct journal *j)
 {

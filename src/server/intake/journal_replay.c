@@ -60,8 +60,8 @@ static ssize_t replay_read(struct replay *r, char *data, size_t n, int64_t at)
     return -1;
 }
 
-/* GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. NOMEM and IO say
- * neither: bytes that could not be read are never taken for damage. */
+/* GPUFL_OK where a whole frame is at a place, GPUFL_E_CORRUPT where none is. GPUFL_E_NOMEM and
+ * GPUFL_E_IO mean neither: bytes that could not be read are never taken for damage. */
 static int frame_at(struct replay *r, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     buf_clear(&r->bytes);
@@ -92,7 +92,8 @@ static int unread(const struct replay *r, uint64_t first, struct err *e)
         (unsigned long long)first, (long long)r->failed, r->journal->folder);
 }
 
-/* *found: the next place after `at` that has a whole frame; -1: none. 0, NOMEM or IO. */
+/* *found: the next place after `at` that has a whole frame; -1: none. Returns 0, GPUFL_E_NOMEM or
+ * GPUFL_E_IO. */
 static int search_frame(struct replay *r, int64_t at, int64_t *found)
 {
     const uint32_t magic = FRAME_MAGIC;
@@ -147,7 +148,7 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
     return 0;
 }
 
-/* Passes over bytes at `at` that are no frame: *at becomes where reading goes on. */
+/* Skips bytes at `at` that are no frame: *at becomes the place where reading continues. */
 static int pass_damage(struct replay *r, struct segment *s, int64_t *at, struct err *e)
 {
     int64_t next;
@@ -196,7 +197,7 @@ static int replay_frames(struct replay *r, struct segment *s, struct err *e)
     return rc;
 }
 
-/* A file that does not begin like a segment. */
+/* Renames a file that does not begin like a segment; removes it if it was just being made. */
 static int put_aside(struct replay *r, uint64_t first, const char *path, struct err *e)
 {
     char aside[PATH_MAX];

@@ -114,7 +114,7 @@ int64_t loader_thread_lag(struct loader_thread *t)
     return age_of(queue_load(t, NULL).since);
 }
 
-/* Says whether frames of the session wait. */
+/* True where frames of the session wait. */
 static bool waits(struct loader *l, const char *workspace, const char *session)
 {
     struct intake_session *s = sessions_find(l->config.sessions, workspace, session);
@@ -419,7 +419,7 @@ bool loader_drain(struct loader *l, int64_t timeout_ns)
     return done;
 }
 
-/* Adds what waits for a thread, and what its sessions hold. */
+/* Adds a thread's backlog: the frames in its queue, and those in its open sessions. */
 static void add_backlog(struct loader_thread *t, struct loader_stats *out)
 {
     struct loader_queue_load queue = queue_load(t, NULL);

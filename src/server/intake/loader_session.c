@@ -13,15 +13,15 @@
 #include <string.h>
 
 #define RETRY_MOST 60000000000
-#define RETRY_SOON 5000000000    /* where the reason goes by */
-#define HOPE_NS    3600000000000 /* after which frames are set aside that nothing has helped */
+#define RETRY_SOON 5000000000    /* where the reason is temporary */
+#define HOPE_NS    3600000000000 /* after which frames that still fail are set aside */
 #define TURN_NS    100000000     /* between looks whether another server is done */
 
 enum {
     FIRST_ROWS = 65536,
     RETRIES_AT_ONCE = 4,
     ENDS_AT_ONCE = 32,
-    TURNS_SAID = 50 /* looks in vain until it is said */
+    TURNS_SAID = 50 /* looks in vain until it is logged */
 };
 
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s)
@@ -60,7 +60,7 @@ bool loader_is_dropped(const struct row_writer *g)
     return dropped;
 }
 
-/* Nothing of a deleted session is wanted. */
+/* Drops all of a deleted session. */
 static void discard(struct row_writer *g)
 {
     pthread_mutex_lock(&g->s->lock);
@@ -99,7 +99,7 @@ static void close_down_to(struct loader_thread *t, const struct row_writer *g, u
     if (open > most && t->due && !t->shedding)
         loader_commit_due(t, clock_mono());
     for (; open > most && (last = longest_ago(t, g)); open--) {
-        loader_commit(t, last); /* one that fails is closed by that */
+        loader_commit(t, last); /* one whose commit fails is closed by the failure */
         loader_end(t, last);
         row_writer_shut(last);
     }
@@ -130,7 +130,7 @@ static bool is_damage(int rc)
     return rc == GPUFL_E_CORRUPT || rc == GPUFL_E_STATE || rc == GPUFL_E_INVAL;
 }
 
-/* A lack of room goes by, and so does a store that is not reached. */
+/* True where the cause is temporary: a lack of room, or a store that cannot be reached. */
 static bool goes_by(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_BUSY ||
@@ -376,8 +376,8 @@ void loader_end_all(struct loader_thread *t)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Rows of a transaction. A session's first ones are soon there to be looked at; the more of it
- * there is, the more go at once. */
+/* Rows of a transaction. A session's first rows are stored soon, so that they can be viewed; the
+ * more rows it has, the more are stored at once. */
 static uint64_t rows_at_once(const struct loader_thread *t, const struct row_writer *g)
 {
     uint64_t rows = g->registry.records > FIRST_ROWS ? g->registry.records : FIRST_ROWS;
@@ -443,7 +443,7 @@ void loader_ask_end(struct loader *l, const char *workspace, const char *session
         log_warn("session %s: its end waits: %s", session, e.text);
 }
 
-/* Nothing of a session is left to do. */
+/* True where nothing of a session is left to do. */
 static bool is_idle(const struct row_writer *g)
 {
     return !g->begun && !g->failures && !g->window_count && !g->backlog.count && !g->announce_end;

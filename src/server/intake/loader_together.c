@@ -31,7 +31,7 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
     return g->begun && (ended || age >= (t->behind ? BEHIND * after : after));
 }
 
-/* A session's transaction under way, and what came of it. */
+/* A session's transaction and its result. */
 struct committing {
     struct row_writer *g;
     bool entry; /* of the session is new */
@@ -48,7 +48,7 @@ struct together {
     size_t count;
 };
 
-/* May be run again: the first time may have been rolled back. */
+/* May be called again, since the first transaction may have been rolled back. */
 static int put_entries(void *arg, struct err *e)
 {
     const struct together *all = arg;

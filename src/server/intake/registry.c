@@ -172,7 +172,7 @@ static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned colum
     return true;
 }
 
-/* Takes what a row says of a GPU: a later one may know more. True: something is new. */
+/* Takes a row's values of a GPU; a later row may have more. True: something is new. */
 static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
                      size_t i)
 {

@@ -85,7 +85,7 @@ struct store_position *row_writer_position(struct row_writer *l, const char *nam
     return NULL;
 }
 
-/* Sets a position; where there is no room for another, that of an older journal gives way. */
+/* Sets a position; if there is no room for another, it replaces that of an older journal. */
 static void set_position(struct row_writer *l, const char *name, int64_t offset)
 {
     struct store_position *p = row_writer_position(l, name);
@@ -432,7 +432,7 @@ int row_writer_give(struct row_writer *l, const struct queued_frame *f, struct e
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* Writes what was counted since the last commit, as a line of JSON. */
+/* Writes the counts since the last commit, as a line of JSON. */
 static int put_counts(struct row_writer *l, struct err *e)
 {
     const struct decode_stats *now = decoder_stats(l->decoder), *was = &l->counted;
@@ -492,7 +492,7 @@ int row_writer_prepare(struct row_writer *l, struct err *e)
     return rc ? fail(l, NULL, rc, e) : 0;
 }
 
-/* What came again does not make a session live again. */
+/* True where the transaction makes the session live; repeated lines do not. */
 static bool enters(const struct row_writer *l)
 {
     return l->more || l->complete;

@@ -182,7 +182,7 @@ static int open_columns(struct row_writer *l, bool *were, struct err *e)
     return rc;
 }
 
-/* The store may close the session now, and opens it again where it gave it up. */
+/* From here on the store may close the session, and opens it again if it did. */
 static void let_columns_go(struct row_writer *l)
 {
     const struct sessions_config *c = sessions_config(l->sessions);

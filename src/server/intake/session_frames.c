@@ -87,8 +87,8 @@ static int read_fully(int fd, char *data, size_t n, int64_t at)
     return 0;
 }
 
-/* The bytes at a place into k->bytes: CORRUPT where there are not as many, or more than a frame
- * may have. */
+/* The bytes at a place into k->bytes: GPUFL_E_CORRUPT where there are fewer, or n is more than a
+ * frame may have. */
 static int read_bytes(struct session_frames *k, int64_t at, size_t n)
 {
     buf_clear(&k->bytes);
@@ -100,8 +100,8 @@ static int read_bytes(struct session_frames *k, int64_t at, size_t n)
     return read_fully(k->fd, k->bytes.data, n, at);
 }
 
-/* Reads the whole frame at a place into k->bytes. CORRUPT: there is none. NOMEM and IO do not know,
- * and nothing may be cut off for them. */
+/* Reads the whole frame at a place into k->bytes. GPUFL_E_CORRUPT: there is none. After
+ * GPUFL_E_NOMEM and GPUFL_E_IO it is unknown, and nothing may be cut off. */
 static int read_frame(struct session_frames *k, int64_t at, struct journal_frame *f, uint32_t *size)
 {
     int rc = read_bytes(k, at, FRAME_HEAD);

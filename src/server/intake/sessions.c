@@ -20,7 +20,7 @@ struct sessions {
     char *folder;         /* owned */
     pthread_mutex_t lock; /* of all below */
     struct intake_session *buckets[BUCKETS];
-    unsigned next_thread; /* of a session that comes new: each in turn */
+    unsigned next_thread; /* of the next new session: each in turn */
 };
 
 bool sessions_id_ok(const char *id, size_t max)
@@ -135,7 +135,7 @@ void sessions_put(struct sessions *t, struct intake_session *s)
         return;
     pthread_mutex_lock(&t->lock);
     s->used = clock_mono();
-    bool gone = --s->users == 0 && s->dropped; /* nobody else writes that any more */
+    bool gone = --s->users == 0 && s->dropped; /* no other thread writes these any more */
     if (gone) {
         struct intake_session **at = bucket_of(t, s->workspace, s->session);
         while (*at != s)
@@ -311,7 +311,7 @@ static void take_positions(struct intake_session *s, const struct store_position
     }
 }
 
-/* What the store has is looked at and let go: senders keep no session open. */
+/* The store's columns are read and released: senders keep no session open. */
 static int take_columns(struct sessions *t, struct intake_session *s, struct err *e)
 {
     const struct store_ops *ops = t->config.ops;

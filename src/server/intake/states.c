@@ -14,7 +14,7 @@ enum { JOINED_MAX = 8192 }; /* bytes: half of what a row's text may have */
 
 static const int64_t kept_ns = NEWEST_KEPT_S * (int64_t)1000000000;
 
-/* A state, and what of it is another session's. */
+/* A state, and the part of it that is another session's. */
 struct parsed {
     json_t *members, *kept; /* kept: borrowed; NULL: nothing */
     int64_t time;
@@ -111,7 +111,7 @@ static bool take_kept(struct parsed *newer, const struct parsed *older)
     return true;
 }
 
-/* What both know, as a text; NULL: the newer one's own is to stand. */
+/* Both states joined, as a text; NULL: the newer one stays as it is. */
 static char *join(struct parsed *newer, const struct parsed *older)
 {
     drop_kept(newer, older);

@@ -19,7 +19,7 @@ enum { BATCH = 256, BATCH_BYTES = 8 << 20, POLL_MS = 200, WORKSPACES_MOST = 1 <<
 static const int64_t SECOND = 1000000000;
 static const int64_t RETRY_LEAST = 500000000, RETRY_MOST = 60000000000; /* ns */
 
-/* What others read. */
+/* The status for other threads. */
 struct picture {
     struct kafka_consumer_state kafka;
     struct take_counts takes;
@@ -65,7 +65,7 @@ static void show(struct receiver *r)
 
 /* ---- durable ------------------------------------------------------------------------------- */
 
-/* Makes durable what was taken, and lets its offsets be committed. False: it could not be. */
+/* Makes the messages taken durable, and lets their offsets be committed. False: that failed. */
 static bool keep(struct receiver *r)
 {
     struct err e = {0};
@@ -88,7 +88,7 @@ static void on_revoked(void *arg)
 {
     struct receiver *r = arg;
     (void)keep(r);
-    r->taken = 0; /* what was not stored comes again, perhaps to another member */
+    r->taken = 0; /* messages without a stored offset come again, perhaps to another member */
     r->taken_bytes = 0;
 }
 

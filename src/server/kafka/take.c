@@ -11,7 +11,7 @@
 
 enum { PLAIN_MOST = 256 << 20, PLAIN_FIRST = 64 << 10, RATIO = 400 };
 
-/* A message under way. */
+/* A message that is being taken. */
 struct taking {
     struct taker *t;
     const struct spool_item *item;
@@ -79,7 +79,7 @@ static int grow(struct taker *t, size_t need)
     return 0;
 }
 
-/* Inflates the message. CORRUPT, FULL, NOMEM. */
+/* Inflates the message. GPUFL_E_CORRUPT, GPUFL_E_FULL, GPUFL_E_NOMEM. */
 static int inflate_message(struct taking *m)
 {
     static const enum inflate_format formats[] = {
@@ -215,8 +215,8 @@ static enum take_result take_first(struct taking *m, size_t at, size_t *next)
     return r;
 }
 
-/* One request for the rest of the text. *at moves on; true: the message is dealt with, *r says
- * how. */
+/* One request for the rest of the text. *at moves on; true: the message is finished, with the
+ * result *r. */
 static bool take_rest(struct taking *m, size_t *at, enum take_result *r)
 {
     struct ingest_answer a;
@@ -332,7 +332,7 @@ static enum take_result take_window(struct taking *m)
 
 /* ---- the end of a session ------------------------------------------------------------------ */
 
-/* Says whether each channel is where its sender saw its end. LATER: nobody knows now. */
+/* Checks that each channel is at the end that its sender saw. TAKE_LATER: unknown at present. */
 static enum take_result has_ends(struct taking *m, bool *dropped)
 {
     struct sessions *table = m->t->intake->sessions;

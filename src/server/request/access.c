@@ -1,4 +1,4 @@
-/* access.c - takes a request's credentials to auth, and auth's answer to the client. */
+/* access.c - gives a request's credentials to auth, and sends auth's answer to the client. */
 #include "server/request/access.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ void access_note(struct call *c, const char *action, const char *target)
     auth_note(&as, c->who.workspace, action, target);
 }
 
-/* The session that a route is about; NULL: none. */
+/* The session of a route; NULL: none. */
 static const char *session_of(const struct call *c)
 {
     for (unsigned i = 0; i < c->route->param_count; i++)

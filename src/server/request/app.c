@@ -46,7 +46,7 @@ static void no_route(struct http_request *r, unsigned allowed)
     }
 }
 
-/* Finds out who asks, once a request. */
+/* Finds the caller, once for each request. */
 static bool allowed(struct call *c)
 {
     if (!c->decided) {

@@ -188,8 +188,8 @@ static int read_running(struct alerts_watch *w, struct err *e)
     return rc;
 }
 
-/* Says whether a rule's filters let a host or GPU pass. An application's hosts and GPUs are
- * those that a live session of it uses. */
+/* True where a rule's filters accept a host or GPU. An application's hosts and GPUs are those that
+ * a live session of it uses. */
 static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
                    const char *gpu)
 {
