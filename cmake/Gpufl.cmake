@@ -1,4 +1,4 @@
-# What every target of the tree shares: flags, output folders, and the two
+# For every target of the tree: flags, output folders, and the two
 # functions by which modules and tests are declared.
 
 set(CMAKE_C_STANDARD 11)
@@ -40,7 +40,7 @@ if(GPUFL_SANITIZE)
   # What it reports of libraries that are not instrumented, and why that is no finding.
   if(GPUFL_SANITIZE MATCHES thread)
     # A process that has threads left at its exit waits for their races, by default for a second. The tests start
-    # thousands of processes, and a thread that works on does so within 50 ms.
+    # thousands of processes, and a thread that still works shows its races within 50 ms.
     set(GPUFL_TSAN "TSAN_OPTIONS=atexit_sleep_ms=50:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
   # These know the ranges of values that -O2 finds: the build without a sanitizer has them.
@@ -54,7 +54,7 @@ if(GPUFL_SANITIZE)
   endif()
 endif()
 
-# Compiled files are kept between build folders and branches where ccache is there and works:
+# Compiled files are shared by build folders and branches if ccache is there and works:
 # it fails, where the home folder is not writable, instead of only compiling.
 find_program(GPUFL_CCACHE ccache)
 if(GPUFL_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
@@ -68,8 +68,8 @@ if(GPUFL_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# What scripts/test builds ahead, with idle time: modules and unit tests, without what makes the dashboard, whose lock
-# a test may wait for.
+# The targets that scripts/test builds ahead, at idle priority: modules and unit tests, without the dashboard, for whose
+# lock a test may wait.
 add_custom_target(ahead)
 
 # gpufl_module(NAME SOURCES a.c b.c DEPS base wire)

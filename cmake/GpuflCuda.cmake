@@ -21,7 +21,7 @@ if(NOT gpufl_nvcc_hopper)
 endif()
 set(gpufl_nvcc_flags -O2 -g -std=c++17 -lineinfo) # -g: lines of host code
 
-# A toolkit that does not go with this system's compiler must not cost the whole build.
+# A toolkit that does not work with this system's compiler must not break the whole build.
 if(GPUFL_NVCC AND NOT GPUFL_SANITIZE AND (GPUFL_NVCC_PROBLEM OR NOT GPUFL_NVCC_TRIED STREQUAL GPUFL_NVCC))
   set(GPUFL_NVCC_TRIED ${GPUFL_NVCC} CACHE INTERNAL "the nvcc that was tried")
   file(WRITE ${PROJECT_BINARY_DIR}/try_nvcc.cu "#include <vector>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")

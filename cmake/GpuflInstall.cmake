@@ -1,10 +1,10 @@
-# What `cmake --install` puts where. An installed tree runs from any prefix, and goes on after it was moved:
-# programs and libraries find each other by the way from bindir to libdir.
+# The places of `cmake --install`. An installed tree runs from any prefix, also after it was moved:
+# programs and libraries find each other by the relative path from bindir to libdir.
 include(GNUInstallDirs)
 file(RELATIVE_PATH GPUFL_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN/${GPUFL_LIB_FROM_BIN}")
 
-# gpufl_install_paths(FILE...): sources that look for libraries of ours, or beside ours.
+# gpufl_install_paths(FILE...): sources that look for libraries of ours, or next to ours.
 function(gpufl_install_paths)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS
     GPUFL_LIB_FROM_BIN="${GPUFL_LIB_FROM_BIN}" GPUFL_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")

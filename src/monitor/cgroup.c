@@ -85,7 +85,7 @@ static bool find_mount(const char *text, bool v2, char *root, char *mount)
     return false;
 }
 
-/* ---- the group with the tightest limit ------------------------------------------------------ */
+/* ---- the group with the tightest limit ----------------------------------------------------- */
 
 static void open_in(struct cgroup *g, const char *dir)
 {
@@ -161,7 +161,7 @@ void cgroup_close(struct cgroup *g)
     }
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- what it says -------------------------------------------------------------------------- */
 
 static bool read_file(struct cgroup *g, enum cgroup_file f, char *out, size_t size)
 {

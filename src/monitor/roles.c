@@ -336,7 +336,7 @@ static void give_up(struct role *x)
     x->held = 0;
 }
 
-/* ---- a monitor of the host ------------------------------------------------------------------ */
+/* ---- a monitor of the host ----------------------------------------------------------------- */
 
 /* Opens a monitor's file of that name, if there is one. */
 static int open_monitors(const struct roles *r, const struct role *x)

@@ -232,7 +232,7 @@ static bool note_sleep(struct journal *l, int64_t asleep)
     return slept > SECOND;
 }
 
-/* ---- beginning another ------------------------------------------------------------------- */
+/* ---- beginning another --------------------------------------------------------------------- */
 
 /* A session that is about to replace another one, or that is the first. */
 struct fresh {

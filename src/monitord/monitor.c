@@ -13,7 +13,7 @@ static const int64_t PARTS_EVERY = 10000000000, COUNTS_EVERY = 60000000000,
                      END_PATIENCE = 5000000000,
                      EVENTS_PAUSE = 100000000; /* ns; a storm of events is a few rows a second */
 
-/* ---- what a log of years can do without ------------------------------------------------------ */
+/* ---- what a log of years can do without ---------------------------------------------------- */
 
 enum { RATE_DIGITS = 3, POWER_DIGITS = 3 };
 

@@ -123,7 +123,7 @@ void *http_request_line(void *cls, const char *target, struct MHD_Connection *c)
     return NULL; /* its connection is closed */
 }
 
-/* ---- the header ---------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static enum http_method method_of(const char *name)
 {
