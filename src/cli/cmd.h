@@ -73,10 +73,10 @@ const struct cmd *cmd_find(const char *name); /* NULL: none */
 int cmd_unknown(const char *name);            /* prints that, and a similar name; CMD_USAGE */
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
-/* Runs main's work on a stack of 8 MiB: names of deep templates need more than `ulimit -s` may leave.
- * The limit is raised where it may be. Under a small hard limit (`ulimit -Hs`) the work runs on a
- * thread, and this one, with all signals blocked, waits for it. cmd_leave_stack is for the child
- * that becomes another program: the limit is again as it was. */
+/* Runs main's work on a stack of 8 MiB: names of deep templates need more than `ulimit -s` may
+ * leave. The limit is raised where that is allowed. Under a small hard limit (`ulimit -Hs`) the work
+ * runs on a thread of its own, and the calling thread blocks all signals and waits for it.
+ * cmd_leave_stack is for the child that becomes another program: the limit is again as it was. */
 int cmd_with_stack(int (*work)(int, char **), int argc, char **argv);
 void cmd_leave_stack(void);
 

@@ -4,8 +4,8 @@
  * start is compared once a minute, so that a later process with the same id is not mistaken for it.
  * Its session of gpufl may begin later: a process announces it (announced.h). Without an
  * announcement the session is searched for in /proc, at growing intervals of up to ten minutes. A
- * process that the driver no longer lists has ended. The table is bounded; processes that find no
- * room are counted. [sampling thread] */
+ * process that the driver no longer lists has ceased to use the GPU. The table is bounded;
+ * processes that find no room are counted. [sampling thread] */
 #ifndef GPUFL_MONITORD_PROCESSES_H
 #define GPUFL_MONITORD_PROCESSES_H
 

@@ -1,6 +1,7 @@
 // The client of the server: addresses, ETags, waits that the server asks for, problems in the server's words.
 import { describe, expect, it } from "vitest";
 import { address, makeClient, pause, Problem, subject } from "../src/api/client";
+import { Who } from "../src/api/who";
 import { tame, tameJson, wild } from "../src/format/tame";
 
 interface Seen {
@@ -53,6 +54,23 @@ describe("asking", () => {
     expect(await client.get("session_count", {})).toBe(first);
     expect(seen[1]!.headers.get("If-None-Match")).toBe('W/"1"');
     expect(client.last("session_count", {})).toBe(first);
+  });
+  it("a refusal of the login before the present one is asked again, and ends nothing", async () => {
+    const who = new Who();
+    who.answered();
+    const answers = [json({}, 401), json({ count: 3 }), json({}, 401)];
+    let asked = 0;
+    const client = makeClient({
+      fetch: async () => {
+        if (asked++ === 0) who.renewed(); // somebody logs in while the first request is under way
+        return answers.shift()!;
+      },
+      wait: async () => undefined,
+    }, who);
+    expect(await client.get("session_count", {})).toEqual({ count: 3 });
+    expect([asked, who.expired]).toEqual([2, false]);
+    await expect(client.get("session_count", {})).rejects.toThrow(Problem);
+    expect([asked, who.expired]).toEqual([3, true]);
   });
   it("waits as long as the server says, then asks again", async () => {
     const { client, waits } = scripted(json({}, 429, { "Retry-After": "2" }), json({}, 503), json({ count: 3 }));

@@ -20,7 +20,7 @@ PyObject *text_argument(PyObject *value, const char *name, int none);
  * for all other values, including True and False. */
 PyObject *whole_number(PyObject *value);
 
-/* gpufl.init(**options): True if capture runs, False if it is disabled. */
+/* gpufl.init(**options): True if a session runs then; False if capture is disabled or failed. */
 PyObject *capture_init(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* A list of (name, kind, default, unit, least, most, doc) of every option. */

@@ -234,8 +234,6 @@ static const struct engine_words *words_of(const struct engine_row *r)
 static const char *engine_lacks(const struct engine_row *r, const struct here *h)
 {
     const struct engine_words *w = words_of(r);
-    if (*r->feature && (r->asks & ~nvidia_trace.engines))
-        return "not built yet";
     if (r->asks && !h->cupti)
         return "needs CUPTI";
     if (w->counters && !h->counters)
@@ -257,10 +255,7 @@ static void probe_engine(struct probe *p, const struct engine_row *r, const stru
               : "");
     if (!lacks)
         return;
-    if (*r->feature && (r->asks & ~nvidia_trace.engines))
-        advice(f, "planned for a later release; until then a session that asks for it runs %s",
-               instead);
-    else if (!h->cupti)
+    if (!h->cupti)
         advice(f, "see CUPTI above; a program that brings its own copy can be traced");
     else if (!h->counters)
         advice(f, "see hardware counters above; a session that asks for it runs %s", instead);

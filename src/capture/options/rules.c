@@ -15,8 +15,9 @@
  * within these least and greatest times. */
 enum { COUNTERS_A_DRAIN = 100, COUNTERS_DRAIN_MOST_MS = 100, COUNTERS_DRAIN_LEAST_MS = 20 };
 
-/* If a longer flush_interval_ms is asked for, there are no short intervals at the beginning. */
-enum { FLUSH_SHORT_MS = 250 };
+/* The default of flush_interval_ms: if a longer one is asked for, there are no short intervals at
+ * the beginning. */
+enum { FLUSH_STANDARD_MS = 200 };
 
 static int default_log_path(struct options *o)
 {
@@ -268,7 +269,7 @@ int options_finish(struct options *o, const struct options_say *s)
         o->flush_interval_ms = o->flush_interval_ms < drains ? o->flush_interval_ms : drains;
     }
     if (!option_asked(o, OPT_flush_first_ms) && option_asked(o, OPT_flush_interval_ms) &&
-        o->flush_interval_ms > FLUSH_SHORT_MS)
+        o->flush_interval_ms > FLUSH_STANDARD_MS)
         o->flush_first_ms = 0; /* a user who asks for rare flushes means it */
     raise_spool_limit(o, s);
     return default_log_path(o);

@@ -296,7 +296,7 @@ TEST(test_first_flush)
     static const struct {
         const char *interval, *first; /* NULL: not given */
         int64_t gives;
-    } cases[] = {{NULL, NULL, 5},   {"100", NULL, 5}, {"250", NULL, 5}, {"251", NULL, 0},
+    } cases[] = {{NULL, NULL, 5},   {"100", NULL, 5}, {"200", NULL, 5}, {"201", NULL, 0},
                  {"500", "20", 20}, {NULL, "0", 0},   {"500", "10", 10}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct options o;

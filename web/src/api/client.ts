@@ -138,12 +138,16 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   /** Asks the server. The caller gets the same object again while the server says that nothing
    * changed. */
   async function get<R extends RouteId>(id: R, parameters: Parameters<R>, signal?: AbortSignal): Promise<Answer<R>> {
+    const round = who.round;
     const url = urlOf(id, parameters);
     const before = kept.get(url);
     const headers: Record<string, string> = { ...named(), Accept: "application/json" };
     if (before) headers["If-None-Match"] = before.etag;
     const init: RequestInit = { headers, credentials: "same-origin", cache: "no-store" };
-    const response = await checked(await send(url, signal ? { ...init, signal } : init));
+    const answer = await send(url, signal ? { ...init, signal } : init);
+    // A refusal of the login before the present one says nothing about the present one.
+    if (answer.status === 401 && round !== who.round && !signal?.aborted) return get(id, parameters, signal);
+    const response = await checked(answer);
     if (ROUTES[id][2] !== "PUBLIC" || id === "me") who.answered();
     if (response.status === 304 && before) return before.body as Answer<R>;
     const body = JSON.parse(tameJson(await response.text())) as Answer<R>;
