@@ -1,9 +1,10 @@
-// Name.tsx - a name in its short form, with the searched text marked. The whole name is in the
-// tooltip, and on the clipboard when the name is copied.
-import { Fragment } from "react";
+// Name.tsx - a name as people tell it apart: the short text, with what was searched for marked. The whole name
+// is in the tooltip, and on the clipboard when the name is copied.
+import { Fragment, useContext } from "react";
 import { en } from "../text/en";
 import { piecesOf, type Piece } from "./found";
 import { copyText } from "./forms";
+import { Room } from "./room";
 
 /** A line may be broken after a separator of a name, so that no word of the name is alone on a
  * line. */
@@ -11,9 +12,17 @@ const broken = (text: string) => text.split(/(?<=[_:<,…])(?=[A-Za-z0-9])/).fla
 
 const Pieces = ({ pieces }: { pieces: readonly Piece[] }) => pieces.map(({ text, hit }, at) => (hit ? <mark key={at}>{broken(text)}</mark> : <Fragment key={at}>{broken(text)}</Fragment>));
 
-/** full: the whole name. symbol: the name in the program, if it differs. */
-export function Name({ short, full, symbol, find = "" }: { short: string; full: string; symbol?: string; find?: string }) {
-  const { lead, text } = piecesOf(short, symbol ? [full, symbol] : [full], find);
+interface NameProps {
+  short: string;
+  uncut?: string | undefined; // what `short` was cut from, for rows that have the room
+  full: string; // the whole name
+  symbol?: string; // the name in the program, where it is another one
+  find?: string;
+}
+
+export function Name({ short, uncut, full, symbol, find = "" }: NameProps) {
+  const room = useContext(Room);
+  const { lead, text } = piecesOf(uncut !== undefined && uncut.length <= room ? uncut : short, symbol ? [full, symbol] : [full], find);
   return (
     <span data-name={full} title={full}>
       {lead.length > 0 && (
@@ -43,11 +52,7 @@ export function Words({ text }: { text: string }) {
 /** Puts the whole name on the clipboard. */
 export function CopyName({ full }: { full: string }) {
   return (
-    <button type="button" className="peek copy-name" title={en.names.copy} aria-label={`${en.names.copy}: ${full.slice(0, 200)}`} onClick={() => void copyText(full)}>
-      <svg viewBox="0 0 12 12" aria-hidden="true">
-        <path d="M4 0h7v9H9v3H1V3h3zM5 1v2h4v5h1V1z" />
-      </svg>
-    </button>
+    <button type="button" className="peek copy-name" title={en.names.copy} aria-label={`${en.names.copy}: ${full.slice(0, 200)}`} onClick={() => void copyText(full)} />
   );
 }
 

@@ -6,6 +6,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type FocusEvent, type KeyboardEvent, type RefObject } from "react";
 import { flushSync } from "react-dom";
 import { en } from "../text/en";
+import { Room, useRoom } from "./room";
 import { rowAfter } from "./rows";
 import { token } from "./theme";
 
@@ -21,6 +22,9 @@ declare module "@tanstack/react-table" {
     label?: string;
   }
 }
+
+/** The part of a column that is in view where all of it is, but for what rounding takes. */
+const WHOLE = 0.97;
 
 /** Rows that a printed table has at most. */
 const PRINTED = 1000;
@@ -82,22 +86,17 @@ function useRows(count: number, page: () => number, reveal: (index: number) => v
   return { at, body, onFocus, onKeyDown };
 }
 
-/** True while columns are out of view to the right. */
-function useMore(box: RefObject<HTMLDivElement | null>, least: string): boolean {
+/** True while columns are out of view to the right. The browser says so of the last head by itself: to ask for the places of
+ * a table at each turn of the wheel would make it lay the table out in the middle of a frame. */
+function useMore(box: RefObject<HTMLDivElement | null>, columns: unknown): boolean {
   const [more, setMore] = useState(false);
   useEffect(() => {
-    const table = box.current;
-    if (!table) return;
-    const look = (): void => setMore(table.scrollLeft + table.clientWidth < table.scrollWidth - 2);
-    const watch = new ResizeObserver(look);
-    watch.observe(table);
-    table.addEventListener("scroll", look, { passive: true });
-    look();
-    return () => {
-      watch.disconnect();
-      table.removeEventListener("scroll", look);
-    };
-  }, [box, least]);
+    const last = box.current?.querySelector("thead th:last-child");
+    if (!last) return;
+    const watch = new IntersectionObserver((seen) => setMore(seen.at(-1)!.intersectionRatio < WHOLE), { root: box.current, threshold: [0, WHOLE] });
+    watch.observe(last);
+    return () => watch.disconnect();
+  }, [box, columns]);
   return more;
 }
 
@@ -192,7 +191,8 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
   });
   const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
   const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
-  const more = useMore(box, least);
+  const more = useMore(box, columns);
+  const room = useRoom(box, columns);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
 
   return (
@@ -224,10 +224,12 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
             ))}
           </thead>
           <tbody ref={keys.body} onFocus={keys.onFocus} onKeyDown={keys.onKeyDown} style={{ height: virtual.getTotalSize(), minWidth: least }}>
-            {items.map((item) => {
-              const row = model[item.index]!;
-              return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
-            })}
+            <Room value={room}>
+              {items.map((item) => {
+                const row = model[item.index]!;
+                return <Line key={row.id} row={row as Row<unknown>} columns={columns} index={item.index} start={item.start} style={style} />;
+              })}
+            </Room>
           </tbody>
         </table>
       </div>

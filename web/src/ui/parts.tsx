@@ -1,6 +1,5 @@
-// parts.tsx - the small parts of pages. They do not call the server: they take values and show
-// them.
-import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+// parts.tsx - the small parts of pages. They know nothing of the server: values in, picture out.
+import { useEffect, useLayoutEffect, useRef, useState, type CSSProperties, type KeyboardEvent, type ReactNode } from "react";
 import { tame } from "../format/tame";
 import { en } from "../text/en";
 import { CopyButton } from "./forms";
@@ -42,15 +41,11 @@ export function Stats({ items }: { items: Stat[] }) {
   );
 }
 
-/** A fraction as a bar. The number is next to it, so that the bar is hidden from screen readers. */
+/** A part of one as a bar; the number stands beside it, so that it is hidden from readers. */
+/** One element, for a long table has hundreds of bars: the part is a property that the style sheet draws. */
 export function Meter({ part, warm }: { part: number | null; warm?: boolean }) {
   const width = Math.max(0, Math.min(1, part ?? 0)) * 100;
-  return (
-    <svg className="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-      <rect className="back" width="100" height="8" />
-      <rect className={warm ? "front warm" : "front"} width={width} height="8" />
-    </svg>
-  );
+  return <span className={warm ? "meter warm" : "meter"} style={{ "--part": `${width}%` } as CSSProperties} aria-hidden="true" />;
 }
 
 export function Skeleton({ rows = 6 }: { rows?: number }) {
@@ -146,7 +141,10 @@ interface SearchProps {
   onEnter?: (text: string, event: KeyboardEvent) => void;
 }
 
-/** A search field that reports its text after a pause, and at once with Enter; "/" focuses it. */
+/** Room for a hint, with the field's edges: letters are a bit wider than half as high. */
+export const roomFor = (hint: string): string => `min(100%, ${(hint.length * 0.53 + 2.5).toFixed(2)}rem)`;
+
+/** A search field that tells what was typed after a pause, and at once with Enter; "/" goes to it. */
 export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
   const [text, setText] = useState(value);
   const told = useRef(value);
@@ -170,7 +168,7 @@ export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
     }
     onEnter?.(text, event);
   }
-  return <input className="field search" type="search" data-search aria-label={label} placeholder={hint} value={text} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} />;
+  return <input className="field search" type="search" data-search aria-label={label} placeholder={hint} style={{ minWidth: roomFor(hint) }} value={text} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} />;
 }
 
 export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {

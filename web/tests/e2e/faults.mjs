@@ -322,7 +322,7 @@ async function fleet(page) {
   check(SHORT.every((short) => cards.filter((card) => card.includes(short)).length === 1), `fleet: cards ${cards.join(" | ")}`);
   check(await page.locator(".gpu-card .mono").evaluateAll((ids) => ids.every((id) => id.parentElement.scrollWidth <= id.parentElement.clientWidth)), "fleet: no UUID of a card is cut off");
   check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
-  const faded = await page.locator(".gpu-silent .meter rect.front").evaluateAll((bars) => bars.map((bar) => Number(getComputedStyle(bar).fillOpacity)));
+  const faded = await page.locator(".gpu-silent .meter").evaluateAll((bars) => bars.map((bar) => Number(/\/ ([\d.]+)\)/.exec(getComputedStyle(bar).backgroundImage)?.[1] ?? 1)));
   check(faded.length > 0 && faded.every((opacity) => opacity < 0.6), `fleet: bars of old values are faded: ${faded}`);
   const told = await page.locator(".stats").first().innerText();
   check(!told.includes("no problem is known") && /\d silent/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);

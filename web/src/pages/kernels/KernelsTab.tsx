@@ -141,13 +141,9 @@ function NameCell({ line, session, place, search, peek, onPeek, onToggle }: Doin
   const here = peek === String(kernel!.id);
   return (
     <span className={line.inner ? "kernel-cell kernel-inner" : "kernel-cell"}>
-      <button type="button" className="peek" aria-pressed={here} aria-label={kernelTexts.peek(short)} title={kernelTexts.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))}>
-        <svg viewBox="0 0 12 12" aria-hidden="true">
-          <path d="M1 11V7h2v4zM5 11V1h2v10zM9 11V5h2v6z" />
-        </svg>
-      </button>
+      <button type="button" className="peek" aria-pressed={here} aria-label={kernelTexts.peek(short)} title={kernelTexts.peekText} onClick={() => onPeek(here ? "" : String(kernel!.id))} />
       <Link className="mono" href={href("kernel", { session, name: kernel!.id }, { [LINE]: place })}>
-        <Name short={short} full={kernel!.name} symbol={kernel!.mangled} find={search} />
+        <Name short={short} uncut={kernel!.uncut} full={kernel!.name} symbol={kernel!.mangled} find={search} />
       </Link>
       <CopyName full={kernel!.name} />
     </span>
@@ -260,7 +256,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
         <section className="stack" aria-label={kernelTexts.peek(peeked.short)}>
           <div className="row">
             <h2 className="mono ellipsis">
-              <Name short={peeked.short} full={peeked.name} />
+              <Name short={peeked.uncut ?? peeked.short} full={peeked.name} />
             </h2>
             <Link className="button end" href={href("kernel", { session: session.id, name: peeked.id })}>
               {kernelTexts.toPage}

@@ -25,7 +25,7 @@ const labelOf = (metric: string): string => text.metrics[metric] ?? metric;
 const times = (value: number | null): string => (value === null ? UNKNOWN : value.toFixed(1));
 
 /** Kernels that have a page, by their names in the program. */
-export type Known = ReadonlyMap<string, { id: number; name: string; short: string }>;
+export type Known = ReadonlyMap<string, { id: number; name: string; short: string; uncut?: string | undefined }>;
 
 /** The order of a table in the address: a column, with "-" before it if the column ascends. */
 function useOrder(key: string, usual: string): [SortingState, (sorting: SortingState) => void] {
@@ -37,21 +37,22 @@ function useOrder(key: string, usual: string): [SortingState, (sorting: SortingS
 interface KernelProps {
   session: string;
   known: Known;
-  of: { symbol: string; name: string; short: string };
-  onOpen: (symbol: string) => void; // for a kernel without a page
+  of: { symbol: string; name: string; short: string; uncut?: string | undefined };
+  onOpen: (symbol: string) => void; // where it has no page
 }
 
-function Kernel({ session, known, of: { symbol, name, short }, onOpen }: KernelProps) {
+function Kernel({ session, known, of: { symbol, name, short, uncut }, onOpen }: KernelProps) {
   const found = known.get(symbol);
   const whole = found?.name ?? (name || symbol || text.unknownKernel);
   const shown = found?.short ?? (short || whole);
+  const before = found ? found.uncut : uncut;
   return found ? (
     <Link className="mono" href={href("kernel", { session, name: found.id })} >
-      <Name short={shown} full={whole} />
+      <Name short={shown} uncut={before} full={whole} />
     </Link>
   ) : (
     <button type="button" className="group-name mono" disabled={!symbol} onClick={() => onOpen(symbol)}>
-      <Name short={shown} full={whole} />
+      <Name short={shown} uncut={before} full={whole} />
     </button>
   );
 }
@@ -94,8 +95,9 @@ function LinesOf({ row, codeOf }: { row: { symbol: string; short: string } | und
 
 // ---- hardware counters -------------------------------------------------------------------------------
 
-function subjectOf(row: Counted, known: Known): string {
-  const kernel = row.symbol && (known.get(row.symbol)?.short ?? (row.short || row.symbol));
+function subjectOf(row: Counted, known: Known, uncut = false): string {
+  const found = known.get(row.symbol) ?? row;
+  const kernel = row.symbol && ((uncut && found.uncut) || found.short || row.symbol);
   if (row.run) return row.device === null ? text.run : text.runOf(row.device);
   const what = kernel ? (row.place ? text.inScope(kernel, row.place) : kernel) : row.place || text.outside;
   return row.device === null ? what : text.onDevice(what, row.device);
@@ -104,14 +106,13 @@ function subjectOf(row: Counted, known: Known): string {
 function Subject({ row, session, known }: { row: Counted; session: string; known: Known }) {
   const what = subjectOf(row, known);
   const kernel = known.get(row.symbol);
+  const name = <Name short={what} uncut={subjectOf(row, known, true)} full={kernel ? `${kernel.name}${row.place ? `\n${row.place}` : ""}` : what} />;
   return kernel ? (
-    <Link className="mono" href={href("kernel", { session, name: kernel.id })} title={`${kernel.name}${row.place ? `\n${row.place}` : ""}`}>
-      {what}
+    <Link className="mono" href={href("kernel", { session, name: kernel.id })}>
+      {name}
     </Link>
   ) : (
-    <span className={row.run ? "" : "mono"} title={what}>
-      {what}
-    </span>
+    <span className={row.run ? "" : "mono"}>{name}</span>
   );
 }
 

@@ -3,7 +3,8 @@ import { cutMiddle } from "../../timeline/names";
 import { SEEN } from "../../ui/found";
 
 interface Short {
-  short: string; // for narrow places; cut anew if other names begin alike
+  short: string; // for narrow places; cut anew where others begin like it
+  uncut?: string | undefined; // `short` before that
 }
 
 const HEAD = 10; // letters of the beginning of a name that is cut before the place where it differs
@@ -38,7 +39,10 @@ export function apart<T extends Short>(kernels: T[]): T[] {
   for (const kernel of long) begins.set(beginning(kernel), (begins.get(beginning(kernel)) ?? new Set()).add(kernel.short));
   const alike = long.filter((kernel) => begins.get(beginning(kernel))!.size > 1);
   const whole = new Map(alike.map((kernel) => [kernel, kernel.short]));
-  for (const kernel of alike) kernel.short = cutMiddle(kernel.short, SEEN);
+  for (const kernel of alike) {
+    kernel.uncut = kernel.short;
+    kernel.short = cutMiddle(kernel.short, SEEN);
+  }
   partAlike(alike, whole, (text) => text.slice(0, HEAD));
   return kernels;
 }

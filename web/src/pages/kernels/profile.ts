@@ -19,6 +19,7 @@ export interface Value {
 export interface Counted {
   symbol: string; // the kernel's; "": no kernel
   short: string; // of the kernel
+  uncut?: string | undefined;
   place: string; // range or scope; "": none
   run: boolean; // the sum of all that was sampled over time
   device: number | null; // the driver's ordinal, if the session has several GPUs
@@ -85,8 +86,9 @@ export const countersOfKernel = (part: unknown, symbol: string): CountedMetric[]
 export interface Executed {
   name: string;
   short: string;
-  symbol: string; // "": the report does not say
-  scope: string; // "": all scopes
+  uncut?: string | undefined;
+  symbol: string; // "": of a report that does not tell
+  scope: string; // "": all of them
   executed: number | null;
   threads: number | null; // part of a warp's threads that work; 0 to 1
   needed: number | null; // part of the sectors of global memory that is needed, 0 to 1
@@ -150,8 +152,9 @@ interface Sampled {
 export interface SampledKernel extends Sampled {
   name: string;
   short: string;
-  symbol: string; // the function with most samples, if several have this name
-  margin: number | null; // of the share, with 95 % confidence
+  uncut?: string | undefined;
+  symbol: string; // of the function with most of them, where several have the name
+  margin: number | null; // of the share, at 95 %
 }
 
 /** Samples by reason, for any set of samples. */
