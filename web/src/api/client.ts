@@ -135,10 +135,9 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     if (oldest !== undefined) kept.delete(oldest);
   }
 
-  /** Asks the server. The caller gets the same object again while the server says that nothing
-   * changed. */
-  async function get<R extends RouteId>(id: R, parameters: Parameters<R>, signal?: AbortSignal): Promise<Answer<R>> {
-    const round = who.round;
+  /** Asks; the same object comes back while the server says that nothing changed. make: what the caller needs of the answer,
+   * which is kept in its place; a route is asked with one `make` alone. */
+  async function get<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>, signal?: AbortSignal, make?: (body: Answer<R>) => T): Promise<T> {
     const url = urlOf(id, parameters);
     const before = kept.get(url);
     const headers: Record<string, string> = { ...named(), Accept: "application/json" };
@@ -149,8 +148,9 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     if (answer.status === 401 && round !== who.round && !signal?.aborted) return get(id, parameters, signal);
     const response = await checked(answer);
     if (ROUTES[id][2] !== "PUBLIC" || id === "me") who.answered();
-    if (response.status === 304 && before) return before.body as Answer<R>;
-    const body = JSON.parse(tameJson(await response.text())) as Answer<R>;
+    if (response.status === 304 && before) return before.body as T;
+    const answer = JSON.parse(tameJson(await response.text())) as Answer<R>;
+    const body = make ? make(answer) : (answer as T);
     const etag = response.headers.get("ETag");
     if (etag) keep(url, etag, body);
     return body;
@@ -214,9 +214,9 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   /** An answer that is not JSON. */
   const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
 
-  /** The last answer, for the first paint; undefined: there is none yet. */
-  function last<R extends RouteId>(id: R, parameters: Parameters<R>): Answer<R> | undefined {
-    return kept.get(urlOf(id, parameters))?.body as Answer<R> | undefined;
+  /** What was answered last, for the first paint; undefined: nothing yet. */
+  function last<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>): T | undefined {
+    return kept.get(urlOf(id, parameters))?.body as T | undefined;
   }
 
   /** Forgets all answers, because somebody else asks from now on. */

@@ -72,13 +72,18 @@ function useEvents(fresh: Freshness | undefined, url: string | null, answered: b
   }, [wants, url, again]);
 }
 
-/** Parameters that are null: the question is not asked yet. */
-export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | null, fresh: number | Freshness = 0): Asked<Answer<R>> {
+const asItIs = <T,>(answer: T): T => answer;
+
+/** null as parameters: do not ask yet. */
+export const useApi = <R extends RouteId>(id: R, parameters: Parameters<R> | null, fresh: number | Freshness = 0): Asked<Answer<R>> => useMade(id, parameters, asItIs<Answer<R>>, fresh);
+
+/** What `make`, which never changes, makes of the answer: the answer itself is not kept. */
+export function useMade<R extends RouteId, T>(id: R, parameters: Parameters<R> | null, make: (answer: Answer<R>) => T, fresh: number | Freshness = 0): Asked<T> {
   const url = parameters ? address(id, parameters) : null;
   const [round, setRound] = useState(0);
   const everything = useSyncExternalStore(who.subscribe, () => who.round);
   const about = parameters ? subject(id, parameters) : null;
-  const [state, setState] = useState<{ url: string | null; about?: string | null; data?: Answer<R>; problem?: Problem }>({ url: null });
+  const [state, setState] = useState<{ url: string | null; about?: string | null; data?: T; problem?: Problem }>({ url: null });
   const wanted = useRef(parameters);
   wanted.current = parameters;
   const again = useCallback(() => setRound((n) => n + 1), []);
@@ -87,7 +92,7 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
     const asked = wanted.current;
     if (!asked || !url) return;
     const stop = new AbortController();
-    client.get(id, asked, stop.signal).then(
+    client.get(id, asked, stop.signal, make).then(
       (data) => setState({ url, about, data }),
       (cause: unknown) => {
         if (stop.signal.aborted) return;
@@ -96,7 +101,7 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
       },
     );
     return () => stop.abort();
-  }, [id, url, about, round, everything]);
+  }, [id, url, about, make, round, everything]);
 
   const current = state.url === url;
   const events = useLiveState() === "open" && typeof fresh === "object";
@@ -110,7 +115,7 @@ export function useApi<R extends RouteId>(id: R, parameters: Parameters<R> | nul
   }, [every, url, again]);
 
   const kept = about === null || state.about === about ? state.data : undefined;
-  const data = kept ?? (parameters ? client.last(id, parameters) : undefined);
+  const data = kept ?? (parameters ? client.last<R, T>(id, parameters) : undefined);
   return { data, problem: current ? state.problem : undefined, loading: !current, again };
 }
 

@@ -2,7 +2,7 @@
 // the canvas; React renders everything that does not move. The address has all of what is shown.
 import { useContext, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { RowSession } from "../api/schema";
-import { onSession, useApi } from "../api/use";
+import { onSession, useApi, useMade } from "../api/use";
 import { vendorOf } from "../api/vendor";
 import { who } from "../api/who";
 import { countersOf, rowsOf } from "../api/columns";
@@ -325,12 +325,14 @@ function useAddress(engine: Engine, ready: boolean, lanes: readonly Lane[], line
   }, [ready, shown]);
 }
 
-/** Threads that were sampled, and the meaning of stacks and gaps. undefined: not known yet. */
-function useMade(session: RowSession, live: boolean): { lines: Lines; looked: Lane[] } | undefined {
+const linesOf = (document: unknown): Lines => new Lines(document);
+
+/** Threads that were looked at, and what stacks and gaps are. undefined: not known yet. */
+function useLooked(session: RowSession, live: boolean): { lines: Lines; looked: Lane[] } | undefined {
   const fresh = live ? { every: LIVE_MS, on: onSession(session.id) } : 0;
   const looked = useApi("looked_at", { session: session.id }, fresh);
-  const told = useApi("timeline", { session: session.id }, fresh);
-  const lines = useMemo(() => (told.data === undefined ? NO_LINES : new Lines(told.data)), [told.data]);
+  const told = useMade("timeline", { session: session.id }, linesOf, fresh);
+  const lines = told.data ?? NO_LINES;
   const lanes = useMemo(() => (looked.data ? rowsOf(looked.data).flatMap(lookLanes) : []), [looked.data]);
   if (!looked.data && !looked.problem) return undefined;
   if (lanes.length > 0 && told.data === undefined && !told.problem) return undefined;
@@ -344,7 +346,7 @@ export function TimelineTab({ session, outside, more }: Props) {
   const length = between(session.started, session.ended ?? session.received) ?? 0;
   const { query } = usePlace();
   const owners = useOwners(session.id, asked.data?.rows);
-  const made = useMade(session, live);
+  const made = useLooked(session, live);
   const lanes = useMemo(() => (asked.data && owners && made ? inOrder([...rowsOf(asked.data).flatMap((row) => laneOf(row) ?? []), ...made.looked, ...made.lines.gaps], owners) : undefined), [asked.data, owners, made?.looked, made?.lines]);
   const samples = useApi("counts", { session: session.id });
   const counted = useApi("counters", has(samples.data?.data, "counter") ? { session: session.id } : null);

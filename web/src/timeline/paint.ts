@@ -1,6 +1,7 @@
-// paint.ts - draws a frame. All visible lanes become one strip of pixels (columns.ts), BARS lines a
-// lane. The strip is copied to the canvas at once and then stretched lane by lane, so that a frame
-// takes the same time whatever it contains. Texts, lines and the selection are drawn on top.
+// paint.ts - a frame. All lanes in view are made into one strip of pixels (columns.ts), BARS lines a
+// lane, which is then stretched lane by lane: so that a frame costs the same whatever is in it. The strip
+// is a canvas; the script holds the pixels of AT_ONCE lanes alone. Texts, lines and what is selected come
+// on top.
 import { axisOf } from "./axis";
 import { Columns, type Label } from "./columns";
 import { NOTHING } from "./lanePieces";
@@ -14,6 +15,7 @@ import { isLabelled, labelOf, narrowLabelOf, tintOf } from "./tint";
 import { FONT_SMALL, Letters, paintAcross, Titles } from "./titles";
 
 const BARS = 10; // heights that a bar can have
+const AT_ONCE = 4; // lanes whose pixels go to the strip together
 const INSET = 2; // units between lanes
 const LABEL_FROM = 26; // units of width from which an event shows its name
 const LABELS_MOST = 500; // in one frame
@@ -87,14 +89,10 @@ export class Painter {
     const wide = Math.max(1, Math.round((scene.width - scene.side) * scene.ratio));
     const drawn: Drawn[] = [];
     const lanes = rows.filter((row) => row.lanes ?? (row.track >= 0 && scene.tracks[row.track]!.lane >= 0));
-    if (this.px.length < wide * lanes.length * BARS || this.image?.width !== wide) {
-      this.image = new ImageData(wide, Math.max(1, lanes.length + 4) * BARS);
-      this.px = new Uint32Array(this.image.data.buffer);
-      this.strip.width = wide;
-      this.strip.height = this.image.height;
-    }
+    this.room(wide, lanes.length * BARS);
     const scale = pxPerNs(scene) * scene.ratio;
-    let line = 0;
+    let line = 0; // of the strip
+    let held = 0; // lines in px that are not in the strip yet
     for (const row of lanes) {
       this.columns.begin(wide);
       let missing = row.track < 0 && scene.heads.get(row.category)?.pending === true;
@@ -109,23 +107,40 @@ export class Painter {
         }
         missing ||= segments.length === 0 && segments !== NOTHING;
       }
-      const lines = this.columns.pixels(this.px, line, BARS, scene.colours.px);
+      const lines = this.columns.pixels(this.px, held, BARS, scene.colours.px);
       const labelled = row.track >= 0 && isLabelled(scene.lanes[scene.tracks[row.track]!.lane]!.kind);
       drawn.push({ row, y: row.y + origin, line, lines, missing, labels: labelled && this.columns.labels.length ? this.columns.labels.slice() : NO_LABELS });
       line += lines;
+      held += lines;
+      if (held > (AT_ONCE - 1) * BARS) held = this.flush(line, held);
     }
+    this.flush(line, held);
     return drawn;
   }
 
+  /** Room for lanes of that width: in the strip for that many lines. */
+  private room(wide: number, lines: number): void {
+    if (this.image?.width !== wide) {
+      this.image = new ImageData(wide, AT_ONCE * BARS);
+      this.px = new Uint32Array(this.image.data.buffer);
+    }
+    if (this.strip.width === wide && this.strip.height >= lines) return;
+    this.strip.width = wide;
+    this.strip.height = lines + AT_ONCE * BARS;
+  }
+
+  /** The lines that are held become the strip's last ones before `end`; as many are held then: none. */
+  private flush(end: number, held: number): number {
+    if (held > 0) this.stripTo.putImageData(this.image!, 0, end - held, 0, 0, this.image!.width, held);
+    return 0;
+  }
+
   private copy(to: CanvasRenderingContext2D, scene: Scene, drawn: readonly Drawn[]): void {
-    const last = drawn.at(-1);
-    if (!last) return;
-    if (last.line + last.lines > 0) this.stripTo.putImageData(this.image!, 0, 0, 0, 0, this.image!.width, last.line + last.lines);
     to.imageSmoothingEnabled = false;
     const wide = scene.width - scene.side;
     for (const { row, y, line, lines, missing } of drawn) {
       if (missing) this.waiting(to, scene, y, row.height);
-      else if (lines > 0) to.drawImage(this.strip, 0, line, this.image!.width, lines, scene.side, y + INSET / 2, wide, row.height - INSET);
+      else if (lines > 0) to.drawImage(this.strip, 0, line, this.strip.width, lines, scene.side, y + INSET / 2, wide, row.height - INSET);
     }
   }
 

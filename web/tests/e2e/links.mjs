@@ -102,6 +102,28 @@ async function view(page, fresh, path, names, act) {
   return fresh;
 }
 
+/** The script holds the pixels of a few lanes, however many the screen shows; all of them are drawn. */
+async function fewPixels(page) {
+  await page.setViewportSize({ width: 1280, height: 2000 });
+  await page.goto(`${origin}/sessions/links-many/timeline`);
+  await quiet(page);
+  const { held, lanes, empty } = await page.evaluate(() => {
+    const { scene, painter } = window.gpuflTimeline;
+    const canvas = document.querySelector(".tl-canvas");
+    const rows = scene.layout.rows.filter((row) => row.track >= 0 && scene.tracks[row.track].lane >= 0 && row.y + row.height + 30 < scene.height);
+    const pen = canvas.getContext("2d");
+    const left = Math.round((scene.side + 4) * scene.ratio);
+    const plain = rows.filter((row) => {
+      const { data } = pen.getImageData(left, Math.round((30 + row.y + row.height / 2) * scene.ratio), canvas.width - left, 1);
+      return !data.some((value, at) => at % 4 === 0 && Math.max(value, data[at + 1], data[at + 2]) - Math.min(value, data[at + 1], data[at + 2]) > 60);
+    });
+    return { held: painter.px.length / painter.strip.width / 10, lanes: rows.length, empty: plain.length };
+  });
+  check(held <= 4 && lanes > 40, `timeline: pixels of ${held} lanes are held for ${lanes} on the screen`);
+  check(empty === 0, `timeline: ${empty} of ${lanes} lanes are not drawn`);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
 const press = (name, how = {}) => (page) => page.getByRole("button", { name, ...how }).first().click();
 const fill = async (page, name, words) => page.getByRole("searchbox", { name }).first().fill(words);
 const dragged = async (page, selector, y) => {
@@ -293,7 +315,7 @@ try {
     await fresh.context().close();
   }
   const fresh = await visitor(cookies);
-  for (const step of [() => kernelPage(page, fresh, deep), () => keptColumns(page, fresh), () => atOnce(page), () => following(page, key)])
+  for (const step of [() => kernelPage(page, fresh, deep), () => keptColumns(page, fresh), () => atOnce(page), () => fewPixels(page), () => following(page, key)])
     try {
       await step();
     } catch (error) {
