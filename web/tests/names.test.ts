@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { idleLinesOf } from "../src/api/report";
 import { findingOf, lineKey, partsOf } from "../src/pages/insights/causes";
 import { longestGap, Lines } from "../src/timeline/lines";
-import { shortPaths } from "../src/format/paths";
+import { namesOf, pathText, shortPaths } from "../src/format/paths";
 import { wordsOf } from "../src/text/kernel";
 import { cutMiddle, Names } from "../src/timeline/names";
 import { piecesOf, type Piece } from "../src/ui/found";
@@ -48,6 +48,12 @@ describe("names of events", () => {
 describe("paths of scopes in a row", () => {
   const pass = (id: number, name: string) => `Compile:#module=jit_step#|Pipeline:#name=config-assigner,program_id=${id}#|Pass:#name=${name},program_id=${id}#`;
   const shown = (paths: string[]) => paths.map((path) => shortPaths(paths).get(path));
+  it("have names with any letters", () => {
+    const all = [["epoch", "step"], ["epoch|step"], ["a\\", "b"], ["a\\|b", "c"], ["a;b/c:d", "\\"], ["", "x"]];
+    expect(all.map(pathText)).toEqual(["epoch|step", "epoch\\|step", "a\\\\|b", "a\\\\\\|b|c", "a;b/c:d|\\\\", "|x"]);
+    expect(all.map((names) => namesOf(pathText(names)))).toEqual(all);
+    expect(namesOf("C:\\dir|x")).toEqual(["C:\\dir", "x"]); // as they were written before
+  });
   it("are whole where there is room", () => expect(shown(["epoch", "epoch|step|backward"])).toEqual(["epoch", "epoch|step|backward"]));
   it("show their end", () => expect(shown([pass(26482, "config-assigner")])).toEqual(["…|Pass:#name=config-assigner,program_id=26482#"]));
   it("that end alike have more of them", () => expect(shown(["a|b", "c"].map((root) => `${root}|${pass(1, "x")}`))).toEqual([`…|b|${pass(1, "x")}`, `c|${pass(1, "x")}`]));

@@ -2,6 +2,7 @@
 #include "analyze/compare/digest.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/scope_text.h"
 #include "analyze/common/words.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
@@ -160,13 +161,13 @@ void digest_path(const struct model *m, uint32_t node, char *out, size_t size)
     out[at] = '\0';
     for (; node; node = m->scopes.nodes[node].parent) {
         const char *name = model_text(m, m->scopes.nodes[node].name);
-        size_t n = strlen(name), bar = out[at] != '\0';
+        size_t n = scope_text_size(name), bar = out[at] != '\0';
         if (n + bar > at)
             break; /* the innermost names are kept */
         if (bar)
             out[--at] = '|';
         at -= n;
-        memcpy(out + at, name, n);
+        scope_text_put(out + at, name);
     }
     memmove(out, out + at, size - at);
 }

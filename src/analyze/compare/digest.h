@@ -78,8 +78,8 @@ int digest_read(struct digest *d, const char *text, size_t len);
  * its NUL. */
 void digest_key(const char *name, char *out);
 
-/* The path of a node of model.scopes, "outer|inner"; where the path is longer than size, its
- * innermost names. */
+/* The path of a node of model.scopes, "outer|inner" (common/scope_text.h); the innermost names,
+ * where they are longer than size. */
 void digest_path(const struct model *m, uint32_t node, char *out, size_t size);
 
 #endif

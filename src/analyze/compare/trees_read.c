@@ -1,6 +1,7 @@
 /* trees_read.c - reads the sources of trees of time: collapsed stacks, digests, reports. */
 #include "analyze/compare/trees.h"
 
+#include "analyze/common/scope_text.h"
 #include "base/alloc.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -26,12 +27,12 @@ static bool read_time(const char *line, size_t len, size_t *text, int64_t *ns)
     return true;
 }
 
-/* Splits at a character; frames after TREES_DEPTH are left out. */
-static size_t split(const char *text, size_t len, char at, struct trees_frame *frames)
+/* Splits at semicolons; the frames after TREES_DEPTH are left out. */
+static size_t split(const char *text, size_t len, struct trees_frame *frames)
 {
     size_t n = 0;
     while (n < TREES_DEPTH) {
-        const char *end = memchr(text, at, len);
+        const char *end = memchr(text, ';', len);
         size_t one = end ? (size_t)(end - text) : len;
         frames[n++] = (struct trees_frame){text, one};
         if (!end)
@@ -50,7 +51,7 @@ static int add_line(struct trees *t, unsigned side, const char *root, const char
     if (!read_time(line, len, &text, &ns) || text <= n || memcmp(line, root, n) != 0 ||
         line[n] != ';')
         return 0;
-    size_t count = split(line + n + 1, text - n - 1, ';', frames);
+    size_t count = split(line + n + 1, text - n - 1, frames);
     return trees_add(t, side, frames, count, ns);
 }
 
@@ -89,22 +90,37 @@ static int by_path(const void *a, const void *b)
 /* The scope around a scope; NULL: there is none, or the digest had no room for it. */
 static struct scope_time *outer(struct scope_time *scopes, size_t n, const struct scope_time *of)
 {
-    size_t len = of->len;
-    while (len && of->path[len - 1] != '|')
-        len--;
-    const struct scope_time key = {of->path, len ? len - 1 : 0, 0, 0};
-    return len > 1 ? bsearch(&key, scopes, n, sizeof key, by_path) : NULL;
+    const struct scope_time key = {of->path, scope_text_outer(of->path, of->len), 0, 0};
+    return key.len ? bsearch(&key, scopes, n, sizeof key, by_path) : NULL;
+}
+
+/* The names of a path, as they are, in `names`, which has room for the path. */
+static size_t split_path(const struct scope_time *s, char *names, struct trees_frame *frames)
+{
+    size_t n = 0;
+    for (size_t at = 0; at <= s->len && n < TREES_DEPTH;) {
+        size_t len = scope_text_first(s->path + at, s->len - at);
+        frames[n] = (struct trees_frame){names, scope_text_plain(names, s->path + at, len)};
+        names += frames[n++].len;
+        at += len + 1;
+    }
+    return n;
 }
 
 int trees_add_scopes(struct trees *t, unsigned side, const struct digest *d)
 {
     struct scope_time *scopes = mem_array(d->scope_count + 1, sizeof *scopes);
     struct trees_frame *frames = mem_array(TREES_DEPTH, sizeof *frames);
+    char *names = NULL;
+    size_t longest = 0;
     int rc = scopes && frames ? 0 : GPUFL_E_NOMEM;
     for (size_t i = 0; !rc && i < d->scope_count; i++) {
         const struct digest_item *s = &d->scopes[i];
         scopes[i] = (struct scope_time){s->key, strlen(s->key), s->total, 0};
+        longest = scopes[i].len > longest ? scopes[i].len : longest;
     }
+    if (!rc && !(names = mem_alloc(longest + 1)))
+        rc = GPUFL_E_NOMEM;
     if (!rc)
         qsort(scopes, d->scope_count, sizeof *scopes, by_path);
     for (size_t i = 0; !rc && i < d->scope_count; i++) {
@@ -114,9 +130,10 @@ int trees_add_scopes(struct trees *t, unsigned side, const struct digest *d)
     }
     for (size_t i = 0; !rc && i < d->scope_count; i++) {
         const struct scope_time *s = &scopes[i];
-        size_t n = split(s->path, s->len, '|', frames);
+        size_t n = split_path(s, names, frames);
         rc = trees_add(t, side, frames, n, s->total - s->inside);
     }
+    mem_free(names);
     mem_free(frames);
     mem_free(scopes);
     return rc;

@@ -10,7 +10,7 @@ export const placeText = ({ file, line }: SourcePlace): string => `${file}:${lin
 
 /** null: the text names no line. */
 export function placeOf(text: string): SourcePlace | null {
-  const [, file, line] = /^(.+):(\d{1,9})$/.exec(text) ?? [];
+  const [, file, line] = /^(.+):(\d{1,9})$/s.exec(text) ?? [];
   return file && line ? { file, line: Number(line) } : null;
 }
 

@@ -18,6 +18,12 @@ const NAMES = ["_Z4gemmPf", "_Z4reluPf", "_Z5laterv"];
 const PASSES = 8;
 const COMPILER = ["XlaCompile:#module=jit_step_of_a_model#", ...Array.from({ length: PASSES }, (_, at) => `XlaPassPipeline:Pass:#name=p${at},module=jit_step_of_a_model,program_id=2648${at}#`)];
 
+const ODD_NAMES = ["a|b", "a", "b", "c\\", "d;e f/g%h#i?j&k=l"];
+const ODD_PARENTS = [0, 0, 2, 0, 4, 0];
+const oddScopes = (times) => [[0, 1e9, 0], [2e9, 2e9, 1], [2.5e9, 5e8, 2], [5e9, 3e8, 3], [5.1e9, 1e8, 0], [6e9, 2e8, 4]].map(([start, ns, name]) => [start, ns * times, name]);
+/** As the server writes their paths, with what they are called and how long they took in the second session. */
+const ODD = [["a\\|b", "a|b", "500 ms"], ["a", "a", "1.00 s"], ["a|b", "b", "250 ms"], ["c\\\\", "c\\", "150 ms"], ["c\\\\|a\\|b", "a|b", "50.0 ms"], ["d;e f/g%h#i?j&k=l", "d;e f/g%h#i?j&k=l", "100 ms"]].map(([path, name, wall]) => ({ path, name, wall }));
+
 /** Kernels, scopes and waits with stacks: all that a comparison shows. waits: [duration, line]. */
 async function made(key, id, { kernels, scopes, waits, named = ["epoch", "step"], parents = [0, 1] }) {
   const one = session(id, id, AT);
@@ -89,6 +95,30 @@ async function longPaths(page) {
   await t.whole(page, "long paths, trends");
 }
 
+/** Names with what parts names elsewhere: each row of the comparison leads to its own scope, and each scope to its own trend. */
+async function oddNames(page) {
+  await open(page, "/compare?a=cmp-e&b=cmp-f");
+  const rows = page.getByRole("region", { name: /^Scopes/ }).locator("tbody tr td.lead a");
+  await rows.nth(ODD.length - 1).waitFor();
+  const found = await rows.evaluateAll((links) => links.map((link) => ({ path: link.querySelector("[data-name]").dataset.name, href: link.href })));
+  check(found.length === ODD.length, `odd names: ${found.map(({ path }) => path)}`);
+  for (const { path, name, wall } of ODD) {
+    const link = found.filter((one) => one.path === path);
+    check(link.length === 1, `odd names: ${link.length} rows of ${path}`);
+    await page.goto(link[0].href);
+    await rest(page);
+    const [scope, time] = (await page.locator(".scope-here td").allInnerTexts()).map(plain);
+    check(scope?.startsWith(`${name}\n`) && time === wall, `odd names: ${path} leads to ${scope} of ${time}`);
+    await page.locator(".scope-here .scope-trend").click();
+    await page.waitForURL(/\/trends/);
+    await rest(page);
+    check(new URL(page.url()).searchParams.get("name") === path && plain(await page.locator("main table").last().innerText()).includes(wall), `odd names: the trend of ${path}: ${page.url()}`);
+  }
+  const { nodes } = await page.evaluate(async () => (await fetch("/api/v1/compare/flame?a=cmp-e&b=cmp-f&tree=scopes")).json());
+  const roots = nodes.filter(([parent]) => parent === 0).map(([, name]) => name).sort();
+  check(JSON.stringify(roots) === JSON.stringify(["a", "a|b", "c\\", "d;e f/g%h#i?j&k=l"]), `odd names: outermost scopes of the picture: ${JSON.stringify(roots)}`);
+}
+
 /** px of the picture that are much redder than blue, and the other way round. */
 const colours = (page) =>
   page.evaluate(() => {
@@ -157,8 +187,9 @@ try {
   const compiled = { named: COMPILER, parents: COMPILER.map((_, at) => Number(at > 0)), waits: [[1e8, 2]], kernels: relu };
   await made(key, "cmp-c", { ...compiled, scopes: COMPILER.map((_, at) => (at ? [at * 5e8, 4e8, at] : [0, 6e9, 0])) });
   await made(key, "cmp-d", { ...compiled, scopes: COMPILER.map((_, at) => (at ? [at * 5e8, 2e8, at] : [0, 6e9, 0])) });
-  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 4);
-  await t.walk(page, { answer, links, flame, longPaths, bad });
+  for (const [id, times] of [["cmp-e", 1], ["cmp-f", 0.5]]) await made(key, id, { named: ODD_NAMES, parents: ODD_PARENTS, waits: [[1e8, 2]], kernels: relu, scopes: oddScopes(times) });
+  await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 6);
+  await t.walk(page, { answer, links, flame, longPaths, oddNames, bad });
 } finally {
   await browser.close();
   await server.stop();

@@ -2,6 +2,7 @@
 #include "analyze/model/idle/table.h"
 
 #include "analyze/common/cells.h"
+#include "analyze/common/scope_text.h"
 #include "analyze/model/model.h"
 #include "base/alloc.h"
 #include "base/err.h"
@@ -173,8 +174,8 @@ static uint32_t main_node(const struct item *items, size_t n)
 /* Bytes of a path that name the scope one level below the one that `from` bytes name. */
 static size_t next_level(const char *path, size_t from)
 {
-    const char *end = strchr(path + from + (from > 0), '|');
-    return !path[from] ? 0 : end ? (size_t)(end - path) : strlen(path);
+    const char *next = path + from + (from > 0);
+    return !path[from] ? 0 : (size_t)(next - path) + scope_text_first(next, strlen(next));
 }
 
 static bool is_within(const char *path, const char *of, size_t bytes)

@@ -1,6 +1,7 @@
 /* path.c - see path.h. */
 #include "analyze/model/scopes/path.h"
 
+#include "analyze/common/scope_text.h"
 #include "analyze/model/model.h"
 #include "analyze/model/scopes/tree.h"
 #include "base/err.h"
@@ -18,6 +19,16 @@ int scope_path_handle(struct model *m, int64_t instance, uint32_t *handle)
     return rc;
 }
 
+/* Adds a name to a path. A path that has no room for the name says so. */
+static void put_name(struct buf *path, const char *name)
+{
+    size_t size = scope_text_size(name);
+    if (buf_reserve(path, size))
+        return;
+    scope_text_put(path->data + path->len, name);
+    path->len += size;
+}
+
 int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
 {
     struct sum_scopes *s = &m->scopes;
@@ -31,7 +42,7 @@ int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
         return 0;
     buf_init(&path, PATH_MAX_BYTES);
     for (int i = depth; i--;) {
-        buf_str(&path, model_text(m, s->nodes[nodes[i]].name));
+        put_name(&path, model_text(m, s->nodes[nodes[i]].name));
         if (i)
             buf_char(&path, '|');
     }
@@ -43,27 +54,28 @@ int scope_path_name(struct model *m, uint32_t handle, uint32_t *name)
     return rc;
 }
 
-static uint32_t find_child(const struct sum_scopes *s, uint32_t parent, uint32_t name)
+/* The child whose name the first bytes of a path's text mean; 0: none. */
+static uint32_t find_child(const struct model *m, uint32_t parent, const char *text, size_t len)
 {
+    const struct sum_scopes *s = &m->scopes;
     uint32_t node = s->nodes[parent].child;
-    while (node && s->nodes[node].name != name)
+    while (node && !scope_text_is(text, len, model_text(m, s->nodes[node].name)))
         node = s->nodes[node].next;
     return node;
 }
 
 uint32_t scope_path_node(const struct model *m, uint32_t name)
 {
-    const struct sum_scopes *s = &m->scopes;
     const char *at = model_text(m, name);
     uint32_t node = 0;
-    if (!*at || !s->node_count)
+    if (!*at || !m->scopes.node_count)
         return 0;
-    for (;;) {
-        size_t len = strcspn(at, "|");
-        uint32_t part = intern_find(m->names, at, len);
-        node = part ? find_child(s, node, part) : 0;
-        if (!node || !at[len])
+    for (size_t left = strlen(at);;) {
+        size_t len = scope_text_first(at, left);
+        node = find_child(m, node, at, len);
+        if (!node || len == left)
             return node;
         at += len + 1;
+        left -= len + 1;
     }
 }

@@ -1,5 +1,5 @@
-# Histograms, statistics, units, JSON out.
-foreach(name busy grid histogram stats units words)
+# Histograms, paths of scopes, statistics, units, JSON out.
+foreach(name busy grid histogram scope_text stats units words)
   gpufl_test(${name} DEPS analyze)
 endforeach()
 foreach(name json_out)

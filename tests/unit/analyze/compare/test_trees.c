@@ -109,18 +109,22 @@ TEST(test_scopes)
                                    {.key = "epoch|step", .total = 700},
                                    {.key = "epoch|step|backward", .total = 650},
                                    {.key = "epoch2", .total = 30},
-                                   {.key = "lost|inner", .total = 40}};
-    struct digest d = {.scopes = scopes, .scope_count = 5};
+                                   {.key = "lost|inner", .total = 40},
+                                   {.key = "x\\|y", .total = 20},
+                                   {.key = "x\\|y|z", .total = 15}};
+    struct digest d = {.scopes = scopes, .scope_count = 7};
     assert_int_equal(trees_open(&t), 0);
     assert_int_equal(trees_add_scopes(&t, 1, &d), 0);
     json_t *made = answer(&t, ONE);
-    assert_int_equal(json_integer_value(json_object_get(made, "b_ns")), 1070);
+    assert_int_equal(json_integer_value(json_object_get(made, "b_ns")), 1090);
     check_node(made, 0, 0, "epoch", 0, 1000);
     check_node(made, 1, 0, "epoch2", 0, 30);
     check_node(made, 2, 1, "step", 0, 700);
     check_node(made, 3, 3, "backward", 0, 650);
     check_node(made, 4, 0, "lost", 0, 40);
     check_node(made, 5, 5, "inner", 0, 40);
+    check_node(made, 6, 0, "x|y", 0, 20); /* one name, with a bar in it */
+    check_node(made, 7, 7, "z", 0, 15);
     json_decref(made);
     trees_close(&t);
 }

@@ -459,7 +459,7 @@ TEST(test_lost_and_calls)
 }
 
 /* The scope of a row is the innermost one in which at least half of its time ended. */
-static void check_scope(int in_load, const char *want)
+static void check_scope(int in_load, const char *outer, const char *want)
 {
     for (unsigned seed = 0; seed < 3; seed++) {
         struct program p;
@@ -469,7 +469,7 @@ static void check_scope(int in_load, const char *want)
         int64_t a = program_python(&p, 0, "a.py", "f", 5);
         program_scope(&p, 2, 1, "load");
         program_scope(&p, 3, 1, "step");
-        program_scope(&p, 1, 0, "epoch");
+        program_scope(&p, 1, 0, outer);
         program_launch(&p, (struct program_kernel){.ns = 1000});
         for (int i = 0; i < 10; i++) {
             p.now = p.gpu;
@@ -492,10 +492,11 @@ static void check_scope(int in_load, const char *want)
 
 TEST(test_scope)
 {
-    check_scope(6, "epoch|load");
-    check_scope(3, "epoch|step");
-    check_scope(2, "epoch|step");
-    check_scope(5, "epoch|load"); /* just half */
+    check_scope(6, "epoch", "epoch|load");
+    check_scope(3, "epoch", "epoch|step");
+    check_scope(2, "epoch", "epoch|step");
+    check_scope(5, "epoch", "epoch|load");           /* just half */
+    check_scope(6, "ep|och\\", "ep\\|och\\\\|load"); /* a bar in a name parts nothing */
 }
 
 /* Sessions without any of these rows: the launch's own stack ended the time, or nobody knows. */

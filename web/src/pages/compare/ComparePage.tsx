@@ -5,6 +5,7 @@ import type { ColumnDef, SortingState } from "@tanstack/react-table";
 import { useEffect, useMemo } from "react";
 import { useApi } from "../../api/use";
 import { change, count, date, duration, exact, percent, sentence, UNKNOWN } from "../../format/format";
+import { namesOf } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { compare as text } from "../../text/compare";
@@ -93,7 +94,7 @@ function SidePicker({ side, ids, runs, onChange }: { side: "a" | "b"; ids: strin
 function placeOf(line: Line, kind: Kind, a: string, b: string): string {
   const session = line.b.calls ? b : a;
   if (kind === "k") return href("session", { session, tab: "kernels" }, { symbol: line.title });
-  return href("session", { session, tab: "scopes" }, { zoom: pathOf(line.name.split("|")), mark: pathOf(line.name.split("|")) });
+  return href("session", { session, tab: "scopes" }, { zoom: pathOf(namesOf(line.name)), mark: pathOf(namesOf(line.name)) });
 }
 
 const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
@@ -106,7 +107,7 @@ const columnsFor = (kind: Kind, a: string, b: string): ColumnDef<Line>[] => [
     cell: ({ row: { original: l } }) => (
       <span className="kernel-cell mono">
         <Link href={placeOf(l, kind, a, b)} aria-label={text.openKernel(l.short, l.b.calls ? "B" : "A")}>
-          <Name short={l.short} full={l.name} />
+          <Name short={l.short} uncut={kind === "s" ? l.name : undefined} full={l.name} />
         </Link>
         {l.shapes && <span className="chip">{text.shapes}</span>}
       </span>

@@ -5,6 +5,7 @@ import { scopesOf, type Scope } from "../../api/report";
 import { onSession, useApi } from "../../api/use";
 import { vendorOf } from "../../api/vendor";
 import { who } from "../../api/who";
+import { pathText } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { href, useQuery, useQuerySoon } from "../../router/router";
 import { en } from "../../text/en";
@@ -33,7 +34,7 @@ function Name({ scope, whole, chosen, onChoose }: Choice & { scope: Scope; whole
         {scope.name}
       </button>
       {scope.path !== null && !who.link && (
-        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: scope.path.join("|") })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
+        <Link className="scope-trend small" href={href("trends", {}, { kind: "scope", name: pathText(scope.path) })} aria-label={en.toTrends.scope(scope.name.slice(0, 200))} title={en.toTrends.app}>
           {en.toTrends.short}
         </Link>
       )}

@@ -28,7 +28,7 @@ const columnsFor = (kind: Kind, search: string, paths: ReadonlyMap<string, strin
     meta: { width: "minmax(260px, 1fr)", lead: true },
     cell: ({ row: { original: one } }) => (
       <Link className={kind === "kernel" ? "mono" : undefined} href={href("trends", {}, { kind, name: one.symbol })}>
-        <Name short={kind === "kernel" ? one.short : (paths.get(one.name) ?? one.name)} full={one.name} symbol={one.symbol} find={search} />
+        <Name short={kind === "kernel" ? one.short : (paths.get(one.name) ?? one.name)} uncut={kind === "scope" ? one.name : undefined} full={one.name} symbol={one.symbol} find={search} />
       </Link>
     ),
   },
