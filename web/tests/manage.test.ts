@@ -221,7 +221,7 @@ describe("comparing", () => {
     const many = Array.from({ length: 70 }, (_, at) => `s${at}`).join();
     expect([idsOf(many).length, idsIn(many).length]).toEqual([64, 70]);
   });
-  it("changes as people read them", () => expect([change(1.25), change(0.5), change(1), change(12.3), change(null)]).toEqual(["+25.0 %", "−50.0 %", "0.0 %", "× 12.3", ""]));
+  it("changes as people read them", () => expect([change(1.25), change(0.5), change(1), change(12.3), change(null), change(0.99996), change(1.00004), change(0.9994)]).toEqual(["+25.0 %", "−50.0 %", "0.0 %", "× 12.3", "", "0.0 %", "0.0 %", "−0.1 %"]));
   it("rows that are not as described are unknown, not wrong", () => {
     const [line] = kernelsOf({ kernels: [{ name: "k", ratio: "x", a: null, verdict: 7 }] } as unknown as Comparison);
     expect([line!.ratio, line!.a.mean, line!.verdict]).toEqual([null, null, "7"]);

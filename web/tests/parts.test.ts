@@ -5,7 +5,7 @@ import { mangledOf, nameOf, rowsOf, shortOf } from "../src/api/columns";
 import { ledgerOf, loopLaunches, syncLines, type SyncLine } from "../src/api/report";
 import { inTreeOrder } from "../src/pages/scopes/tree";
 import { href, match, withQuery } from "../src/router/router";
-import { boundOf, excerpt, inOrder, keptPath, onTimeline, textOf } from "../src/pages/insights/source";
+import { boundOf, excerpt, inOrder, keptPath, onTimeline, shownOf, textOf } from "../src/pages/insights/source";
 import { barsOf } from "../src/pages/kernels/Histogram";
 import { safeNext, sharedView } from "../src/pages/login/next";
 import { waysIn } from "../src/pages/firstrun/ways";
@@ -121,6 +121,15 @@ describe("columns", () => {
 });
 
 describe("source lines", () => {
+  it("five findings stand open at most, and those of which little is to be won do not", () => {
+    const [high, low] = [(share: number | null) => ({ severity: 2, share }), (share: number | null) => ({ severity: 0, share })];
+    expect(shownOf([high(0.4), low(0.004), low(0)])).toBe(1);
+    expect(shownOf([high(0.4), low(0.004), high(0.003), low(0)])).toBe(3); // the order stays
+    expect(shownOf([low(0.2), low(0.01), low(0.0099)])).toBe(2);
+    expect(shownOf([high(0.4), low(null)])).toBe(2); // unknown is not little
+    expect(shownOf([low(0.004), low(0)])).toBe(2); // all there is
+    expect([shownOf(Array.from({ length: 9 }, () => high(0.1))), shownOf([])]).toEqual([5, 0]);
+  });
   it("what the timeline can show of a finding", () =>
     expect([
       onTimeline({ kernel: "_Z1fv" }, {}, true),

@@ -120,8 +120,9 @@ export const baseName = (path: string): string => path.slice(path.lastIndexOf("/
 export function change(ratio: number | null): string {
   if (ratio === null) return "";
   if (ratio >= 10) return `× ${ratio.toFixed(ratio < 100 ? 1 : 0)}`;
-  const percent = (ratio - 1) * 100;
-  return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${Math.abs(percent).toFixed(1)} %`;
+  const percent = ((ratio - 1) * 100).toFixed(1);
+  const size = percent.replace("-", "");
+  return `${Number(percent) > 0 ? "+" : Number(percent) < 0 ? "−" : ""}${size} %`; // what is rounded to nothing has no sign
 }
 
 /** A sentence of the analysis, which is written for any terminal ("9.41 us", "-3 ms"), as pages

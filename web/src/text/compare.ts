@@ -6,7 +6,7 @@ export const compare = {
   choose: "Choose sessions for both sides",
   chooseText: "Each side is one session or several: repeated runs distinguish change from chance. Sessions can also be chosen by their boxes in the list of sessions.",
   add: "Add a session",
-  addHint: "Id, application, host or label",
+  addHint: "id, application, host or label",
   remove: (name: string) => `Take ${name} out`,
   swap: "Swap sides",
   differences: "Differences of setup and measurement",

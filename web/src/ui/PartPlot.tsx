@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { axisFont, grown, token, useTheme } from "./theme";
+import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 interface Of {
   label: string;
@@ -43,7 +43,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
     hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, size: grown(X_AXIS), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, size: grown(X_AXIS), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
       { ...axis, size: grown(84), values: (_, ticks) => ticks.map(show) },
     ],
     series: [
@@ -62,6 +62,7 @@ export function PartPlot(props: Props) {
   const newest = useRef(props);
   newest.current = props;
   const theme = useTheme();
+  const letters = useLetters();
   useEffect(() => {
     const host = box.current;
     if (!host) return;
@@ -75,7 +76,7 @@ export function PartPlot(props: Props) {
       watch.disconnect();
       plot.destroy();
     };
-  }, [x.values, whole.values, part.values, marked.values, theme]);
+  }, [x.values, whole.values, part.values, marked.values, theme, letters]);
   return (
     <>
       <div className="plot" ref={box} role="img" aria-label={label} />

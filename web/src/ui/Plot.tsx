@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { axisFont, grown, token, useTheme } from "./theme";
+import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 interface Props {
   label: string;
@@ -19,6 +19,7 @@ export function Plot({ label, x, y, show, points }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const caption = useRef<HTMLParagraphElement>(null);
   const theme = useTheme();
+  const letters = useLetters();
   useEffect(() => {
     const host = box.current;
     if (!host) return;
@@ -37,7 +38,7 @@ export function Plot({ label, x, y, show, points }: Props) {
       hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [
-        { ...axis, labelFont: axis.font, size: grown(50), label: x.label, values },
+        { ...axis, labelFont: axis.font, size: grown(50), space: spaceFor(show), label: x.label, values },
         { ...axis, labelFont: axis.font, label: y.label, size: grown(84), values },
       ],
       series: [
@@ -52,7 +53,7 @@ export function Plot({ label, x, y, show, points }: Props) {
       watch.disconnect();
       plot.destroy();
     };
-  }, [x.label, x.values, y.label, y.values, show, points, theme]);
+  }, [x.label, x.values, y.label, y.values, show, points, theme, letters]);
   return (
     <>
       <div className="plot" ref={box} role="img" aria-label={label} />

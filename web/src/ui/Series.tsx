@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { system } from "../text/system";
 import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
-import { axisFont, grown, token, useTheme } from "./theme";
+import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 export interface Points {
   at: number[]; // seconds
@@ -63,6 +63,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
   const box = useRef<HTMLDivElement>(null);
   const caption = useRef<HTMLParagraphElement>(null);
   const theme = useTheme();
+  const letters = useLetters();
   const [from, to] = range;
   const ranged = useRef(onRange);
   ranged.current = onRange;
@@ -92,7 +93,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       },
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
-        { ...axis, size: grown(X_AXIS), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
+        { ...axis, size: grown(X_AXIS), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
         { ...axis, size: grown(74), ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [
@@ -113,7 +114,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       watch.disconnect();
       plot.destroy();
     };
-  }, [points, show, showTime, session, colour, from, to, top, binary, theme]);
+  }, [points, show, showTime, session, colour, from, to, top, binary, theme, letters]);
   return (
     <>
       <div className="plot" ref={box} role="img" aria-label={label} />

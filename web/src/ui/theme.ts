@@ -56,5 +56,25 @@ export const token = (name: string): string => getComputedStyle(document.documen
 /** px of a plot, which grow with the letters of a wide screen. */
 export const grown = (px: number): number => Math.round((px * (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16)) / 16);
 
+/** px of the page's letters. They grow with the width of a wide screen, and plots are drawn anew with them. */
+export function useLetters(): number {
+  return useSyncExternalStore(subscribeSize, () => parseFloat(getComputedStyle(document.documentElement).fontSize) || 16);
+}
+
+function subscribeSize(listener: () => void): () => void {
+  window.addEventListener("resize", listener);
+  return () => window.removeEventListener("resize", listener);
+}
+
 /** The letters of a plot's axes. */
 export const axisFont = (): string => `${grown(12)}px ${token("--font")}`;
+
+const LETTER = 7.5; // px of a wide letter of an axis, before the letters grow
+const FEWEST = 6; // letters: "100 ms" stands between 0 and 1.00 s
+const GAP = 12; // px between two texts
+
+/** px from a mark of an axis along the page to the next, so that no text of the axis touches another. */
+export const spaceFor =
+  (show: (value: number) => string) =>
+  (_plot: unknown, _axis: number, low: number, high: number): number =>
+    grown(GAP + LETTER * Math.max(FEWEST, ...[low, (low + high) / 2, high].map((value) => show(value).length)));

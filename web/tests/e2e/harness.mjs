@@ -71,6 +71,29 @@ export async function shoot(page, options) {
   else await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
+/** Runs in the page: each text that is drawn on a canvas, with its box, until the canvas is cleared. */
+function noteTexts() {
+  const drawn = (window.drawnTexts = new WeakMap());
+  const pen = CanvasRenderingContext2D.prototype;
+  const { fillText, clearRect } = pen;
+  pen.clearRect = function (...box) {
+    drawn.delete(this.canvas);
+    return clearRect.apply(this, box);
+  };
+  pen.fillText = function (text, x, y, ...rest) {
+    const { b, c, e, f } = this.getTransform();
+    if (b === 0 && c === 0 && text.trim()) {
+      const { actualBoundingBoxLeft: left, actualBoundingBoxRight: right } = this.measureText(text);
+      const { canvas } = this;
+      if (!drawn.has(canvas)) drawn.set(canvas, []);
+      const size = parseFloat(/([\d.]+)px/.exec(this.font)?.[1] ?? "10");
+      const down = { top: 0.5, hanging: 0.5, middle: 0 }[this.textBaseline] ?? -0.35; // from y to the middle of the letters
+      drawn.get(canvas).push({ text, left: e + x - left, right: e + x + right, y: f + y + down * size, size });
+    }
+    return fillText.call(this, text, x, y, ...rest);
+  };
+}
+
 export function makeHarness(out) {
   const wrong = [];
   // A line without words would hide what is wrong.
@@ -85,6 +108,7 @@ export function makeHarness(out) {
   };
 
   function watch(page, origin) {
+    void page.addInitScript(noteTexts);
     page.on("console", (message) => {
       const status = /status of (\d+)/.exec(message.text())?.[1];
       if (message.type() === "error" && !expected.has(Number(status))) wrong.push(`console: ${message.text()} ${message.location().url} (${page.url()})`);
@@ -121,7 +145,7 @@ export function makeHarness(out) {
 
   /** In tables no number is cut off, and of names that differ what is seen of them differs, too. */
   async function legible(page, name) {
-    const { cut, alike } = await page.evaluate(() => {
+    const { cut, alike, short } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
       const cut = [...document.querySelectorAll("main td.right, main th.right")].filter((cell) => seen(cell) && getComputedStyle(cell).overflowX === "hidden" && cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText);
       /** The letters that stand within what the name's box shows. */
@@ -152,17 +176,27 @@ export function makeHarness(out) {
           names.set(text, whole);
         }
       }
-      return { cut, alike };
+      // A name that is shortened has no room: the whole one would not stand in one line of its cell.
+      const pen = document.createElement("canvas").getContext("2d");
+      const short = [...document.querySelectorAll("main .table td.lead [data-name]")].filter((element) => {
+        if (!seen(element) || !element.textContent.includes("…") || element.dataset.name.includes("…")) return false;
+        pen.font = getComputedStyle(element).font;
+        const icons = [...element.closest("td").querySelectorAll("button")].reduce((sum, button) => sum + (button.contains(element) ? 0 : button.getBoundingClientRect().width + 12), 0);
+        return pen.measureText(element.dataset.name).width + icons + 60 < element.closest("td").clientWidth;
+      });
+      return { cut, alike, short: short.map((element) => `${element.textContent} of ${element.dataset.name}`) };
     });
     check(cut.length === 0, `${name}: cut off: ${cut.slice(0, 8).join(" | ")}`);
+    check(short.length === 0, `${name}: shortened beside free room: ${short.slice(0, 4).join(" | ")}`);
     check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
   }
 
   /** Nothing is beside what one sees: no table goes on behind an edge without a hint, no part but text of programs scrolls
-   * sideways; no cell is higher than its row, and no chip narrower
-   * than its text, where they would lie on others; and no two rows of a table read the same. */
+   * sideways, no field cuts off its hint; no cell is higher than its row, no chip narrower than its text, and no text of a
+   * plot touches another, where they would lie on others; a page that fits does not scroll; and no two rows of a table read
+   * the same. */
   async function whole(page, name) {
-    const { clipped, sideways, high, tight, twins } = await page.evaluate(() => {
+    const { clipped, sideways, high, tight, twins, hints, touching, empty } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
       const named = (element) => `${element.tagName.toLowerCase()}.${element.className} ${element.getAttribute("aria-label") ?? ""} (${element.scrollWidth} of ${element.clientWidth} px)`;
       const clips = (element) => ["hidden", "clip"].includes(getComputedStyle(element).overflowX);
@@ -182,12 +216,29 @@ export function makeHarness(out) {
         const rows = [...table.querySelectorAll("tbody tr")].filter(seen).map((row) => row.innerText.replace(/\s+/g, " ").trim());
         return rows.filter((row, at) => row && rows.indexOf(row) !== at).map((row) => `${table.closest("[aria-label]")?.getAttribute("aria-label") ?? ""}: ${row.slice(0, 120)}`);
       });
-      return { clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
+      const pen = document.createElement("canvas").getContext("2d");
+      const hints = [...document.querySelectorAll("main input[placeholder]")].filter((field) => {
+        const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+        pen.font = font;
+        return seen(field) && pen.measureText(field.placeholder).width > field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1;
+      });
+      // Texts of a plot's axes: those of one line do not touch, and those of one column do not, either.
+      const touching = [...document.querySelectorAll("main .uplot canvas")].filter(seen).flatMap((canvas) => {
+        const texts = window.drawnTexts?.get(canvas) ?? [];
+        return texts.flatMap((one, at) => texts.slice(at + 1).filter((other) => Math.abs(one.y - other.y) < 0.8 * Math.max(one.size, other.size) && one.left < other.right + 3 && other.left < one.right + 3).map((other) => `${one.text} ${other.text}`));
+      });
+      const lowest = Math.max(0, ...[...document.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect().bottom + scrollY));
+      const below = document.querySelector("footer").getBoundingClientRect().height + parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
+      const empty = lowest + below <= innerHeight ? document.documentElement.scrollHeight - innerHeight : 0;
+      return { empty, touching, hints: hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
     });
     check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
     check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);
     check(high.length === 0, `${name}: higher than their rows: ${high.slice(0, 4).join(" | ")}`);
     check(tight.length === 0, `${name}: chips that are narrower than their text: ${tight.slice(0, 4).join(" | ")}`);
+    check(hints.length === 0, `${name}: hints that are cut off: ${hints.join(" | ")}`);
+    check(touching.length === 0, `${name}: texts of a plot that touch: ${touching.slice(0, 6).join(" | ")}`);
+    check(empty <= 0, `${name}: scrolls by ${empty} px though all of it fits`);
     check(twins.length === 0, `${name}: rows that read the same: ${twins.slice(0, 4).join(" | ")}`);
   }
 

@@ -18,12 +18,11 @@ import { useGraphRuns } from "../session/graphs";
 import type { TabProps } from "../session/tabs";
 import { First } from "./Answer";
 import { lineKey, partsOf } from "./causes";
-import { boundOf, inOrder, onTimeline } from "./source";
+import { boundOf, inOrder, onTimeline, shownOf } from "./source";
 
 /** The source window is loaded when a line is first opened. */
 const SourceLine = part(() => import("./SourceLine"), (m) => m.SourceLine);
 
-const SHOWN = 5; // findings; the others are folded
 const TONES = ["finding-low", "finding-medium", "finding-high"];
 /** A circle, a square standing on its tip, a triangle: severity for those who see no colours. */
 const SHAPES = ["M6 2a4 4 0 1 0 0 8 4 4 0 0 0 0-8", "M6 0l6 6-6 6-6-6z", "M6 0l6 12H0z"];
@@ -149,9 +148,10 @@ export function InsightsTab({ session }: TabProps) {
   if (!asked.data || (!pending && !report.data && !report.problem)) return <Skeleton rows={9} />;
   // One card a line and cause: a finding that is part of another one has no card.
   const rows = inOrder(asked.data.rows).filter((f) => typeof caseOf(f)?.part_of !== "number");
+  const shown = shownOf(rows.map((f) => ({ severity: f.severity, share: boundOf(f, Boolean(session.kernels)) === null ? null : f.share })));
   const toFinding = (f: RowFinding): void => {
     wanted.current = idOf(f);
-    if (rows.indexOf(f) >= SHOWN) setMore("1");
+    if (rows.indexOf(f) >= shown) setMore("1");
     setRound((n) => n + 1);
   };
   const idle = lines.find((one) => lineKey(one) === line);
@@ -163,7 +163,7 @@ export function InsightsTab({ session }: TabProps) {
     const found = caseOf(f);
     return <Finding key={`${f.rule} ${f.number}`} finding={f} evidence={found?.evidence ?? {}} next={found?.next || RULES[f.rule]?.next} launches={Boolean(session.kernels)} of={whole.of} onLine={() => setAt(`${f.rule}:${f.number}`)} />;
   };
-  const rest = rows.slice(SHOWN);
+  const rest = rows.slice(shown);
   return (
     <>
       {first}
@@ -174,7 +174,7 @@ export function InsightsTab({ session }: TabProps) {
             {sentence(line)}
           </p>
         ))}
-        {rows.slice(0, SHOWN).map(card)}
+        {rows.slice(0, shown).map(card)}
         {rest.length > 0 && (
           <details className="finding-rest" open={more === "1"} onToggle={(event) => setMore(event.currentTarget.open ? "1" : "")}>
             <summary>{text.more(rest.length)}</summary>

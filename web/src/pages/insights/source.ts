@@ -36,6 +36,16 @@ export function onTimeline(finding: { kernel: string }, evidence: Case["evidence
  * long one ran. */
 export const boundOf = (finding: { kernel: string; gives_back: number | null }, launches: boolean): number | null => (finding.kernel && !launches && !finding.gives_back ? null : finding.gives_back);
 
+const SHOWN = 5; // findings; the others are folded
+const LITTLE = 0.01; // of the time
+
+/** How many findings stand open: what follows the last one that is worth a look is folded. Of low severity with less than a
+ * hundredth of the time to win, a finding is not; one whose bound is unknown is. */
+export function shownOf(rows: readonly { severity: number | null; share: number | null }[]): number {
+  const last = rows.map(({ severity, share }) => severity !== 0 || share === null || share >= LITTLE).lastIndexOf(true);
+  return Math.min(SHOWN, last < 0 ? rows.length : last + 1);
+}
+
 interface Ranked {
   number: number | null;
 }

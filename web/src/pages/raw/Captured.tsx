@@ -145,7 +145,7 @@ export function Captured({ asked, children }: { asked: Asked<unknown>; children:
                 <tr key={row.feature}>
                   <td className="mono">{row.feature}</td>
                   <td className="wrap">
-                    {row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
+                    {told.statuses[row.status] ?? row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
                   </td>
                 </tr>
               ))}
