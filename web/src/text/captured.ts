@@ -24,6 +24,6 @@ export const captured = {
   option: "Option",
   source: "Set by",
   sources: { default: "default", trace_default: "gpufl trace, by default", remote_config: "remote configuration", forced: "GPUFL_FORCE_ENGINE", config_file: "configuration file", environment: "environment", code: "the program", trace: "gpufl trace" } as Record<string, string>,
-  statuses: { collected: "collected", partial: "in part", enabled_no_data: "nothing came", not_requested: "not asked for", unavailable: "not available", failed: "failed", not_built: "not built in" } as Record<string, string>,
+  statuses: { collected: "collected", partial: "in part", enabled_no_data: "no data", not_requested: "not asked for", unavailable: "not available", failed: "failed", not_built: "not built in" } as Record<string, string>,
   rest: (n: string) => many(n, "option at its default", "options at their default"),
 } as const;

@@ -7,7 +7,7 @@ export const run = {
   sessions: "Sessions of the run",
   columns: { session: "Session", pass: "Pass", engine: "Engine", process: "Process", duration: "Duration", busy: "GPU busy", kernels: "Kernels", gives: "Records", answer: "What to change first" },
   process: (host: string, pid: string) => `${host}, process ${pid}`,
-  passOf: (pass: number, passes: number) => `${pass} of ${passes}`,
+  passOf: (pass: number, passes: number) => `${pass}\u00a0of\u00a0${passes}`,
   gives: { times: "times", samples: "stalls", instructions: "counts of instructions", counters: "hardware counters" } as Record<string, string>,
   pid: (pid: string) => `process ${pid}`,
   clock: "Processes on one clock",

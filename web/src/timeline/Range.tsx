@@ -99,7 +99,7 @@ function Only({ row }: { row: RangeRow }) {
   );
 }
 
-const only: ColumnDef<RangeRow> = { id: "only", header: text.search, enableSorting: false, meta: { width: "140px" }, cell: ({ row }) => <Only row={row.original} /> };
+const only: ColumnDef<RangeRow> = { id: "only", header: text.search, enableSorting: false, meta: { width: "172px" }, cell: ({ row }) => <Only row={row.original} /> };
 
 const columnsFor = (session: string, all: number): ColumnDef<RangeRow>[] => [
   {

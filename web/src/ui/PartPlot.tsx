@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
+import { AXIS_GAP, axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 interface Of {
   label: string;
@@ -21,7 +21,7 @@ interface Props {
 }
 
 const HEIGHT = 200;
-const X_AXIS = 28; // px: one line of letters
+const X_AXIS = 30; // px: a line of letters
 const WHOLE_NUMBERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000];
 
 /** The values at a number; nothing if the pointer is elsewhere. */
@@ -43,7 +43,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
     hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, size: grown(X_AXIS), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
+      { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
       { ...axis, size: grown(84), values: (_, ticks) => ticks.map(show) },
     ],
     series: [

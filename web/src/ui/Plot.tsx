@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
+import { AXIS_GAP, axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 interface Props {
   label: string;
@@ -38,7 +38,7 @@ export function Plot({ label, x, y, show, points }: Props) {
       hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [
-        { ...axis, labelFont: axis.font, size: grown(50), space: spaceFor(show), label: x.label, values },
+        { ...axis, labelFont: axis.font, size: grown(52), gap: grown(AXIS_GAP), space: spaceFor(show), label: x.label, values },
         { ...axis, labelFont: axis.font, label: y.label, size: grown(84), values },
       ],
       series: [

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { system } from "../text/system";
 import { onPoint, point, pointedAt, type Crosshair } from "./crosshair";
-import { axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
+import { AXIS_GAP, axisFont, grown, spaceFor, token, useLetters, useTheme } from "./theme";
 
 export interface Points {
   at: number[]; // seconds
@@ -29,7 +29,7 @@ interface Props {
 }
 
 const HEIGHT = 150;
-const X_AXIS = 28; // px: a line of letters
+const X_AXIS = 30; // px: a line of letters
 const POWERS = Array.from({ length: 50 }, (_, at) => 2 ** at);
 const LEAST_DRAG = 6; // px; a shorter movement is a click
 
@@ -93,7 +93,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       },
       scales: { x: { time: false, range: [from, to] }, y: { range: (_u, low, high) => [Math.min(0, low), Math.max(top ?? 0, high > 0 ? high * 1.08 : 1)] } },
       axes: [
-        { ...axis, size: grown(X_AXIS), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
+        { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showTime), values: (_, ticks) => ticks.map((tick) => showTime(tick)) },
         { ...axis, size: grown(74), ...(binary ? { incrs: POWERS } : {}), values: (_, ticks) => ticks.map((tick) => show(tick)) },
       ],
       series: [

@@ -321,6 +321,8 @@ async function fleet(page) {
   const cards = await page.locator(".gpu-card").allInnerTexts();
   check(SHORT.every((short) => cards.filter((card) => card.includes(short)).length === 1), `fleet: cards ${cards.join(" | ")}`);
   check(await page.locator(".gpu-card .mono").evaluateAll((ids) => ids.every((id) => id.parentElement.scrollWidth <= id.parentElement.clientWidth)), "fleet: no UUID of a card is cut off");
+  const torn = await page.locator(".gpu-card .mono, .gpu-card .gpu-numbers").evaluateAll((parts) => parts.filter((part) => part.getClientRects().length > 1 || part.getBoundingClientRect().height > 1.6 * parseFloat(getComputedStyle(part).lineHeight)).map((part) => part.innerText));
+  check(torn.length === 0, `fleet: figures of a card on two lines: ${torn.join(" | ")}`);
   check(cards.some((card) => card.includes("last known values")), "fleet: old values are said to be old");
   const faded = await page.locator(".gpu-silent .meter").evaluateAll((bars) => bars.map((bar) => Number(/\/ ([\d.]+)\)/.exec(getComputedStyle(bar).backgroundImage)?.[1] ?? 1)));
   check(faded.length > 0 && faded.every((opacity) => opacity < 0.6), `fleet: bars of old values are faded: ${faded}`);
@@ -328,6 +330,7 @@ async function fleet(page) {
   check(!told.includes("no problem is known") && /\d silent/.test(told), `fleet: ${told.replaceAll("\n", " ")}`);
   await shots(page, "fleet");
   await open(page, "/?view=table");
+  await t.legible(page, "fleet, table");
   const ids = await page.locator("main .table tbody tr").evaluateAll((rows) => rows.map((row) => [row.querySelector(".mono"), row.querySelector("td")]).map(([id, cell]) => [id.innerText, id.getBoundingClientRect().right <= cell.getBoundingClientRect().right]));
   check(SHORT.every((wanted) => ids.filter(([id, seen]) => id === wanted && seen).length === 1), `fleet: GPUs of the table are told apart: ${JSON.stringify(ids)}`);
   await open(page, "/hosts/twin?from=2024-12-20&to=2025-01-05");

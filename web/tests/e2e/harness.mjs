@@ -147,7 +147,8 @@ export function makeHarness(out) {
   async function legible(page, name) {
     const { cut, alike, short } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
-      const cut = [...document.querySelectorAll("main td.right, main th.right")].filter((cell) => seen(cell) && getComputedStyle(cell).overflowX === "hidden" && cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText);
+      const torn = [...document.querySelectorAll("main .table td > .button, main .table td > .row > .button")].filter((button) => seen(button) && button.getBoundingClientRect().right > button.closest("td").getBoundingClientRect().right);
+      const cut = [...torn, ...[...document.querySelectorAll("main td.right, main th.right")].filter((cell) => seen(cell) && getComputedStyle(cell).overflowX === "hidden" && cell.scrollWidth > cell.clientWidth + 1)].map((cell) => cell.innerText);
       /** The letters that stand within what the name's box shows. */
       const shown = (element) => {
         let box = element;
@@ -179,7 +180,8 @@ export function makeHarness(out) {
       // A name that is shortened has no room: the whole one would not stand in one line of its cell.
       const pen = document.createElement("canvas").getContext("2d");
       const short = [...document.querySelectorAll("main .table td.lead [data-name]")].filter((element) => {
-        if (!seen(element) || !element.textContent.includes("…") || element.dataset.name.includes("…")) return false;
+        const lead = element.querySelector(".found")?.textContent ?? ""; // what was searched for, before the name itself
+        if (!seen(element) || !element.textContent.replace(lead, "").includes("…") || element.dataset.name.includes("…")) return false;
         pen.font = getComputedStyle(element).font;
         const icons = [...element.closest("td").querySelectorAll("button")].reduce((sum, button) => sum + (button.contains(element) ? 0 : button.getBoundingClientRect().width + 12), 0);
         return pen.measureText(element.dataset.name).width + icons + 60 < element.closest("td").clientWidth;

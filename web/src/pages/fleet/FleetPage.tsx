@@ -58,7 +58,7 @@ const columnsAt = (now: number, short: (uuid: string) => string, clock: string):
   shown("processes", c.processes, "105px", count),
   { id: "sessions", header: c.sessions, accessorFn: (gpu) => gpu.sessions ?? 0, meta: { width: "95px", right: true }, cell: ({ row: { original: gpu } }) => count(gpu.sessions) },
   { id: "reasons", header: c.reasons, enableSorting: false, meta: { width: "minmax(130px, 1fr)" }, cell: ({ row: { original: gpu } }) => reasonsOf(gpu) },
-  { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "110px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
+  { id: "seen", header: c.seen, accessorFn: (gpu) => Number(gpu.seen ?? 0), meta: { width: "136px", right: true }, cell: ({ row: { original: gpu } }) => <span title={exactDate(gpu.seen)}>{seenText(gpu.seen, now)}</span> },
 ];
 
 function HostHead({ host, now, onForget }: { host: RowHostNow; now: number; onForget: (() => void) | undefined }) {
