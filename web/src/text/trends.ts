@@ -14,7 +14,7 @@ export const trends = {
   choose: { name: "Name", sessions: "Sessions", calls: "Calls", total: "Time" },
   other: "Follow something else",
   filters: { app: "Application", host: "Host", shape: "Launch configuration", from: "From", to: "To" },
-  all: { app: "All applications", host: "All hosts", shape: "All launch configurations" },
+  all: { app: "All applications", host: "All hosts", shape: "All configurations" },
   shapeOf: (shape: string, sessions: string) => `${shape} (${sessions} sessions)`,
   mixed: "Several launch configurations are counted together: a change of their mix looks like a step. Choose one configuration to find out.",
   level: { kernel: "A launch now takes", scope: "One call now takes", app: "A run now takes" } as Record<string, string>,

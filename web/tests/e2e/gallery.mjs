@@ -49,6 +49,21 @@ async function fits(page, { id, app }) {
   }
 }
 
+/** Pages that links with a query lead to, which a crawl by addresses does not tell apart: of a run, of one kernel over sessions, of
+ * a part of the time, of a search. Runs in the page. */
+async function statesOf() {
+  const { rows } = await (await fetch("/api/v1/sessions?limit=100")).json();
+  const longest = rows.reduce((most, row) => (row.kernels > most.kernels ? row : most));
+  const { mangled, data } = await (await fetch(`/api/v1/sessions/${longest.id}/kernels?limit=1`)).json();
+  const run = rows.map((row) => row.labels?.run).find((one, at, all) => one && all.indexOf(one) !== at);
+  return [
+    `/trends?name=${encodeURIComponent(mangled[data.name[0]])}`,
+    ...(run ? [`/runs/${run}`] : []),
+    ...["/?view=table", "/trends?kind=scope", "/trends?kind=app", "/sums?kind=scope", "/sums?kind=line"],
+    ...["timeline?range=1000000000-1200000000", "kernels?search=float", "kernels?group=template"].map((view) => `/sessions/${longest.id}/${view}`),
+  ];
+}
+
 const nameOf = (path) => path.slice(1).replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => id.slice(0, 4)).replace(/[^a-z0-9]+/gi, "-").slice(0, 60) || "fleet";
 
 try {
@@ -65,7 +80,8 @@ try {
     return rows.length >= least && rows.every((row) => row.analyzed); // a folder has one or more
   }, SIMULATED.length + sessions.length);
   const rows = await page.evaluate(async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.map((row) => row.id));
-  const paths = await crawl(page, origin, ["/", `/compare?a=${rows[0]}&b=${rows[1]}`, ...rows.map((id) => `/sessions/${id}/insights`), "/login", "/share", "/invite", "/reset", "/no/such/page"], async (path) => {
+  const states = await page.evaluate(statesOf);
+  const paths = await crawl(page, origin, ["/", `/compare?a=${rows[0]}&b=${rows[1]}`, ...states, ...rows.map((id) => `/sessions/${id}/insights`), "/login", "/share", "/invite", "/reset", "/no/such/page"], async (path) => {
     await rest(page);
     await t.shots(page, nameOf(path), { judged: true });
   });

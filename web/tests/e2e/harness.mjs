@@ -224,6 +224,12 @@ export function makeHarness(out) {
         pen.font = font;
         return seen(field) && pen.measureText(field.placeholder).width > field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1;
       });
+      // What a choice says before anything is chosen; names that were chosen may be of any length.
+      const chosen = [...document.querySelectorAll("main select")].filter((select) => {
+        const { font, paddingLeft, paddingRight } = getComputedStyle(select);
+        pen.font = font;
+        return seen(select) && select.value === "" && pen.measureText(select.selectedOptions[0]?.text ?? "").width > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 16; // the arrow
+      });
       // Texts of a plot's axes: those of one line do not touch, and those of one column do not, either.
       const touching = [...document.querySelectorAll("main .uplot canvas")].filter(seen).flatMap((canvas) => {
         const texts = window.drawnTexts?.get(canvas) ?? [];
@@ -232,7 +238,7 @@ export function makeHarness(out) {
       const lowest = Math.max(0, ...[...document.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect().bottom + scrollY));
       const below = document.querySelector("footer").getBoundingClientRect().height + parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
       const empty = lowest + below <= innerHeight ? document.documentElement.scrollHeight - innerHeight : 0;
-      return { empty, touching, hints: hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
+      return { empty, touching, hints: [...hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), ...chosen.map((select) => `${select.selectedOptions[0].text} (${select.clientWidth} px)`)], clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
     });
     check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
     check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);
