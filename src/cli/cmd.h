@@ -74,8 +74,8 @@ int cmd_unknown(const char *name);            /* prints that, and a similar name
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
 /* Runs main's work on a stack of 8 MiB: names of deep templates need more than `ulimit -s` may
- * leave. The limit is raised where that is allowed. Under a small hard limit (`ulimit -Hs`) the work
- * runs on a thread of its own, and the calling thread blocks all signals and waits for it.
+ * leave. The limit is raised where that is allowed. Under a small hard limit (`ulimit -Hs`) the
+ * work runs on a thread of its own, and the calling thread blocks all signals and waits for it.
  * cmd_leave_stack is for the child that becomes another program: the limit is again as it was. */
 int cmd_with_stack(int (*work)(int, char **), int argc, char **argv);
 void cmd_leave_stack(void);

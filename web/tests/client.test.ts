@@ -63,6 +63,23 @@ describe("asking", () => {
     expect(await client.get("session_count", {}, undefined, make)).toBe("7 sessions");
     expect([made.length, seen[1]!.headers.get("If-None-Match"), client.last("session_count", {})]).toEqual([1, 'W/"1"', "7 sessions"]);
   });
+  it("a refusal of the login before the present one is asked again, and ends nothing", async () => {
+    const who = new Who();
+    who.answered();
+    const answers = [json({}, 401), json({ count: 3 }), json({}, 401)];
+    let asked = 0;
+    const client = makeClient({
+      fetch: async () => {
+        if (asked++ === 0) who.renewed(); // somebody logs in while the first request is under way
+        return answers.shift()!;
+      },
+      wait: async () => undefined,
+    }, who);
+    expect(await client.get("session_count", {})).toEqual({ count: 3 });
+    expect([asked, who.expired]).toEqual([2, false]);
+    await expect(client.get("session_count", {})).rejects.toThrow(Problem);
+    expect([asked, who.expired]).toEqual([3, true]);
+  });
   it("waits as long as the server says, then asks again", async () => {
     const { client, waits } = scripted(json({}, 429, { "Retry-After": "2" }), json({}, 503), json({ count: 3 }));
     expect(await client.get("session_count", {})).toEqual({ count: 3 });

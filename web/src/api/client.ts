@@ -135,18 +135,20 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     if (oldest !== undefined) kept.delete(oldest);
   }
 
-  /** Asks; the same object comes back while the server says that nothing changed. make: what the caller needs of the answer,
-   * which is kept in its place; a route is asked with one `make` alone. */
+  /** Asks the server. The caller gets the same object again while the server says that nothing
+   * changed. make: takes from the answer what the caller needs; its result is kept in place of the
+   * answer, so a route is always asked with the same `make`. */
   async function get<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>, signal?: AbortSignal, make?: (body: Answer<R>) => T): Promise<T> {
+    const round = who.round;
     const url = urlOf(id, parameters);
     const before = kept.get(url);
     const headers: Record<string, string> = { ...named(), Accept: "application/json" };
     if (before) headers["If-None-Match"] = before.etag;
     const init: RequestInit = { headers, credentials: "same-origin", cache: "no-store" };
-    const answer = await send(url, signal ? { ...init, signal } : init);
+    const response = await send(url, signal ? { ...init, signal } : init);
     // A refusal of the login before the present one says nothing about the present one.
-    if (answer.status === 401 && round !== who.round && !signal?.aborted) return get(id, parameters, signal);
-    const response = await checked(answer);
+    if (response.status === 401 && round !== who.round && !signal?.aborted) return get(id, parameters, signal, make);
+    await checked(response);
     if (ROUTES[id][2] !== "PUBLIC" || id === "me") who.answered();
     if (response.status === 304 && before) return before.body as T;
     const answer = JSON.parse(tameJson(await response.text())) as Answer<R>;
@@ -214,7 +216,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
   /** An answer that is not JSON. */
   const text = async <R extends RouteId>(id: R, parameters: Parameters<R>): Promise<string> => tame(await (await file(id, parameters)).text());
 
-  /** What was answered last, for the first paint; undefined: nothing yet. */
+  /** The last answer, for the first paint; undefined: there is none yet. */
   function last<R extends RouteId, T = Answer<R>>(id: R, parameters: Parameters<R>): T | undefined {
     return kept.get(urlOf(id, parameters))?.body as T | undefined;
   }
