@@ -26,8 +26,9 @@ static void on_driver_up(struct trace *t, struct sink *s)
     s->ops->message(s, SEVERITY_ERROR, "cupti.enable", "%s", e.text);
 }
 
-static void on_resource(struct trace *t, struct sink *s, uint32_t id,
-                        const struct cupti_resource_event *r)
+/* Not inlined: what ON_PROGRAM_THREAD saves and restores would cost every callback registers. */
+static __attribute__((noinline)) void on_resource(struct trace *t, struct sink *s, uint32_t id,
+                                                  const struct cupti_resource_event *r)
 {
     const struct cupti_module_event *m;
     ON_PROGRAM_THREAD;
