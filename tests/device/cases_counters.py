@@ -135,7 +135,7 @@ def counters_of_kernels(lab):
 
 def metrics_of_kernels():
     """The metrics of each named set that are counted of kernels, by the engine's own table."""
-    sets, table = {}, HERE.parent.parent / "src/backend/nvidia/engine/metric_sets.def"
+    sets, table = {}, HERE.parent.parent / "src/backend/nvidia/library/metric_sets.def"
     for line in table.read_text().splitlines():
         begins, metric = re.match(r"SET\((\w+),", line), re.match(r'METRIC\("([^"]+)", (.*)\)', line)
         if begins:

@@ -7,8 +7,8 @@
  * once. */
 #include "backend/nvidia/engine/counter_offers.h"
 
-#include "backend/nvidia/engine/metric_sets.h"
 #include "backend/nvidia/library/cuda.h"
+#include "backend/nvidia/library/metric_sets.h"
 #include "backend/nvidia/library/profiler_host.h"
 #include "base/alloc.h"
 #include "base/clock.h"

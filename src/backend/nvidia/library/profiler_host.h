@@ -8,8 +8,8 @@
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_PROFILER_HOST_H
 
 #include "backend/nvidia/abi/profiler.h"
-#include "backend/nvidia/engine/metric_sets.h"
 #include "backend/nvidia/library/cupti.h"
+#include "backend/nvidia/library/metric_sets.h"
 
 struct profiler_library { /* functions by name; NULL if the library lacks one */
 #define PROFILER_MEMBER(required, result, name, arguments) result(*name) arguments;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/nvidia/engine/metric_sets.h"
+#include "backend/nvidia/library/metric_sets.h"
 #include "tests/test.h"
 
 static struct metric_list list;

@@ -1,5 +1,5 @@
 /* metric_sets.c - see metric_sets.h. */
-#include "backend/nvidia/engine/metric_sets.h"
+#include "backend/nvidia/library/metric_sets.h"
 
 #include "backend/common/name_sets.h"
 
@@ -11,7 +11,7 @@ enum { SAMPLED = METRIC_SAMPLED, RANGED = METRIC_RANGED };
 static const struct name_row rows[] = {
 #define SET(name, doc)        {#name, NULL, 0},
 #define METRIC(metric, kinds) {NULL, metric, kinds},
-#include "backend/nvidia/engine/metric_sets.def"
+#include "backend/nvidia/library/metric_sets.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 static const struct name_sets all = {rows, ROWS};

@@ -1,7 +1,7 @@
 /* metric_sets.h - reads which hardware counters are asked for: names of sets, or the driver's names
  * of metrics. Constant data. [any] */
-#ifndef GPUFL_BACKEND_NVIDIA_ENGINE_METRIC_SETS_H
-#define GPUFL_BACKEND_NVIDIA_ENGINE_METRIC_SETS_H
+#ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_METRIC_SETS_H
+#define GPUFL_BACKEND_NVIDIA_LIBRARY_METRIC_SETS_H
 
 #include "base/err.h"
 
