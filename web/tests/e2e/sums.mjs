@@ -106,7 +106,7 @@ try {
   release();
   await page.locator('[role=region][aria-label="Scopes"] tbody tr').first().waitFor();
   await page.unroute(/rollups\?kind=scope/);
-  check((await table(page, "Scopes")).some((cells) => cells[0].includes("›")), "sums: scopes are paths");
+  check((await table(page, "Scopes")).some((cells) => cells[0].includes("|")), "sums: scopes are paths");
 
   // Sessions go, sums stay.
   for (const { id } of sessions) await page.evaluate(async (id) => {

@@ -4,7 +4,6 @@ import { useEffect, useMemo } from "react";
 import type { RowRollupSum } from "../../api/schema";
 import { useApi } from "../../api/use";
 import { count, duration, exact, percent, UNKNOWN } from "../../format/format";
-import { namesOf } from "../../format/paths";
 import { Link } from "../../router/Link";
 import { go, href, usePlace, useQuery, withQuery } from "../../router/router";
 import { en } from "../../text/en";
@@ -29,7 +28,7 @@ interface Asked {
   host: string;
 }
 
-const titleOf = (row: RowRollupSum, kind: Kind): string => (row.name ? (kind === "scope" ? namesOf(row.name).join(" › ") : row.short_name) : text.others);
+const titleOf = (row: RowRollupSum, kind: Kind): string => (row.name ? (kind === "scope" ? row.name : row.short_name) : text.others);
 
 function useColumns({ kind }: Asked, total: number, open: (name: string) => string): Column<RowRollupSum>[] {
   const head = text.columns;
