@@ -75,7 +75,7 @@ static void measure(const struct grid *g, int page, size_t *widths)
     const char *at = g->text.data;
     size_t used = INDENT + GAP * (g->count - 1);
     for (unsigned c = 0; c < g->count; c++)
-        widths[c] = strlen(g->columns[c].title);
+        widths[c] = columns_of(g->columns[c].title, strlen(g->columns[c].title));
     for (size_t i = 0; i < g->cells; i++, at += strlen(at) + 1) {
         size_t w = columns_of(at, strlen(at));
         if (w > widths[i % g->count])

@@ -14,8 +14,9 @@ struct page {
     FILE *out;
     int width;
     bool color;
-    bool begun; /* the page has text already: an empty line precedes a heading */
-    int code;   /* first failure */
+    bool begun;        /* the page has text already: an empty line precedes a heading */
+    unsigned headings; /* that were printed */
+    int code;          /* first failure */
 };
 
 struct grid;

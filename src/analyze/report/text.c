@@ -14,6 +14,7 @@ void page_heading(struct page *p, const char *title)
 {
     fprintf(p->out, p->color ? "%s\033[1m%s\033[0m\n" : "%s%s\n", p->begun ? "\n" : "", title);
     p->begun = true;
+    p->headings++;
 }
 
 /* The length of the next word; a number and its unit are one word. */
@@ -129,31 +130,34 @@ static const struct {
     const char *name;
     unsigned pages;
     void (*put)(struct page *p);
+    const char *none; /* what a selected section says if it printed no heading; NULL: nothing */
 } sections[] = {
-    {NULL, FIRST | BRIEF | FULL, page_simulated},
-    {"groups", FIRST | BRIEF | FULL, page_passes},
-    {NULL, FIRST, page_few_sessions},
-    {"sessions", BRIEF | FULL, page_sessions},
-    {NULL, FIRST, page_head},
-    {NULL, BRIEF, page_brief},
-    {"session", BRIEF | FULL, page_session},
-    {"time", FIRST | FULL, page_time},
-    {"steps", FULL, page_steps},
-    {NULL, FIRST, page_first_findings},
-    {"insights", FULL, page_insights},
-    {"summary", FULL, page_summary},
-    {"ledger", FULL, page_ledger},
-    {"kernels", FULL, page_kernels},
-    {"samples", FULL, page_profile},
-    {"copies", FULL, page_transfers},
-    {"synchronization_lines", FULL, page_wait_lines},
-    {"idle", FULL, page_idle},
-    {"synchronizations", FULL, page_waits},
-    {"scopes", FULL, page_scopes},
-    {"marks", FULL, page_marks},
-    {"devices", FULL, page_metrics},
-    {"messages", FULL, page_messages},
-    {NULL, FIRST, page_next},
+    {NULL, FIRST | BRIEF | FULL, page_simulated, NULL},
+    {"groups", FIRST | BRIEF | FULL, page_passes, "No passes: the command ran once."},
+    {NULL, FIRST, page_few_sessions, NULL},
+    {"sessions", BRIEF | FULL, page_sessions,
+     "No table: section session shows a session, section groups the passes of a run."},
+    {NULL, FIRST, page_head, NULL},
+    {NULL, BRIEF, page_brief, NULL},
+    {"session", BRIEF | FULL, page_session, NULL},
+    {"time", FIRST | FULL, page_time, NULL},
+    {"steps", FULL, page_steps, NULL},
+    {NULL, FIRST, page_first_findings, NULL},
+    {"insights", FULL, page_insights, NULL},
+    {"summary", FULL, page_summary, NULL},
+    {"ledger", FULL, page_ledger, NULL},
+    {"kernels", FULL, page_kernels, NULL},
+    {"samples", FULL, page_profile,
+     "No sample of a kernel was read; engines PcSampling and Deep take samples."},
+    {"copies", FULL, page_transfers, NULL},
+    {"synchronization_lines", FULL, page_wait_lines, NULL},
+    {"idle", FULL, page_idle, NULL},
+    {"synchronizations", FULL, page_waits, NULL},
+    {"scopes", FULL, page_scopes, NULL},
+    {"marks", FULL, page_marks, "No mark of NVTX or rocTX was read."},
+    {"devices", FULL, page_metrics, NULL},
+    {"messages", FULL, page_messages, "No message was read."},
+    {NULL, FIRST, page_next, NULL},
 };
 
 enum { SECTIONS = sizeof sections / sizeof *sections };
@@ -171,12 +175,17 @@ int report_text(const struct report *r, FILE *out)
     const struct gpufl_report_options *o = &r->options;
     struct page p = {.report = r, .model = &r->model, .out = out, .color = o->color};
     unsigned pages = o->brief ? BRIEF : o->full ? FULL : FIRST;
+    bool selected = report_has_sections(r);
     p.width = report_width(r);
-    for (size_t i = 0; i < SECTIONS; i++)
-        if (!report_has_sections(r)
-                ? sections[i].pages & pages
-                : sections[i].put == page_simulated ||
-                      (sections[i].name && report_has_section(r, sections[i].name)))
-            sections[i].put(&p);
+    for (size_t i = 0; i < SECTIONS; i++) {
+        unsigned headings = p.headings;
+        if (!selected ? !(sections[i].pages & pages)
+                      : sections[i].put != page_simulated &&
+                            !(sections[i].name && report_has_section(r, sections[i].name)))
+            continue;
+        sections[i].put(&p);
+        if (selected && sections[i].none && p.headings == headings)
+            page_text(&p, "%s", sections[i].none);
+    }
     return p.code ? p.code : ferror(out) ? GPUFL_E_IO : 0;
 }

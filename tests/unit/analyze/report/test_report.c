@@ -68,6 +68,11 @@ TEST(test_sections)
     assert_null(strstr(text, "Scopes\n"));
     assert_null(strstr(text, "Insights\n"));
     free(text);
+    o.sections = "marks,samples,copies";
+    text = report_with(report_data("sessions/train"), &o, 0);
+    assert_non_null(strstr(text, "  No mark of NVTX or rocTX was read.\n"));
+    assert_non_null(strstr(text, "  No sample of a kernel was read; engines PcSampling and Deep"));
+    free(text);
     o.sections = "kernels,no_such";
     free(report_run(report_data("sessions/train"), &o, error, &rc));
     assert_int_equal(rc, GPUFL_E_INVAL);
