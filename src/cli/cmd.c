@@ -1,7 +1,7 @@
-/* cmd.c - what the commands share: parsing with --help, sentences, the terminal.
+/* cmd.c - what the commands share: parsing with --help, messages, the terminal.
  *
- * Help is made of the tables that the commands parse with, so that it cannot say
- * anything else than what is accepted. One thread at a time. */
+ * The help is made from the tables that parse the command line, so that it lists exactly what is
+ * accepted. One thread at a time. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
@@ -104,8 +104,8 @@ int cmd_one_path(const char *command, int operands, char **argv)
     return CMD_OK;
 }
 
-/* Says that the working folder was removed: every relative path fails there, with a reason that
- * names another cause. */
+/* Prints that the working folder was removed. Every relative path fails there, and the error of the
+ * system names another cause. */
 static void say_folder_is_gone(void)
 {
     char here[PATH_MAX];
@@ -247,7 +247,7 @@ static bool on_a_thread(struct stacked *s)
     pthread_attr_destroy(&attr);
     if (!made)
         return false;
-    sigfillset(&all); /* the work's thread takes them */
+    sigfillset(&all); /* the thread that does the work takes the signals */
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_join(thread, NULL);
     return true;

@@ -70,7 +70,7 @@ int cmd_finish_output(const char *command);
 extern const struct cmd cmd_table[];
 
 const struct cmd *cmd_find(const char *name); /* NULL: none */
-int cmd_unknown(const char *name);            /* prints that, and a similar name; CMD_USAGE */
+int cmd_unknown(const char *name);            /* prints the error and a similar name; CMD_USAGE */
 void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 
 /* Runs main's work on a stack of 8 MiB: names of deep templates need more than `ulimit -s` may
@@ -82,7 +82,8 @@ void cmd_leave_stack(void);
 
 /* True where colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
-/* The quotes that a shell needs around a path; "" where it needs none, or none would help. */
+/* The quotes that a shell needs around a path; "" if the path needs none, or if quotes do not
+ * help. */
 const char *cmd_quote(const char *path);
 /* Columns of the terminal that out is, between 60 and 200; 100 where out is no terminal. */
 int cmd_width(FILE *out);

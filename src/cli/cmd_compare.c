@@ -1,4 +1,5 @@
-/* cmd_compare.c - `gpufl compare`: two sides' sessions into digests, their comparison out. */
+/* cmd_compare.c - `gpufl compare`: makes digests of two groups of sessions, and prints their
+ * comparison. */
 #include "cli/cmd.h"
 #include "cli/fetched.h"
 
@@ -49,7 +50,7 @@ static int read_session(struct side *s, const struct discover_session *d, bool a
         return err_set(e, rc, "%s", err_text(rc));
     model_init(&m, names);
     rc = load_session(&m, d, &o, &stats, e);
-    /* Among the passes of one command only the first, which has the times, is an ordinary run. */
+    /* Only the first of the passes of one command counts as a run: it has the times. */
     if (!rc && (alone || m.facts.pass <= 1)) {
         struct digest *into = &s->digests[s->count];
         rc = digest_open(into, &m);

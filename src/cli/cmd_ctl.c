@@ -26,12 +26,12 @@ static const struct cmd_text text = {
             "  gpufl ctl 4711 window status\n",
 };
 
-/* The reason why nobody answers at a socket: the process is gone, is another one by now, or takes
- * no orders. */
+/* The reason why nobody answers at a socket: the process is gone, its number belongs to another
+ * process, or it accepts no commands. */
 static int no_answer(pid_t pid, int error, const char *path, struct err *e)
 {
     bool lives = kill(pid, 0) == 0 || errno == EPERM;
-    if (error == ECONNREFUSED) /* nobody listens there any more, whoever has the number now */
+    if (error == ECONNREFUSED) /* nobody listens any more, whoever has the number */
         unlink(path);
     if (!lives)
         return err_set(e, GPUFL_E_NOENT,
@@ -39,12 +39,12 @@ static int no_answer(pid_t pid, int error, const char *path, struct err *e)
                        (int)pid);
     if (error == ECONNREFUSED)
         return err_set(e, GPUFL_E_NOENT,
-                       "the session of process %d has ended: what has this number now, or runs on, "
-                       "takes no orders",
+                       "the session of process %d has ended; the process that has this number now "
+                       "accepts no commands",
                        (int)pid);
     if (error == ENOENT)
         return err_set(e, GPUFL_E_NOENT,
-                       "process %d takes no orders at %.100s: its session has to have windows "
+                       "process %d accepts no commands at %.100s: its session has to have windows "
                        "(gpufl trace --windows), and to be of this user",
                        (int)pid, path);
     return err_set_vendor(e, err_from_errno(error), error, "process %d does not answer at %.100s",
@@ -68,7 +68,7 @@ static int reach(pid_t pid, struct err *e)
     return no_answer(pid, rc, at.sun_path, e);
 }
 
-/* Prints the answer; CMD_FAILED where it is an error. */
+/* Prints the answer; CMD_FAILED if the answer is an error. */
 static int ask(int fd, const char *request)
 {
     char line[2048];

@@ -1,4 +1,4 @@
-/* cmd_export.c - `gpufl export`: sessions in other tools' formats. */
+/* cmd_export.c - `gpufl export`: writes sessions in other tools' formats. */
 #include "cli/cmd.h"
 
 #include <gpufl/analysis.h>
@@ -55,7 +55,7 @@ static int write_stacks(const char *path, enum gpufl_report_format format, const
     else if (rc)
         rc = cmd_fail("export", "%s", error);
     if (rc && !standard)
-        unlink(place); /* half a file is useless */
+        unlink(place); /* a part of a file is of no use */
     if (!rc && damaged)
         return cmd_fail("export", "%s", error);
     return rc ? rc : CMD_OK;

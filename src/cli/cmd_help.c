@@ -8,7 +8,8 @@ int cmd_help(int argc, char **argv)
     static const struct cmd_text text = {
         .name = "help",
         .synopsis = "[COMMAND]\n",
-        .about = "Explains a command, or lists the commands. The same as `gpufl COMMAND --help`.\n",
+        .about =
+            "Explains a command, or lists the commands. `gpufl COMMAND --help` does the same.\n",
     };
     int operands = 0;
     int rc = cmd_parse(&text, NULL, 0, argc, argv, &operands);

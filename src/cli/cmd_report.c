@@ -1,4 +1,5 @@
-/* cmd_report.c - `gpufl report`: arguments in, the report out. */
+/* cmd_report.c - `gpufl report`: turns arguments into options of the report, and writes the
+ * report. */
 #include "cli/cmd.h"
 #include "cli/fetched.h"
 

@@ -1,5 +1,5 @@
-/* cmd_schema.c - `gpufl schema`: every record of the session log, from the tables
- * that the encoder and the decoder work by. Markdown for people, JSON for programs. */
+/* cmd_schema.c - `gpufl schema`: prints every record of the session log, from the tables that
+ * encoder and decoder use. Markdown for people, JSON for programs. */
 #include "cli/cmd.h"
 
 #include "base/buf.h"

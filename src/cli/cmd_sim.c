@@ -1,8 +1,8 @@
-/* cmd_sim.c - `gpufl sim`: a session of a simulated GPU through the real capture path.
+/* cmd_sim.c - `gpufl sim`: writes a session of a simulated GPU through the real capture path.
  *
- * Starts capture as a program would (gpufl_init), lets host threads drive the
- * simulated machine with a training loop, ends capture, and prints what was
- * generated, counted where it was generated. The one command with threads. */
+ * It starts capture as a program would (gpufl_init), lets host threads drive the simulated machine
+ * with a training loop, ends capture, and prints the counts of what was generated, as the generator
+ * keeps them. It is the only command with threads. */
 #include "cli/cmd.h"
 
 #include "backend/sim/tally.h"
@@ -170,14 +170,14 @@ static int capture(const struct request *r)
     o.enable_stack_trace = 1;
     o.continuous_system_sampling = r->sample > 0;
     o.system_sample_rate_ms = (int)r->sample;
-    /* When records are written out depends on the system's clock: in turns with the
-     * collector they are when a batch is full, and at the end. */
+    /* When records are written depends on the system's clock. If threads and collector work in
+     * turns, records are written only when a batch is full, and at the end. */
     if (r->threads == 1 && !r->realtime)
         setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 0);
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     int rc = gpufl_init(&o);
-    if (rc && !gpufl_active()) /* the library has said why, unless it is switched off */
+    if (rc && !gpufl_active()) /* the library has said why, unless capture is switched off */
         return cmd_fail("sim", rc == GPUFL_E_STATE
                                    ? "the capture is switched off by GPUFL_DISABLED or "
                                      "GPUFL_ENABLED in the environment; unset it"

@@ -1,4 +1,4 @@
-/* cmd_table.c - the commands of `gpufl`: the one place that lists them. Constant. */
+/* cmd_table.c - the only list of the commands of `gpufl`. Constant. */
 #include "cli/cmd.h"
 
 const struct cmd cmd_table[] = {
@@ -12,7 +12,7 @@ const struct cmd cmd_table[] = {
     {"ctl", "Open and close windows of capture in a running program", cmd_ctl, false},
     {"sim", "Write a session of a simulated GPU, for tests and demonstrations", cmd_sim, false},
     {"schema", "Print the record types of the session log", cmd_schema, false},
-    {"view", "Look at sessions in the browser", cmd_view, true},
+    {"view", "Show sessions in the browser", cmd_view, true},
     {"serve", "Run the server", cmd_serve, false},
     {"upload", "Send sessions to a server", cmd_upload, false},
     {"help", "Explain a command", cmd_help, false},

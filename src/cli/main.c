@@ -1,4 +1,4 @@
-/* main.c - `gpufl`: from the first word of the command line to its command. */
+/* main.c - `gpufl`: runs the command that the first word of the command line names. */
 #include "cli/cmd.h"
 #include "cli/fetched.h"
 

@@ -188,7 +188,7 @@ class Captures(Case):
         house = self.house
         deaf = house.start()
         row = house.outcome(house.capture(deaf), "refused")
-        self.assertIn("takes no orders", row["reason"])
+        self.assertIn("accepts no commands", row["reason"])
         always = house.start("Trace", **DORMANT)
         row = house.outcome(house.capture(always), "refused")
         self.assertIn("records all the time", row["reason"])

@@ -64,8 +64,8 @@ static int fail(int error, int64_t pid, uid_t uid, struct err *e)
 {
     if (error == ENOENT || error == ECONNREFUSED)
         return err_set(e, GPUFL_E_NOENT,
-                       "process %" PRId64 " takes no orders: its session must have windows, or the "
-                       "option remote_control",
+                       "process %" PRId64 " accepts no commands: its session must have windows, or "
+                       "the option remote_control",
                        pid);
     if ((error == EACCES || error == EPERM) && geteuid() == 0)
         return err_set(e, GPUFL_E_PERM,

@@ -19,8 +19,8 @@ struct reach_order {
     const char *scope; /* "": none */
 };
 
-/* 0: the session records. GPUFL_E_NOENT: no such process, or it takes no orders; GPUFL_E_PERM: the
- * process is another user's; other codes: the session refuses, with its sentence. Waits at most
+/* 0: the session records. GPUFL_E_NOENT: no such process, or it accepts no commands; GPUFL_E_PERM:
+ * the process is another user's; other codes: the session refuses, with its sentence. Waits at most
  * some seconds. */
 int reach_capture(const struct reach_order *order, struct err *e);
 

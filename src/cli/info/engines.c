@@ -1,4 +1,4 @@
-/* engines.c - the engines as a backend runs them (backend/engine_texts.h), for people and as JSON.
+/* engines.c - prints how a backend runs the engines (backend/engine_texts.h), as text and as JSON.
  * One thread. */
 #include "cli/info/engines.h"
 
@@ -29,7 +29,7 @@ static const struct {
     [ENGINES_OFF] = {"records nothing beside", "off"},
 };
 
-/* A row of the ladder, and a backend's words about it. */
+/* An engine's row of the table, and a backend's texts about it. */
 struct shown {
     const struct engine_row *row;
     const struct engine_words *words;
@@ -41,7 +41,7 @@ static struct shown shown_first(const struct engine_texts *t)
     return (struct shown){engine_table, t->words, t};
 }
 
-/* False after the last one. */
+/* False after the last engine. */
 static bool shown_next(struct shown *s)
 {
     s->row++;
@@ -64,7 +64,7 @@ enum { ENGINE, NEEDS, EXCLUDES, ELSE, COSTS, COLUMNS };
 static const char *const titles[COLUMNS] = {"engine", "needs", "excludes", "falls back to",
                                             "costs"};
 
-/* Columns of the page that each takes: the three with sentences share what is left. */
+/* Width of each column: the three columns with sentences share what is left. */
 static void measure(int page, int *widths)
 {
     int rest = page - INDENT - (COLUMNS - 1) * GAP - 2 * NAME_COLUMNS;
@@ -76,7 +76,7 @@ static void measure(int page, int *widths)
     widths[COSTS] = widths[COSTS] > LEAST ? widths[COSTS] : LEAST;
 }
 
-/* The words of *at that fit into one line of a cell, at least one; *at goes on after them. */
+/* The words at *at that fit into one line of a cell, at least one; *at moves behind them. */
 static size_t cell_line(const char **at, size_t width)
 {
     size_t len = strcspn(*at, " ");

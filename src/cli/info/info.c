@@ -1,8 +1,7 @@
-/* info.c - `gpufl info`: what is here and what can be captured with it.
+/* info.c - `gpufl info`: shows what this machine has and what can be captured here.
  *
- * The facts are the backends' own (backend.h, probe): this file only sets them in
- * columns or JSON, so that what is said here is what the capture itself will find.
- * One thread. */
+ * The facts are the backends' own (backend.h, probe): this file only prints them in columns or as
+ * JSON, so that they are what a capture will find. One thread. */
 #include "cli/cmd.h"
 
 #include "analyze/common/words.h"
@@ -194,8 +193,9 @@ static void put_backend(struct buf *b, const struct backend *backend, const stru
 
 /* ---- tools -------------------------------------------------------------------------------- */
 
-/* Programs that reports run, as facts like those of a backend: found as reports find them. A
- * vendor's is reported where its device files are, or its program is found. */
+/* Appends the programs that reports run, as facts like those of a backend; they are searched for as
+ * reports do. The program of a vendor is listed if the vendor's device files are here, or the
+ * program is found. */
 static void probe_tool(struct probe *p, const struct vendor *v, bool wanted)
 {
     const struct vendor_disassembler *d = &v->disassembler;
@@ -222,7 +222,7 @@ static bool has_device(const struct vendor *v)
     return any;
 }
 
-/* What reads compressed sessions; the build decides. */
+/* The library that reads compressed sessions, which the build has chosen. */
 static void probe_gzip(struct probe *p)
 {
     if (p->fact_count == PROBE_FACTS_MAX)
@@ -237,7 +237,7 @@ static void probe_gzip(struct probe *p)
                  "ISA-L: install libisal-dev, and build again");
 }
 
-/* What GPUFL_BACKEND says; NULL: nothing, or Auto. */
+/* The value of GPUFL_BACKEND; NULL: none, or Auto. */
 static const char *backend_setting(void)
 {
     const char *name = getenv("GPUFL_BACKEND");
@@ -261,8 +261,8 @@ static const struct backend *taken_backend(void)
     return named ? named : backend_select(GPUFL_BACKEND_AUTO, NULL);
 }
 
-/* All tools are shown on a machine with none of their GPUs, except where sessions take a backend of
- * a vendor: the machine may read others' sessions. */
+/* A machine with none of the vendors' GPUs may read sessions of other machines, so all tools are
+ * shown there, unless sessions take a vendor's backend. */
 static void probe_tools(struct probe *p)
 {
     const struct backend *named = named_backend(), *found = taken_backend();
@@ -291,8 +291,8 @@ static void put_tools(struct buf *b, const struct look *look)
     buf_char(b, ']');
 }
 
-/* The vendor's backend that sessions take; where they take none, one whose facts say why: of the
- * vendor whose GPUs Auto finds, or whose device is here, else of the first. */
+/* The vendor's backend that sessions take. If they take none, the backend whose facts say why: that
+ * of the vendor whose GPUs Auto finds or whose device files are here, else the first. */
 static const struct backend *vendor_of(const struct backend *taken)
 {
     const struct backend *found = backend_select(GPUFL_BACKEND_AUTO, NULL);

@@ -1,6 +1,6 @@
 /* metrics.c - see metrics.h. One thread.
  *
- * A line for each metric: in how many passes RangeProfiler counts it on its own, and whether
+ * Prints a line for each metric: in how many passes RangeProfiler counts it alone, and whether
  * PmSampling, which has one pass, samples it. */
 #include "cli/info/metrics.h"
 

@@ -1,8 +1,8 @@
 /* summary.c - see summary.h.
  *
- * The order is that of the questions: can anything be captured, with what, what works, what to do.
- * Engines that lack the same thing share a line, and an advice that several facts give is given
- * once. One thread. */
+ * The order is that of a reader's questions: can anything be captured, with what, what works, what
+ * is to be done. Engines that lack one thing share a line, and advice that several facts give is
+ * printed once. One thread. */
 #include "cli/info/summary.h"
 
 #include "cli/cmd.h"
@@ -127,8 +127,8 @@ static void put_working(struct buf *b, const struct probe *p, int width)
         put_line(b, "engines", list, width);
 }
 
-/* Prints the engines that lack what fact `first` lacks, on one line; nothing where an earlier fact
- * has had that line. */
+/* Prints on one line the engines that lack what fact `first` lacks; prints nothing if an earlier
+ * fact has printed that line. */
 static void put_lacking(struct buf *b, const struct probe *p, int first, int width)
 {
     char list[LINE] = "";
@@ -169,7 +169,8 @@ static void put_advice(struct advice *a, const char *subject, const char *value,
     cmd_wrap(a->b, line, 2 * INDENT, a->width);
 }
 
-/* Advice of engines only points at the other facts', except where nothing else is wrong. */
+/* The advice about engines only refers to the other facts' advice, except if nothing else is
+ * wrong. */
 static void put_advices(struct advice *a, const struct probe *p, bool engines)
 {
     const char *before = "";

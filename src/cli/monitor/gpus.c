@@ -8,10 +8,10 @@
 
 enum {
     WHOLE = 1000,      /* a share */
-    HOT = 85,          /* degrees from which a temperature stands out */
+    HOT = 85,          /* degrees from which a temperature is highlighted */
     ALMOST_FULL = 900, /* of memory */
     LABEL = 10,        /* columns before a bar of a panel */
-    WIDE = 120,        /* columns from which a line has more to say */
+    WIDE = 120,        /* columns from which a line has further values */
     NARROW_NAME = 14,
     WIDE_NAME = 24,
 };
@@ -46,7 +46,7 @@ static void put_bar(struct canvas *c, int row, int column, int width, int64_t s,
         (void)canvas_text(c, row, column + 1 + whole, 1, style, eighths[parts % 8]);
 }
 
-/* The past of the use over `width` columns, newest at the right end. */
+/* Appends the past values of the use over `width` columns, the newest at the right end. */
 static void put_past(struct canvas *c, int row, int column, int width, const struct past *past)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -65,9 +65,9 @@ static enum style memory_style(int64_t s)
     return s != CELL_NULL && s >= ALMOST_FULL ? STYLE_WARN : STYLE_GOOD;
 }
 
-/* ---- text that goes on --------------------------------------------------------------------- */
+/* ---- text of a line ----------------------------------------------------------------------- */
 
-/* Appends words, with two columns before them; none at all where they do not fit. */
+/* Appends words, with two columns before them; nothing if they do not fit. */
 __attribute__((format(printf, 5, 6))) static void go_on(struct canvas *c, int row, int *column,
                                                         enum style style, const char *fmt, ...)
 {

@@ -1,4 +1,5 @@
-/* monitor.c - `gpufl monitor`: the GPUs of this host, live: a view in a terminal, or lines.
+/* monitor.c - `gpufl monitor`: shows the GPUs of this host, live, as a view in a terminal or as
+ * lines.
  *
  * The view shows what the gpufl-monitor of the host samples, or starts a monitor for itself. */
 #include "base/clock.h"
@@ -38,7 +39,7 @@ struct view {
     struct snapshot now;
     struct screen screen;
     struct canvas canvas;
-    struct err trouble; /* of the last look; code 0: none */
+    struct err trouble; /* error of the last read; code 0: none */
     int64_t interval;   /* ns between looks */
     bool once, json, quiet;
 };
@@ -59,7 +60,8 @@ static int look(struct view *v)
     return 0;
 }
 
-/* Looks until a first round has been sampled; a driver that does not answer leaves that open. */
+/* Reads until the monitor has taken its first samples, for a limited time: a driver may not
+ * answer. */
 static int first_look(struct view *v)
 {
     int rc = look(v);
@@ -115,7 +117,7 @@ static int print_processes(struct view *v)
     int rows = (int)v->now.process_count + 1, rc = CMD_OK;
     buf_init(&line, 16 << 10);
     for (int i = 0; i < rows && rc == CMD_OK; i++) {
-        struct snapshot one = v->now; /* a row at a time: a canvas has fewer than there may be */
+        struct snapshot one = v->now; /* row by row: a canvas may have too few rows for all */
         one.processes += i ? i - 1 : 0;
         one.process_count = i ? 1 : 0;
         if (canvas_size(&v->canvas, 2, cmd_width(stdout)))
@@ -173,7 +175,8 @@ static bool draw(struct view *v)
     return true;
 }
 
-/* Until q or a signal. A monitor that goes away may come back: its socket is asked again. */
+/* Shows the view until q or a signal. A monitor that has ended may come back, so its socket is
+ * tried again. */
 static int run_view(struct view *v)
 {
     int64_t next = clock_mono() + v->interval;
@@ -207,7 +210,7 @@ static int show(struct view *v)
     return rc ? cmd_fail("monitor", "out of memory") : CMD_OK;
 }
 
-/* 0, or the exit code of a command line that cannot be. */
+/* 0, or the exit code for a wrong command line. */
 static int check_options(const struct view *v, const struct source_options *o)
 {
     if (o->interval < 100 * MS || o->interval > 3600 * SECOND)

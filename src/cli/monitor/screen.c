@@ -115,7 +115,7 @@ static const struct table_column {
     const char *head;
     int width;
     bool right;
-    enum sort sort; /* SORT_COUNT: nobody sorts by it */
+    enum sort sort; /* SORT_COUNT: no key sorts by it */
 } columns[COLUMNS] = {
     [GPU] = {"GPU", 3, true, SORT_GPU},
     [PID] = {"PID", 8, true, SORT_PID},
@@ -127,7 +127,7 @@ static const struct table_column {
     [RUNS] = {"RUNS", 12, false, SORT_COUNT},
 };
 
-/* From so many columns on the table has so many for what a traced process runs. */
+/* RUNS_*: width of the column RUNS in a terminal of at least *_TABLE columns. */
 enum { RUNS_MIDDLE = 36, MIDDLE_TABLE = 120, RUNS_WIDE = 62, WIDE_TABLE = 160 };
 
 static int width_of(const struct canvas *c, int column)
@@ -156,8 +156,8 @@ static void put_column(struct canvas *c, int row, int *at, int column, enum styl
     *at += width + 1;
 }
 
-/* The session and the scope, as far as there is room: the first part of an id distinguishes
- * sessions, and where there is least room a scope says more. */
+/* Writes the session and the scope, as far as there is room. The first part of an id distinguishes
+ * sessions; in a narrow column the scope alone is shown, since it says more. */
 static void put_runs(const struct seen_process *p, int width, char *out, size_t size)
 {
     bool is_whole = width >= RUNS_WIDE || (width >= RUNS_MIDDLE && !*p->scope);

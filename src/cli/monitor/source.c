@@ -66,8 +66,8 @@ static int read_line(struct source *s, int fd, struct err *e)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* True where a monitor of that folder may be believed: in the system's folder any, since its
- * administrator made it; elsewhere this user's and root's. */
+/* True where a monitor of that folder is trusted: any in the system's folder, which the
+ * administrator made; elsewhere only monitors of this user and of root. */
 static bool is_trusted(const char *folder, bool of_system)
 {
     struct stat st;
@@ -109,7 +109,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* What the monitor has said on stderr, in one line and without its name. */
+/* What the monitor has printed on stderr, in one line and without its name. */
 static int what_it_said(struct source *s, struct err *e)
 {
     char text[300], *line = text;
@@ -122,7 +122,7 @@ static int what_it_said(struct source *s, struct err *e)
                    *line ? line : "gpufl-monitor ended, and does not say why");
 }
 
-/* Waits for its first line, which comes once its socket is there. */
+/* Waits for the monitor's first line, which comes once its socket is there. */
 static int await_start(struct source *s, struct err *e)
 {
     char c = 0;
@@ -133,7 +133,7 @@ static int await_start(struct source *s, struct err *e)
     return what_it_said(s, e);
 }
 
-/* The folder of a monitor without logs: this user's alone. */
+/* Makes the folder of a monitor without logs, accessible to this user alone. */
 static int make_folder(struct source *s, struct err *e)
 {
     const char *user = getenv("XDG_RUNTIME_DIR");
@@ -155,7 +155,7 @@ static int run(struct source *s, char **argv, struct err *e)
     s->said = memfd_create("gpufl-monitor", MFD_CLOEXEC);
     int failed = s->said < 0 ? errno : spawn_pipe(in);
     failed = failed ? failed : spawn_pipe(out);
-    if (!failed) /* the signals of the terminal come to us, and we end the monitor */
+    if (!failed) /* gpufl gets the terminal's signals, and ends the monitor */
         failed = spawn_open(&s->process, &(struct spawn){.program = path,
                                                          .argv = argv,
                                                          .fds = {in[0], out[1], s->said},

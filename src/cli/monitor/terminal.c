@@ -1,10 +1,9 @@
-/* terminal.c - see terminal.h. ncurses knows terminals, and sends what has changed.
+/* terminal.c - see terminal.h. ncurses knows terminals, and sends only what has changed.
  *
  * ncurses makes some sixty writes a frame, and a terminal may draw between two of these. So ncurses
  * writes to a descriptor of its own, which is a file in memory while a frame is made; the terminal
  * gets that file in one write. SIGTSTP, for which ncurses sends more, and SIGWINCH, for which it
- * asks the descriptor for the size, wait meanwhile.
- */
+ * asks the descriptor for the size, wait meanwhile. */
 #include "cli/monitor/terminal.h"
 
 #include "base/alloc.h"
@@ -64,8 +63,9 @@ static void make_colors(void)
     init_pair(STYLE_BAD, COLOR_RED, back);
 }
 
-/* A limit on files holds for those in memory, too, and is asked for, not run into: the signal would
- * end us with the terminal as ncurses has set it. -1: there is none, and a frame is more writes. */
+/* Makes the file in memory. A limit on file sizes holds for such files, too, and is checked before:
+ * the signal at the limit would end gpufl and leave the terminal as ncurses has set it. -1: there
+ * is no file, and a frame takes several writes. */
 static int make_frame(void)
 {
     struct rlimit most;
@@ -108,7 +108,7 @@ void terminal_close(void)
     room = 0;
 }
 
-/* ncurses asks for the size when it hears SIGWINCH, and may hear it too early. */
+/* ncurses asks for the size when it gets SIGWINCH, which may be too early. */
 void terminal_size(int *rows, int *columns)
 {
     struct winsize now;
@@ -142,7 +142,7 @@ static attr_t attribute_of(int style)
 /* Sends what ncurses has put into the file. */
 static void send_frame(void)
 {
-    off_t n = lseek(frame, 0, SEEK_CUR); /* shared with the descriptor that ncurses wrote to */
+    off_t n = lseek(frame, 0, SEEK_CUR); /* ncurses's descriptor shares the offset */
     if (n > 0 && !mem_grow(&bytes, &room, (size_t)n, 1, FRAME_MOST) &&
         pread(frame, bytes, (size_t)n, 0) == n)
         (void)file_write_all(STDOUT_FILENO, bytes, (size_t)n);
@@ -211,7 +211,7 @@ int terminal_key(int milliseconds)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     timeout(0);
-    int key = getch(); /* a key of several bytes, or a new size, that ncurses has already */
+    int key = getch(); /* ncurses has read a key of several bytes, or a new size, already */
     if (key == ERR && !ended) {
         (void)poll(&p, 1, milliseconds);
         key = getch();

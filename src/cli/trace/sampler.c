@@ -1,9 +1,9 @@
 /* sampler.c - see sampler.h.
  *
  * The process runs an ordinary session of engine Monitor, set up in code. It does not belong to the
- * program: signals of the terminal are not for it, and where the launcher is killed its pipe ends
- * and with it the session. It says nothing on stderr, which is the program's while the program
- * runs. */
+ * program: the process ignores signals of the terminal, and ends its session when the launcher is
+ * killed, because the pipe from the launcher closes then. It prints nothing on stderr, which
+ * belongs to the program while the program runs. */
 #include "cli/trace/sampler.h"
 
 #include "base/buf.h"
@@ -33,7 +33,7 @@ enum { STAYS, GIVES_WAY, COMMAND_SIZE = 1024, LINES_MAX = 512 };
 
 static const int64_t MS = 1000000;
 
-/* False where --option turns the samples off, which goes before flags and environment. */
+/* False where --option turns the samples off. --option overrides flags and environment. */
 static bool settings_sample(const struct trace_request *r)
 {
     const char *rate = trace_options_setting(r, "system_sample_rate_ms");
@@ -50,11 +50,11 @@ bool trace_sampler_wanted(const struct trace_request *r)
     return r->engine == GPUFL_ENGINE_MONITOR && !r->pass_count && samples && settings_sample(r);
 }
 
-/* ---- its session ----------------------------------------------------------------------------- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static void say_nothing(enum log_level level, const char *line)
 {
-    (void)level, (void)line; /* the log has it */
+    (void)level, (void)line; /* the log contains the message */
 }
 
 static void join_command(char *const *argv, char *out, size_t size)
@@ -65,9 +65,9 @@ static void join_command(char *const *argv, char *out, size_t size)
         len += (size_t)snprintf(out + len, size - len, "%s%s", len ? " " : "", *argv);
 }
 
-/* Sets the session's options: those of --option through the environment; how often it samples as
- * the program is told, so that an interval that nobody chose is known as such, and a monitor's
- * samples do in its place; the rest in code. */
+/* Sets the options that come from --option, and the sampling interval, in the environment, as for
+ * the traced program. The library then knows whether a user chose the interval; if nobody did, it
+ * takes a monitor's samples instead. The other options are set in code. */
 static int set_environment(const struct trace_request *r, const struct place *p)
 {
     struct buf lines;
@@ -136,13 +136,13 @@ static void remove_own(void)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* Waits until the launcher asks for the end or is gone, or until the program has a session:
- * true. */
+/* Waits until the launcher asks for the end or is gone, or until the program has a session. True:
+ * the program has a session. */
 static bool wait_for_end(const struct trace_request *r, const struct place *p, int end, bool *told)
 {
     struct watch w = {.fd = -1};
     struct err e;
-    (void)watch_open(&w, p->dir, &e); /* else it is looked for at the end alone */
+    (void)watch_open(&w, p->dir, &e); /* if it fails, only the last line here looks for a session */
     bool other = has_other(r, p);
     *told = false;
     while (!other && !*told) {
@@ -161,7 +161,7 @@ static bool wait_for_end(const struct trace_request *r, const struct place *p, i
     return other || has_other(r, p);
 }
 
-/* The program never used the GPU, as far as is known. */
+/* Writes to the log that, as far as is known, the program never used the GPU. */
 static void say_unused(const struct trace_request *r)
 {
     char runtime[64], text[160];
@@ -224,7 +224,7 @@ bool trace_sampler_end(struct trace_sampler *t)
     int status = 0;
     if (!t->pid)
         return false;
-    (void)!write(t->end, "e", 1); /* SIGPIPE is blocked here: it may have ended */
+    (void)!write(t->end, "e", 1); /* the process may have ended; SIGPIPE is blocked here */
     close(t->end);
     pid_t got;
     do

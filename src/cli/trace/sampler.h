@@ -1,9 +1,10 @@
-/* sampler.h - with engine Monitor: samples devices and host for the life of the program,
- * whether it uses the GPU or not.
+/* sampler.h - with engine Monitor, samples devices and host while the program runs, whether or not
+ * the program uses the GPU.
  *
  * The capture library begins with the program's cuInit, so a program that never calls cuInit has no
- * session. Then a process of the launcher writes one, in the program's name. When a session of the
- * program appears, this process ends and removes its own session. One thread. */
+ * session. For such a program, a process of the launcher writes the session, under the program's
+ * name. When a session of the program appears, this process ends and removes its own session. One
+ * thread. */
 #ifndef GPUFL_CLI_TRACE_SAMPLER_H
 #define GPUFL_CLI_TRACE_SAMPLER_H
 

@@ -1,13 +1,11 @@
 /* trace.c - `gpufl trace`: run a program, have it captured, report.
  *
- * The capture library does the work inside the program; this is the frame around
- * it: a directory, a few environment variables, a child process, and a report at
- * the end. Where the logs have no place nothing is run, unless that is asked for
- * (--anyway). Whatever else goes wrong with the capture is said in one sentence and the
- * program runs on without it, to its own end and its own exit code. With --passes
- * the same several times, one after the other; there a program that nothing would
- * come of is not run. One thread; reports are made in a helper process
- * (run.h). */
+ * The capture library does the work inside the program. This file makes a directory, sets a few
+ * environment variables, starts the program, and makes a report at the end. If the logs cannot be
+ * written anywhere, the program is not run, except with --anyway. Any other failure of the capture
+ * is reported in one sentence, and the program runs without capture, to its own end and with its
+ * own exit code. With --passes the program runs several times, one run after the other, and is not
+ * run without capture. One thread; reports are made in a helper process (run.h). */
 #include "capture/options/options.h"
 #include "cli/cmd.h"
 #include "cli/trace/options/options.h"
@@ -46,11 +44,11 @@ struct trace {
     struct place place;                    /* of the run */
     struct place passes[TRACE_PASSES_MAX]; /* of its passes */
     const struct place *at;                /* where the program's sessions go: one of these */
-    off_t input;                           /* with passes: where stdin, a file, stood */
+    off_t input; /* with passes: position in stdin at the start; -1: stdin is no file */
     struct run run;
     struct watch watch;
     struct evidence evidence;
-    int events;                   /* epoll of all of these; -1: none */
+    int events;                   /* epoll of watch and evidence; -1: none */
     struct trace_sampler sampler; /* of engine Monitor */
     bool sampled;                 /* the run's only session is the sampler's */
     struct buf settings;          /* GPUFL_TRACE_OPTIONS */
@@ -59,7 +57,7 @@ struct trace {
     bool capturing;               /* the program is being captured */
     size_t reported;              /* sessions that were reported while the program ran */
 
-    /* Deadlines, CLOCK_MONOTONIC ns; 0: none. */
+    /* Deadlines: CLOCK_MONOTONIC, ns; 0: none. */
     int64_t settle_at; /* a second Ctrl-C: report what is on disk */
     int64_t over_at;   /* --duration: the sessions should have ended by now */
     int64_t kill_at;   /* --kill: TERM was not enough */
@@ -113,8 +111,8 @@ static int encode_settings(struct trace *t, struct err *e)
 
 /* ---- what is known of the program --------------------------------------------------------- */
 
-/* Adds a descriptor to those that are waited for. Where that fails the program runs all the same,
- * and less is known of it. */
+/* Adds a descriptor to those that are waited for. If that fails, the program still runs, and less
+ * evidence is collected. */
 static void listen_to(struct trace *t, int fd)
 {
     if (t->events < 0)
@@ -123,8 +121,8 @@ static void listen_to(struct trace *t, int fd)
         (void)epoll_ctl(t->events, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN});
 }
 
-/* Removes a descriptor before it is closed: the process of a report may have it, too, and it would
- * stay ready for ever. */
+/* Removes a descriptor before it is closed. A process that makes a report may have a copy of the
+ * descriptor, and epoll would then report it as ready for ever. */
 static void listen_no_more(struct trace *t, int fd)
 {
     if (t->events >= 0 && fd >= 0)
@@ -137,8 +135,8 @@ static void close_seen(struct trace *t)
     seen_close(&t->evidence.seen);
 }
 
-/* Begins to collect evidence of a program that is about to start; that of a pass before is
- * dropped. */
+/* Begins to collect evidence about a program that is about to start, and drops the evidence of the
+ * pass before. */
 static void begin_evidence(struct trace *t)
 {
     struct marks *m = &t->evidence.marks;
@@ -161,9 +159,9 @@ static void take_evidence(struct trace *t)
     seen_take(&t->evidence.seen, t->run.ended ? 0 : t->run.child);
 }
 
-/* Prepares what capture needs. CMD_CONTINUE: the program runs, captured or, where a sentence says
- * so, not. Where the typed folder of the logs cannot be used nothing is run: a run without logs is
- * not what was meant. */
+/* Prepares what capture needs. CMD_CONTINUE: the program runs; if it runs without capture, a
+ * sentence has said so. If the folder of the logs cannot be used, nothing is run without --anyway:
+ * the user wants logs. */
 static int prepare(struct trace *t)
 {
     struct err e = {0};
@@ -198,7 +196,7 @@ static int start(struct trace *t)
     size_t n = injections_put(&t->injections, t->place.library, samples, env);
     env[n++] = (struct run_variable){"GPUFL_TRACE_OPTIONS", buf_cstr(&t->settings)};
     if (*t->request.around.log_path && !t->request.output) {
-        /* absolute, and each pass its own: the program may change its directory */
+        /* absolute, since the program may change its directory; each pass has its own */
         trace_options_dir(t->at->dir, dir, sizeof dir);
         env[n++] = (struct run_variable){"GPUFL_LOG_PATH", dir};
     }
@@ -214,7 +212,7 @@ static int start(struct trace *t)
 
 /* ---- while it runs ---------------------------------------------------------------------- */
 
-/* Starts a report over what is on disk, unless one is in the making. */
+/* Starts a report of what is on disk, unless a report is being made. */
 static void start_report(struct trace *t, bool reported)
 {
     take_evidence(t);
@@ -249,7 +247,7 @@ static void on_capture_over(struct trace *t, size_t sessions)
     start_report(t, false);
 }
 
-/* Something was written: are the sessions over? */
+/* Handles a change in the logs: if all sessions are over, the capture is over. */
 static void on_change(struct trace *t)
 {
     struct sessions s;
@@ -346,7 +344,8 @@ static void wait_report(struct trace *t)
                  WTERMSIG(status), t->place.shown);
 }
 
-/* Processes that were killed or crashed leave the files by which sessions share their samples. */
+/* Removes the files by which sessions share samples, where killed or crashed processes left
+ * them. */
 static void sweep_roles(const char *dir)
 {
     char folder[PATH_MAX];
@@ -360,7 +359,7 @@ static void sweep_roles(const char *dir)
 static void finish(struct trace *t)
 {
     t->sampled = trace_sampler_end(&t->sampler);
-    run_helper_wait(&t->run); /* a report that was begun while the program ran */
+    run_helper_wait(&t->run); /* the report that was begun while the program ran */
     say_signal(t);
     start_report(t, all_reported(t));
     wait_report(t);
@@ -398,14 +397,15 @@ static void begin_input(struct trace *t)
     t->run.no_input = t->input < 0;
 }
 
-/* Progress is for people: not where stderr is to be the report for a program. */
+/* True where progress is printed. It is not printed where stderr takes a report in JSON. */
 static bool says(const struct trace *t)
 {
     const struct trace_request *r = &t->request;
     return !r->quiet && (!r->json || r->no_report || t->report_fd >= 0);
 }
 
-/* Judges a pass: CMD_CONTINUE, or the exit code where it is the last one. left: of finish_pass. */
+/* Judges a pass. Returns CMD_CONTINUE, or the exit code of `gpufl trace` if no pass may follow.
+ * left: the result of finish_pass. */
 static int after_pass(const struct trace *t, int left)
 {
     static const char *const reasons[] = {
@@ -428,7 +428,7 @@ static int after_pass(const struct trace *t, int left)
     return rc;
 }
 
-/* Runs the pass that the request stands at to its end. CMD_CONTINUE where another may follow. */
+/* Runs pass number request.pass to its end. CMD_CONTINUE: another pass may follow. */
 static int go_pass(struct trace *t)
 {
     struct trace_request *r = &t->request;
@@ -449,7 +449,7 @@ static int go_pass(struct trace *t)
     if (rc != CMD_CONTINUE)
         return rc;
     attend(t);
-    run_helper_wait(&t->run); /* a report that was begun while the program ran */
+    run_helper_wait(&t->run); /* the report that was begun while the program ran */
     say_signal(t);
     take_evidence(t);
     struct finish f = {.request = r,

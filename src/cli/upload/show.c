@@ -79,7 +79,7 @@ static void on_progress(void *arg, int64_t done)
     }
     if (!s->live || at - s->drawn < DRAW_MS * MILLI)
         return;
-    if (!s->drawn) { /* what lies before was there already */
+    if (!s->drawn) { /* the server had the bytes before this already */
         s->first = done;
         s->began = at;
     }

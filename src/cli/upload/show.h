@@ -17,10 +17,10 @@ struct upload_show {
     const struct upload_session *session;
     size_t index, of;
     int64_t began, drawn; /* CLOCK_MONOTONIC ns */
-    int64_t first;        /* bytes that the server had before the first one was sent */
+    int64_t first;        /* bytes that the server had before anything was sent */
     int64_t waited;       /* when a wait was last printed; 0: not in this session */
-    int64_t silence;      /* when a silence was last printed; 0: not in this session */
-    char why[416];        /* the reason printed then: the same one is printed every 10 s only */
+    int64_t silence;      /* when a missing answer was last printed; 0: not in this session */
+    char why[416];        /* the reason printed then; an unchanged reason is printed once in 10 s */
     uint64_t told;        /* lines left out that were reported */
     bool open;            /* the terminal shows an unfinished line */
 };
@@ -41,7 +41,7 @@ void upload_show_begin(struct upload_show *s, const struct upload_session *sessi
                        size_t of);
 void upload_show_outcome(struct upload_show *s, const struct upload_outcome *o);
 
-/* The watch of a shipment; arg is the upload_show. */
+/* Callback of a shipment that prints its progress; arg is the upload_show. */
 struct ship_watch upload_show_watch(struct upload_show *s);
 
 #endif

@@ -1,8 +1,8 @@
-/* upload.c - `gpufl upload`: sessions to a server.
+/* upload.c - `gpufl upload`: sends sessions to a server.
  *
- * What there is to send is agent/upload_sessions.h's, sending it agent/ship.h's, saying so
- * show.h's. Ctrl-C ends the request at hand; the same command then goes on
- * where the server stands, so that no notes are kept here. One thread. */
+ * agent/upload_sessions.h finds what to send, agent/ship.h sends it, and show.h prints the
+ * progress. Ctrl-C ends the current request. The next run asks the server how far it is and goes on
+ * there, so nothing about the progress is stored here. One thread. */
 #include "cli/cmd.h"
 
 #include "agent/api_key.h"
@@ -58,7 +58,7 @@ struct upload {
     struct remote *remote; /* owned */
     struct ship_config ship;
     struct upload_show show;
-    size_t whole, some; /* sessions that are there as a whole, in part */
+    size_t whole, some; /* sessions that the server has as a whole, and in part */
     bool over;          /* no other session need be tried */
 };
 
@@ -82,7 +82,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* ---- who is asked, and with what key ------------------------------------------------------- */
+/* ---- the server and the key --------------------------------------------------------------- */
 
 static const char *server_of(const struct arguments *a)
 {
@@ -154,7 +154,7 @@ static void add_names(const struct upload *u, const struct upload_session *s)
     (void)gpufl_symbolize(s->dir, s->state == UPLOAD_DIED ? GPUFL_SYMBOLIZE_ENDED : 0, &r, NULL, 0);
 }
 
-/* Adds the sessions that another look found to those found before. */
+/* Adds the sessions that were found later to those found before. */
 static void add_result(struct ship_result *sum, const struct ship_result *r)
 {
     sum->accepted += r->accepted;
@@ -167,8 +167,8 @@ static void add_result(struct ship_result *sum, const struct ship_result *r)
     memcpy(sum->text, r->text, sizeof sum->text);
 }
 
-/* Sends a session; where its parts got other names meanwhile, as those of a running program do,
- * looks again. */
+/* Sends a session. If its parts were renamed meanwhile, as those of a running program are, they are
+ * searched for again. */
 static void send_session(struct upload *u, const struct upload_session *s, struct ship_result *out)
 {
     const char *wanted[] = {s->id};
@@ -189,7 +189,7 @@ static void send_session(struct upload *u, const struct upload_session *s, struc
     upload_sessions_close(&again);
 }
 
-/* Reports a complete session to the server as complete; remarks go to note. */
+/* Tells the server that a complete session is complete; remarks go to note. */
 static bool complete_session(struct upload *u, const struct upload_session *s,
                              struct ship_result *sent, char *note, size_t size)
 {
@@ -311,13 +311,13 @@ int cmd_upload(int argc, char **argv)
          "Only this session; the beginning of its id will do. May be repeated."},
         {"all-sessions", 0, OPT_FLAG, &a.all, NULL, NULL, "All sessions below PATH (default)."},
         {"force", 0, OPT_FLAG, &a.force, NULL, NULL,
-         "Send from the start, whatever the server says that it has."},
+         "Send from the start, even what the server has."},
         {"complete", 0, OPT_FLAG, &a.complete, NULL, NULL,
-         "Mark sessions as complete whose end is not known."},
+         "Mark sessions as complete although their end is not known."},
         {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL,
          "Do not look up the names of functions in stacks before sending."},
         {"timeout", 0, OPT_DURATION, &a.timeout, "TIME", NULL,
-         "Try a request again in which nothing has moved for this time (60s)."},
+         "Repeat a request in which no data has moved for this time (60s)."},
         {"time-limit", 0, OPT_DURATION, &a.limit, "TIME", NULL,
          "End after this time, whatever is left to send (no limit)."},
         {"wait", 0, OPT_DURATION, &a.wait, "TIME", NULL,
@@ -329,11 +329,11 @@ int cmd_upload(int argc, char **argv)
         {"insecure", 0, OPT_FLAG, &a.insecure, NULL, NULL,
          "Do not check the server's certificate."},
         {"api-path", 0, OPT_STRING, &a.api_path, "PATH", NULL,
-         "Where the API begins (/api/v1, GPUFL_API_PATH)."},
-        {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Say what became of each session as JSON."},
+         "Path at which the server's API begins (/api/v1, GPUFL_API_PATH)."},
+        {"json", 0, OPT_FLAG, &a.json, NULL, NULL, "Print the result of each session as JSON."},
         {"progress", 0, OPT_FLAG, &a.progress, NULL, NULL,
-         "Say every few seconds how far it is, also where stderr is no terminal."},
-        {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Print only what went wrong."},
+         "Print the progress every few seconds, also where stderr is no terminal."},
+        {"quiet", 'q', OPT_FLAG, &a.quiet, NULL, NULL, "Print only errors."},
         {"backend-url", 0, OPT_STRING, &a.server, "URL", NULL, NULL},
         /* gpufl_upload_logs runs the command: its caller reads the sentences. */
         {"for-code", 0, OPT_FLAG, &a.for_code, NULL, NULL, NULL},

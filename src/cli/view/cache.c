@@ -1,5 +1,5 @@
-/* cache.c - see cache.h. The list is text: a line that says the version, and
- * one a part: size, time in ns, id of the session, channel, number. */
+/* cache.c - see cache.h. The list is text: one line with the version, then one line for each part:
+ * size, time in ns, id of the session, channel, number. */
 #include "cli/view/cache.h"
 
 #include "base/alloc.h"
@@ -273,7 +273,7 @@ static int lock_root(struct view_cache *c, struct err *e)
         return 0;
     if (c->lock >= 0)
         close(c->lock);
-    c->passing = true; /* somebody looks at the same: a folder for this time */
+    c->passing = true; /* another `gpufl view` holds it: use a folder that is removed at the end */
     snprintf(c->root, sizeof c->root, "%s/gpufl-view-XXXXXX", P_tmpdir);
     if (!mkdtemp(c->root)) {
         c->lock = -1;

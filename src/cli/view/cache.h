@@ -24,7 +24,7 @@ struct view_cache {
     bool reused;              /* valid contents were there */
 };
 
-/* path: of the sessions. where: NULL, or a folder to use. most: limit of the user's cache,
+/* path: of the sessions. where: NULL, or a folder to use. most: limit of the user's cache in
  * bytes. */
 int view_cache_open(struct view_cache *c, const char *path, const char *where,
                     const struct upload_sessions *sessions, int64_t most, struct err *e);

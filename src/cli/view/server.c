@@ -103,7 +103,7 @@ int view_server_start(struct view_server *s, const char *data, int port, char *c
     int failed = spawn_pipe(in); /* an errno, as from all of these */
     if (!failed)
         failed = spawn_pipe(out);
-    if (!failed) /* signals of the terminal come to us, and we end the server */
+    if (!failed) /* gpufl gets the terminal's signals, and ends the server */
         failed = spawn_open(&s->process, &(struct spawn){.program = path,
                                                          .argv = argv,
                                                          .fds = {in[0], out[1], SPAWN_KEEP},
@@ -144,7 +144,7 @@ bool view_server_ended(struct view_server *s)
 
 int view_server_stop(struct view_server *s)
 {
-    /* the pipe stays: its end would be a second signal, at which nothing is drained */
+    /* the pipe stays: closing it would be a second signal, after which the server does not drain */
     spawn_signal(&s->process, SIGTERM);
     (void)await_end(s, INT64_MAX);
     spawn_close(&s->process);

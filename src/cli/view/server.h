@@ -17,7 +17,7 @@ enum { VIEW_KEY_SIZE = 48, VIEW_URL_SIZE = 512 };
 
 struct view_server {
     struct spawned process;
-    int status; /* wait status, once it has ended */
+    int status; /* wait status, once the server has ended */
     int alive;  /* our end of its stdin; -1: closed */
     int out;    /* our end of its stdout; -1: closed */
     char key[VIEW_KEY_SIZE];

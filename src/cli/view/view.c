@@ -1,11 +1,10 @@
-/* view.c - `gpufl view`: sessions in the browser.
+/* view.c - `gpufl view`: shows sessions in the browser.
  *
- * view starts a gpufl-server for this user alone (server.h) with a folder that is
- * kept for the next time (cache.h), opens the browser, and hands the sessions over
- * in the way that `gpufl upload` does: what the folder holds already is not loaded
- * again, and what running programs write meanwhile, and sessions that begin later,
- * follow. The page is there at once, and fills. The command ends with the page, or with Ctrl-C. One
- * thread. */
+ * view starts a gpufl-server for this user alone (server.h) with a folder that is kept for the next
+ * time (cache.h), opens the browser, and sends the sessions to the server as `gpufl upload` does.
+ * What the folder already has is not loaded again. What running programs write meanwhile is sent,
+ * too, and so are sessions that begin later. The page opens at once, and fills while sessions are
+ * loaded. The command ends with the page, or with Ctrl-C. One thread. */
 #include "cli/cmd.h"
 
 #include "agent/upload_sessions.h"
@@ -35,13 +34,13 @@ static const struct cmd_text view_text = {
     "Opens the sessions below PATH in the browser. They are served from this machine,\n"
     "to this user alone, by gpufl-server, which ends when the page is closed, or with\n"
     "Ctrl-C. What was loaded is kept next to the sessions, or in the user's cache, so\n"
-    "that the next time is quick; what running programs write meanwhile follows, and\n"
-    "so do sessions that begin later. One session is opened, several are listed.\n",
+    "that the next start is quick. The page follows running programs, and shows\n"
+    "sessions that begin later. One session is opened, several are listed.\n",
     "Examples:\n"
     "  gpufl view run1                    in the browser\n"
     "  gpufl view --no-browser run1       prints the address, for a tunnel\n"
     "\n"
-    "Exit codes: 0 it was looked at, 1 something failed, 2 bad usage, 69 there is no\n"
+    "Exit codes: 0 sessions were shown, 1 a failure, 2 bad usage, 69 there is no\n"
     "gpufl-server.\n",
 };
 
@@ -59,7 +58,7 @@ struct view {
     struct view_cache cache;
     struct view_server server;
     struct remote *remote;                            /* owned */
-    char said[sizeof((struct ship_result *)0)->text]; /* what went wrong last */
+    char said[sizeof((struct ship_result *)0)->text]; /* the last error */
 };
 
 static volatile sig_atomic_t stop;
@@ -98,7 +97,7 @@ static void catch_signals(pid_t server)
     on_child(SIGCHLD); /* it may have been before */
 }
 
-/* ---- handing sessions over ----------------------------------------------------------------- */
+/* ---- sending sessions ---------------------------------------------------------------------- */
 
 static int connect_server(struct view *v, struct err *e)
 {
@@ -121,7 +120,7 @@ static bool load_one(struct view *v, struct upload_session *s, bool complete)
         return false;
     if (r.end != SHIP_ALL && !r.moved && strcmp(r.text, v->said) != 0) {
         cmd_fail("view", "session %s: %s", s->id, r.text);
-        memcpy(v->said, r.text, sizeof v->said); /* once, while it is looked at again and again */
+        memcpy(v->said, r.text, sizeof v->said); /* printed once, not at each try */
     }
     if (r.end == SHIP_ALL && complete && upload_state_over(s->state)) {
         ship_complete(&c, &session, &r);
@@ -138,7 +137,7 @@ static bool load_all(struct view *v, bool complete)
     return true;
 }
 
-/* Keeps sessions settled that were, while nothing is written to them. */
+/* Keeps settled sessions settled while nothing is written to them. */
 static void keep_settled(const struct upload_sessions *was, struct upload_sessions *now)
 {
     for (size_t i = 0; i < now->count; i++)
@@ -162,8 +161,8 @@ static bool look_again(struct view *v)
     return true;
 }
 
-/* Adds names to the stacks of sessions that are over and have none: the names are written into the
- * sessions and loaded with them. */
+/* Adds names to the stacks of sessions that are over and have no names. The names are written into
+ * the sessions and loaded with them. */
 static void add_names(struct view *v)
 {
     bool added = false;
@@ -224,7 +223,8 @@ static int wait_for_server(const struct view *v, int ms)
     return n;
 }
 
-/* Runs until the server ends, which it does with its page, or a signal asks for the end. */
+/* Runs until the server ends or a signal asks for the end. The server ends when its page is
+ * closed. */
 static void attend(struct view *v)
 {
     while (!stop && !view_server_ended(&v->server)) {
@@ -237,7 +237,7 @@ static void attend(struct view *v)
     }
 }
 
-/* Notes what is loaded before loading it: where loading is cut off, the rest is loaded next
+/* Notes what is loaded before loading it: if loading is interrupted, the rest is loaded next
  * time. */
 static void load(struct view *v)
 {
@@ -301,9 +301,9 @@ int cmd_view(int argc, char **argv)
          "Port on 127.0.0.1; 0, the default: a free one."},
         {"no-browser", 0, OPT_FLAG, &a.no_browser, NULL, NULL, "Only print the address."},
         {"no-names", 0, OPT_FLAG, &a.no_names, NULL, NULL, "Do not look up the names of stacks."},
-        {"cache", 0, OPT_STRING, &a.cache, "DIR", NULL, "Keep what was loaded there."},
+        {"cache", 0, OPT_STRING, &a.cache, "DIR", NULL, "Keep loaded sessions in this folder."},
         {"cache-max", 0, OPT_SIZE, &a.cache_max, "SIZE", NULL,
-         "Size of the user's cache; what was not opened for longest goes (10G)."},
+         "Size of the user's cache; the sessions unused for longest are removed (10G)."},
         {NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL},
     };
     int operands = 0, rc = cmd_parse(&view_text, table, 0, argc, argv, &operands);
@@ -330,6 +330,6 @@ int cmd_view(int argc, char **argv)
         rc = cmd_fail("view", "gpufl-server was ended by signal %d (%s)", ended - 128,
                       strsignal(ended - 128));
     else if (!rc && ended)
-        rc = CMD_FAILED; /* it has said why */
+        rc = CMD_FAILED; /* the server has said why */
     return rc;
 }

@@ -1,5 +1,6 @@
-/* around.c - see around.h: the library's own reading of its options, without the
- * code's. An outer `gpufl trace` is left out: this one takes its place. */
+/* around.c - see around.h: reads the options as the library does, except those that the program
+ * sets in code. The options of an outer `gpufl trace` are left out, since this one replaces
+ * them. */
 #include "cli/trace/options/around.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 
 static void say_nothing(void *arg, enum severity severity, const char *code, const char *text)
 {
-    (void)arg, (void)severity, (void)code, (void)text; /* the library says it, in the program */
+    (void)arg, (void)severity, (void)code, (void)text; /* the library reports it, in the program */
 }
 
 int trace_around_read(struct trace_around *a, const char *config_file)

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* Options that a command line has under another name, or not at all: everybody who lists processes
- * sees a key there. */
+/* Options that the command line has under another name, or does not have: whoever lists the
+ * processes would see a key. */
 static const enum option_id without[] = {OPT_log_path, OPT_app_name, OPT_profiling_engine,
                                          OPT_run_id,   OPT_pass,     OPT_remote_upload,
                                          OPT_api_key};
 
-/* The options that a command line has under another name. */
+/* The options that the command line has under another name. */
 static const struct {
     const char *name, *own;
 } others[] = {{"log-path", "output"}, {"app-name", "name"}, {"profiling-engine", "engine"}};

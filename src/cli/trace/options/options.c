@@ -80,13 +80,13 @@ static const struct cmd_text text = {
             "  NO_COLOR       set: no colours\n",
 };
 
-/* Options that go with some engines only. */
+/* Options that only some engines accept. */
 static int check_engines(const struct trace_request *r)
 {
     const struct {
         bool given;
         const char *option, *with;
-        int engines[3]; /* one of them; GPUFL_ENGINE_MONITOR: no more */
+        int engines[3]; /* one of them; GPUFL_ENGINE_MONITOR ends the list */
     } rows[] = {
         {r->pc_kernels != PC_KERNELS_NOT_GIVEN,
          "--pc-kernels",
@@ -109,7 +109,7 @@ static int check_engines(const struct trace_request *r)
     return CMD_CONTINUE;
 }
 
-/* Checks what single options cannot: values against each other and the library's table. */
+/* Checks what the parser cannot: limits of values, and options against each other. */
 static int check(const struct trace_request *r, int operands)
 {
     struct err e = {0};
@@ -312,7 +312,7 @@ const char *trace_options_setting(const struct trace_request *r, const char *nam
 static void put(const struct trace_request *r, struct buf *out, const char *name, const char *value)
 {
     if (trace_options_setting(r, name))
-        return; /* --option names it too and is more specific */
+        return; /* --option sets it, too, and overrides other flags */
     buf_str(out, name);
     buf_char(out, '=');
     buf_str(out, value);
@@ -326,8 +326,8 @@ static void put_int(const struct trace_request *r, struct buf *out, const char *
     put(r, out, name, digits);
 }
 
-/* Puts the defaults of `gpufl trace`, which the program, its environment and its config file may
- * override. */
+/* Writes a default of `gpufl trace`. The program, its environment and its config file may override
+ * it. */
 static void put_default(const struct trace_request *r, struct buf *out, const char *name,
                         const char *value)
 {
@@ -336,8 +336,8 @@ static void put_default(const struct trace_request *r, struct buf *out, const ch
     put(r, out, name, value);
 }
 
-/* The library takes ".log" off a log_path, as the public client does; a slash after
- * it says that the directory is meant as it stands. */
+/* The library removes ".log" from the end of log_path, as the public client does. A slash after
+ * ".log" keeps the directory's name unchanged. */
 void trace_options_dir(const char *dir, char *out, size_t size)
 {
     size_t n = strlen(dir);
@@ -376,7 +376,7 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
     if (r->pass_count) {
         put_int(r, out, "pass", r->pass);
         put_int(r, out, "passes", r->pass_count);
-        put(r, out, "log_format", "native"); /* the other format has no place for passes */
+        put(r, out, "log_format", "native"); /* the other format cannot store passes */
     }
     trace_options_put_interval(r, out);
     if (r->stacks != STACKS_NOT_GIVEN) {
@@ -417,7 +417,7 @@ void trace_options_encode(const struct trace_request *r, const char *dir, const 
         char own[64];
         snprintf(own, sizeof own, "%.*s", (int)strcspn(given, "="), given);
         if (trace_options_setting(r, own) != strchr(given, '=') + 1)
-            continue; /* given again further on: the last one counts */
+            continue; /* given again later: the last one counts */
         if (setting_check(given, pair, sizeof pair, NULL) == 0) {
             buf_str(out, pair);
             buf_char(out, '\n');

@@ -40,7 +40,7 @@ struct trace_request {
     const char *metrics;          /* of PmSampling; NULL: not given */
     int64_t interval;             /* of PmSampling, ns; 0: not given */
     bool yield;                   /* leave CUPTI to the program's own profiler */
-    bool keep;                    /* do not give CUPTI up to it */
+    bool keep;                    /* do not leave CUPTI to that profiler when it begins */
     bool windows;                 /* --windows */
     const char *in_scope;         /* of a window; NULL: none */
     int64_t after, lasts, every;  /* ns; of a window; 0: not given */

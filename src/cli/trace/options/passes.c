@@ -1,7 +1,7 @@
 /* passes.c - see passes.h.
  *
- * Trace is always among the passes, and the first: times are those of a run that nothing deeper
- * disturbs, and what was captured is of use even where a later pass fails. */
+ * Trace is always the first of the passes: times come from a run that no deeper engine slows down,
+ * and the data of this pass is useful even if a later pass fails. */
 #include "cli/trace/options/passes.h"
 
 #include "capture/options/options.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Engines that are no passes, and why. */
+/* Engines that cannot be passes, and why. */
 static const struct {
     int engine;
     const char *why;

@@ -1,8 +1,7 @@
 /* settings.c - `--option NAME=VALUE`.
  *
- * A value is checked here, before the program starts, by the same function that the
- * library reads it with: what the library could only complain about in the middle
- * of someone else's program is a usage error instead. */
+ * A value is checked before the program starts, by the function with which the library reads it. So
+ * a wrong value is a usage error, and not a warning of the library in the middle of the program. */
 #include "cli/trace/options/settings.h"
 
 #include "capture/options/options.h"

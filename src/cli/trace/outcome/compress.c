@@ -1,9 +1,9 @@
-/* compress.c - finished parts of a log to gzip.
+/* compress.c - compresses finished parts of a log with gzip.
  *
- * The plain file goes only when its compressed twin is complete under its final
- * name, so that being killed at any point loses nothing; a reader that meets both
- * sees the same part twice under one number. Level 1: columns compress nearly as
- * well as at level 6, at five times the speed, and somebody waits for the prompt. */
+ * The plain file is removed only when the compressed file is complete under its final name, so that
+ * nothing is lost if this process is killed. A reader that finds both files sees one part number
+ * twice. Level 1, because a user waits for the prompt: columns compress nearly as well as at level
+ * 6, at five times the speed. */
 #include "cli/trace/outcome/compress.h"
 
 #include "base/file/file.h"
@@ -38,11 +38,11 @@ static int compress_part(const char *dir, const char *name, struct err *e)
         snprintf(file, sizeof file, "%s.gz", name);
     } else {
         int64_t part = session_part(source);
-        if (part < 1 && file_size(source) == 0) /* its program was killed before it wrote to it */
+        if (part < 1 && file_size(source) == 0) /* the program was killed before it wrote */
             return unlink(source) ? err_set_vendor(e, GPUFL_E_IO, errno, "cannot remove %s", source)
                                   : GPUFL_OK;
         if (part < 1)
-            return GPUFL_OK; /* no header: nothing a reader could use; leave it alone */
+            return GPUFL_OK; /* without a header, no reader could use the file; it stays as it is */
         snprintf(file, sizeof file, "%.*s.%" PRId64 ".log.gz", (int)len, name, part);
     }
     if (path_join(target, sizeof target, dir, file) ||

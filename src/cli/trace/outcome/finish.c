@@ -1,9 +1,9 @@
-/* finish.c - the report at the end of a run, and the order it leaves.
+/* finish.c - the report at the end of a run, and what follows it.
  *
- * Order: report, where the data is and what to run next, then compression, so that
- * nobody waits for the latter to read. A session is compressed only when its log
- * says that it ended, or when its process is the one we have reaped: a file that
- * somebody might still append to is never replaced. One thread. */
+ * Order: report, where the data is and what to run next, then compression, so that nobody waits for
+ * the latter to read. A session is compressed only when its log says that it ended, or when its
+ * process is the one we have reaped: a file that somebody might still append to is never replaced.
+ * One thread. */
 #include "cli/trace/outcome/finish.h"
 
 #include "base/file/file.h"
@@ -27,12 +27,13 @@ enum { SENTENCE_MAX = 4096 };
 
 const char *finish_run_id(const struct trace_request *r, const struct place *p)
 {
-    /* The public client's rows have no place for the run's id. */
+    /* The public client's format cannot store the run's id. */
     const char *format = trace_options_setting(r, "log_format");
     return p->created || (format && strcmp(format, "native") != 0) ? NULL : p->run;
 }
 
-/* The session to report where it is the only one of this run among others; else the directory. */
+/* The path to report: the session, if this run has only one and the directory has sessions of other
+ * runs; else the directory. */
 static const char *report_path(const struct finish *f, const struct sessions *s)
 {
     if (s->foreign && s->ours == 1)
@@ -42,7 +43,7 @@ static const char *report_path(const struct finish *f, const struct sessions *s)
     return f->place->dir;
 }
 
-/* Empties the report's file, so that an earlier run's report is never taken for this one's. */
+/* Empties the report's file, so that nobody takes an earlier run's report for this run's. */
 static void empty_report(const struct finish *f)
 {
     if (f->report_fd >= 0 && ftruncate(f->report_fd, 0) == 0)
@@ -97,7 +98,7 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
-/* True where the process ended its session, and the log could not take that. */
+/* True where the process ended its session, and could not write that to the log. */
 static bool is_unwritten(const struct finish *f, const struct session *one)
 {
     return f->evidence && exits_unwritten(&f->evidence->marks.exits, one->id);
@@ -123,8 +124,8 @@ static bool is_open(const struct session *one)
     return one->ours && !one->ended && !one->packed;
 }
 
-/* How many processes of the program that left no end have that status; 0 where a session before
- * this one was counted with it. */
+/* How many processes whose sessions have no end ended with that status; 0 if an earlier session in
+ * the list has been counted with this one. */
 static size_t with_status(const struct finish *f, const struct sessions *s, size_t at, int status)
 {
     size_t n = 0;
@@ -164,7 +165,7 @@ static void print_processes(size_t n, int status)
             n == 1 ? "its" : "their");
 }
 
-/* Says what became of the sessions without an end, as far as that is known. */
+/* Prints what is known of the sessions without an end. */
 static void print_open(const struct finish *f, const struct sessions *s)
 {
     size_t running = 0, over = 0, unwritten = 0;
@@ -258,7 +259,7 @@ static int no_session(const struct finish *f, const struct sessions *s)
     return CMD_FAILED;
 }
 
-/* Says why the program has no session, where the only one is the launcher's own (sampler.h). */
+/* Prints why the program has no session, if the only session is the launcher's (sampler.h). */
 static void say_sampled(const struct finish *f, const struct sessions *s)
 {
     struct buf text;

@@ -34,7 +34,7 @@ static bool has_host(const struct vendor *v)
     return v->injection_find && v->injection_find(path, sizeof path);
 }
 
-/* The vendor whose name the backend has; NULL: none. */
+/* The vendor that the backend is named after; NULL: none. */
 static const struct vendor *vendor_named(const char *backend)
 {
     for (const struct vendor *const *v = vendors; backend && *v; v++)
@@ -65,7 +65,9 @@ const char *here_lacks(const char *backend)
         if (found <= best)
             continue;
         best = found;
-        /* The vendor's driver lacks more than the device; where it is a kernel module, less. */
+        /* A missing driver library is reported before a missing device. A vendor without such a
+         * library (v->driver is NULL) has its driver in the kernel: there a missing device is
+         * reported first. */
         why = !library && (device || v->driver) ? v->no_driver : v->no_device;
     }
     return why;

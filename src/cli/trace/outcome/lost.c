@@ -1,9 +1,9 @@
 /* lost.c - see lost.h.
  *
- * A folder of empty files belongs to the process that said that its session began there. One of
- * which nobody said so is this run's where the run made the directory around it; its process ended
- * before it could say so. Marks decide whether a folder is removed, never which one: it is a folder
- * that was found here, with empty files. */
+ * A folder of empty files belongs to the process whose mark says that its session began there. A
+ * folder without a mark belongs to this run if the run made the directory around it: the process
+ * ended before it could send the mark. Marks decide whether a folder is removed, but never name the
+ * folder: only folders that were found here, with empty files, are removed. */
 #include "cli/trace/outcome/lost.h"
 
 #include "base/buf.h"
@@ -41,7 +41,7 @@ static bool has_records(const struct sessions *s, long pid)
     return false;
 }
 
-/* The process by its place among the marks; false where something of it came. */
+/* The fate of the process with that index among the marks; false if it left records or a reason. */
 static bool lost_at(const struct finish *f, const struct sessions *s, size_t i,
                     struct exits_fate *fate)
 {
@@ -129,7 +129,8 @@ static void say_one(const struct finish *f, const struct exits_fate *fate, size_
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
-/* The process whose session began in that folder: its place among the marks; none: false. */
+/* Finds the process whose session began in that folder, as its index among the marks; false:
+ * none. */
 static bool owner_of(const struct finish *f, const char *dir, struct exits_fate *fate)
 {
     for (size_t i = 0; i < exits_of(f)->count; i++) {
@@ -140,7 +141,7 @@ static bool owner_of(const struct finish *f, const char *dir, struct exits_fate 
     return false;
 }
 
-/* A process that had not said yet where its session begins, if it had begun one. */
+/* A process without a mark that says where its session began. */
 static bool has_unplaced(const struct finish *f, const struct sessions *s, bool running)
 {
     struct exits_fate fate;

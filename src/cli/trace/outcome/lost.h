@@ -1,5 +1,5 @@
 /* lost.h - finds the processes of a run that ended before any of their records was written; when
- * other processes have sessions, these would be missing without a word.
+ * other processes have sessions, nothing else would show that these are missing.
  *
  * Their marks (marks.h) show them: the driver called the library in them, and neither a record nor
  * a reason came. One thread. */

@@ -1,8 +1,8 @@
-/* session.c - which sessions a run has left, and which of them ended.
+/* session.c - finds the sessions that a run has left, and which of them ended.
  *
- * Every part of a log begins with a header, so one file of a session shows whose it is. Whether it
- * ended stands in the last lines of its system channel: only that tail is read, since this is asked
- * while the program still writes. */
+ * Every part of a log begins with a header, so one file of a session shows which run wrote it. The
+ * last lines of the system channel show whether the session ended. Only these lines are read,
+ * because the program may still be writing. */
 #include "cli/trace/outcome/session.h"
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ static bool ends_with(const char *text, const char *end)
 static bool read_head(struct part_head *head, const char *path)
 {
     *head = (struct part_head){0};
-    if (file_is_regular(path)) /* what was read of a file that moves meanwhile is true as well */
+    if (file_is_regular(path)) /* what was read stays true if the file is renamed meanwhile */
         (void)part_head_read(path, head, NULL);
     return *head->session != '\0';
 }
@@ -48,7 +48,7 @@ int64_t session_part(const char *path)
     return read_head(&head, path) ? head.part : 0;
 }
 
-/* Takes what a log file's header says, unless another one's was taken before. */
+/* Takes what a log file's header says, unless the header of another file was taken before. */
 static void take_file(struct session *s, const char *name)
 {
     char path[PATH_MAX];
@@ -60,8 +60,8 @@ static void take_file(struct session *s, const char *name)
     s->pid = head.pid;
 }
 
-/* Looks through the directory's files; false where there is no log among them. *blank: there are,
- * and nothing is in any. */
+/* Looks through the directory's files; false: there is no log among them. *blank: there are logs,
+ * and all are empty. */
 static bool session_open(struct session *s, bool *blank)
 {
     DIR *d = opendir(s->dir);
@@ -148,7 +148,7 @@ static bool has_open_below(const char *fds, const char *dir)
     return open;
 }
 
-/* A task of the library's that has files of its own: see base/process/fd_thread.h. */
+/* A thread of the library that has a file table of its own: see base/process/fd_thread.h. */
 static bool is_aside(const char *process, const char *task)
 {
     char path[PATH_MAX], name[32] = "";
@@ -173,8 +173,8 @@ static bool is_locked(const char *dir)
     return locked;
 }
 
-/* Recognizes the process by its open files, since the number alone may be another process's: the
- * writer ended, or is of another namespace. */
+/* Recognizes the process by its open files. The number alone is not enough: another process may
+ * have it if the writer has ended or is in another namespace. */
 bool session_is_written(const struct session *s)
 {
     char process[64], path[PATH_MAX], dir[PATH_MAX];

@@ -1,11 +1,10 @@
 /* why.c - why a run has no session.
  *
- * A program that was to be captured and left nothing is the worst answer a tracer
- * can give, so each known cause is looked for: in the environment, in the program's
- * file, on the disk, in the driver, in the library's marks (marks.h) and in what was seen
- * of the program (seen.h). One table has the causes, most certain first; the first whose
- * evidence is found is said. That the GPU was not used is said only where nothing opened the
- * driver. One thread. */
+ * A trace that records nothing and gives no reason is of no use, so each known cause is looked for:
+ * in the environment, in the program's file, on the disk, in the driver, in the library's marks
+ * (marks.h) and in what was seen of the program (seen.h). One table lists the causes, most certain
+ * first; the first one with evidence is reported. "The GPU was not used" is reported only if no
+ * process opened the driver. One thread. */
 #include "cli/trace/outcome/why.h"
 
 #include "base/file/file.h"
@@ -55,7 +54,7 @@ bool why_resolve(const char *command, char *out, size_t size)
     }
 }
 
-/* The kind of an ELF file for this machine, by the loader that it asks for. */
+/* The kind of an ELF file for this machine, as its requested loader shows. */
 static enum why_binary look_at_elf(int fd, const Elf64_Ehdr *h)
 {
     for (int i = 0; i < h->e_phnum; i++) {
@@ -101,14 +100,14 @@ enum why_binary why_look_at(const char *path)
     return look_at(path, SHEBANG_DEPTH);
 }
 
-/* What the program would use the GPU by: CUDA, HIP. */
+/* The interface by which the program would use the GPU: CUDA, HIP. */
 static const char *runtime_of(const struct why *w)
 {
     static char text[64];
     return here_runtime(here_backend(w->request), text, sizeof text);
 }
 
-/* ---- causes: each true with its sentence appended ---------------------------------------- */
+/* ---- causes: each returns true after appending its sentence ------------------------------- */
 
 static bool env_says(const char *name, bool value)
 {
@@ -300,7 +299,7 @@ static bool cause_library(const struct why *w, struct buf *out)
     return true;
 }
 
-/* A simulated GPU needs no driver, and so nothing loads the library but the program itself. */
+/* A simulated GPU needs no driver, so only the program itself can load the library. */
 static bool cause_simulated(const struct why *w, struct buf *out)
 {
     const char *backend = here_backend(w->request);
@@ -319,7 +318,7 @@ static bool cause_driver(const struct why *w, struct buf *out)
     return why != NULL;
 }
 
-/* The driver was opened, and so was the library, which never ran. */
+/* The driver and the library were opened, and the library never ran. */
 static bool not_loaded(const struct why *w)
 {
     const struct seen *s = seen_of(w);
@@ -398,7 +397,7 @@ static bool cause_not_asked(const struct why *w, struct buf *out)
     return true;
 }
 
-/* The loader's code and the shell's; any program may end with it. */
+/* The loader and shells end with code 127; any other program may, too. */
 static bool cause_not_found(const struct why *w, struct buf *out)
 {
     if (!WIFEXITED(w->status) || WEXITSTATUS(w->status) != 127 || seen_of(w)->library_opened)

@@ -1,6 +1,6 @@
 /* words.h - finds which programs a command line starts, as far as its text shows: "env A=1 sudo -u
- * x prog" and "bash -c 'cd x && sudo prog'" start sudo. It is a guess for sentences, not a shell.
- * One thread. */
+ * x prog" and "bash -c 'cd x && sudo prog'" start sudo. The result is a guess for messages: this is
+ * no parser of shell scripts. One thread. */
 #ifndef GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 #define GPUFL_CLI_TRACE_OUTCOME_WORDS_H
 

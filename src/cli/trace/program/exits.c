@@ -1,7 +1,7 @@
 /* exits.c - see exits.h.
  *
- * A descriptor is kept until its process is over: then it is asked, and closed. Where EXITS_OPEN
- * of them are kept, further processes have no status. */
+ * A descriptor is kept until its process is over; then the status is read, and the descriptor is
+ * closed. While EXITS_OPEN descriptors are kept, the status of further processes is unknown. */
 #include "cli/trace/program/exits.h"
 
 #include "base/alloc.h"
@@ -49,7 +49,7 @@ void exits_listen(int socket)
     (void)setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof on);
 }
 
-/* True where the process of a descriptor is over and the kernel says how. */
+/* True where the process of a descriptor is over and the kernel gives its status. */
 static bool ask(int pidfd, int *status)
 {
     struct pidfd_info_0 info = {.mask = PIDFD_INFO_EXIT};
@@ -121,7 +121,8 @@ static void keep(struct exits *x, struct exits_process *p, int pidfd)
     }
 }
 
-/* A session has begun in the process, which is not known to be over: it is no other process. */
+/* True where a session has begun in the process, and the process is not known to be over: its
+ * number cannot be another process's. */
 static bool has_session(const struct exits *x, long pid)
 {
     for (size_t i = x->count; i-- > 0;)

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The vendor's own tool library, which lies beside the capture library, and before it in the list
- * what stood there: "ours:theirs:". The last ':' is needed: rocprofiler-sdk's reader of a list
- * drops what stands after it. False: nothing is injected. */
+/* Makes the list of tool libraries: the vendor's library of ours, from the capture library's
+ * folder, then the user's: "ours:theirs:". The last ':' is needed, since rocprofiler-sdk ignores
+ * what follows the last ':'. False: nothing is injected. */
 static bool make_list(const struct vendor *v, const char *library, char *out, size_t size)
 {
     const char *slash = strrchr(library, '/'), *old = getenv(v->injection);
@@ -24,8 +24,8 @@ static bool make_list(const struct vendor *v, const char *library, char *out, si
     return snprintf(out + n, size - (size_t)n, ":%s%s", old, end) < (int)size - n;
 }
 
-/* Two variables where the vendor's library has to be found: without it the first would end the
- * program. */
+/* Sets two variables, if the vendor's library is found. Without that library the first variable
+ * would end the program. */
 static size_t put_tool(struct injections *in, size_t i, const struct vendor *v, const char *library,
                        struct run_variable *env)
 {
@@ -48,7 +48,7 @@ static size_t put_driver(const struct vendor *v, const char *library, struct run
     return n;
 }
 
-/* What the user has set stands. */
+/* A value that the user has set is kept. */
 static size_t put_switch(const struct vendor *v, struct run_variable *env)
 {
     if (!v->sampling_switch || getenv(v->sampling_switch))

@@ -1,8 +1,8 @@
 /* marks.c - see marks.h.
  *
  * Any user of the host can send to the socket, since the program may have become another user.
- * Marks are shown without control characters, and lead to no action except that an empty folder of
- * this run may be removed. */
+ * Marks are shown without control characters. Their only effect beyond sentences is that an empty
+ * folder of this run may be removed. */
 #include "cli/trace/program/marks.h"
 
 #include "capture/options/options.h"

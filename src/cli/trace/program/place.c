@@ -1,9 +1,8 @@
-/* place.c - where a run of `gpufl trace` finds and puts its things.
+/* place.c - where a run of `gpufl trace` finds the library and puts its sessions.
  *
- * The directory's name carries what a person looks for (program, time) and eight
- * digits of the run's id, so that runs started in the same second never share a
- * directory. Paths given to the program are absolute: it may change its directory
- * before it first uses the GPU. One thread. */
+ * The directory's name has the program and the time, by which a person finds it, and eight digits
+ * of the run's id, so that runs started in one second never share a directory. Paths given to the
+ * program are absolute: it may change its directory before it first uses the GPU. One thread. */
 #include "cli/trace/program/place.h"
 
 #include "base/file/file.h"

@@ -1,14 +1,13 @@
 /* run.c - the traced program as a child process.
  *
- * Signals are blocked and read from a signalfd, so that there is no handler, no
- * race, and the sender is known. What the kernel sent (Ctrl-C, Ctrl-\, a hang-up)
- * went to the whole foreground group and has reached the program already: passing
- * it on would deliver it twice. What another process sent to gpufl is passed on,
- * unless the program itself sent it (kill(0, …)).
+ * Signals are blocked and read from a signalfd: no handler can race, and the sender is known. A
+ * signal of the kernel (Ctrl-C, Ctrl-\, a hang-up) goes to the whole foreground group and has
+ * reached the program already, so it is not passed on. A signal that another process sent to gpufl
+ * is passed on, unless the program itself sent it (kill(0, …)).
  *
- * Job control: a stop that reaches us too (Ctrl-Z, or sent to us) is answered only
- * when the program has stopped, with the same signal, so that the shell sees the
- * job stop as a whole; a program that ignores the signal keeps us running. */
+ * Job control: a stop that reaches us too (Ctrl-Z, or sent to us) is answered only when the program
+ * has stopped, with the same signal, so that the shell sees the job stop as a whole; a program that
+ * ignores the signal keeps us running. */
 #include "cli/trace/program/run.h"
 
 #include "cli/cmd.h"
@@ -26,7 +25,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* Passed on where another process sent them; real-time signals are, too. */
+/* Signals that are passed on if another process sent them; so are real-time signals. */
 static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                 SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
 /* Job control. */
@@ -65,11 +64,11 @@ int run_open(struct run *r, struct err *e)
     sigaddset(&collected, SIGCHLD);
     sigaddset(&collected, SIGCONT);
     blocked = collected;
-    sigaddset(&blocked, SIGPIPE); /* a closed stderr must not end us before the program */
-    sigaddset(&blocked, SIGXFSZ); /* nor one that is a file and full */
+    sigaddset(&blocked, SIGPIPE); /* a closed stderr must not end gpufl before the program */
+    sigaddset(&blocked, SIGXFSZ); /* neither must a file that reaches its size limit */
 
     struct sigaction normal = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &normal, &r->on_chld); /* ignored, it would take the exit code along */
+    sigaction(SIGCHLD, &normal, &r->on_chld); /* while it is ignored, exit codes are lost */
     sigprocmask(SIG_BLOCK, &blocked, &r->inherited);
     r->signals = signalfd(-1, &collected, SFD_CLOEXEC | SFD_NONBLOCK);
     if (r->signals < 0)
@@ -82,7 +81,7 @@ void run_close(struct run *r)
     if (r->signals >= 0)
         close(r->signals);
     r->signals = -1;
-    /* What a failed write left pending must not end us at the very last. */
+    /* A signal that a failed write left pending must not end gpufl when signals are unblocked. */
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGPIPE);
@@ -175,7 +174,7 @@ static void pass_on(const struct run *r, const struct signalfd_siginfo *s)
         kill(r->child, (int)s->ssi_signo);
 }
 
-/* Stops this process as the program was stopped; returns when continued. */
+/* Stops this process with the signal that stopped the program; returns after SIGCONT. */
 static void stop_self(int signal)
 {
     struct sigaction a;
@@ -185,7 +184,7 @@ static void stop_self(int signal)
     sigemptyset(&one);
     sigaddset(&one, signal);
     raise(signal);
-    sigprocmask(SIG_UNBLOCK, &one, NULL); /* here it takes effect */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* the signal takes effect here */
     sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
@@ -205,7 +204,7 @@ static void on_continue(struct run *r, const struct signalfd_siginfo *s)
         pass_on(r, s);
 }
 
-/* Takes what became of the program and the helper; true when the helper is over. */
+/* Takes the states of the program and the helper; true when the helper is over. */
 static bool reap(struct run *r)
 {
     int status;
@@ -342,14 +341,14 @@ static void take_helper_signal(struct run *r, const struct signalfd_siginfo *s)
 {
     int signal = (int)s->ssi_signo;
     note_over(r, signal);
-    bool sent = s->ssi_code <= 0; /* to us alone; what the terminal sends reaches the helper, too */
+    bool sent = s->ssi_code <= 0; /* to gpufl alone; the helper gets the terminal's, too */
     if (signal == SIGCHLD || signal == SIGCONT)
         return;
     if (sent)
-        kill(r->helper, signal); /* who ends us ends the report */
+        kill(r->helper, signal); /* a signal that ends gpufl ends the report */
     if (is_stopping(signal)) {
         stop_self(signal);
-        kill(r->helper, SIGCONT); /* where only we were told to go on */
+        kill(r->helper, SIGCONT); /* in case only gpufl was continued */
     }
 }
 

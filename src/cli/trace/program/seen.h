@@ -2,11 +2,12 @@
  * GPU driver's library or the capture library while the program ran, and in which environment and
  * under which limits.
  *
- * A program that leaves no session has not used the GPU, or gpufl's environment did not reach it:
- * only these observations distinguish the two. The files are watched (inotify), which costs the
- * program nothing; a file of another mount namespace is not noticed. When one is opened, /proc of
- * the program and of its descendants is read at once. inotify does not say which process opened a
- * file: only the file among the program's mappings proves that it was the program. One thread. */
+ * If a program leaves no session, either it has not used the GPU or gpufl's environment did not
+ * reach it; only these observations distinguish the two. The files are watched (inotify), which
+ * costs the program nothing; a file of another mount namespace is not noticed. When one is opened,
+ * /proc of the program and of its descendants is read at once. inotify does not say which process
+ * opened a file: only the file among the program's mappings proves that it was the program. One
+ * thread. */
 #ifndef GPUFL_CLI_TRACE_PROGRAM_SEEN_H
 #define GPUFL_CLI_TRACE_PROGRAM_SEEN_H
 

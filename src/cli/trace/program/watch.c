@@ -1,8 +1,8 @@
 /* watch.c - inotify over the sessions' directory and each session in it.
  *
- * A session that appears between the listing and the watch is not lost: the watch
- * on the directory is set before it is listed. Where inotify is used up on this
- * machine (fs.inotify limits), opening fails and the caller says so. */
+ * A session that appears between the listing and the watch is not lost: the watch on the directory
+ * is set before it is listed. If the machine's limits of inotify (fs.inotify) are reached,
+ * watch_open fails and the caller reports it. */
 #include "cli/trace/program/watch.h"
 
 #include "base/file/file.h"
@@ -14,7 +14,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* Follows one session: its system log is created, written and renamed there. */
+/* Watches one session's directory: its system log is created, written and renamed there. */
 static void follow(struct watch *w, const char *name)
 {
     char path[PATH_MAX];
