@@ -17,7 +17,7 @@ enum { EXIT_FINE, EXIT_FAILED, EXIT_USAGE, EXIT_NO_DRIVER, EXIT_BUSY };
 static const char ABOUT[] =
     "Usage: gpufl-monitor [options]\n"
     "\n"
-    "Samples every GPU and this host, and writes what it sees to session logs, which\n"
+    "Samples every GPU and this host, and writes the samples to session logs, which\n"
     "`gpufl report` and the server read. Runs until SIGTERM; SIGHUP begins another session.\n";
 
 static int say(int exit_code, const char *text)

@@ -324,7 +324,7 @@ class Usage(unittest.TestCase):
                 self.assertNotIn("hunter2", done.stderr + done.stdout)
 
     def test_options_that_do_not_fit(self):
-        for options, sentence in ((("--kafka", "h", "--server", "http://h"), "--kafka and --server: one of them"),
+        for options, sentence in ((("--kafka", "h", "--server", "http://h"), "--kafka and --server exclude each other"),
                                   (("--kafka-config", "f", "--server", "http://h"), "--kafka-config needs --kafka"),
                                   (("--kafka", "h", "--config-cache", "d"), "--config-cache and --allow-remote-control"),
                                   (("--kafka", "h", "--kafka-prefix", "a b"), "--kafka-prefix")):

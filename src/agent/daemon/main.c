@@ -32,12 +32,11 @@ static const char ABOUT[] =
     "       gpufl-agent status | pause | resume | flush | drain | retry [--state DIR]\n"
     "       gpufl-agent restore --archive s3://BUCKET/PREFIX --into DIR SESSION | --since DAY\n"
     "\n"
-    "Sends what is written to sessions below the sources to a gpufl-server, or to Kafka, as long "
-    "as it\n"
-    "runs: live and finished sessions, each line once. What cannot go waits on disk.\n"
-    "`flush` sends at once what is collected, `drain` sends all and ends the agent,\n"
-    "`retry` sends once more what the server had refused, `restore` fetches sessions from\n"
-    "an archive and checks them.\n";
+    "Sends live and finished sessions below the source folders to a gpufl-server, or to\n"
+    "Kafka, while it runs. Each line is sent once; data that cannot be sent yet stays on disk.\n"
+    "`flush` sends the collected lines at once, `drain` sends everything and ends the agent,\n"
+    "`retry` sends again the lines that the server had refused, `restore` fetches sessions\n"
+    "from an archive and checks them.\n";
 
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t wake = -1; /* a descriptor */
@@ -317,7 +316,7 @@ int main(int argc, char **argv)
         exit_code = fail(GPUFL_E_INVAL, &e);
     } else if (o.help) {
         printf("%s\nOptions (each also as GPUFL_AGENT_… and in the file of --config, see "
-               "gpufl-agent(1); what holds without an option stands in parentheses):\n",
+               "gpufl-agent(1); defaults are in parentheses):\n",
                ABOUT);
         options_help(stdout);
         exit_code = finish_output();

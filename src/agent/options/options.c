@@ -229,11 +229,11 @@ static int check(const struct options *o, struct err *e)
     if (!o->client_cert != !o->client_key)
         return err_set(e, GPUFL_E_INVAL, "--client-cert and --client-key belong together");
     if (o->kafka && o->server)
-        return err_set(e, GPUFL_E_INVAL, "--kafka and --server: one of them");
+        return err_set(e, GPUFL_E_INVAL, "--kafka and --server exclude each other");
     if (o->kafka && (o->config_cache || o->allow_remote_control))
         return err_set(
             e, GPUFL_E_INVAL,
-            "--config-cache and --allow-remote-control ask a server, which --kafka has not");
+            "--config-cache and --allow-remote-control need a server, and --kafka has none");
     if (o->kafka_config && !o->kafka)
         return err_set(e, GPUFL_E_INVAL, "--kafka-config needs --kafka");
     return o->kafka ? kafka_check_prefix(o->kafka_prefix, e) : 0;
