@@ -12,7 +12,7 @@ const char *findings_status(const char *status)
         {"partial", "in part"},
         {"enabled_no_data", "on, but there was none"},
         {"not_requested", "not asked for"},
-        {"not_built", "not built yet"},
+        {"not_built", "not offered by this build"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(status, texts[i].status))

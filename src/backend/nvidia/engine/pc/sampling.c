@@ -223,7 +223,7 @@ static void context_drain(struct trace *t, struct pc_context *c, bool last)
     cupti_fatal_suspect();
     if (++c->failures < FAILURES_MOST && !last)
         return;
-    cupti_error(t->cupti, result, "to hand over samples", &e);
+    cupti_error(t->cupti, result, "to deliver samples", &e);
     c->state = PC_OFF;
     nv_engine_fail(t, NV_PC_SAMPLING, e.text);
 }
@@ -329,7 +329,7 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
             result = CUPTI_OK; /* counted as lost; the window is closed in any case */
     }
     if (result != CUPTI_OK)
-        return cupti_error(t->cupti, result, "to hand over what was sampled before", e);
+        return cupti_error(t->cupti, result, "to deliver what was sampled before", e);
     if (open && !any && !me.pausing_count && nv_engine_failed(t, NV_PC_SAMPLING))
         return nv_engine_unavailable(t, NV_PC_SAMPLING,
                                      e); /* no context that may be sampled again: suspend.h */
@@ -343,7 +343,7 @@ static int switch_keeping(struct trace *t, bool open, struct err *e)
 static int pc_window(struct trace *t, bool open, struct err *e)
 {
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
-        return err_set(e, GPUFL_E_STATE, "samples are being handed over: try again");
+        return err_set(e, GPUFL_E_STATE, "samples are being delivered: try again");
     int rc = switch_keeping(t, open, e);
     engine_leave();
     return rc;

@@ -385,7 +385,7 @@ static void drain(struct trace *t, struct pm_device *d)
     d->more = false;
     if (d->failures < FAILURES_MOST)
         return;
-    cupti_error(t->cupti, result, "to hand over hardware counters", &e);
+    cupti_error(t->cupti, result, "to deliver hardware counters", &e);
     give_up(t, d, e.text);
 }
 

@@ -315,7 +315,7 @@ static int switch_keeping(bool open, struct err *e)
         bool taken =
             c->state != SASS_ON || sass_context_drain(c, &me.library, me.keeping) == CUPTI_OK;
         if (!taken && open)
-            return err_set(e, GPUFL_E_VENDOR, "CUPTI does not hand over what was counted before");
+            return err_set(e, GPUFL_E_VENDOR, "CUPTI does not deliver what was counted before");
         c->dropped += !taken;
     }
     for (size_t i = 0; i < SASS_CONTEXTS && open; i++)
@@ -331,7 +331,7 @@ static int sass_window(struct trace *t, bool open, struct err *e)
 {
     bool alone = true;
     if (!me.opened || !engine_enter(ENGINE_PATIENCE))
-        return err_set(e, GPUFL_E_STATE, "counts are being handed over: try again");
+        return err_set(e, GPUFL_E_STATE, "counts are being delivered: try again");
     bool counts = sass_contexts_count(me.contexts);
     if (counts)
         alone = sass_gate_shut(PATIENCE);
