@@ -45,7 +45,7 @@ class Suite(unittest.TestCase):
             code, said, names = self.run_suite(a="true", b=ONCE % fault)
             self.assertEqual((code, names), (0, "b\n"), said)
             self.assertIn("why", said)
-            self.assertIn("once more, with nothing beside it: b", said)
+            self.assertIn("once more, alone: b", said)
 
     def test_it_passes_alone_of_those_that_were_chosen(self):
         """ctest counts what options leave: the second run has other numbers."""
@@ -67,7 +67,7 @@ class Suite(unittest.TestCase):
         first, again = said.split("status 0\n", 1)
         self.assertIn("why", first)
         self.assertNotIn("once more", first)
-        self.assertIn("once more, with nothing beside it: b", again)
+        self.assertIn("once more, alone: b", again)
         code, said, names = self.run_suite(parts=parts, a="true", b="false")
         self.assertEqual((code, names), (1, ""), said)
         code, said, names = self.run_suite(parts=parts, a="true")
