@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Small sessions by the ten thousand: taken in, listed, searched, and found again after a restart.
+"""Measures tens of thousands of small sessions: sending, listing, searching, and a restart of the server.
 
---sessions sessions are sent by --senders processes as fast as the server takes them, each with its end; a 429 or 503
-is waited out as Retry-After says. Their apps are numbered, --apps different ones. When all are loaded the list, a
-search and the kernels of a session are asked --asks times, then the server ends and is started again. Several
---server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last
-answer, until the last was loaded and until the last was analysed, processor time of all that, bytes on the disk
-(columns, small tables) and of the rows as they were sent, memory, waits of answers, seconds of the restart until
-/readyz says that the server is ready and until the list is there.
+--senders processes send --sessions sessions as fast as the server takes them, each with its end; after a 429 or 503 a
+sender waits as Retry-After says. The sessions have --apps different names of programs. When all are loaded, the list, a
+search and the kernels of a session are each requested --asks times, then the server ends and is started again. Several
+--server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last answer,
+until the last session was loaded and until the last was analysed; processor time of all that; bytes on the disk (columns,
+small tables) and of the rows as they were sent; memory; response times; seconds from the restart until /readyz says that
+the server is ready, and until the list is there.
 
-With --clickhouse the sessions' rows are in a clickhouse-server of the benchmark's own: its processor time, statements
-a session (those of the benchmark are among them), parts, files and bytes are printed as well, when merges and deletions are done, and again with --delete after that many
-sessions were deleted.
+With --clickhouse the rows are in a clickhouse-server of the benchmark's own. Its processor time, statements a session
+(including the benchmark's), parts, files and bytes are printed as well, when merges and deletions are done, and again
+with --delete after that many sessions were deleted.
 
-With --check it ends with 1 where a session that was acknowledged is not there, or has other rows than it has.
+With --check the exit status is 1 if a session that was acknowledged is missing, or has other rows than were sent.
 
   bench/server/sessions.py [--build DIR] [--server FILE ...] [--sessions N] [--kernels N] [--clickhouse [--delete N]] [--check]
 """
@@ -36,8 +36,8 @@ import clickhouse  # noqa: E402
 from burst import each_server  # noqa: E402
 from served import Server, milliseconds, processor_time  # noqa: E402
 
-LOOK_S = 0.5  # between looks at how many are loaded
-REST_S = 45  # without a change: by then ClickHouse has removed the files of replaced parts
+LOOK_S = 0.5  # between two checks of how many are loaded
+REST_S = 45  # without a change; ClickHouse has then removed the files of replaced parts
 
 
 def options():
@@ -45,12 +45,12 @@ def options():
     parser.add_argument("--build", default=str(ROOT / "build"), help="build folder")
     parser.add_argument("--server", action="append", default=[], metavar="FILE", help="gpufl-server; else that of the build")
     parser.add_argument("--sessions", type=int, default=10000)
-    parser.add_argument("--kernels", type=int, default=2000, help="of each session")
+    parser.add_argument("--kernels", type=int, default=2000, help="kernels of each session")
     parser.add_argument("--apps", type=int, default=100, help="names of programs")
     parser.add_argument("--senders", type=int, default=4)
     parser.add_argument("--asks", type=int, default=50, help="times that each question is asked")
-    parser.add_argument("--patience", type=float, default=600, metavar="S", help="until all is loaded")
-    parser.add_argument("--folder", help="for the data; else a temporary one")
+    parser.add_argument("--patience", type=float, default=600, metavar="S", help="longest wait until all is loaded")
+    parser.add_argument("--folder", help="folder for the data; else a temporary one")
     parser.add_argument("--clickhouse", action="store_true", help="rows in ClickHouse, not in files")
     parser.add_argument("--delete", type=int, default=0, help="with --clickhouse: sessions deleted at the end")
     parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
@@ -58,14 +58,14 @@ def options():
 
 
 def renamed(number, apps, session, channels):
-    """A session of another id and another program, as bodies."""
+    """The session with another id and another program, as bodies of requests."""
     other, app = f"{number:08x}" + session[8:], f"app-{number % apps:04d}"
     return other, {c: gzip.compress(t.replace(session.encode(), other.encode()).replace(b'"gpufl-sim"', f'"{app}"'.encode()), 1)
                    for c, t in channels.items()}
 
 
 def send(port, key, numbers, apps, recorded, ready, results):
-    """A sender's sessions, made before all senders begin; puts the waits and the answers by status into results."""
+    """Sends a sender's sessions, which are made before all senders begin; puts response times and answers by status into results."""
     made = [renamed(number, apps, *recorded) for number in numbers]
     ready.wait()
     began = time.monotonic()
@@ -100,7 +100,7 @@ def metrics(server):
 
 
 def wait_for_all(server, o):
-    """When all sessions were there and had ended; None: they were not in time."""
+    """Returns when all sessions were there and had ended; None: not in time."""
     end = time.monotonic() + o.patience
     while time.monotonic() < end:
         now = time.monotonic()
@@ -111,7 +111,7 @@ def wait_for_all(server, o):
 
 
 def wait_for_analyses(server, o):
-    """When all sessions had their report; None: they did not in time."""
+    """Returns when all sessions had their report; None: not in time."""
     end = time.monotonic() + o.patience
     while time.monotonic() < end:
         now = time.monotonic()
@@ -124,7 +124,7 @@ def wait_for_analyses(server, o):
 
 
 def every_session(server, field="kernels"):
-    """All sessions, page by page: a field by id."""
+    """A field of all sessions by id, read page by page."""
     found, path = {}, "/api/v1/sessions?limit=1000"
     while path:
         answer = server.get(path)
@@ -147,7 +147,7 @@ def on_disk(folder, pattern):
 
 
 def sent_all(server, o, recorded):
-    """Sends all sessions; (when it began, when the last answer came, waits, answers)."""
+    """Sends all sessions; returns (when it began, when the last answer came, response times, answers)."""
     results, ready, began = multiprocessing.Queue(), multiprocessing.Barrier(o.senders), []
     senders = [multiprocessing.Process(target=send, args=(server.port, server.key, range(1 + i, o.sessions + 1, o.senders), o.apps, recorded,
                                                         ready, results))
@@ -181,7 +181,7 @@ def numbers(store, what):
 
 
 def in_clickhouse(store, o):
-    """What the store's server has now, and what it took."""
+    """What the store's server has now, and what it has used."""
     parts, rows, size, partitions = numbers(store, "count(), sum(rows), sum(bytes_on_disk), uniqExact(database, table, partition)")
     events = {name: int(value) for name, value in store.ask("SELECT event, value FROM system.events")}
     statements = {name: round(events.get(event, 0) / o.sessions, 2)
@@ -285,7 +285,7 @@ def wrong(o, r):
 
 
 def in_its_store(o, program, recorded, folder):
-    """Measures a server; with --clickhouse beside a ClickHouse of its own."""
+    """Measures a server; with --clickhouse together with a ClickHouse of its own."""
     with clickhouse.ClickHouse() if o.clickhouse else contextlib.nullcontext() as store:
         if store:
             os.environ["GPUFL_SERVER_COLUMNS"] = store.url

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Short sessions for a long time, with retention: does anything grow that should not?
+"""Sends short sessions for a long time, with retention, and measures whether anything grows that should not.
 
 --sessions sessions of --kernels kernels are sent, each with its end, evenly over --minutes, or as fast as the server
-takes them if that is slower. Retention keeps the newest --keep bytes of them. Each --look seconds the server is asked
-for its list and measured from outside. Prints one JSON line a look, then a summary: memory, descriptors and bytes on
-the disk in the first and in the last third of the looks, the slowest list, frames set aside, what is left.
+takes them if that is slower. Retention keeps the newest --keep bytes of them. Every --look seconds the benchmark
+requests the list and measures the server from outside. Prints one JSON line for each measurement, then a summary: memory,
+descriptors and bytes on the disk in the first and in the last third of the measurements, the slowest list, frames set
+aside, sessions left.
 
-With --check it ends with 1 where a session that is left has other rows than it was sent, or is damaged or lost by the
-words of `gpufl-server check`, something was set aside, or memory or descriptors of the last third are more than
-those of the first by half (of 24 looks or more).
+With --check the exit status is 1 if a session that is left has other rows than were sent, if `gpufl-server check` reports
+a session as damaged or lost, if something was set aside, or if memory or descriptors of the last third exceed those of
+the first by half (with 24 measurements or more).
 
   bench/server/soak.py [--build DIR] [--sessions N] [--minutes M] [--keep BYTES] [--check]
 """
@@ -40,11 +41,11 @@ def options():
     parser.add_argument("--build", default=str(ROOT / "build"), help="build folder")
     parser.add_argument("--sessions", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--kernels", type=int, default=350, help="of each session")
-    parser.add_argument("--keep", type=int, default=8 << 20, metavar="BYTES", help="of sessions; the oldest go first")
+    parser.add_argument("--kernels", type=int, default=350, help="kernels of each session")
+    parser.add_argument("--keep", type=int, default=8 << 20, metavar="BYTES", help="bytes of sessions to keep; the oldest are deleted first")
     parser.add_argument("--senders", type=int, default=4)
     parser.add_argument("--look", type=float, default=10, metavar="S")
-    parser.add_argument("--patience", type=float, default=300, metavar="S", help="until all is loaded at the end")
+    parser.add_argument("--patience", type=float, default=300, metavar="S", help="longest wait until all is loaded at the end")
     parser.add_argument("--check", action="store_true", help="end with 1 where something is wrong")
     return parser.parse_args()
 
@@ -86,7 +87,7 @@ def thirds(looks, field):
 
 
 def settle(server, o):
-    """Waits until nothing waits to be loaded."""
+    """Waits until all sessions are loaded."""
     end = time.monotonic() + o.patience
     while time.monotonic() < end:
         if not metrics(server)["gpufl_backlog_sessions"] and not server.get("/api/v1/sessions?limit=1&state=live")["rows"]:

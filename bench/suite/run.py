@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Where the time of scripts/test goes: configuring, compiling, linking and testing of each preset, from a fresh clone.
+"""Measures the time of scripts/test from a fresh clone: configuring, compiling, linking and testing of each preset.
 
     bench/suite/run.py [--presets release,asan-ubsan,tsan] [--tests REGEX | --no-tests] [--target NAME] [--jobs N]
                        [--keep FOLDER]
 
-A table for each preset: seconds of processor (user and system) of our processes, which a busy machine changes little;
-seconds of time; and the share of all processors that anybody used meanwhile, which says something on a machine of our own
-alone: what is missing to 100 % are gaps, in which tests wait. Then the tests by folder, and the dearest.
+Prints a table for each preset: processor seconds (user and system) of its processes, which a busy machine changes little;
+elapsed seconds; and the share of all processors that any process used meanwhile. On a machine without other work, the rest
+to 100 % is time in which tests wait. Then it prints the tests by folder, and the most expensive ones.
 """
 import argparse
 import collections
@@ -37,7 +37,7 @@ def machine():
 
 
 def phase(command, cwd):
-    """(what it printed, seconds of processor, seconds, share of the machine that was busy)"""
+    """Runs a command; returns (its output, processor seconds, elapsed seconds, busy share of the machine)."""
     processor, began, before = ours(), time.monotonic(), machine()
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -54,7 +54,7 @@ def row(name, processor, took=None, share=None, more=""):
 
 
 def built(preset, source, launcher, target, jobs):
-    """Configures and builds; the rows of it."""
+    """Configures and builds; prints the rows of the table."""
     log = source / f"{preset}.spent"
     definitions = [f"-DCMAKE_{language}_{kind}_LAUNCHER={launcher};{log};{word}"
                    for language in ("C", "CXX") for kind, word in (("COMPILER", "compiled"), ("LINKER", "linked"))]
@@ -73,7 +73,7 @@ def built(preset, source, launcher, target, jobs):
 
 
 def tested(preset, source, pattern, jobs):
-    """The tests as ctest has them, several at once: rows by folder, then the dearest."""
+    """Runs the tests as ctest does, several at once; prints rows by folder, then the most expensive tests."""
     out, processor, took, share = phase([source / "scripts/costs", FOLDERS[preset], pattern, str(jobs)], source)
     costs = [(float(m[1]), float(m[2]), m[3]) for m in re.finditer(r"^ *([\d.]+) +([\d.]+)  (\S+)(?:  exit \d+)?$", out, re.M)]
     row("tests", processor, took, share, f"{len(costs)} tests")
@@ -90,9 +90,9 @@ def main():
     parser.add_argument("--presets", default=",".join(FOLDERS))
     parser.add_argument("--tests", default="")
     parser.add_argument("--no-tests", action="store_true")
-    parser.add_argument("--target", default="all", help="not everything, to see that this works")
+    parser.add_argument("--target", default="all", help="build only this target, to try the script")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--keep", type=pathlib.Path, help="a clone of its own, which stays there")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder of the clone, which is kept; else a temporary one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gpufl-suite-") as work:
         source = options.keep or pathlib.Path(work) / "main"

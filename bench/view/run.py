@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`gpufl view` of a session that was never loaded: when the page answers, when the first finding
-can be read, when all of it is loaded. Beside it, in the same run: `gpufl report` of the same session.
+"""Measures `gpufl view` of a session that was never loaded: when the page answers, when the first finding
+can be read, when the whole session is loaded. For comparison it measures `gpufl report` of that session.
 
 A session of `gpufl sim` is opened with an empty cache, --rounds times.
-Seconds since the command was started; the median, and the worst. Prints JSON.
+Prints JSON: the median and the greatest number of seconds since the command was started.
 
   bench/view/run.py [--build DIR] [--kernels N] [--rounds N]
 """
@@ -28,7 +28,7 @@ WAITS = ["link", "page", "session", "summary", "finding", "loaded"]
 
 
 class Browser:
-    """Somebody who follows the link."""
+    """A browser that follows the link."""
 
     def __init__(self, link):
         self.base = re.match(r"http://[^/]+", link)[0]
@@ -47,7 +47,7 @@ class Browser:
 
 
 def until(ask):
-    """What ask() says once it says something."""
+    """Calls ask() until it returns a true value, and returns that value."""
     end = time.monotonic() + SLOWEST
     while time.monotonic() < end:
         said = ask()
@@ -58,7 +58,7 @@ def until(ask):
 
 
 def look(gpufl, path, cache, kernels):
-    """One opening: seconds until each of WAITS."""
+    """Opens the session once; returns the seconds until each of WAITS."""
     began, at = time.monotonic(), {}
     view = subprocess.Popen([gpufl, "view", "--no-browser", "--cache", cache, path], stdout=subprocess.PIPE, text=True)
     link = view.stdout.readline().strip()

@@ -4,10 +4,10 @@
     tests/answers/record.py --gpufl FILE --out DIR [--tar FILE] [--missing] [--shard I/N] [--limit S]
                             [--budget S] [NAME ...]
 
-DIR/NAME gets the session and measured.json: the program's own clocks of each run. programs.json says, before any
-analysis, which lines hold the GPU up. A program that fails leaves DIR/NAME/failed.txt, one that lacks a package or a
-second GPU DIR/NAME/skipped.txt, and the next one runs. Clean programs have no
-cure, so they run traced alone. Needs no network.
+DIR/NAME then has the session and measured.json, the program's own clocks of each run. programs.json, which was written
+before any analysis, says which lines make the GPU wait. A program that fails leaves DIR/NAME/failed.txt; a program that
+lacks a package or a second GPU leaves DIR/NAME/skipped.txt; then the next program runs. Clean programs have no cure, so
+they only run traced. The script needs no network.
 """
 import argparse
 import gzip
@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 def run(command, cwd, limit):
-    """The program's last line as an object, with the run's wall time in s."""
+    """Runs the program; returns its last line as an object, with the run's wall time in s."""
     start = time.perf_counter()
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=cwd, start_new_session=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
@@ -62,7 +62,7 @@ def run(command, cwd, limit):
 
 
 def pack(session):
-    """Compresses the parts that are plain. Returns the session's size."""
+    """Compresses the uncompressed parts; returns the session's size."""
     for part in session.rglob("*.log"):
         with open(part, "rb") as plain, gzip.GzipFile(f"{part}.gz", "wb", 9, mtime=0) as packed:
             shutil.copyfileobj(plain, packed)
