@@ -16,9 +16,9 @@ class Control:
     """control.lost = 1 makes device 0 fall off the bus; control.inits says how often the library was initialized."""
 
     def __init__(self, path):
-        with open(path, "wb") as f:
-            f.truncate(SIZE)
-        fd = os.open(path, os.O_RDWR)
+        # Never cut: a monitor that runs may have mapped the file, and a page that is gone kills it.
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.truncate(fd, SIZE)
         self.__dict__["path"] = path
         self.__dict__["at"] = mmap.mmap(fd, SIZE)
         os.close(fd)
