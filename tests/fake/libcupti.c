@@ -45,7 +45,7 @@ static _Atomic bool callback_on[DOMAINS][CALLBACK_IDS];
 
 /* The life of the library, for fake_cupti_life. */
 static _Atomic bool attached;
-static _Atomic uint64_t finalized, outside_exit, touched;
+static _Atomic uint64_t finalized, outside_exit, touched, asked_to_finalize;
 static _Atomic int64_t finalized_at, longest_away; /* ns */
 static _Thread_local bool in_exit;
 
@@ -336,9 +336,9 @@ void life_flushed(void)
 
 /* Says how often the library was finalized, how often outside the exit of a driver's call, how
  * often it was called while detached (which attaches the real one again), for how long it was
- * detached at most, ns, whether it is attached, and how often it was asked for what it has
- * recorded. The real library has no such function. */
-EXPORT void fake_cupti_life(uint64_t life[6])
+ * detached at most, ns, whether it is attached, how often it was asked for what it has recorded,
+ * and how often to finalize, refusals included. The real library has no such function. */
+EXPORT void fake_cupti_life(uint64_t life[7])
 {
     life[0] = atomic_load(&finalized);
     life[1] = atomic_load(&outside_exit);
@@ -346,6 +346,7 @@ EXPORT void fake_cupti_life(uint64_t life[6])
     life[3] = (uint64_t)atomic_load(&longest_away);
     life[4] = atomic_load(&attached);
     life[5] = atomic_load(&flushes);
+    life[6] = atomic_load(&asked_to_finalize);
 }
 
 /* The older copy has no ranges and no PM sampling. */
@@ -360,6 +361,7 @@ static bool engines_held(void)
 
 EXPORT int cuptiFinalize(void)
 {
+    atomic_fetch_add(&asked_to_finalize, 1);
     SCRIPTED(cuptiFinalize);
     if (engines_held()) {
         fprintf(stderr, "fake CUPTI: finalized beside an engine's objects\n");

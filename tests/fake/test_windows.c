@@ -179,7 +179,7 @@ TEST(stays_attached)
     run_start(&r, &(struct run_setup){.binary = "fake/fake_windows",
                                       .env = LIST("FAKE_CUPTI=fail=cuptiFinalize:0:999"),
                                       .options = LIST(AT_ONCE),
-                                      .program = LIST("stay")});
+                                      .program = LIST("stay", "1")});
     child_expect(&r.c, CHILD_OUT, "\n");
     run_expect(&r, "kernels.count", 1);
     child_send(&r.c, "go\n", 3);

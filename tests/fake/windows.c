@@ -184,8 +184,10 @@ static void cycles(int count, int thread_count, enum contexts contexts, bool kep
     free(graph);
 }
 
-static void stay(void)
+/* Launches until a line comes and the library has been asked to finalize so often. */
+static void stay(uint64_t asks)
 {
+    uint64_t now[LIVES] = {0};
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     gpufl_window_open(NULL);
     launch(kernel);
@@ -194,8 +196,10 @@ static void stay(void)
     gpufl_window_close(NULL);
     printf("{\"pid\":%d}\n", (int)getpid());
     fflush(stdout);
-    while (poll(&in, 1, 1) == 0)
+    while (poll(&in, 1, 1) == 0 || now[6] < asks) {
         launch(other);
+        life(now);
+    }
 }
 
 static void scopes(void)
@@ -350,7 +354,7 @@ int main(int argc, char **argv)
         by_scope |= !strcmp(argv[i], "scope");
     }
     if (argc > 1 && !strcmp(argv[1], "stay"))
-        stay();
+        stay(argc > 2 ? (uint64_t)atoi(argv[2]) : 0);
     else if (argc > 1 && !strcmp(argv[1], "scopes"))
         scopes();
     else if (argc > 1 && !strcmp(argv[1], "again"))
