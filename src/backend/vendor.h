@@ -1,8 +1,9 @@
 /* vendor.h - facts about a GPU vendor that are needed without calling the vendor's libraries: for
  * `gpufl trace`, for the modules of stacks, for names of functions, for units of occupancy.
  *
- * They are constants, so that modules below the backends, and programs without backends, can use
- * them. struct backend has its vendor as a member. C++ can include this header, too. Any thread. */
+ * The facts are constants, so that modules below the backends, and programs without backends, can
+ * use them. struct backend has its vendor as a member. C++ can include this header, too. Any
+ * thread. */
 #ifndef GPUFL_BACKEND_VENDOR_H
 #define GPUFL_BACKEND_VENDOR_H
 

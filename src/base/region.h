@@ -1,6 +1,6 @@
 /* region.h - memory that is taken piece by piece and freed all at once.
  *
- * For the memory of one request or one answer: single pieces are not freed, and a
+ * A region holds the memory of one request or one answer: single pieces are not freed, and a
  * ceiling bounds the whole. Owner's thread. */
 #ifndef GPUFL_BASE_REGION_H
 #define GPUFL_BASE_REGION_H

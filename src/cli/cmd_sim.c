@@ -1,8 +1,8 @@
 /* cmd_sim.c - `gpufl sim`: writes a session of a simulated GPU through the real capture path.
  *
- * It starts capture as a program would (gpufl_init), lets host threads drive the simulated machine
- * with a training loop, ends capture, and prints the counts of what was generated, as the generator
- * keeps them. It is the only command with threads. */
+ * The command starts capture as a program would (gpufl_init), lets host threads drive the
+ * simulated machine with a training loop, ends capture, and prints the counts of what was
+ * generated, as the generator keeps them. No other command has threads. */
 #include "cli/cmd.h"
 
 #include "backend/sim/tally.h"

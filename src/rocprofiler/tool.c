@@ -1,6 +1,6 @@
 /* tool.c - libgpufl-rocprofiler.so: the tool that rocprofiler-sdk loads (ROCP_TOOL_LIBRARIES).
  *
- * It is a library of its own because rocprofiler-register looks for a visible
+ * The tool is a library of its own because rocprofiler-register looks for a visible
  * `rocprofiler_configure` in every object of the process, and if it finds one, it requires
  * librocprofiler-sdk.so. In libgpufl.so the symbol would end every program that is linked with it
  * on a machine without the SDK.

@@ -10,7 +10,7 @@
  *   [from? …]          text that is there only if the parameter is not null
  *   total(…)           what the dialects write differently: a word of the engine
  *
- * So nothing but names from tables gets into a statement. The words of all engines:
+ * Nothing but names from tables therefore gets into a statement. The words of all engines:
  *
  *   total(v)           sum, 64 bits, which saturates
  *   known(c)           a cell, NULL where it is unknown

@@ -1,6 +1,6 @@
 /* fields.h - picks the known members of a JSON object into a struct, by table.
  *
- * For lines whose members are single values. Members may come in any order; if one
+ * The lines have members that are single values. Members may come in any order; if one
  * is missing or of another type, its field keeps the value that the caller put there.
  * The text must have passed scan_value before. Owner's thread. */
 #ifndef GPUFL_WIRE_FIELDS_H

@@ -1,8 +1,8 @@
 /* names.c - looks up the names of stacks before a session is reported complete, since the server
  * does not have the program's files, but this machine may.
  *
- * It uses a process of its own, so that memory is freed when the process ends, and damaged debug
- * information cannot end the agent. */
+ * The lookup runs in a process of its own, so that its memory is freed when that process ends, and
+ * damaged debug information cannot end the agent. */
 #include "agent/daemon/daemon.h"
 
 #include "base/clock.h"

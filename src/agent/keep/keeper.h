@@ -1,7 +1,7 @@
 /* keeper.h - archives sessions that are over and acknowledged to S3, and removes them from the disk
  * by age and size.
  *
- * It has its own thread, so that an upload of gigabytes delays no running session. The loop offers
+ * The keeper has its own thread: an upload of gigabytes delays no running session. The loop offers
  * folders that are completely on the server. A folder is removed only after the server was asked
  * again and has at least the folder's bytes, and after the archive's manifest was read again and
  * names the folder's files. A folder that changes after it was offered is ignored until the loop

@@ -1,7 +1,7 @@
 /* folders.c - see folders.h.
  *
- * It uses no struct keyed, whose keys have one length and are never removed: paths differ in
- * length, and are removed. */
+ * The table of paths is no struct keyed, because keys of a struct keyed have one length and are
+ * never removed, whereas paths differ in length and are removed. */
 #include "agent/send/folders.h"
 
 #include "agent/part_head.h"

@@ -1,9 +1,9 @@
 /* profile.h - samples and counted instructions of the simulated GPU.
  *
- * They are made from the kernels of a drain: a number of samples by the kernels' time,
- * spread over instructions and stall reasons by a table, and the counts of each
- * instruction. Remainders of rounding are carried from drain to drain, so that a run's
- * sums are exact. Each planted fault changes one kernel. [collector] */
+ * Samples and counts are made from the kernels of a drain: a number of samples by the kernels'
+ * time, spread over instructions and stall reasons by a table, and the counts of each instruction.
+ * Remainders of rounding are carried from drain to drain, so that a run's sums are exact. Each
+ * planted fault changes one kernel. [collector] */
 #ifndef GPUFL_BACKEND_SIM_PROFILE_H
 #define GPUFL_BACKEND_SIM_PROFILE_H
 

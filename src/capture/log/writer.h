@@ -10,7 +10,7 @@
  * are created when the log is opened and stay empty until
  * their channel's first row; writer_close removes those that are still empty.
  *
- * For readers: parts are 1 to the highest N, then <channel>.log. A crash can
+ * Readers find these names: parts are 1 to the highest N, then <channel>.log. A crash can
  * leave a part both plain and packed. Both are whole then, and readers take the .gz,
  * which gets its name only when it is complete. *.part is to be ignored. If a plain part is
  * gone by the time it is opened, its .gz is there. The header has the part's number,

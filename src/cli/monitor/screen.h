@@ -1,6 +1,6 @@
 /* screen.h - a frame of the live view: GPUs with bars and their past, and processes below them.
  *
- * It makes a canvas from a snapshot, the past, and the user's choices, and uses nothing else. GPUs
+ * The frame is made from a snapshot, the past, and the user's choices, and nothing else. GPUs
  * have four lines each if the screen has room for them, else one; a third of the screen is for
  * processes. One thread. */
 #ifndef GPUFL_CLI_MONITOR_SCREEN_H

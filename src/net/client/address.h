@@ -1,6 +1,6 @@
 /* address.h - the kind of network that an address is in.
  *
- * For requests that the server makes to a target that a user names (webhooks): the server may reach
+ * The server asks before it sends a request to a target that a user names (webhooks): it may reach
  * networks that the user must not reach. The check is of the address that is connected to, not of
  * the name, so a name that resolves to another address the second time gains nothing. Functions
  * without state; any thread. */

@@ -1,9 +1,9 @@
 /* http_client.h - sends one HTTP request after the other.
  *
- * It uses libcurl, which is opened when something is to be sent; no program or library of ours is
- * linked to it. A build without libcurl's header has http_client_none.c instead. In both cases the
- * error says what to install. Bodies come from a callback, so memory does not grow with them;
- * answers are collected up to a limit.
+ * The client uses libcurl, which is opened when something is to be sent; no program or library of
+ * ours is linked to it. A build without libcurl's header has http_client_none.c instead. In both
+ * cases the error says what to install. Bodies come from a callback, so memory does not grow with
+ * them; answers are collected up to a limit.
  *
  * Certificates are checked; a URL without a scheme means https. Redirects are not followed, so the
  * key is sent to no other server. Proxies are those of the environment (https_proxy, no_proxy, …),

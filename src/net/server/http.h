@@ -1,11 +1,11 @@
 /* http.h - an HTTP server: reads requests and sends the answers that the application makes.
  *
- * It uses libmicrohttpd with epoll and a few threads that only move bytes. When the header of a
- * request is complete, the application says which function handles it and how long its body may be
- * (http_app.begin). The handler runs on a worker while the connection is suspended, so that it may
- * block. Bodies are collected up to a limit, or given piece by piece to a consumer; while the
- * consumer is slower than the sender, nothing is read. Everything that grows has a limit; headers,
- * bodies and idle connections have deadlines.
+ * The server uses libmicrohttpd with epoll and a few threads that only move bytes. When the header
+ * of a request is complete, the application says which function handles it and how long its body
+ * may be (http_app.begin). The handler runs on a worker while the connection is suspended, so that
+ * it may block. Bodies are collected up to a limit, or given piece by piece to a consumer; while
+ * the consumer is slower than the sender, nothing is read. Everything that grows has a limit;
+ * headers, bodies and idle connections have deadlines.
  *
  * A request belongs to one thread at a time: to the connection's until begin has returned, to the
  * worker while consume and handle run, then to the connection's again. Everything in its memory or

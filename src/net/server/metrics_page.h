@@ -1,9 +1,9 @@
 /* metrics_page.h - /metrics and /healthz of a daemon, and the text form of Prometheus.
  *
- * It does not use http.h, since libmicrohttpd loads GnuTLS and its libraries: 2.5 MiB of resident
- * memory for two pages. This server answers only GET and HEAD, one request for each connection. Of
- * a client only the head of its request is kept, which metrics_request.h reads. Connections, pages
- * and the time of each have limits.
+ * The page does not use http.h, since libmicrohttpd loads GnuTLS and its libraries: 2.5 MiB of
+ * resident memory for two pages. This server answers only GET and HEAD, one request for each
+ * connection. Only the head of a request is kept, which metrics_request.h reads. Connections,
+ * pages and the time of each have limits.
  *
  * Threads: one thread of the page's own moves bytes and makes the pages on request. The functions
  * that fill a page must not block. */

@@ -1,8 +1,8 @@
 /* quota_store.c - limits of one workspace or key, which an administrator sets while the server
  * runs.
  *
- * They are settings in the small tables, `quota.workspace.ID` and `quota.key.ID`, and are read
- * again each minute, so that all servers of these tables come to have them. */
+ * The limits are settings in the small tables, `quota.workspace.ID` and `quota.key.ID`, and are
+ * read again each minute, so that all servers of these tables come to have them. */
 #include "server/api/quota.h"
 #include "server/request/handlers.h"
 #include "server/request/parts.h"

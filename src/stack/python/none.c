@@ -1,6 +1,6 @@
 /* none.c - a reader of Python's frames that finds none.
  *
- * For tests only: tests of native stacks link it instead of the real one. */
+ * Only tests of native stacks link this reader, instead of the real one. */
 #include "stack/python/python.h"
 
 bool python_find(void)

@@ -1,7 +1,7 @@
 /* encode.h - our headers, dictionaries and rows as the lines of the public
  * GPUFlight client's format. No I/O, no threads.
  *
- * For `gpufl export --format gpuflight` and for a capture that writes that
+ * `gpufl export --format gpuflight` uses this encoder, and so does a capture that writes that
  * format directly. Each channel has a buffer in which lines collect; the caller
  * writes them out and clears the buffers as often as it likes:
  *

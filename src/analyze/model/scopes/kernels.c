@@ -1,6 +1,6 @@
 /* kernels.c - a hash table of pairs whose keys become equal while it fills.
  *
- * It is not a struct keyed, because folding changes keys and merges items in place. */
+ * The table is not a struct keyed, because folding changes keys and merges items in place. */
 #include "analyze/model/scopes/kernels.h"
 
 #include "analyze/common/cells.h"

@@ -11,8 +11,8 @@
  * ever. This also happens after cuDeviceGetCount works, because cuInit then still runs CUPTI's part
  * (23 of 24 runs). nvmlInit is safe on the thread that is inside cuInit, on which the driver calls
  * InitializeInjection (10 of 10 runs), and on any thread seconds later. It takes 7 to 10 ms there.
- * So a session opens NVML on the thread that begins the session, before it starts its own
- * threads. */
+ * A session therefore opens NVML on the thread that begins the session, before the session starts
+ * threads of its own. */
 #ifndef GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 #define GPUFL_BACKEND_NVIDIA_LIBRARY_NVML_H
 

@@ -1,7 +1,7 @@
 /* functions.c - see functions.h: open addressing, doubled at half full.
  *
- * This is not a struct keyed (base/keyed.h), which compares keys as bytes: the name is part of the
- * key. */
+ * The table is not a struct keyed (base/keyed.h), which compares keys as bytes: the name is part of
+ * the key. */
 #include "backend/nvidia/record/functions.h"
 
 #include "backend/common/code_copies.h"

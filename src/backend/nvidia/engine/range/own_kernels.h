@@ -2,9 +2,9 @@
  * range, in its own stream. Their records look like the program's, with a correlation id that no
  * launch of the program had.
  *
- * So a record belongs to the profiler if it has the name of such a kernel and the program, which
- * may have a kernel of that name, too, launched none with this id. The program's threads report
- * launches, the collector asks about records. */
+ * A record belongs to the profiler if the record has the name of such a kernel and the program
+ * launched no kernel with the record's id. The program may have a kernel of that name, too. The
+ * program's threads report launches; the collector asks about records. */
 #ifndef GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 #define GPUFL_BACKEND_NVIDIA_ENGINE_RANGE_OWN_KERNELS_H
 
