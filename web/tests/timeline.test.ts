@@ -19,7 +19,7 @@ import { coarser, columnsFor, keyOf, levelOf, lodFor, pieceAt, piecesOf, rawShif
 import { MetricPieces } from "../src/timeline/metricPieces";
 import { busyOf } from "../src/timeline/mini";
 import { colourOf, hashOf, Names } from "../src/timeline/names";
-import { bytesOf, eventsOf, lowerBound, pointsOf, sumsOf, type Piece, type SpanRows, type TileRows } from "../src/timeline/piece";
+import { bytesOf, eventsOf, lowerBound, pointsOf, putStacks, stackOf, sumsOf, type Piece, type SpanRows, type TileRows } from "../src/timeline/piece";
 import { Pieces, type Line, type Want } from "../src/timeline/pieces";
 import type { Reply, Request } from "../src/timeline/protocol";
 import type { Scene } from "../src/timeline/scene";
@@ -175,9 +175,19 @@ describe("pieces of answers", () => {
     expect([...got.start]).toEqual([3]);
     expect(sumsOf(tiles([[A, 2 ** 60, 1, 0]]), [A], 0, 2 ** 61, id).at).toHaveLength(0);
   });
+  it("events without stacks keep no room for them", () => {
+    const got = eventsOf(spans([[A, 0, 10, null], [A, 12, 100, 0]]), [A], id);
+    putStacks(got, [A], { lane: [A], start: [0], stack: [0] });
+    expect([got.stack.length, stackOf(got, 1)]).toEqual([0, 0]);
+    putStacks(got, [A], { lane: [A], start: [12], stack: [7] });
+    expect([stackOf(got, 0), stackOf(got, 1)]).toEqual([0, 7]);
+  });
   it("samples that are unknown are no points", () => expect([...pointsOf({ at: [0, 1, 2], least: [1, null, 3], mean: [1, null, 3], most: [1, null, 3] }, 0, 2).at]).toEqual([0]));
   it("bytes are counted, bounds are found", () => {
-    expect(bytesOf(pieceOf(0, 1, { sums: sumsOf(tiles([[A, 0, 1, 0]]), [A], 0, 1, id) }))).toBe(200 + 8 + 4 * 8 + 4);
+    expect(bytesOf(pieceOf(0, 1, { sums: sumsOf(tiles([[A, 0, 1, 0]]), [A], 0, 1, id) }))).toBe(200 + 8 + 8 + 4 * 4);
+    const long = sumsOf(tiles([[A, 0, 2 ** 32, 0], [A, 1, 3, 0]]), [A], 0, 2, id); // one busy time needs more than 32 bits
+    expect([...long.busy]).toEqual([2 ** 32, 3]);
+    expect(long.busy.BYTES_PER_ELEMENT).toBe(8);
     expect([0, 1, 5, 9].map((time) => lowerBound(Float64Array.of(1, 5, 5, 7), 0, 4, time))).toEqual([0, 0, 1, 4]);
   });
 });
@@ -409,7 +419,7 @@ describe("the cache of pieces", () => {
     expect(["a", "b", "c", "d"].map((key) => s.pieces.get(key) !== undefined)).toEqual([true, false, true, true]);
     expect(s.pieces.size).toBeLessThanOrEqual(3 * 244);
   });
-  it("a session that grew is asked anew, and drawn as it was until then", () => {
+  it("a session that grew is asked again, and drawn as it was until then", () => {
     const s = scripted();
     s.pieces.want([s.want("a")]);
     s.arrive("a");

@@ -18,7 +18,7 @@ export const tame = (text: string): string => text.replace(ACTING, (letter) => n
 
 /** The inverse of tame. */
 export const wild = (text: string): string =>
-  text.replace(/⟨([0-9A-F]{4})⟩/g, (whole, code: string) => {
+  text.replace(/\u27e8([0-9A-F]{4})\u27e9/g, (whole, code: string) => {
     const letter = String.fromCharCode(parseInt(code, 16));
     return tame(letter) === whole ? letter : whole;
   });

@@ -1,7 +1,7 @@
 // columns.ts - a lane as columns of device px: the busy part of each column, and the colour of what
 // takes most of it. Sums and events of every level become the same columns, so that a coarse piece
 // and its finer replacement look alike.
-import { lowerBound, type Events, type Piece, type Sums } from "./piece";
+import { lowerBound, stackOf, type Events, type Piece, type Sums } from "./piece";
 
 /** The part [from, to) of a piece that is drawn. */
 export interface Segment {
@@ -125,13 +125,13 @@ export class Columns {
       const x1 = (Math.min(stop, segment.to) - from) * scale;
       if (x1 < 0 || x0 >= this.width) continue;
       const name = events.name[i]!;
-      const colour = paint(name, events.stack[i]!);
+      const colour = paint(name, stackOf(events, i));
       if (x1 - x0 < 1) {
         this.some(Math.floor(x0), start === stop ? 1 : Math.max(LEAST, x1 - x0), colour); // an event without length is a mark
         continue;
       }
       this.solid(x0, x1, stop <= segment.to && (stop - start) * scale >= GAP_FROM, colour);
-      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name, events.stack[i]!, colour);
+      if (x1 - x0 >= labelFrom) this.label(start, stop, from, scale, name, stackOf(events, i), colour);
     }
   }
 

@@ -1,6 +1,6 @@
 // hit.ts - what is under the pointer: an event, or the sums of a column if there are only sums.
 import type { Segment } from "./columns";
-import { lowerBound, type Events, type Piece } from "./piece";
+import { lowerBound, stackOf, type Events, type Piece } from "./piece";
 
 export interface HitEvent {
   kind: "event";
@@ -43,7 +43,7 @@ export function hitAt(segments: readonly Segment[], lane: number, time: number, 
         const away = time < start ? start - time : time > start + duration ? time - start - duration : 0;
         if (away > reach || away > far || (away === far && best && duration > best.duration)) continue;
         far = away;
-        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]!, ...domainOf(events, i) };
+        best = { kind: "event", start, duration, name: events.name[i]!, ref: events.ref[i]!, stack: stackOf(events, i), ...domainOf(events, i) };
       }
     }
     if (sums && time >= from && time < to) {
@@ -89,7 +89,7 @@ export function neighbour(segments: readonly Segment[], lane: number, start: num
     if (i < begin || i >= end) continue;
     const at = events.start[i]!;
     if (best && (forward ? at >= best.start : at <= best.start)) continue;
-    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]!, stack: events.stack[i]!, ...domainOf(events, i) };
+    best = { kind: "event", start: at, duration: events.duration[i]!, name: events.name[i]!, ref: events.ref[i]!, stack: stackOf(events, i), ...domainOf(events, i) };
   }
   return best;
 }

@@ -19,12 +19,14 @@ export interface SpanRows {
   ref: readonly (number | null)[];
 }
 
+export type Numbers = Uint32Array | Float64Array;
+
 export interface Sums {
   offsets: Uint32Array; // lane i of the block has the rows offsets[i] to offsets[i + 1]
   at: Float64Array; // begin of the column, ns
-  events: Float64Array;
-  busy: Float64Array; // ns
-  longest: Float64Array; // ns
+  events: Numbers;
+  busy: Numbers; // ns
+  longest: Numbers; // ns
   name: Uint32Array; // names.ts; 0: none
 }
 
@@ -34,7 +36,7 @@ export interface Events {
   duration: Float64Array; // ns
   name: Uint32Array;
   ref: Float64Array; // correlation or instance; NaN: unknown
-  stack: Uint32Array; // id in the session (lines.ts); 0: unknown
+  stack: Uint32Array; // id in the session (lines.ts); 0: unknown; empty where all are
   domain?: Uint32Array; // of marks; names.ts; 0: none
   longest: Float64Array; // for each lane of the block, ns of its longest event, for searching back
 }
@@ -83,10 +85,16 @@ function offsetsOf(lane: readonly (string | null)[], keep: (row: number) => bool
 /** A time that a double cannot hold exactly (104 days after the start) is unknown. */
 const fits = (time: number | null): time is number => time !== null && Number.isSafeInteger(time);
 
+/** The numbers in half the room, if all of them are whole and below 2^32. */
+function packed(numbers: Float64Array): Numbers {
+  const small = Uint32Array.from(numbers);
+  return small.every((number, at) => number === numbers[at]) ? small : numbers;
+}
+
 export function sumsOf(data: TileRows, lanes: readonly string[], from: number, to: number, name: NameOf): Sums {
   const { offsets, rows } = offsetsOf(data.lane, (i) => fits(data.at[i]!) && data.at[i]! >= from && data.at[i]! < to, lanes);
   const n = rows.length;
-  const sums: Sums = { offsets, at: new Float64Array(n), events: new Float64Array(n), busy: new Float64Array(n), longest: new Float64Array(n), name: new Uint32Array(n) };
+  const sums = { offsets, at: new Float64Array(n), events: new Float64Array(n), busy: new Float64Array(n), longest: new Float64Array(n), name: new Uint32Array(n) };
   for (let i = 0; i < n; i++) {
     const row = rows[i]!;
     const id = data.name[row];
@@ -96,13 +104,13 @@ export function sumsOf(data: TileRows, lanes: readonly string[], from: number, t
     sums.longest[i] = data.longest[row] ?? 0;
     sums.name[i] = id === null || id === undefined ? 0 : name(id);
   }
-  return sums;
+  return { ...sums, events: packed(sums.events), busy: packed(sums.busy), longest: packed(sums.longest) };
 }
 
 export function eventsOf(data: SpanRows, lanes: readonly string[], name: NameOf): Events {
   const { offsets, rows } = offsetsOf(data.lane, (i) => fits(data.start[i]!) && (data.duration[i] ?? -1) >= 0, lanes);
   const n = rows.length;
-  const events: Events = { offsets, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), ref: new Float64Array(n), stack: new Uint32Array(n), longest: new Float64Array(lanes.length) };
+  const events: Events = { offsets, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), ref: new Float64Array(n), stack: new Uint32Array(0), longest: new Float64Array(lanes.length) };
   for (let lane = 0; lane < lanes.length; lane++)
     for (let i = offsets[lane]!; i < offsets[lane + 1]!; i++) {
       const row = rows[i]!;
@@ -136,7 +144,7 @@ export function marksOf(data: MarkRows, lanes: readonly string[], laneOf: (threa
     duration: new Float64Array(rows.length),
     name: ids(data.name),
     ref: Float64Array.from(rows, (row) => data.scope[row] || NaN),
-    stack: new Uint32Array(rows.length),
+    stack: new Uint32Array(0),
     domain: ids(data.domain),
     longest: new Float64Array(lanes.length),
   };
@@ -148,19 +156,26 @@ export interface StackRows {
   stack: readonly (number | null)[];
 }
 
+export const stackOf = (events: Events, i: number): number => events.stack[i] ?? 0;
+
+function putStack(events: Events, i: number, stack: number): void {
+  if (stack && !events.stack.length) events.stack = new Uint32Array(events.start.length);
+  if (events.stack.length) events.stack[i] = stack;
+}
+
 /** Gives events of some lanes their stacks, which the server sends separately, by lane and
  * start. */
 export function putStacks(events: Events, lanes: readonly string[], rows: StackRows): void {
   const stacks = new Map(rows.lane.map((lane, i) => [`${lane}/${rows.start[i]}`, rows.stack[i] ?? 0]));
   if (stacks.size === 0) return;
   lanes.forEach((lane, at) => {
-    for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) events.stack[i] = stacks.get(`${lane}/${events.start[i]}`) ?? 0;
+    for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) putStack(events, i, stacks.get(`${lane}/${events.start[i]}`) ?? 0);
   });
 }
 
 /** Gives kernels the stacks of their launches, by correlation id. */
 export function putLaunchStacks(events: Events, at: number, stacks: ReadonlyMap<number, number>): void {
-  for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) events.stack[i] = stacks.get(events.ref[i]!) ?? 0;
+  for (let i = events.offsets[at]!; i < events.offsets[at + 1]!; i++) putStack(events, i, stacks.get(events.ref[i]!) ?? 0);
 }
 
 interface SeriesRows {
