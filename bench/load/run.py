@@ -103,7 +103,7 @@ class Sender:
 
 
 class Connection:
-    """HTTP/1.1, one request after the other; made anew after a pause in which the server may have closed it."""
+    """HTTP/1.1, one request after the other; made again after a pause in which the server may have closed it."""
 
     PAUSE_S = 30
 

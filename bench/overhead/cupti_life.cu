@@ -209,7 +209,7 @@ void stop_recording()
 }
 
 // At the exit of a call of this thread, as CUPTI's guide has it.
-void let_go(cudaStream_t stream)
+void detach(cudaStream_t stream)
 {
     stop_recording();
     wanted = AT_EXIT;
@@ -222,7 +222,7 @@ void let_go(cudaStream_t stream)
 }
 
 // By a thread that is inside no call.
-void let_go_apart()
+void detach_separately()
 {
     stop_recording();
     wanted = APART;
@@ -234,8 +234,8 @@ void let_go_apart()
 enum Coming {
     SUBSCRIBED_IN_MAKING,
     RECORDS_IN_MAKING,
-    SUBSCRIBED_BEHIND,
-    AGAIN_BEHIND,
+    SUBSCRIBED_AFTER,
+    AGAIN_AFTER,
     ENDS_AT_ENTRY
 };
 
@@ -272,15 +272,15 @@ void one_context(Coming coming, CUdevice device, double after_ms)
     while (!state)
         continue;
     pause_ms(after_ms);
-    while (coming == SUBSCRIBED_BEHIND && state < 2)
+    while (coming == SUBSCRIBED_AFTER && state < 2)
         pause_ms(0.1);
     if (coming != RECORDS_IN_MAKING)
         subscribe();
     record();
     while (state < 2)
         pause_ms(0.1);
-    if (coming == AGAIN_BEHIND) {
-        let_go(nullptr);
+    if (coming == AGAIN_AFTER) {
+        detach(nullptr);
         subscribe();
         record();
     }
@@ -291,7 +291,7 @@ void one_context(Coming coming, CUdevice device, double after_ms)
     over = true;
     maker.join();
     if (coming != ENDS_AT_ENTRY)
-        let_go(nullptr);
+        detach(nullptr);
 }
 
 void contexts(Coming coming, unsigned seed)
@@ -426,9 +426,9 @@ void beside(Work work, unsigned seed, bool apart)
         launches(stream, i);
         pause_ms(random() % 8);
         if (apart)
-            let_go_apart();
+            detach_separately();
         else
-            let_go(stream);
+            detach(stream);
         pause_ms(random() % 5);
     }
     over = true;
@@ -438,9 +438,9 @@ void beside(Work work, unsigned seed, bool apart)
 
 // ---- while a kernel runs -----------------------------------------------------------------------
 
-__global__ void spin(volatile int *told)
+__global__ void spin(volatile int *reported)
 {
-    while (!*told)
+    while (!*reported)
         continue;
 }
 
@@ -454,7 +454,7 @@ void said(const char *what, int64_t since)
 enum Running { SAME_CONTEXT, OWN_CONTEXT, GOING_APART };
 
 // Runs the kernel twice, SPIN_MS each; turn is odd while it runs, and the caller makes it even.
-void spin_twice(int how, int *told, std::atomic<int> &turn)
+void spin_twice(int how, int *reported, std::atomic<int> &turn)
 {
     CUcontext context;
     cudaStream_t s;
@@ -463,11 +463,11 @@ void spin_twice(int how, int *told, std::atomic<int> &turn)
     must_rt(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     launches(s, 0);
     for (int i = 1; i <= 2; i++) {
-        *static_cast<volatile int *>(told) = 0;
-        spin<<<1, 1, 0, s>>>(told);
+        *static_cast<volatile int *>(reported) = 0;
+        spin<<<1, 1, 0, s>>>(reported);
         turn = 2 * i - 1;
         pause_ms(SPIN_MS);
-        *static_cast<volatile int *>(told) = 1;
+        *static_cast<volatile int *>(reported) = 1;
         must_rt(cudaStreamSynchronize(s), "cudaStreamSynchronize");
         while (turn != 2 * i)
             pause_ms(1);
@@ -492,16 +492,16 @@ void wait_meanwhile(std::atomic<int64_t> &longest)
 // detached. How long a third thread is held up by that is printed, too.
 void running(unsigned, int how)
 {
-    int *told = nullptr;
+    int *reported = nullptr;
     std::atomic<int> turn{0};
     std::atomic<int64_t> longest{0};
     cudaStream_t stream;
     ends = true;
     must_rt(cudaFree(nullptr), "cudaFree");
     must_rt(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    must_rt(cudaHostAlloc(&told, sizeof *told, cudaHostAllocPortable), "cudaHostAlloc");
+    must_rt(cudaHostAlloc(&reported, sizeof *reported, cudaHostAllocPortable), "cudaHostAlloc");
     launches(stream, 0);
-    std::thread other([&] { spin_twice(how, told, turn); });
+    std::thread other([&] { spin_twice(how, reported, turn); });
     std::thread third([&] { wait_meanwhile(longest); });
     while (turn != 1)
         pause_ms(1);
@@ -524,9 +524,9 @@ void running(unsigned, int how)
     longest = 0;
     begin = now();
     if (how == GOING_APART)
-        let_go_apart();
+        detach_separately();
     else
-        let_go(stream);
+        detach(stream);
     said("finalized", begin);
     bool waited = now() - begin > SPIN_MS * 500000ll;
     std::fprintf(stderr, "another thread meanwhile, at most: %.1f ms\n", double(longest) * 1e-6);
@@ -573,9 +573,9 @@ const struct Case {
     {"subscribed", "subscribed to within the making of each of 10 contexts", in_contexts,
      SUBSCRIBED_IN_MAKING},
     {"again", "the same; finalized and attached once more before the context's end", in_contexts,
-     AGAIN_BEHIND},
+     AGAIN_AFTER},
     {"records", "records enabled within it, subscribed to before", in_contexts, RECORDS_IN_MAKING},
-    {"behind", "attached to behind it", in_contexts, SUBSCRIBED_BEHIND},
+    {"behind", "attached to behind it", in_contexts, SUBSCRIBED_AFTER},
     {"entry", "finalized at the entry of the context's end", in_contexts, ENDS_AT_ENTRY},
     {"launches", "finalized 60 times while threads launch and wait", beside_work, LAUNCHES},
     {"apart", "the same, finalized by a thread that is inside no call", beside_apart, LAUNCHES},

@@ -59,8 +59,8 @@ int main(int argc, char **argv)
         node<<<1, 1, 0, stream>>>();
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    cudaEvent_t behind[8];
-    for (cudaEvent_t &e : behind)
+    cudaEvent_t after[8];
+    for (cudaEvent_t &e : after)
         CHECK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
 
     size_t free_start, free_now, free_least = SIZE_MAX, total;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         if (per_second > 0 && kernels > double(now() - begin) * 1e-9 * per_second)
             continue;
         // At most 8 replays ahead of the GPU, so that the queue stays short.
-        cudaEvent_t &e = behind[launched % 8];
+        cudaEvent_t &e = after[launched % 8];
         if (launched >= 8)
             CHECK(cudaEventSynchronize(e));
         CHECK(cudaGraphLaunch(exec, stream));

@@ -344,7 +344,7 @@ class Bench:
                       self.bin.parent / "lib" / "libgpufl.so", "--states", f"bare,{name}", "--rounds", rounds,
                       "--seconds", every, "--settle", settle, "--steps", steps], patience=2 * PATIENCE,
                      GPUFL_LOG_PATH=str(self.work / "pytorch-again"), GPUFL_WINDOW_EVERY_MS=str(1000 * every),
-                     GPUFL_WINDOW_FOR_MS=str(int(1000 * lasts)), GPUFL_WINDOW_LET_GO="true", GPUFL_WINDOW_REST_MS="500")
+                     GPUFL_WINDOW_FOR_MS=str(int(1000 * lasts)), GPUFL_WINDOW_DETACH="true", GPUFL_WINDOW_REST_MS="500")
         ours, bare, text = r[name], r["bare"], f"{name}, {lasts} s every {every} s over bare"
         cost = [around(block, steps, every - settle - 0.5, every - settle + lasts + 2.5) for block in ours["ms"]]
 

@@ -96,7 +96,7 @@ double begin_session(const std::string &state, const char *log_path)
         o.profiling_engine = engine_named(state.substr(BETWEEN.size()));
         setenv("GPUFL_WINDOWS", "true", 1);
         setenv("GPUFL_WINDOW_REST_MS", "1000", 0);
-        setenv("GPUFL_WINDOW_LET_GO", "true", 0);
+        setenv("GPUFL_WINDOW_DETACH", "true", 0);
         int64_t begin = now();
         if (gpufl_init(&o) != 0)
             std::exit(1);

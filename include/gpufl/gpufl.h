@@ -222,7 +222,7 @@ GPUFL_API int gpufl_system_stop(const char *name);
 
 /* Opens and closes a named window of capture, in a session that has windows (options windows,
  * window_after_ms, …; gpufl trace --windows). Outside of all windows nothing is recorded except
- * scopes. With window_let_go engines free what they hold window_rest_ms after a window closed, and
+ * scopes. With window_detach engines free what they hold window_rest_ms after a window closed, and
  * the vendor's library is detached.
  * Windows of different names may overlap, and one name may be open several times; NULL counts as
  * "". gpufl_window_open returns when the engine is on: what this thread launches after that is
@@ -266,8 +266,8 @@ GPUFL_API int gpufl_upload_logs(const struct gpufl_upload_options *opts);
 /* The server that gpufl_upload_logs sends to where its caller names none, as the options of the
  * running or last session name it in code, environment or config file; before the first session,
  * as environment and config file name it. The session's api_key and api_path belong to that server
- * alone. Copies at most size - 1 bytes and a NUL to out (NULL where size is 0), and returns the
- * URL's length in bytes: 0 where no server is named, or capture is disabled. [any thread] */
+ * alone. Copies at most size - 1 bytes and a NUL to out (NULL if size is 0), and returns the
+ * URL's length in bytes: 0 if no server is named, or capture is disabled. [any thread] */
 GPUFL_API size_t gpufl_backend_url(char *out, size_t size);
 
 /* For benchmarks: while on, a running Trace session does the least that a tracer

@@ -65,7 +65,7 @@ class Options(TypedDict, total=False):
     window_for_ms: int | None
     window_every_ms: int | None
     window_rest_ms: int | None
-    window_let_go: bool | None
+    window_detach: bool | None
     window_scope: str | None
     window_after_launches: int | None
     window_launches: int | None

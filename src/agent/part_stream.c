@@ -80,7 +80,7 @@ static int64_t whole_lines(int fd, int64_t size, unsigned char *chunk)
     return 0;
 }
 
-/* True where a range is sent, and not the unchanged file. */
+/* True if a range is sent, and not the unchanged file. */
 static bool is_range(const struct part_stream *s)
 {
     return s->in || s->zst;

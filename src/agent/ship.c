@@ -127,7 +127,7 @@ static const struct ship_words *words(const struct shipping *s)
     return s->config->words ? s->config->words : &ship_words_command;
 }
 
-/* True where neither another try nor another session would change the answer. */
+/* True if neither another try nor another session would change the answer. */
 static bool refuses_all(struct shipping *s, const struct remote_answer *a)
 {
     const char *url = remote_url(s->config->remote), *proxy = remote_proxy(s->config->remote);
@@ -160,7 +160,7 @@ static int64_t wait_reachable(const struct shipping *s, int64_t wait)
     return wait < left ? wait : left;
 }
 
-/* True where the answer asks for a wait and is no failure. */
+/* True if the answer asks for a wait and is no failure. */
 static bool is_not_now(int rc, const struct remote_answer *a)
 {
     return !rc && (a->status == 429 || (a->status == 503 && a->retry_after >= 0));

@@ -52,7 +52,7 @@ void upload_sessions_close(struct upload_sessions *u);
 const char *upload_state_name(enum upload_state s);
 const char *upload_state_text(enum upload_state s);
 
-/* True where no program writes to the session any more, as far as is known. */
+/* True if no program writes to the session any more, as far as is known. */
 static inline bool upload_state_over(enum upload_state s)
 {
     return s == UPLOAD_ENDED || s == UPLOAD_DIED;

@@ -242,7 +242,7 @@ struct trace_config {
     bool passed;  /* until the first window opens, launches are reported to sink_ops.passed */
     int64_t pc_window_every_ns, pc_window_for_ns; /* of PC_COLLECT_WINDOWS */
     int64_t rest_ns;    /* from a window's end until engines suspend and CUPTI detaches; 0: never */
-    bool let_go;        /* detach; else only if windows wait for kernels anyway */
+    bool detach;        /* between windows; else only if windows wait for kernels anyway */
     unsigned pc_period; /* a sample every 2^period cycles; 0: by the device */
     int64_t pc_hardware_bytes;   /* of the hardware's buffer of samples */
     int64_t deep_sample_ns;      /* Deep: how long PCs are sampled before counting begins */
@@ -287,7 +287,7 @@ struct trace_ops {
       * runs. It also runs in place of SassMetrics, and of PcSampling and Deep if PCs are not
       * sampled. The text says in words what is counted. */
     const char *kernel_counters;
-    bool syncs_told; /* synchronizations are reported as waits (wait.sync), not as records */
+    bool syncs_as_waits; /* synchronizations are reported as waits (wait.sync), not as records */
     /* [owner] Attaches. Never initializes the vendor's driver and never creates a
      * context: if the driver is not initialized yet, tracing starts once it is.
      * GPUFL_E_BUSY, _PERM, _UNAVAILABLE, _NOT_BUILT with a sentence. */
@@ -314,7 +314,7 @@ struct trace_ops {
     void (*cost)(struct trace *t, struct trace_cost *out); /* [any] */
     /* [any] Optional: opens or closes the trace's one window while the program runs; the caller
       * may have several windows open for it. While the window is closed nothing is kept, and once
-      * its records are taken the vendor's library is detached if that is wanted (let_go) and safe.
+      * its records are taken the vendor's library is detached if that is wanted (detach) and safe.
       * The caller makes one call at a time, never concurrently with start, stop and close. After an
       * error the window is closed. */
     int (*window)(struct trace *t, bool open, struct err *e);

@@ -172,7 +172,7 @@ static struct entry *entry_at(struct intern *t, uint32_t id)
     return atomic_load_explicit(&t->chunks[id / CHUNK], memory_order_acquire) + id % CHUNK;
 }
 
-/* Id of a string, or 0 where this table does not have it. [any] */
+/* Id of a string, or 0 if this table does not have it. [any] */
 static uint32_t table_find(struct intern *t, const char *text, size_t len, uint64_t hash)
 {
     struct table *table = atomic_load_explicit(&t->table, memory_order_acquire);

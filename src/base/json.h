@@ -40,14 +40,14 @@ struct json_value {
 void json_init(struct json *j, const char *text, size_t len);
 
 /* Reads the next value. For OBJECT and ARRAY: walk with json_key or json_next
- * until JSON_END; json_skip passes over the rest. */
+ * until JSON_END; json_skip skips the rest. */
 struct json_value json_read(struct json *j);
 
 /* Inside an object: the next key (unescaped into key, cut at size) and its
  * value; JSON_END after the last, JSON_ERROR when malformed. */
 struct json_value json_key(struct json *j, char *key, size_t size);
 
-/* One member of an object: takes the value into `to`, or passes over it (json_skip). False ends the
+/* One member of an object: takes the value into `to`, or skips it (json_skip). False ends the
  * walk. */
 typedef bool json_take(struct json *j, const char *key, struct json_value v, void *to);
 

@@ -25,7 +25,7 @@ void keyed_init(struct keyed *k, size_t item_size, size_t key_size, size_t max);
 void keyed_fini(struct keyed *k);  /* the caller frees first what items own */
 void keyed_clear(struct keyed *k); /* forgets all items, item 0 too; keeps the memory */
 
-/* Finds the item with that key, or adds one whose other bytes are 0. *index is 0 where there is
+/* Finds the item with that key, or adds one whose other bytes are 0. *index is 0 if there is
  * no room; *added (may be NULL) says whether the item is new. Makes item 0, too. 0 or
  * GPUFL_E_NOMEM. */
 int keyed_put(struct keyed *k, const void *key, uint32_t *index, bool *added);

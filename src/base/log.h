@@ -13,7 +13,7 @@ enum log_level { LOG_DEBUG, LOG_NOTE, LOG_WARN, LOG_ERROR };
 void log_set_debug(bool on);
 bool log_debug_on(void);
 
-/* Redirects the lines; NULL: back to stderr. Repetitions are counted anew from here on, because the
+/* Redirects the lines; NULL: back to stderr. Repetitions are counted from 0 from here on: the
  * new reader has seen no line yet. */
 void log_set_sink(void (*fn)(enum log_level, const char *line));
 

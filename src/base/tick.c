@@ -93,7 +93,7 @@ void tick_curve_init(struct tick_curve *c)
     *c = (struct tick_curve){.counts = true};
 }
 
-/* The counter began anew (the machine was restored from a snapshot), so its earlier values mean
+/* The counter began again (the machine was restored from a snapshot), so its earlier values mean
  * nothing any more. The time since the last knot becomes a stretch of its own. */
 static void begin_anew(struct tick_curve *c, const struct tick_knot *new)
 {

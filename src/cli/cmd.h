@@ -80,7 +80,7 @@ void cmd_print_overview(FILE *out);           /* `gpufl --help` */
 int cmd_with_stack(int (*work)(int, char **), int argc, char **argv);
 void cmd_leave_stack(void);
 
-/* True where colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
+/* True if colours are allowed: a terminal, NO_COLOR not set, TERM not "dumb". */
 bool cmd_color(FILE *out);
 /* The quotes that a shell needs around a path; "" if the path needs none, or if quotes do not
  * help. */

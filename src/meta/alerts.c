@@ -83,7 +83,7 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
 
 struct firing_put {
     const struct meta_firing *f;
-    const struct meta_delivery *tell;
+    const struct meta_delivery *delivery;
     struct region *mem;
     struct meta_firing *out;
 };
@@ -132,16 +132,16 @@ static int firing_put(struct meta_tx *tx, void *arg, struct err *e)
     const struct firing_put *p = arg;
     struct meta_args a = {0};
     int rc = firing_find_put(tx, p, e);
-    if (rc || !p->tell)
+    if (rc || !p->delivery)
         return rc;
-    meta_arg_row(&a, META_ROW_delivery, p->tell);
-    return meta_run(tx, META_S_delivery_tell, &a, NULL, NULL, e);
+    meta_arg_row(&a, META_ROW_delivery, p->delivery);
+    return meta_run(tx, META_S_delivery_add_once, &a, NULL, NULL, e);
 }
 
 int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
-                    const struct meta_delivery *tell, struct meta_firing *out)
+                    const struct meta_delivery *delivery, struct meta_firing *out)
 {
-    struct firing_put p = {f, tell, ask->mem, out};
+    struct firing_put p = {f, delivery, ask->mem, out};
     return meta_write(ask->m, ask->workspace, firing_put, &p, ask->e);
 }
 

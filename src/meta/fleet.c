@@ -29,7 +29,7 @@ struct stored {
     size_t i;
 };
 
-static int tell_stored(void *arg, const struct meta_value *cells, unsigned n)
+static int visit_stored(void *arg, const struct meta_value *cells, unsigned n)
 {
     const struct stored *s = arg;
     char text[META_TEXT_MAX];
@@ -43,7 +43,7 @@ static int ask_stored(struct meta_tx *tx, struct stored *s, enum meta_statement_
                       const char *name, struct err *e)
 {
     struct meta_args a = {0};
-    const struct meta_reader reader = {tell_stored, s};
+    const struct meta_reader reader = {visit_stored, s};
     if (!s->of->stored)
         return 0;
     meta_arg_text(&a, name);

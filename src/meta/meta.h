@@ -496,10 +496,10 @@ int meta_alert_remove(struct meta *m, const char *workspace, const char *alert, 
 
 /* Opens a firing, or changes the open firing of that rule and subject: fired, ended, value and
  * text; *out is the result. id and started stay those of the first call. A firing that ends without
- * having fired is forgotten. tell: a delivery that is written together with the firing, unless its
+ * having fired is forgotten. delivery: one that is written together with the firing, unless its
  * id exists; NULL: none. */
 int meta_firing_put(const struct meta_ask *ask, const struct meta_firing *f,
-                    const struct meta_delivery *tell, struct meta_firing *out);
+                    const struct meta_delivery *delivery, struct meta_firing *out);
 int meta_firing_open(const struct meta_ask *ask, const char *alert, struct meta_firing **rows,
                      size_t *count);
 int meta_firing_now(const struct meta_ask *ask, struct meta_firing_now **rows,

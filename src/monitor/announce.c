@@ -54,10 +54,10 @@ bool announce_read(struct announcement *a, const char *text, size_t len)
 struct sending {
     const char *user, *text;
     size_t len;
-    bool heard;
+    bool received;
 };
 
-/* True where a monitor's socket is there, which is not reached through a symbolic link. */
+/* True if a monitor's socket is there, which is not reached through a symbolic link. */
 static bool is_socket(int place, const char *path)
 {
     struct stat st;
@@ -69,15 +69,15 @@ static void send_to_monitor(void *arg)
 {
     struct sending *s = arg;
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    for (int i = 0; i < PLACES && !s->heard; i++) {
+    for (int i = 0; i < PLACES && !s->received; i++) {
         if (!places_path(i, s->user, ANNOUNCE_SOCKET, at.sun_path, sizeof at.sun_path) ||
             !is_socket(i, at.sun_path))
             continue;
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
             return;
-        s->heard = sendto(fd, s->text, s->len, MSG_DONTWAIT | MSG_NOSIGNAL,
-                          (const struct sockaddr *)&at, sizeof at) == (ssize_t)s->len;
+        s->received = sendto(fd, s->text, s->len, MSG_DONTWAIT | MSG_NOSIGNAL,
+                             (const struct sockaddr *)&at, sizeof at) == (ssize_t)s->len;
         close(fd);
     }
 }
@@ -91,7 +91,7 @@ static bool announce(const struct announcer *a, const char *scope, int64_t next)
     struct sending s = {.user = *a->user ? a->user : NULL, .text = text};
     s.len = announce_write(&x, text);
     fd_thread_run(send_to_monitor, &s);
-    return s.heard;
+    return s.received;
 }
 
 void announce_begin(struct announcer *a, const char *session, int64_t every)
@@ -106,19 +106,19 @@ void announce_begin(struct announcer *a, const char *session, int64_t every)
 
 void announce_step(struct announcer *a, const char *scope, int64_t now)
 {
-    bool changed = a->heard && strncmp(a->told, scope, sizeof a->told - 1) != 0;
+    bool changed = a->received && strncmp(a->scope, scope, sizeof a->scope - 1) != 0;
     if (!*a->session || now < (changed ? a->changed_due : a->due))
         return;
-    a->heard = announce(a, scope, a->every);
+    a->received = announce(a, scope, a->every);
     a->due = now + a->every;
     a->changed_due = now + SCOPE_EVERY;
-    snprintf(a->told, sizeof a->told, "%.*s", ANNOUNCE_SCOPE - 1, scope);
+    snprintf(a->scope, sizeof a->scope, "%.*s", ANNOUNCE_SCOPE - 1, scope);
 }
 
 void announce_end(struct announcer *a)
 {
-    if (a->heard)
+    if (a->received)
         (void)announce(a, "", 0);
-    a->heard = false;
+    a->received = false;
     a->session[0] = '\0';
 }

@@ -46,11 +46,11 @@ bool announce_read(struct announcement *a, const char *text, size_t len);
 struct announcer {
     char session[TRACED_SESSION]; /* "": nothing is announced */
     char user[PATH_MAX];          /* $XDG_RUNTIME_DIR, where a user's own monitor may be; "" */
-    char told[ANNOUNCE_SCOPE];    /* the scope of the last announcement */
+    char scope[ANNOUNCE_SCOPE];   /* the scope of the last announcement */
     /* Steady ns of the next announcement: at the latest, with a new scope. */
     int64_t due, changed_due;
     int64_t every; /* ns from one to the next */
-    bool heard;    /* a monitor has taken the last one */
+    bool received; /* a monitor has taken the last one */
 };
 
 /* session: its id; NULL or "": nothing is announced. every: ns between two steps, at most. */

@@ -20,7 +20,7 @@ enum { PLACES = 3 };
  * folder, or the path is too long. user: $XDG_RUNTIME_DIR, or NULL. */
 bool places_path(int place, const char *user, const char *file, char *out, size_t size);
 
-/* True where a file with that owner in that folder may be a monitor's. */
+/* True if a file with that owner in that folder may be a monitor's. */
 bool places_is_trusted(int place, const struct stat *st);
 
 #endif

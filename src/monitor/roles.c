@@ -163,7 +163,7 @@ static int set_lock(const struct role *x, short type, int64_t byte)
     return fcntl(x->fd, F_SETLK, &l) == 0 ? 0 : errno;
 }
 
-/* True where the file is open, belongs to this user, and was not removed. */
+/* True if the file is open, belongs to this user, and was not removed. */
 static bool file_ready(struct roles *r, struct role *x)
 {
     struct stat st;
@@ -217,7 +217,7 @@ static bool is_text(const char *s, size_t size)
     return memchr(s, '\0', size) != NULL;
 }
 
-/* pid: of the lock's owner, 0 where this process cannot see it. */
+/* pid: of the lock's owner, 0 if this process cannot see it. */
 static bool read_record(int fd, int64_t byte, pid_t pid, struct record *rec)
 {
     return pread(fd, rec, sizeof *rec, slot_of(byte)) == sizeof *rec && rec->magic == MAGIC &&
@@ -269,7 +269,7 @@ static struct watch *watch_of(struct role *x, int64_t byte)
     return oldest;
 }
 
-/* True where the holder of the byte makes progress; *holder gets its description of itself, if it
+/* True if the holder of the byte makes progress; *holder gets its description of itself, if it
  * has written one. */
 static bool is_alive(struct roles *r, int fd, struct watch *w, int64_t byte, pid_t pid,
                      struct role_holder *holder)
@@ -301,7 +301,7 @@ static enum role_who look_for_other(struct roles *r, struct role *x)
     return byte < 0 ? ROLE_ALONE : ROLE_NOBODY;
 }
 
-/* True where the process with that byte was skipped in this step. */
+/* True if the process with that byte was skipped in this step. */
 static bool stands_still(const struct roles *r, const struct role *x, int64_t byte)
 {
     for (int i = 0; i < WATCHES; i++)
@@ -375,7 +375,7 @@ static bool monitor_ready(const struct roles *r, struct role *x)
     return x->monitor.fd >= 0;
 }
 
-/* True where a monitor samples it often enough; that monitor is then the holder. */
+/* True if a monitor samples it often enough; that monitor is then the holder. */
 static bool is_monitored(struct roles *r, struct role *x)
 {
     struct role_holder holder;

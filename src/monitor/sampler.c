@@ -64,8 +64,8 @@ struct sampler {
     char *folder;        /* owned: of the roles */
     char *user_folder;   /* owned: roles_config.user_folder; NULL: none */
     struct roles *roles; /* NULL: this process samples all */
-    char told[DEVICES_MOST + 1]
-             [ROLE_SESSION]; /* sessions whose samples are used: 0 the host's, then devices' */
+    char announced[DEVICES_MOST + 1]
+                  [ROLE_SESSION]; /* sessions whose samples are used: 0 the host's, then devices' */
 };
 
 _Static_assert((int)CELLS >= (int)COL_host_metric_COUNT && (int)CELLS >= (int)COL_window_COUNT,
@@ -197,17 +197,17 @@ static void note_role(struct sampler *s, int number)
 {
     const struct role_holder *h = roles_holder(s->roles, number);
     bool ours = samples_itself(s, number);
-    char *told = s->told[number];
+    char *announced = s->announced[number];
     if (!ours) {
         s->status.devices_relied += number > 0;
         s->status.host_relied += number == 0;
     }
     const char *now = ours ? "" : h->session;
-    if ((!ours && !*now) || strcmp(told, now) == 0)
+    if ((!ours && !*now) || strcmp(announced, now) == 0)
         return; /* not known yet, or as before */
     if (!queue_change(s, number, ours))
         return;
-    snprintf(told, ROLE_SESSION, "%s", now);
+    snprintf(announced, ROLE_SESSION, "%s", now);
     if (*now)
         memcpy(s->status.holder, h->session, sizeof s->status.holder);
 }
@@ -305,7 +305,7 @@ static void sample_all(struct sampler *s)
         s->config.wake(s->config.arg);
 }
 
-/* True where samples are wanted now. Scopes open and close a window of their own. */
+/* True if samples are wanted now. Scopes open and close a window of their own. */
 static bool sampler_active(struct sampler *s)
 {
     bool scope = s->config.in_scope && s->config.in_scope(s->config.arg);

@@ -19,7 +19,7 @@ enum { TRACED_SESSION = 37 };
 bool traced_session(const char *proc, int64_t pid, char session[TRACED_SESSION], char *folder,
                     size_t size);
 
-/* True where the text is a session's id: 36 lower-case hexadecimal digits and dashes. */
+/* True if the text is a session's id: 36 lower-case hexadecimal digits and dashes. */
 bool traced_is_session(const char *text, size_t len);
 
 #endif

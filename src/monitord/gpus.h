@@ -46,7 +46,7 @@ struct gpus {
     pthread_mutex_t lock; /* between the thread of events and closing */
     pthread_cond_t changed;
     int waiting;  /* calls of wait under way; guarded by lock */
-    bool closing; /* until the GPUs are described anew; guarded by lock */
+    bool closing; /* until the GPUs are described again; guarded by lock */
 };
 
 void gpus_init(struct gpus *g, const struct device_ops *ops, bool activity, gpus_event_fn *event,
@@ -63,7 +63,7 @@ bool gpus_sample(struct gpus *g, int gpu, int64_t now, struct device_metric_row 
 
 /* Waits for an event on the thread of events, not longer than timeout: 1 with one, 0 without;
  * negative: none can come now. gpu: the GPU that has the event's index when the event comes, since
- * the driver may number its GPUs anew before the event is taken; -1: unknown. */
+ * the driver may number its GPUs again before the event is taken; -1: unknown. */
 int gpus_wait(struct gpus *g, int64_t timeout_ns, struct device_event *out, int *gpu);
 
 void gpus_close(struct gpus *g);

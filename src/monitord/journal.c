@@ -399,7 +399,7 @@ static void no_dir(struct journal *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* True where the session can take no more rows: its log or a channel of it has ended. */
+/* True if the session can take no more rows: its log or a channel of it has ended. */
 static bool has_ended(struct journal *l, char *why, size_t size)
 {
     struct writer_event event;

@@ -73,9 +73,9 @@ static void put_session(struct live *l, const struct shown_process *x, int64_t r
                         struct buf *out)
 {
     struct announcement said;
-    bool told = announced_find(l->announced, x->now.pid, x->owner.start, now, &said);
-    put_text(out, "session", told ? said.session : x->owner.session);
-    if (told && *said.scope && (reader == 0 || reader == x->owner.uid))
+    bool known = announced_find(l->announced, x->now.pid, x->owner.start, now, &said);
+    put_text(out, "session", known ? said.session : x->owner.session);
+    if (known && *said.scope && (reader == 0 || reader == x->owner.uid))
         put_text(out, "scope", said.scope);
 }
 

@@ -63,7 +63,7 @@ static void trim(struct device_metric_row *row)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static void tell_phase(void *arg, const struct process *p, enum process_phase phase)
+static void write_phase(void *arg, const struct process *p, enum process_phase phase)
 {
     struct monitor *m = arg;
     struct journal *l = &m->journal;
@@ -84,7 +84,7 @@ static void tell_phase(void *arg, const struct process *p, enum process_phase ph
     journal_row(l, RECORD_gpu_process, &row);
 }
 
-static void tell_metric(void *arg, const struct process *p)
+static void write_metric(void *arg, const struct process *p)
 {
     struct monitor *m = arg;
     const struct device_process *d = &p->now;
@@ -103,7 +103,7 @@ static void tell_metric(void *arg, const struct process *p)
 
 static struct process_visitor visitor(struct monitor *m)
 {
-    return (struct process_visitor){.phase = tell_phase, .metric = tell_metric, .arg = m};
+    return (struct process_visitor){.phase = write_phase, .metric = write_metric, .arg = m};
 }
 
 static void define_gpu(struct monitor *m, int gpu)
@@ -288,7 +288,7 @@ static void count(struct monitor *m)
     struct monitor_row *c = &m->counts;
     journal_counts(&m->journal, &log);
     c->processes_seen = (int64_t)m->processes.seen;
-    c->processes_untold = (int64_t)m->processes.untold;
+    c->processes_without_room = (int64_t)m->processes.without_room;
     c->processes_unread = (int64_t)m->processes.unread;
     c->rows_lost = (int64_t)log.rows_lost;
     c->sessions_lost = (int64_t)log.sessions_lost;

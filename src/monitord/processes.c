@@ -34,12 +34,12 @@ static bool is_equal(const struct device_process *a, const struct device_process
            a->compute_instance == b->compute_instance;
 }
 
-static void tell_metric(struct process *p, int64_t now, const struct process_visitor *v)
+static void visit_metric(struct process *p, int64_t now, const struct process_visitor *v)
 {
-    if (is_equal(&p->now, &p->told) && now - p->told_at < MINUTE)
+    if (is_equal(&p->now, &p->written) && now - p->written_at < MINUTE)
         return;
-    p->told = p->now;
-    p->told_at = now;
+    p->written = p->now;
+    p->written_at = now;
     v->metric(v->arg, p);
 }
 
@@ -79,7 +79,7 @@ static void look_for_session(struct processes *t, struct process *p, int64_t now
     p->look_at = now + (found ? MINUTE : known < LOOK_MOST ? known : LOOK_MOST);
 }
 
-/* True where the process id is another process's by now. */
+/* True if the process id is another process's by now. */
 static bool is_other(struct processes *t, struct process *p, int64_t now)
 {
     if (now - p->checked < MINUTE || p->owner.start == CELL_NULL)
@@ -106,7 +106,7 @@ static void take_one(struct processes *t, int gpu, const struct device_process *
     struct process *p = find(t, gpu, d->pid);
     if (p && is_other(t, p, now)) {
         v->phase(v->arg, p, PROCESS_CEASED);
-        memset(&p->told, 0, sizeof p->told);
+        memset(&p->written, 0, sizeof p->written);
         look_up(t, p, now);
         t->seen++;
         v->phase(v->arg, p, PROCESS_BEGAN);
@@ -117,7 +117,7 @@ static void take_one(struct processes *t, int gpu, const struct device_process *
         p = add(t, gpu, d);
         t->seen++;
         if (!p) {
-            t->untold++;
+            t->without_room++;
             return;
         }
         look_up(t, p, now);
@@ -125,7 +125,7 @@ static void take_one(struct processes *t, int gpu, const struct device_process *
     }
     p->now = *d;
     p->listed = true;
-    tell_metric(p, now, v);
+    visit_metric(p, now, v);
 }
 
 /* Removes the processes of a GPU that are not listed. */
@@ -153,7 +153,7 @@ void processes_list(struct processes *t, int gpu, const struct device_process *l
         take_one(t, gpu, &list[i], now, v);
     if (total > n) { /* a process that is missing in a cut list may still run */
         t->seen += (uint64_t)(total - n);
-        t->untold += (uint64_t)(total - n);
+        t->without_room += (uint64_t)(total - n);
         for (size_t i = 0; i < t->count; i++)
             t->items[i].listed |= t->items[i].gpu == gpu;
     }
@@ -169,7 +169,7 @@ void processes_again(struct processes *t, const struct process_visitor *v)
 {
     for (size_t i = 0; i < t->count; i++) {
         struct process *p = &t->items[i];
-        memset(&p->told, 0, sizeof p->told);
+        memset(&p->written, 0, sizeof p->written);
         v->phase(v->arg, p, PROCESS_THERE);
     }
 }

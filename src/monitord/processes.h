@@ -22,9 +22,9 @@ enum process_phase { PROCESS_BEGAN, PROCESS_CEASED, PROCESS_THERE };
 
 struct process {
     int gpu;
-    struct device_process now;  /* as the driver listed it last */
-    struct device_process told; /* as it was written last; pid 0: never */
-    int64_t told_at;            /* steady ns */
+    struct device_process now;     /* as the driver listed it last */
+    struct device_process written; /* as it was written last; pid 0: never */
+    int64_t written_at;            /* steady ns */
     struct owner owner;
     int64_t checked;   /* steady ns at which its start was compared */
     int64_t since;     /* steady ns at which it was looked up first */
@@ -45,7 +45,7 @@ struct processes {
     size_t count, cap;
     const char *proc;            /* "/proc" */
     struct announced *announced; /* NULL: none */
-    uint64_t seen, untold, unread;
+    uint64_t seen, without_room, unread;
 };
 
 void processes_init(struct processes *t, const char *proc, struct announced *announced);

@@ -105,7 +105,7 @@ static uint64_t tls_stamp(const struct options *o)
     return stamp;
 }
 
-/* Reads the certificate and its key anew for the connections to come. What cannot be used changes
+/* Reads the certificate and its key again for the connections to come. What cannot be used changes
  * nothing. */
 static void reload_tls(struct server *s)
 {
@@ -286,7 +286,7 @@ int server_open_columns(const struct options *o, const struct store_turns *turns
 }
 
 /* After a commit: publishes to those who follow the workspace, and to the analysis. [loader] */
-static void tell_news(void *arg, const struct loader_news *n)
+static void on_news(void *arg, const struct loader_news *n)
 {
     struct server *s = arg;
     struct buf b;
@@ -302,7 +302,7 @@ static void tell_news(void *arg, const struct loader_news *n)
 }
 
 /* A session has a new report. [analysis] */
-static void tell_report(void *arg, const char *workspace, const char *session, bool final)
+static void on_report(void *arg, const char *workspace, const char *session, bool final)
 {
     struct server *s = arg;
     struct buf b;
@@ -316,7 +316,7 @@ static void tell_report(void *arg, const char *workspace, const char *session, b
 }
 
 /* Hosts and GPUs have new states. [fleet] */
-static void tell_fleet(void *arg, const char *workspace, const char *json, size_t len)
+static void on_fleet(void *arg, const char *workspace, const char *json, size_t len)
 {
     struct server *s = arg;
     http_hub_publish(s->hub, workspace, "fleet", json, len);
@@ -324,7 +324,7 @@ static void tell_fleet(void *arg, const char *workspace, const char *json, size_
 
 static int open_fleet(struct server *s, struct err *e)
 {
-    const struct fleet_config c = {.meta = s->meta, .arg = s, .event = tell_fleet};
+    const struct fleet_config c = {.meta = s->meta, .arg = s, .event = on_fleet};
     return fleet_open(&s->fleet, &c, e);
 }
 
@@ -335,7 +335,7 @@ static int open_analysis(struct server *s, struct err *e)
                                       .meta = s->meta,
                                       .prompt = s->options.local,
                                       .arg = s,
-                                      .made = tell_report};
+                                      .made = on_report};
     return analysis_open(&s->analysis, &c, e);
 }
 
@@ -352,7 +352,7 @@ static int open_intake(struct server *s, struct err *e)
                                     .open_most = sessions_most(&s->options),
                                     .fleet = s->fleet,
                                     .arg = s,
-                                    .news = tell_news};
+                                    .news = on_news};
     return intake_open(&s->intake, &c, e);
 }
 
@@ -370,7 +370,7 @@ static int lock_data(struct server *s, struct err *e)
 }
 
 /* A rule fired, or what it watches is over. [alerts] */
-static void tell_alert(void *arg, const char *workspace, const char *json, size_t len)
+static void on_alert(void *arg, const char *workspace, const char *json, size_t len)
 {
     struct server *s = arg;
     http_hub_publish(s->hub, workspace, "alert", json, len);
@@ -389,7 +389,7 @@ static int open_alerts(struct server *s, struct err *e)
     const struct alerts_config alerts = {.meta = s->meta,
                                          .holder = s->janitor.holder,
                                          .arg = s,
-                                         .event = tell_alert,
+                                         .event = on_alert,
                                          .posts = wake_hooks};
     int rc = webhooks_targets_read(&hooks.targets, s->options.webhooks_allow, e);
     if (rc || (rc = webhooks_open(&s->webhooks, &hooks, e)))

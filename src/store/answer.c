@@ -134,7 +134,7 @@ struct pages {
     struct store_vec vectors[STORE_COLUMNS_MAX];
 };
 
-/* False where the cell is unknown. */
+/* False if the cell is unknown. */
 static bool fill_cell(const struct answer *a, struct pages *p, unsigned column, size_t at,
                       int64_t cell)
 {

@@ -78,12 +78,12 @@ static void put_table(struct ask *a, const char *name, size_t len)
     int table = store_table_find(name, len);
     if (len == 4 && !memcmp(name, "tile", 4))
         table = (int)(TABLE_tile_0 + ask_int(a, "level", 0));
-    if (table < 0 || a->behind >= 0) {
+    if (table < 0 || a->where_of >= 0) {
         buf_printf(&a->text, "unknown_table_%.*s", (int)len, name);
         return;
     }
     a->engine->table(a, (unsigned)table);
-    a->behind = table;
+    a->where_of = table;
 }
 
 static void put_value(struct ask *a, const char *name, size_t len, bool plain)
@@ -188,9 +188,9 @@ static const char *put_identifier(struct ask *a, const char *at)
     if (w)
         return put_word(a, w, at + n);
     buf_put(&a->text, at, n);
-    if (a->behind >= 0 && n == 5 && !memcmp(at, "WHERE", 5)) {
-        unsigned table = (unsigned)a->behind;
-        a->behind = -1;
+    if (a->where_of >= 0 && n == 5 && !memcmp(at, "WHERE", 5)) {
+        unsigned table = (unsigned)a->where_of;
+        a->where_of = -1;
         buf_char(&a->text, ' ');
         a->engine->where(a, table);
     }
@@ -223,7 +223,7 @@ void ask_more(struct ask *a, const char *template)
 void ask_text(struct ask *a, const char *template)
 {
     buf_clear(&a->text);
-    a->behind = -1;
+    a->where_of = -1;
     a->engine->clear(a);
     ask_more(a, template);
 }
@@ -516,7 +516,7 @@ void ask_init(struct ask *a, const struct ask_engine *engine, enum store_query q
     a->def = &store_queries[q];
     a->args = args;
     a->e = e;
-    a->behind = -1;
+    a->where_of = -1;
     answer_init(&a->answer, a->def);
     buf_init(&a->text, ASK_TEXT_MAX);
 }

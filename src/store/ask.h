@@ -13,7 +13,7 @@
  * Nothing but names from tables therefore gets into a statement. The words of all engines:
  *
  *   total(v)           sum, 64 bits, which saturates
- *   known(c)           a cell, NULL where it is unknown
+ *   known(c)           a cell, NULL if it is unknown
  *   event(s, d)        true for an event (wire/limits.h)
  *   ends(s, d)         where the event ends
  *   lane(k, d, r)      like lane_make of wire/tile.h
@@ -83,7 +83,7 @@ struct ask {
     size_t named_count;
     struct buf text;                                     /* of the statement */
     void (*readable)(struct buf *out, const char *name); /* see struct store_visitor */
-    int behind; /* table whose WHERE is still to come; -1: none */
+    int where_of; /* table whose WHERE is still to come; -1: none */
 };
 
 void ask_init(struct ask *a, const struct ask_engine *engine, enum store_query q,

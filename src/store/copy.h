@@ -2,7 +2,7 @@
  * in a server, and their restore.
  *
  * A session is copied as one of its commits left it; the target store makes the sums of its rows
- * anew. The positions come with the last commit: an interrupted copy has none, and is made again.
+ * again. The positions come with the last commit: an interrupted copy has none, and is made again.
  * [the caller's thread; one writer for each session] */
 #ifndef GPUFL_STORE_COPY_H
 #define GPUFL_STORE_COPY_H

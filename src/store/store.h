@@ -298,7 +298,7 @@ struct store_ops {
      * releases it; the session must stay open meanwhile. NULL: scans of the session itself cost no
      * more. */
     int (*hold)(struct store_session *ss, struct store_session **out, struct err *e);
-    void (*let)(struct store_session *held);
+    void (*release)(struct store_session *held);
 
     int (*query)(struct store *s, const struct store_question *q, const struct store_visitor *v,
                  struct err *e);
@@ -320,8 +320,8 @@ struct store_ops {
     int (*drop)(struct store *s, const char *workspace, const char *session, struct err *e);
 
     /* Renames a session that cannot be read (GPUFL_E_CORRUPT), so that no question finds it and it
-     * can be written anew. GPUFL_E_BUSY: the session is open. NULL: this engine cannot. */
-    int (*put_apart)(struct store *s, const char *workspace, const char *session, struct err *e);
+     * can be written again. GPUFL_E_BUSY: the session is open. NULL: this engine cannot. */
+    int (*set_aside)(struct store *s, const char *workspace, const char *session, struct err *e);
 
     /* Writes all committed rows in their final form (checkpoint). */
     int (*settle)(struct store_session *ss, struct err *e);

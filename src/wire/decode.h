@@ -2,7 +2,7 @@
  *
  * Reads our format and the public GPUFlight client's (read.c), recognizes the format of each line,
  * and delivers both alike. A damaged line is counted, and only that line is lost; unknown records
- * and columns are counted and passed over. A session has one decoder, which is fed with all parts
+ * and columns are counted and skipped. A session has one decoder, which is fed with all parts
  * in order of channel and part. Owner's thread. */
 #ifndef GPUFL_WIRE_DECODE_H
 #define GPUFL_WIRE_DECODE_H
@@ -34,7 +34,7 @@ struct decode_stats {
     uint64_t lines;            /* lines fed, without empty ones */
     uint64_t damaged;          /* lines that could not be decoded */
     uint64_t unknown_records;  /* lines of a type that this version does not know */
-    uint64_t unknown_columns;  /* columns passed over, summed over lines */
+    uint64_t unknown_columns;  /* columns skipped, summed over lines */
     uint64_t foreign;          /* lines of the public client's format among lines */
     uint64_t foreign_unmapped; /* foreign lines of a known type that nothing here reads yet */
     uint64_t foreign_orphans;  /* foreign rows that refer to nothing: an end with no begin, … */

@@ -67,7 +67,7 @@ static bool scan_atom(struct scan *s)
 }
 
 /* Closes the containers that end after a value, and passes the comma. */
-static bool scan_behind(struct scan *s, char *closers, int *depth)
+static bool scan_after(struct scan *s, char *closers, int *depth)
 {
     while (*depth) {
         char c = scan_peek(s);
@@ -118,7 +118,7 @@ bool scan_value(struct scan *s, struct span *out)
         } else if (c == '"' ? !scan_string(s, &text) : !scan_atom(s)) {
             return false;
         }
-        if (!scan_behind(s, closers, &depth))
+        if (!scan_after(s, closers, &depth))
             return false;
     } while (depth);
     if (out)

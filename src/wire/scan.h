@@ -1,7 +1,7 @@
 /* scan.h - walks one line of JSON in place.
  *
  * The decoder's own reader: nothing is copied or allocated, integers and arrays
- * of integers are read at memory speed, other values are passed over. The reader
+ * of integers are read at memory speed, other values are skipped. The reader
  * accepts leading zeros and control bytes in strings, but checks the structure
  * strictly, so that a line that was cut or overwritten is recognized. Every function
  * returns false when the text is malformed; the position is then meaningless. No

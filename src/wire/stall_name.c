@@ -46,10 +46,10 @@ struct stall_name stall_name_of(const char *driver, size_t len)
     while (n && out.text[n - 1] == '_')
         n--;
     out.text[n] = '\0';
-    bool told = cut_front(out.text, "smsp_pcsamp_");
+    bool sampled = cut_front(out.text, "smsp_pcsamp_");
     if (cut_end(out.text, "_not_issued"))
         out.issued = 0;
-    else if (told)
+    else if (sampled)
         out.issued = 1; /* this interface has another name for cycles without an issue */
     cut_front(out.text, "warps_issue_");
     cut_front(out.text, "stall_");

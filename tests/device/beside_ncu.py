@@ -6,7 +6,7 @@
 
 One launch of each, in a process of its own (ncu and gpufl exclude each other),
 with unchanged clocks and caches. Our stall reasons come from
-run.py --only samples_name_what_holds_a_kernel_up; of the counters both sides are taken by turns, R times,
+run.py --only samples_name_what_holds_a_kernel_up; of the counters both sides are taken in turns, R times,
 by engine RangeProfiler with --ranges kernels: the first launch of the kernel, repeated for each pass.
 """
 import argparse

@@ -77,14 +77,14 @@ def operation_ids_that_a_program_pushes(lab):
     expect(inner["kind"] == "custom0" and inner["kernels"] == 100, str(inner))
 
 
-LET_GO = ("--option", "window_let_go=true")
+DETACH = ("--option", "window_detach=true")
 
 
-def windows(lab, count, kind, let_go=LET_GO):
+def windows(lab, count, kind, detach=DETACH):
     """Behind a second or so of making what it needs a program is quiet for ten times as long: then CUPTI goes."""
     out, _, report = lab.trace(lab.context, "windows", count, kind, 25, 8,
                                options=("--windows", "--option", "flush_interval_ms=10",
-                                        "--option", "window_rest_ms=1", *let_go))
+                                        "--option", "window_rest_ms=1", *detach))
     want = json.loads(out)
     print(f"     {kind}: {out.strip()} | {capability(report, 'windows')['reason']}")
     by_name = {n: sum(k["count"] for k in report["kernels"]["by_name"] if n in k["symbol"]) for n in ("marked", "node")}
@@ -94,10 +94,10 @@ def windows(lab, count, kind, let_go=LET_GO):
     expect(report["windows"]["opened"] == count + 1, str(report["windows"]))
     reason = capability(report, "windows")["reason"]
     gone = re.search(r"was detached (\d+) times", reason)
-    if kind == "churn" or not let_go:
+    if kind == "churn" or not detach:
         expect(not gone, reason)
         said = any(m["code"] == "windows.not_quiet" for m in report["messages"])
-        expect(said == bool(let_go), str(report["messages"]))
+        expect(said == bool(detach), str(report["messages"]))
     else:
         expect(gone and int(gone.group(1)) > 0.9 * count, reason)
     return want
@@ -241,7 +241,7 @@ def windows_beside_threads_that_launch(lab):
 
 @case
 def windows_keep_cupti_by_default(lab):
-    windows(lab, 50, "threads", let_go=())
+    windows(lab, 50, "threads", detach=())
 
 
 @case
@@ -298,11 +298,11 @@ def windows_come_again(lab):
     """0.3 s of every 2 s: with CUPTI staying, and going in between. Kernels of 60 ms, a wait behind each."""
     for engine, option in (("Trace", "false"), ("Trace", "true"), ("PcSampling", "true")):
         out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 24, options=(
-            "-e", engine, "--for", "300ms", "--every", "2s", "--option", f"window_let_go={option}", "--option",
+            "-e", engine, "--for", "300ms", "--every", "2s", "--option", f"window_detach={option}", "--option",
             "window_rest_ms=200", "--option", "flush_interval_ms=50"))
         recorded_s, whole_s = report["windows"]["recorded_ns"] / 1e9, report["session"]["duration_ns"] / 1e9
         opened, launched = report["windows"]["opened"], stalls.launched(json.loads(out))
-        print(f"     {engine}, window_let_go={option}: {opened} windows, {recorded_s:.2f} s of {whole_s:.2f} | "
+        print(f"     {engine}, window_detach={option}: {opened} windows, {recorded_s:.2f} s of {whole_s:.2f} | "
               f"{capability(report, 'windows')['reason']}")
         expect(whole_s // 2 <= opened <= whole_s // 2 + 1, f"{opened} windows in {whole_s} s")
         expect(0.25 * opened <= recorded_s <= 0.6 * opened, f"{opened} windows of {recorded_s} s together")

@@ -97,7 +97,7 @@ def samples_of_cupti(lab):
             shutil.rmtree(out, ignore_errors=True)
             code, lines = run([lab.gpufl, "trace", "-q", "--no-report", "-o", out, *way, "--", f"./{sample.name}"],
                               sample.parent, env, SLOW if "SassMetrics" in way else TIMEOUT)
-            problem = f"exit {code}, alone {bare[0][0]}" if code != bare[0][0] else \
+            problem = f"exit {code}, alone {bare[0][0]}, after: {' | '.join(lines[-4:])}" if code != bare[0][0] else \
                 differences([lines for _, lines in bare], lines)
             if problem:
                 wrong.append(f"{sample.name} {' '.join(way)}: {problem}")

@@ -405,7 +405,7 @@ def counts_in_windows_only(lab):
 
 
 # The engine frees what it holds soon after a window, and CUPTI is detached, before the next window opens.
-RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_let_go=true")
+RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_detach=true")
 
 
 def times_detached(report):
@@ -416,7 +416,7 @@ def times_detached(report):
 
 @case
 def engines_give_back_between_windows(lab):
-    """And begin anew: launches cost again what they did, and counts stay exact."""
+    """And begin again: launches cost again what they did, and counts stay exact."""
     _, report = instructions_counted(lab, lab.context, "ranges")
     each = counted_of(report, "marked", counts.INST) // 6
     for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):

@@ -31,7 +31,7 @@ def compiled(lab, name, text):
 
 
 def traced(lab, *arguments, engine, options=(), code=0, program="device_modules", env=None):
-    """What the program said, and the session's report as JSON; no code is taken apart."""
+    """What the program said, and the session's report as JSON; no code is disassembled."""
     out, _, report = lab.trace(lab.bin / program, *arguments, options=("--no-report", "-e", engine, *options), code=code,
                                env={**NO_NVDISASM, **NO_JIT_CACHE, **(env or {})})
     expect(report is not None, f"{engine}: no session")
@@ -159,7 +159,7 @@ def a_program_that_loads_damaged_code(lab):
 
 
 def session_with_code(lab, engine):
-    """A session whose code has not been taken apart: a copy of it each time, for whoever does."""
+    """A session whose code has not been disassembled: a copy of it each time, for whoever does."""
     command = (lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
     with nobody_takes_code_apart():
         _, _, report = lab.trace(*command, options=("--no-report", "-e", engine))

@@ -226,7 +226,7 @@ def caches(lab, name):
 
 
 def traced_like_bare(lab, name, text, options=()):
-    """The program by itself, then traced, compiled anew each time: it prints the same. Its path, and the report."""
+    """The program by itself, then traced, compiled again each time: it prints the same. Its path, and the report."""
     program = lab.work / name
     program.write_text(text)
     bare = subprocess.run(["python3", program], capture_output=True, text=True, cwd=lab.work, timeout=300,

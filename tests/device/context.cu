@@ -43,9 +43,9 @@ __global__ void theirs()
 {
 }
 
-__global__ void spin(volatile int *told)
+__global__ void spin(volatile int *reported)
 {
-    while (!*told)
+    while (!*reported)
         continue;
 }
 
@@ -297,16 +297,16 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
 }
 
 // A kernel that ends when it is told to, by the thread that launched it.
-void spin_on(bool own, int *told)
+void spin_on(bool own, int *reported)
 {
     CUcontext context = own ? own_context() : nullptr;
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     while (!over) {
-        *static_cast<volatile int *>(told) = 0;
-        spin<<<1, 1, 0, stream>>>(told);
+        *static_cast<volatile int *>(reported) = 0;
+        spin<<<1, 1, 0, stream>>>(reported);
         std::this_thread::sleep_for(std::chrono::seconds(1));
-        *static_cast<volatile int *>(told) = 1;
+        *static_cast<volatile int *>(reported) = 1;
         CHECK(cudaStreamSynchronize(stream));
     }
     if (context)
@@ -321,14 +321,14 @@ void note_longest(double &longest, Clock::time_point since)
 
 int running(int count, bool own, double settle_s)
 {
-    int *told = nullptr;
+    int *reported = nullptr;
     cudaStream_t stream;
     double open_us = 0, inside_us = 0, close_us = 0, outside_us = 0;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK(cudaHostAlloc(&told, sizeof *told, cudaHostAllocPortable));
+    CHECK(cudaHostAlloc(&reported, sizeof *reported, cudaHostAllocPortable));
     marked<<<1, 32, 0, stream>>>();
     CHECK(cudaStreamSynchronize(stream));
-    std::thread thread(spin_on, own, told);
+    std::thread thread(spin_on, own, reported);
     for (auto first = Clock::now(); us_since(first) < settle_s * 1e6;) {
         auto one = Clock::now();
         other<<<1, 32, 0, stream>>>();

@@ -48,7 +48,7 @@ static bool same_name(const char *a, const char *b)
     return n == strcspn(b, "=") && memcmp(a, b, n) == 0;
 }
 
-/* Sets "NAME=value" in the place of another value; a name alone is removed. */
+/* Sets "NAME=value" in place of another value; a name alone is removed. */
 static void put(struct environment *e, const char *variable)
 {
     size_t i = 0;

@@ -49,7 +49,7 @@ void child_close_input(struct child *c);
 /* Waits for the end of the process and of its streams; the exit code as a shell shows it. */
 int child_end(struct child *c);
 
-/* True where the process of that id is there (also as a zombie). */
+/* True if the process of that id is there (also as a zombie). */
 bool child_alive(pid_t pid);
 
 void child_free(struct child *c);

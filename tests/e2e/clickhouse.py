@@ -81,7 +81,7 @@ class ClickHouse:
         os.rename(path + ".new", path)
 
     def start(self):
-        """True where it answers."""
+        """True if it answers."""
         arguments = [PROGRAM, f"--config-file={self.folder}/config.xml"]
         extra = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
         self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

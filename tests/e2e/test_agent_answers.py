@@ -337,12 +337,12 @@ class Configured(Case):
 
     def test_bad_configuration_is_one_sentence(self):
         config = self.dir / "agent.json"
-        for text, said in (('{"sorce": ["x"]}', "there is no option 'sorce'; is it 'source'?"), ("[1]", "no JSON object"),
+        for text, said in (('{"sorce": ["x"]}', "there is no option 'sorce'; is it 'source'?"), ("[1]", "not a JSON object"),
                            ('{"delay": "soon"}', "delay"), ('{"delay": {}}', "delay: a whole number, or a text with a unit, belongs there"),
                            ('{"delay": true}', "delay: a whole number"), ('{"source": 5}', "source: a text, or a list of texts, belongs there"),
                            ('{"source": ["a", 5]}', "source: a text, or a list"), ('{"server": true}', "server: a text belongs there"),
                            ('{"insecure": 1}', "insecure: true or false belongs there"), ('{"batch": 1e9}', "batch: a whole number"), ('{"batch": 1}', "4K"),
-                           ('{"compression": "lzma"}', "compression"), ('{"server":', "no JSON object")):
+                           ('{"compression": "lzma"}', "compression"), ('{"server":', "not a JSON object")):
             config.write_text(text)
             self.refused(said, "--config", config)
         self.refused("No such file", "--config", self.dir / "none", code=2)

@@ -142,7 +142,7 @@ class Kafka(unittest.TestCase):
         log.kernel(100)
         with self.agent() as agent:
             self.whole(log, 101)
-            self.assertLess(agent.status()["counts"]["plain_bytes"], 1000, "it began anew")
+            self.assertLess(agent.status()["counts"]["plain_bytes"], 1000, "it began again")
             log.end()
             agent.until_done(1)
 

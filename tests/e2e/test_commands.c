@@ -58,7 +58,7 @@ static char *page_of(const char *command)
     return page ? page : read_page("gpufl");
 }
 
-/* True where the page has the option as an mdoc flag. */
+/* True if the page has the option as an mdoc flag. */
 static bool page_has(const char *page, const char *option)
 {
     char flag[64];
@@ -182,7 +182,7 @@ TEST(letters_have_one_meaning)
     assert_true(letters >= 8);
 }
 
-TEST(version_is_told)
+TEST(version_is_reported)
 {
     struct world w;
     struct child c;
@@ -228,7 +228,7 @@ TEST(output_is_plain)
 }
 
 /* Whether nvdisasm can be run, where it is, or what to do. */
-TEST(nvdisasm_is_told)
+TEST(nvdisasm_is_reported)
 {
     static const struct {
         const char *setting, *text, *json;
@@ -258,7 +258,7 @@ TEST(nvdisasm_is_told)
 }
 
 /* A backend that is named is the one that is spoken of, with what to do; no other vendor's. */
-TEST(a_named_backend_is_told)
+TEST(a_named_backend_is_reported)
 {
     static const struct {
         const char *smi, *script, *text;
@@ -409,13 +409,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_and_pages_agree),
-        cmocka_unit_test(version_is_told),
+        cmocka_unit_test(version_is_reported),
         cmocka_unit_test(letters_have_one_meaning),
         cmocka_unit_test(bash_completes),
         cmocka_unit_test(output_is_plain),
-        cmocka_unit_test(nvdisasm_is_told),
+        cmocka_unit_test(nvdisasm_is_reported),
         cmocka_unit_test(a_mixed_machine_says_why),
-        cmocka_unit_test(a_named_backend_is_told),
+        cmocka_unit_test(a_named_backend_is_reported),
         cmocka_unit_test(colours_follow_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

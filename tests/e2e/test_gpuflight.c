@@ -238,7 +238,7 @@ TEST(no_device_is_called_idle)
 }
 
 /* Where that client lost data it leaves a mark beside its parts. */
-TEST(marked_losses_are_told)
+TEST(marked_losses_are_reported)
 {
     static const char command[] =
         "cp -r \"$GPUFL_SOURCE_DIR\"/tests/data/peer/*/ s && "
@@ -263,7 +263,7 @@ int main(void)
         cmocka_unit_test(export_says_the_same),
         cmocka_unit_test(writer_says_the_same),
         cmocka_unit_test(no_device_is_called_idle),
-        cmocka_unit_test(marked_losses_are_told),
+        cmocka_unit_test(marked_losses_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ class Samples(unittest.TestCase):
         self.assertFalse(of[1] & of[2] or 0 in of[1] | of[2])
         self.assertGreaterEqual(min(len(x) for x in of.values()), 1400)
         last = s.last("monitor")
-        self.assertEqual((last["processes_untold"], last["processes_seen"]), (0, len(began)))
+        self.assertEqual((last["processes_without_room"], last["processes_seen"]), (0, len(began)))
 
     def test_parts_of_a_gpu(self):
         control = {"parts": 2}
@@ -192,7 +192,7 @@ class Faults(unittest.TestCase):
             m.wait_rows(1, "device_metric", device=3)
             m.control.turn = 1
             m.control.devices = 2
-            # The number of GPUs differs: the driver is asked anew, within ten seconds.
+            # The number of GPUs differs: the driver is asked again, within ten seconds.
             m.wait_rows(1, "gpu_event", kind="gone")
             m.control.devices = 3
             m.wait_rows(1, "gpu_event", kind="appeared")

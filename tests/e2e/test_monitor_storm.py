@@ -132,7 +132,7 @@ class Storm(unittest.TestCase):
             self.fills += 1
         if LONG and k % 20 == 0:
             logs.take_ended()
-        if LONG and k % 40 == 0:  # so that the pauses before the driver is asked anew, which double, begin with 1 s again
+        if LONG and k % 40 == 0:  # so that the pauses before the driver is asked again, which double, begin with 1 s again
             self.all_back(m)
         m.rounds(1)
 
@@ -175,7 +175,7 @@ class Storm(unittest.TestCase):
         for path in logs.paths():
             logs.take(path)
         c = {name: got[f"gpufl_monitor_{name}_total"][0][1] for name in
-             ("processes_seen", "processes_untold", "events_seen", "events_lost", "rows_lost", "device_samples", "rounds",
+             ("processes_seen", "processes_without_room", "events_seen", "events_lost", "rows_lost", "device_samples", "rounds",
               "rounds_missed", "driver_opens", "clock_steps", "suspended_seconds", "sessions_lost")}
         print("\nstorm:", json.dumps({"seconds": round(took), **c, "listed": listed, "sessions": logs.sessions,
                                       "disk_full": self.fills, "xids": [self.events, logs.xids], "rows": logs.rows, "kib_files_before": before,
@@ -183,7 +183,7 @@ class Storm(unittest.TestCase):
         # Each kind of row: what was made is what is there, and what is counted as lost. The last rounds come after the page.
         self.assertLessEqual(c["processes_seen"], listed)
         self.assertLessEqual(logs.xids + c["events_lost"], self.events)
-        missing = {"process": c["processes_seen"] - c["processes_untold"] - logs.begun,
+        missing = {"process": c["processes_seen"] - c["processes_without_room"] - logs.begun,
                    "device_metric": c["device_samples"] - logs.rows["device_metric"],
                    "host_metric": c["rounds"] - logs.rows["host_metric"]}
         self.assertLessEqual(sum(max(0, v) for v in missing.values()), c["rows_lost"], missing)

@@ -168,7 +168,7 @@ class Alerts(unittest.TestCase):
         self.assertEqual(self.ask("GET", "hosts/node-both")["state"]["monitor"], {"rounds": 3, "rows_lost": 4})
         mark = self.rule(subject="gpu.power", threshold=150, host="node-both")["id"]
         until(lambda: [f for f in self.ask("GET", "firings/open")["rows"] if f["alert"] == mark], "no round came after these samples")
-        self.assertEqual((firings(), firings("firings")), (first, first))  # none has ended, and none has begun anew
+        self.assertEqual((firings(), firings("firings")), (first, first))  # none has ended, and none has begun again
         told_by_the_monitor(9 * second, {"type": "gpu_process", "time": 9 * second, "pid": 11, "phase": 1, **row})
         gpu(session="both-m")
         program.sample({"cpu": 2}, {"power": 210}, at=10 * second)

@@ -376,7 +376,7 @@ class Stays(unittest.TestCase):
             self.assertNotEqual(open_files(), [])
             self.assertEqual(server.as_user("DELETE", AT).status, 204)
             until(lambda: not open_files(), "its file is still open", 10 * SLOW)
-            gone = server.ask("GET", AT + "/positions", Authorization=server.make_key())  # a sender is not to begin anew
+            gone = server.ask("GET", AT + "/positions", Authorization=server.make_key())  # a sender is not to begin again
             self.assertEqual(gone.status, 410, gone)
 
     def test_labels(self):

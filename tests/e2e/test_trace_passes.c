@@ -198,7 +198,7 @@ TEST(a_signal_ends_all)
     world_close(&w);
 }
 
-/* A file is read anew by every pass, from where it stood; of a pipe no pass reads anything. Each
+/* A file is read again by every pass, from where it stood; of a pipe no pass reads anything. Each
  * pass's output is the program's. */
 TEST(all_passes_read_the_same)
 {

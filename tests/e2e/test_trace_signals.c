@@ -204,7 +204,7 @@ TEST(suspend_and_resume)
     world_close(&w);
 }
 
-/* True where the process is gpufl itself, and a child of that one. */
+/* True if the process is gpufl itself, and a child of that one. */
 static bool is_helper(const char *pid, pid_t gpufl)
 {
     char path[PATH_MAX], exe[PATH_MAX] = "", wanted[PATH_MAX], line[512] = "";

@@ -50,7 +50,7 @@ bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 
-/* Notes a queued kernel: it counts in the range that is open, or is one. True where the kernel is
+/* Notes a queued kernel: it counts in the range that is open, or is one. True if the kernel is
  * repeated, and its record has no length. */
 bool range_kernel(const struct fake_op *op);
 /* Adds a kernel of the library's own, in a stream of its own. */

@@ -53,9 +53,9 @@ void stream_hold(uint32_t stream, int64_t until); /* what is queued from now on 
 /* Queues work of some duration on its stream, after the work that is there. */
 void queue_op(struct fake_op *op, int64_t duration);
 /* Reports to the profiling library something that is over. */
-void tell_op(const struct fake_op *op);
+void report_op(const struct fake_op *op);
 /* Reports to it a module that has been loaded or is about to be unloaded. */
-void tell_module(uint32_t cbid, const char *image, size_t size);
+void report_module(uint32_t cbid, const char *image, size_t size);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 
@@ -64,7 +64,7 @@ void wait_until(int64_t ns);
 int depth_take(void);
 void depth_ends(int place, int64_t ns);
 
-/* When work that could begin at ns does, where another process has the GPU by turns (slices.c). */
+/* When work that could begin at ns does, where another process has the GPU in turns (slices.c). */
 int64_t slices_begin(int64_t ns);
 
 /* The kernel of a function; NULL: the function is no kernel. */

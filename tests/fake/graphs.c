@@ -149,7 +149,7 @@ EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
     struct fake_op whole = op;
     run_graph(&exec->graph, &op, &whole);
     whole.work = FAKE_GRAPH;
-    tell_op(&whole);
+    report_op(&whole);
     return call_exit(&c, CUDA_OK);
 }
 

@@ -27,7 +27,7 @@ struct launch_log {
 void launch_log_open(struct launch_log *l, const char *logs);
 void launch_log_close(struct launch_log *l);
 
-/* True where a native function of that name is on the stack. */
+/* True if a native function of that name is on the stack. */
 bool launch_log_names(const struct launch_log *l, int64_t stack, const char *function);
 
 #endif

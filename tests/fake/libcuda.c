@@ -130,7 +130,7 @@ void stream_hold(uint32_t stream, int64_t until)
     pthread_mutex_unlock(&lock);
 }
 
-void tell_op(const struct fake_op *op)
+void report_op(const struct fake_op *op)
 {
     const struct fake_hooks *h = driver_hooks();
     if (h->op)
@@ -149,7 +149,7 @@ void queue_op(struct fake_op *op, int64_t duration)
     op->context = current;
     pthread_mutex_unlock(&lock);
     depth_ends(place, op->end);
-    tell_op(op);
+    report_op(op);
 }
 
 void wait_until(int64_t ns)
@@ -322,7 +322,7 @@ EXPORT int cuCtxSetCurrent(cuda_context context)
     return CUDA_OK;
 }
 
-static void tell_context(uint32_t cbid, uint32_t number)
+static void report_context(uint32_t cbid, uint32_t number)
 {
     if (driver_hooks()->context)
         driver_hooks()->context(cbid, number);
@@ -373,7 +373,7 @@ EXPORT int cuCtxCreate_v2(cuda_context *context, unsigned flags, int device)
     make();
     current = number;
     *context = FAKE_CONTEXT_OF(current);
-    tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, current);
+    report_context(CUPTI_RESOURCE_CONTEXT_CREATED, current);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -382,7 +382,7 @@ EXPORT int cuCtxDestroy_v2(cuda_context context)
 {
     struct call c;
     call_enter(&c, 322, "cuCtxDestroy_v2", NULL, NULL);
-    tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
+    report_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_AT(context));
     current = FAKE_CONTEXT_NUMBER;
     atomic_store(&contexts[FAKE_CONTEXT_AT(context)], false);
     return call_exit(&c, CUDA_OK);
@@ -393,12 +393,12 @@ EXPORT int cuDevicePrimaryCtxReset_v2(int device)
 {
     struct call c;
     call_enter(&c, 545, "cuDevicePrimaryCtxReset_v2", &device, NULL);
-    tell_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_NUMBER);
-    tell_context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
+    report_context(CUPTI_RESOURCE_CONTEXT_DESTROY, FAKE_CONTEXT_NUMBER);
+    report_context(CUPTI_RESOURCE_CONTEXT_CREATED, FAKE_CONTEXT_NUMBER);
     return call_exit(&c, CUDA_OK);
 }
 
-void tell_module(uint32_t cbid, const char *image, size_t size)
+void report_module(uint32_t cbid, const char *image, size_t size)
 {
     if (driver_hooks()->module)
         driver_hooks()->module(cbid, current, image, size);
@@ -453,7 +453,7 @@ static int launch_fault(struct call *c, struct fake_op *op)
     op->context = current;
     wait_until(stream_end(CUPTI_NONE));
     if (!atomic_load(&faulted))
-        tell_op(op);
+        report_op(op);
     int result = call_exit(c, CUDA_OK);
     atomic_store(&faulted, true);
     return result;

@@ -379,10 +379,10 @@ EXPORT int cuptiFinalize(void)
     forget_callbacks();
     driver_connect(false);
     activity_forget();
-    void (*anew)(void);
-    *(void **)&anew = dlsym(RTLD_DEFAULT, "fake_cuda_correlation_anew");
-    if (anew)
-        anew();
+    void (*again)(void);
+    *(void **)&again = dlsym(RTLD_DEFAULT, "fake_cuda_correlation_anew");
+    if (again)
+        again();
     atomic_fetch_add(&finalized, 1);
     return CUPTI_OK;
 }

@@ -91,8 +91,8 @@ bool memory_pinned(const void *host)
     return found;
 }
 
-static void tell_memory(const struct call *c, int operation, int memory, uintptr_t address,
-                        size_t bytes)
+static void report_memory(const struct call *c, int operation, int memory, uintptr_t address,
+                          size_t bytes)
 {
     struct fake_op op = {.work = FAKE_MEMORY,
                          .correlation = c->correlation,
@@ -103,7 +103,7 @@ static void tell_memory(const struct call *c, int operation, int memory, uintptr
                          .memory = memory,
                          .kind = operation};
     op.end = op.start;
-    tell_op(&op);
+    report_op(&op);
 }
 
 /* Makes something happen to managed memory: enum cupti_managed_kind and the record's value. The
@@ -117,7 +117,7 @@ EXPORT void fake_managed(int kind, uint64_t value)
                          .kind = kind};
     op.end = op.start + COPY_NS;
     wait_until(op.end);
-    tell_op(&op);
+    report_op(&op);
 }
 
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
@@ -134,7 +134,7 @@ EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
     *address = piece_add(0, bytes, DEVICE);
     if (!*address)
         return call_exit(&c, 2);
-    tell_memory(&c, 1, DEVICE, *address, bytes);
+    report_memory(&c, 1, DEVICE, *address, bytes);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -146,7 +146,7 @@ EXPORT int cuMemFree_v2(uint64_t address)
     wait_until(stream_end(CUPTI_NONE));
     size_t bytes = piece_drop(address);
     if (bytes)
-        tell_memory(&c, 2, DEVICE, address, bytes);
+        report_memory(&c, 2, DEVICE, address, bytes);
     return call_exit(&c, bytes || !address ? CUDA_OK : DRIVER_E_VALUE);
 }
 
@@ -163,7 +163,7 @@ EXPORT int cuMemAllocHost_v2(void **host, size_t bytes)
         free(*host);
         return call_exit(&c, 2);
     }
-    tell_memory(&c, 1, PINNED, (uintptr_t)*host, bytes);
+    report_memory(&c, 1, PINNED, (uintptr_t)*host, bytes);
     return call_exit(&c, CUDA_OK);
 }
 
@@ -175,7 +175,7 @@ EXPORT int cuMemFreeHost(void *host)
     size_t bytes = piece_drop((uintptr_t)host);
     if (!bytes)
         return call_exit(&c, DRIVER_E_VALUE);
-    tell_memory(&c, 2, PINNED, (uintptr_t)host, bytes);
+    report_memory(&c, 2, PINNED, (uintptr_t)host, bytes);
     free(host);
     return call_exit(&c, CUDA_OK);
 }

@@ -87,7 +87,7 @@ EXPORT int cuModuleLoadData(struct module **module, const void *image)
     *module = calloc(1, sizeof **module);
     bool loaded = *module && copy_image(*module, image);
     if (loaded)
-        tell_module(CUPTI_RESOURCE_MODULE_LOADED, (*module)->text, (*module)->size);
+        report_module(CUPTI_RESOURCE_MODULE_LOADED, (*module)->text, (*module)->size);
     return call_exit(&c, loaded ? CUDA_OK : 2);
 }
 
@@ -95,7 +95,7 @@ EXPORT int cuModuleUnload(struct module *module)
 {
     struct call c;
     call_enter(&c, 22, "cuModuleUnload", &module, NULL);
-    tell_module(CUPTI_RESOURCE_MODULE_UNLOAD, module->text, module->size);
+    report_module(CUPTI_RESOURCE_MODULE_UNLOAD, module->text, module->size);
     if (module->mapped)
         munmap(module->text, module->mapped);
     else

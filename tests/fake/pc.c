@@ -147,7 +147,7 @@ static void be_slow(void)
         sched_yield();
 }
 
-/* The kernel of that name, which may be a new one; NULL where there is no room. [lock held] */
+/* The kernel of that name, which may be a new one; NULL if there is no room. [lock held] */
 static struct kernel *kernel_named(struct context *c, const char *name)
 {
     uint32_t at = 2166136261u; /* FNV-1a */

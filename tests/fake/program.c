@@ -240,9 +240,9 @@ static void *work_stuck(void *unused)
 static void *work_slowly(void *begun)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    for (bool told = false; !cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL);
-         told = true) {
-        if (!told)
+    for (bool reported = false; !cuLaunchKernel(relu, 1, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL);
+         reported = true) {
+        if (!reported)
             sem_post(begun);
         nanosleep(&pause, NULL);
     }

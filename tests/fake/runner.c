@@ -96,7 +96,7 @@ void run_start(struct run *r, const struct run_setup *s)
     n = 0;
     if (!s->alone) {
         n = put_list(argv, n, LIST(launcher(), "trace", "-o", r->logs));
-        if (!s->told)
+        if (!s->reported)
             n = put_list(argv, n, LIST("--no-report"));
         n = put_list(argv, n, s->options);
         n = put_list(argv, n, LIST("--"));

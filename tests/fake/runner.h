@@ -21,7 +21,7 @@ struct run_setup {
     bool own_library; /* a copy of libgpufl.so that no other test opens: `gpufl trace` takes
                                    note of who opens the file, and cannot tell whose processes those are */
     const char *top;  /* rows of the report's tables of kernels and scopes; NULL: all */
-    bool told;        /* `gpufl trace` prints its report, too: the test reads it on stderr */
+    bool reported;    /* `gpufl trace` prints its report, too: the test reads it on stderr */
 };
 
 struct run {
@@ -31,7 +31,7 @@ struct run {
     const char *top;
     int code;       /* exit code */
     json_t *said;   /* what the program printed, an array of its lines */
-    json_t *report; /* owned; NULL where there is no session */
+    json_t *report; /* owned; NULL if there is no session */
 };
 
 /* Starts a run; run_end waits for it, reads the program's lines, and makes the report. */
@@ -42,7 +42,7 @@ void run_free(struct run *r);
 /* Starts a run and ends it. */
 void run_all(struct run *r, const struct run_setup *s);
 
-/* The report of what is on disk now, NULL where there is none; caller frees. Without the message
+/* The report of what is on disk now, NULL if there is none; caller frees. Without the message
  * that the machine was too full for punctual samples: it is not the run's doing. */
 json_t *run_report(const struct run *r);
 

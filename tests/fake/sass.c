@@ -10,7 +10,7 @@
  * Like the real library (CUDA 13.0, seen on an H200) it
  *   - gives each metric of an instruction as a record by itself, with what was counted since the
  *     last time; the number of its function's symbol is 0
- *   - counts 0 where concurrent kernels were recorded before or program counters are sampled, and
+ *   - counts 0 if concurrent kernels were recorded before or program counters are sampled, and
  *     refuses to record concurrent kernels afterwards
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were
  *     enabled after counting was; where copies are recorded, not even for the first kernel
@@ -89,8 +89,8 @@ static bool armed; /* kernel records were asked for while counting was on: every
 static _Atomic bool half_on; /* the same, concurrent ones: refused, and yet prepared for */
 static bool chosen[METRICS];
 static uint64_t given_warps, lost_warps, launches;
-static pid_t process; /* that enabled first */
-static uint64_t told; /* how often an extent was */
+static pid_t process;     /* that enabled first */
+static uint64_t reported; /* how often an extent was */
 static _Atomic int enabled;
 
 void sass_script(const char *word)
@@ -337,7 +337,7 @@ EXPORT int cuptiSassMetricsGetDataProperties(struct sass_extent_params *p)
     bool on = c && c->on;
     p->records = on ? waiting(c) : 0;
     p->instances = p->records ? 1 : 0;
-    if (script.grow && p->records && told++ % 2 == 0)
+    if (script.grow && p->records && reported++ % 2 == 0)
         p->records--;
     pthread_mutex_unlock(&lock);
     return on ? CUPTI_OK : WRONG_ORDER;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALLS_TOLD = 8 };
+enum { CALLS_REPORTED = 8 };
 
 struct fake_script cupti_script;
 
@@ -118,7 +118,7 @@ int scripted(const char *function)
             continue;
         if (++failures[i].seen == failures[i].nth || failures[i].nth == 0)
             result = failures[i].result;
-        if (called >= 0 && failures[i].seen <= CALLS_TOLD && write(called, "x", 1) != 1)
+        if (called >= 0 && failures[i].seen <= CALLS_REPORTED && write(called, "x", 1) != 1)
             abort();
     }
     pthread_mutex_unlock(&lock);

@@ -285,7 +285,7 @@ TEST(an_end_that_never_comes)
     run_free(&r);
 }
 
-/* A full buffer is given up and sampling begins anew: the samples that it still had, since drains
+/* A full buffer is given up and sampling begins again: the samples that it still had, since drains
  * stop short, are lost. */
 TEST(a_full_buffer_that_was_not_read)
 {
@@ -383,7 +383,7 @@ static int64_t last_interval(const struct run *r)
     return found;
 }
 
-/* A buffer that was full stays full: sampling begins anew, and the gap is counted. Where one buffer
+/* A buffer that was full stays full: sampling begins again, and the gap is counted. If one buffer
  * after the other is full, the interval grows until they can be read. */
 TEST(a_full_buffer_is_counted)
 {

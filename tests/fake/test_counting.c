@@ -302,7 +302,7 @@ TEST(with_the_first_launch)
 }
 
 /* While counts are taken, kernels are instrumented. */
-TEST(more_than_was_told)
+TEST(more_than_was_reported)
 {
     struct run r;
     struct given g = count(&r, "FAKE_CUPTI=sass-grow", LIST("2000", "threads=2", "ms=1500"));
@@ -312,7 +312,7 @@ TEST(more_than_was_told)
 }
 
 /* CUPTI leaves out kernels of some graphs. */
-TEST(graphs_are_told)
+TEST(graphs_are_reported)
 {
     struct run r;
     count(&r, "FAKE_CUPTI=", LIST("500", "graphs=7"));
@@ -537,8 +537,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(windows_beside_threads),
         cmocka_unit_test(windows_of_kernels_instead),
         cmocka_unit_test(with_the_first_launch),
-        cmocka_unit_test(more_than_was_told),
-        cmocka_unit_test(graphs_are_told),
+        cmocka_unit_test(more_than_was_reported),
+        cmocka_unit_test(graphs_are_reported),
         cmocka_unit_test(survives_fork),
         cmocka_unit_test(losses_are_counted),
         cmocka_unit_test(beside_a_storm),

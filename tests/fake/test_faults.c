@@ -92,7 +92,7 @@ static void check_fault(const char *script)
     assert_int_equal(sscanf(script, "FAKE_CUPTI=fail=%47[^:]:%ld", function, &nth), 2);
     const struct fault *f = fault_of(function, nth);
     run_all(&r, &(struct run_setup){
-                    .told = true, .env = LIST(script), .program = LIST("300", "exit=5")});
+                    .reported = true, .env = LIST(script), .program = LIST("300", "exit=5")});
     check_program(&r, EXIT_CODE);
     assert_non_null(r.report);
     assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
@@ -121,7 +121,7 @@ TEST(every_kind_fails)
         char script[128];
         snprintf(script, sizeof script, "FAKE_CUPTI=fail=cuptiActivityEnable:%d:%d", nth, ERROR);
         run_all(&r, &(struct run_setup){
-                        .told = true, .env = LIST(script), .program = LIST("300", "exit=5")});
+                        .reported = true, .env = LIST(script), .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
         assert_string_equal(text_at(r.report, "session.end_reason"), "exit");
         if (unknown_at(r.report, "kernels.count")) {
@@ -166,12 +166,12 @@ TEST(refused)
          "unavailable",
          {"no CUPTI for CUDA 11 or older can be loaded", "cuda-cupti-11-0"}},
         /* A library, but another one. */
-        {{other}, "unavailable", {"libnvidia-ml.so.1 is no CUPTI that can be used", "lacks"}},
+        {{other}, "unavailable", {"libnvidia-ml.so.1 is not a usable CUPTI", "lacks"}},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *f = &refusals[i];
         struct run r;
-        run_all(&r, &(struct run_setup){.told = true,
+        run_all(&r, &(struct run_setup){.reported = true,
                                         .env = LIST(f->env[0], f->env[1]),
                                         .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
@@ -280,7 +280,7 @@ TEST(the_library_ends_itself)
         snprintf(script, sizeof script, "FAKE_CUPTI=%s", cases[i].script);
         snprintf(collect, sizeof collect, "pc_kernel_collect=%s", cases[i].collect);
         print_message("%s %s %s\n", script, cases[i].engine, collect);
-        run_all(&r, &(struct run_setup){.told = true,
+        run_all(&r, &(struct run_setup){.reported = true,
                                         .env = LIST(script),
                                         .options = LIST("-e", cases[i].engine, "--option", collect),
                                         .program = LIST("300", "ms=2000", "exit=5")});
@@ -302,7 +302,7 @@ TEST(it_ends_later)
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct run r;
         run_all(&r, &(struct run_setup){
-                        .told = true,
+                        .reported = true,
                         .env = LIST(scripts[i]),
                         .options = LIST("-e", "PcSampling", "--option", "flush_interval_ms=50"),
                         .program = LIST("300", "steps=120", "exit=5")});
@@ -321,7 +321,7 @@ TEST(it_ends_later)
 TEST(it_ends_beside_threads_that_wait)
 {
     struct run r;
-    run_all(&r, &(struct run_setup){.told = true,
+    run_all(&r, &(struct run_setup){.reported = true,
                                     .env = LIST("FAKE_CUPTI=fatal=4000"),
                                     .options = LIST("-e", "RangeProfiler", "--option",
                                                     "range_mode=kernels", "--option",
@@ -337,10 +337,10 @@ TEST(it_ends_where_it_goes_and_comes)
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++) {
         struct run r;
-        run_all(&r, &(struct run_setup){.told = true,
+        run_all(&r, &(struct run_setup){.reported = true,
                                         .env = LIST("FAKE_CUPTI=ends=100"),
                                         .options = LIST("-e", engines[i], "--for", "600ms",
-                                                        "--option", "window_let_go=true"),
+                                                        "--option", "window_detach=true"),
                                         .program = LIST("300", "ms=1200", "exit=5")});
         print_message("%s\n", engines[i]);
         check_ended(&r, "answers no more");
@@ -367,7 +367,7 @@ TEST(it_ends_in_a_window)
 }
 
 /* The next session of the process says that CUPTI has ended, too, and begins no engine. */
-TEST(a_session_behind_its_end)
+TEST(a_session_after_its_end)
 {
     struct run r;
     run_all(&r, &(struct run_setup){.env = LIST("FAKE_CUPTI=fatal=100"),
@@ -411,7 +411,7 @@ TEST(driver_comes_up_later)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        run_all(&r, &(struct run_setup){.told = true,
+        run_all(&r, &(struct run_setup){.reported = true,
                                         .env = LIST(cases[i].script),
                                         .program = LIST("300", "exit=5")});
         check_program(&r, EXIT_CODE);
@@ -516,7 +516,7 @@ int main(void)
         cmocka_unit_test(it_ends_in_a_window),
         cmocka_unit_test(it_ends_where_it_goes_and_comes),
         cmocka_unit_test(it_ends_beside_threads_that_wait),
-        cmocka_unit_test(a_session_behind_its_end),
+        cmocka_unit_test(a_session_after_its_end),
         cmocka_unit_test(trouble_is_no_end),
         cmocka_unit_test(driver_comes_up_later),
         cmocka_unit_test(no_device),

@@ -308,7 +308,7 @@ TEST(duration)
     struct run r;
     run_start(&r, &(struct run_setup){.options = LIST("--duration", LONGER_THAN_WORK),
                                       .program = LIST("500", "threads=2", "wait", "exit=3"),
-                                      .told = true});
+                                      .reported = true});
     child_expect(&r.c, CHILD_ERR, "What to change first"); /* the program is still there */
     child_send(&r.c, "go\n", 3);
     run_end(&r);

@@ -160,7 +160,7 @@ TEST(without_scopes)
 }
 
 /* Scopes that are over soon before the program is are read by the thread that counted them. */
-TEST(ends_behind_a_short_scope)
+TEST(ends_after_a_short_scope)
 {
     struct run r;
     run_all(&r, &(struct run_setup){
@@ -389,16 +389,16 @@ TEST(reasons_for_none)
 }
 
 /* Kernels beyond the names that are counted one by one are counted as such. */
-TEST(more_names_than_are_told_apart)
+TEST(more_names_than_are_distinguished)
 {
-    enum { NAMES = 5000, TOLD_APART = 4096 / 4 * 3 };
+    enum { NAMES = 5000, DISTINGUISHED = 4096 / 4 * 3 };
     struct run r;
     struct given g = count_kernels(&r, "GPUFL_RANGE_KERNEL_LAUNCHES=1", "sm__a.sum",
                                    LIST("5000", "threads=0", "distinct", "ranged"));
     char left[16];
     check_program(&r, 0);
-    snprintf(left, sizeof left, "%d", NAMES - TOLD_APART);
-    assert_int_equal(g.ranges, TOLD_APART);
+    snprintf(left, sizeof left, "%d", NAMES - DISTINGUISHED);
+    assert_int_equal(g.ranges, DISTINGUISHED);
     assert_string_equal(setting(&r, "uncounted_names", 0), left);
     run_free(&r);
 }
@@ -574,7 +574,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_scope),
         cmocka_unit_test(without_scopes),
-        cmocka_unit_test(ends_behind_a_short_scope),
+        cmocka_unit_test(ends_after_a_short_scope),
         cmocka_unit_test(namesakes),
         cmocka_unit_test(many_scopes),
         cmocka_unit_test(contexts_come_and_go),
@@ -586,7 +586,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(repeated_scopes_of_one_pass),
         cmocka_unit_test(repeated_scopes_that_are_left),
         cmocka_unit_test(reasons_for_none),
-        cmocka_unit_test(more_names_than_are_told_apart),
+        cmocka_unit_test(more_names_than_are_distinguished),
         cmocka_unit_test(kernels_one_by_one),
         cmocka_unit_test(kernels_beside_threads_and_graphs),
         cmocka_unit_test(kernels_of_another_context),

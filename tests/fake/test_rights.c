@@ -151,7 +151,7 @@ TEST(ended_by_exit)
 }
 
 /* Linux 6.16 shows to strangers how a process ended. */
-static bool kernel_tells(void)
+static bool kernel_reports(void)
 {
     struct utsname u;
     int major = 0, minor = 0;
@@ -167,11 +167,11 @@ TEST(a_child_ended_by_exit)
     run_brief(&r, "child");
     check_program(&r, 0);
     check_contains(&r, r.c.text[CHILD_ERR].data,
-                   kernel_tells() ? "1 process ended by _exit, code 3: what it did"
-                                  : "1 process ended without exit handlers (_exit, or killed)");
+                   kernel_reports() ? "1 process ended by _exit, code 3: what it did"
+                                    : "1 process ended without exit handlers (_exit, or killed)");
     assert_non_null(r.report);
     check_contains(&r, text_at(r.report, "session.ending"),
-                   kernel_tells() ? "ended by _exit, code 3" : "ran no exit handler");
+                   kernel_reports() ? "ended by _exit, code 3" : "ran no exit handler");
     /* What was read was launched: nothing of it "never reached the log". */
     int64_t read = int_at(r.report, "kernels.count");
     assert_true(int_at(r.report, "ledger.kernels_written") >= read);
@@ -202,7 +202,7 @@ TEST(lost_beside_others)
         run_it(&r, all[i], "64M");
         check_program(&r, 0);
         const char *said = r.c.text[CHILD_ERR].data;
-        bool known = kernel_tells();
+        bool known = kernel_reports();
         check_contains(&r, said,
                        known ? "1 process ended (signal 11, Segmentation fault) before its first "
                                "records were written: right after it had initialized CUDA (pid "

@@ -22,7 +22,7 @@ static void start(struct run *r, const char *const *options)
     child_expect(&r->c, CHILD_OUT, "\n");
 }
 
-static void tell(struct run *r, const char *verb, int64_t pid)
+static void report(struct run *r, const char *verb, int64_t pid)
 {
     char line[64];
     int len = snprintf(line, sizeof line, "%s %lld\n", verb, (long long)pid);
@@ -140,7 +140,7 @@ TEST(killed)
     run_expect(&r, "shared_samples.0.spans.0.interval_ns", 20000000);
     json_t *before = run_report(&r);
     int64_t sampled = samples(before, 0);
-    tell(&r, "kill", int_at(holder(before, 0), "pid"));
+    report(&r, "kill", int_at(holder(before, 0), "pid"));
     run_expect(&r, "shared_samples.1.spans.0.interval_ns", 20000000);
     run_expect(&r, "devices.0.metrics.samples", sampled + 20);
     end(&r);
@@ -161,10 +161,10 @@ TEST(stands_still)
     json_t *before = run_report(&r);
     json_t *who = holder(before, 0);
     int64_t sampled = samples(before, 0), pid = int_at(who, "pid");
-    tell(&r, "stop", pid);
+    report(&r, "stop", pid);
     run_expect(&r, "shared_samples.1.spans.0.interval_ns", 20000000);
     run_expect(&r, "devices.0.metrics.samples", sampled + 20);
-    tell(&r, "cont", pid);
+    report(&r, "cont", pid);
     end(&r);
     json_decref(before);
     run_free(&r);

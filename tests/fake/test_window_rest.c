@@ -1,5 +1,5 @@
 /* test_window_rest.c - windows after which an engine beyond Trace frees its resources and the
- * profiling library is detached (window_let_go): the data of each window is kept, to the last
+ * profiling library is detached (window_detach): the data of each window is kept, to the last
  * sample and count; if a window begins late in some context, or the library stays attached, the
  * session says so. */
 #include "tests/fake/pm_run.h"
@@ -18,7 +18,7 @@ static void run_resting(struct run *r, const char *engine, const char *const *en
 {
     window_run(r, env,
                LIST("-e", engine, "--in-scope", "cycle", "--option", "flush_interval_ms=10",
-                    "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                    "--option", "window_rest_ms=10", "--option", "window_detach=true"),
                program);
     assert_int_equal(int_at(r->report, "windows.opened"), 10);
     assert_string_equal(capability_of(r, "windows", "status"), "collected");
@@ -91,7 +91,7 @@ TEST(a_context_begins_late)
         struct run r;
         window_run(&r, NULL,
                    LIST("-e", cases[i].engine, "--windows", "--option", "flush_interval_ms=10",
-                        "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                        "--option", "window_rest_ms=10", "--option", "window_detach=true"),
                    cases[i].program);
         assert_int_equal(int_at(r.report, "windows.opened"), 2);
         if (cases[i].late) {
@@ -114,7 +114,7 @@ TEST(more_contexts_than_remembered)
     struct run r;
     window_run(&r, NULL,
                LIST("-e", "SassMetrics", "--windows", "--option", "flush_interval_ms=10",
-                    "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                    "--option", "window_rest_ms=10", "--option", "window_detach=true"),
                LIST("crowd"));
     check_contains(&r, message_of(&r, "windows.contexts"), "more than 64 contexts");
     assert_true(window_counts(&r, "fake_relu") <
@@ -130,7 +130,7 @@ TEST(a_context_that_another_thread_destroyed)
         struct run r;
         window_run(&r, NULL,
                    LIST("-e", engines[i], "--windows", "--option", "flush_interval_ms=10",
-                        "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                        "--option", "window_rest_ms=10", "--option", "window_detach=true"),
                    LIST("gone"));
         assert_int_equal(int_at(r.report, "windows.opened"), 2);
         if (i)
@@ -178,7 +178,7 @@ TEST(windows_by_the_clock_after_a_detach)
                 &(struct run_setup){
                     .options = LIST("-e", resting[i], "--after", "400ms", "--for", "300ms",
                                     "--every", "5s", "--option", "flush_interval_ms=10", "--option",
-                                    "window_rest_ms=20", "--option", "window_let_go=true"),
+                                    "window_rest_ms=20", "--option", "window_detach=true"),
                     .program = LIST("200", "threads=2", "ms=1200", "detached=2")});
         check_program(&r, 0);
         print_message("%s\n", resting[i]);
@@ -249,7 +249,7 @@ TEST(sampling_that_does_not_rest)
     struct run r;
     window_run(&r, LIST("FAKE_CUPTI=fail=cuptiPCSamplingDisable:1:999"),
                LIST("-e", "PcSampling", "--in-scope", "cycle", "--option", "flush_interval_ms=10",
-                    "--option", "window_rest_ms=10", "--option", "window_let_go=true"),
+                    "--option", "window_rest_ms=10", "--option", "window_detach=true"),
                LIST("5", "scope", "kept", "slow=50"));
     assert_int_equal(int_at(r.report, "windows.opened"), 5);
     assert_int_equal(int_at(r.said, "0.finalized"), 0);

@@ -41,9 +41,9 @@ static void run_windows(struct run *r, const char *const *options, const char *c
 }
 
 /* Options with which the library is detached as soon as it can be. */
-#define LET_GO "--option", "window_let_go=true"
+#define DETACH "--option", "window_detach=true"
 #define AT_ONCE                                                                                    \
-    "--windows", LET_GO, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
+    "--windows", DETACH, "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1"
 
 static void check_life(const struct run *r, int64_t finalized)
 {
@@ -117,14 +117,14 @@ TEST(beside_contexts_in_the_making)
         &(struct run_setup){.binary = "fake/fake_windows",
                             .env = LIST("FAKE_CONTEXT_MS=300"),
                             .options = LIST("--windows", "--option", "flush_interval_ms=10",
-                                            "--option", "window_rest_ms=50", LET_GO),
+                                            "--option", "window_rest_ms=50", DETACH),
                             .program = LIST("40", "threads=1", "made")},
         40);
 }
 
 /* The library waits for running kernels as it is detached and attached: only where the user wants
  * that. */
-TEST(stays_unless_it_is_let_go)
+TEST(stays_unless_it_is_detached)
 {
     static const char *const programs[][5] = {{"4", "kept", "slow=60"},
                                               {"4", "kept", "threads=2", "slow=60"}};
@@ -148,7 +148,7 @@ TEST(comes_back_at_once)
     struct run r;
     run_windows(&r,
                 LIST("--windows", "--option", "flush_interval_ms=10000", "--option",
-                     "window_rest_ms=1", LET_GO),
+                     "window_rest_ms=1", DETACH),
                 LIST("1", "back"));
     check_life(&r, 1);
     assert_in_range(int_at(r.said, "0.away_ms"), 0, 8000);
@@ -281,13 +281,13 @@ TEST(by_clock)
 /* Windows that repeat: one second in three, as asked for, each as long as the first. */
 TEST(by_clock_again)
 {
-    for (int let_go = 0; let_go < 2; let_go++) {
+    for (int detach = 0; detach < 2; detach++) {
         struct run r;
         run_all(&r, &(struct run_setup){
                         .options =
                             LIST("--after", "100ms", "--for", "50ms", "--every", "150ms",
                                  "--option", "flush_interval_ms=10", "--option", "window_rest_ms=1",
-                                 "--option", let_go ? "window_let_go=true" : "window_let_go=false"),
+                                 "--option", detach ? "window_detach=true" : "window_detach=false"),
                         .program = LIST("10", "ms=1500")});
         check_program(&r, 0);
         int64_t opened = int_at(r.report, "windows.opened");
@@ -484,7 +484,7 @@ int main(void)
         cmocka_unit_test(thousand_cycles),
         cmocka_unit_test(cycles_with_contexts),
         cmocka_unit_test(beside_contexts_in_the_making),
-        cmocka_unit_test(stays_unless_it_is_let_go),
+        cmocka_unit_test(stays_unless_it_is_detached),
         cmocka_unit_test(comes_back_at_once),
         cmocka_unit_test(losses_in_windows),
         cmocka_unit_test(stays_attached),

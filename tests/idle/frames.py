@@ -34,7 +34,7 @@ def contend(used):
 
 
 def compete(gate, used):
-    """Takes the GIL by turns with the first thread, after the spans: neither is ever blocked in anything else."""
+    """Takes the GIL in turns with the first thread, after the spans: neither is ever blocked in anything else."""
     assert cuda.cuLaunchKernel(b"_Z4idlePf", 1, 1, 1, 64, 1, 1, 0, stream, None, None) == 0
     gate.release()
     contend(used)

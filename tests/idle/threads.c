@@ -16,8 +16,8 @@
  *     exit=N       a thread ends the process with that code, while the others go on
  *     first-ends   the first thread ends, another one ends the process
  *     close        closes all descriptors of the process that it did not open
- *     proc=none    first puts an empty folder in the place of /proc
- *     proc=bare    first puts a folder in the place of /proc/self/task, in which threads have no
+ *     proc=none    first puts an empty folder in place of /proc
+ *     proc=bare    first puts a folder in place of /proc/self/task, in which threads have no
  *                  files; without the right to mount, both print that alone, and end */
 #include "tests/fake/hooks.h"
 
@@ -62,7 +62,7 @@ struct role {
 static struct role roles[ROLES];
 static int role_count, milliseconds = 1000, churn, exit_code = -1;
 static bool forks, first_ends, closes, no_proc;
-static char task_folder[64]; /* the folder in the place of /proc/self/task; "": none */
+static char task_folder[64]; /* the folder in place of /proc/self/task; "": none */
 static _Atomic bool over;
 static sem_t ready;
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;

@@ -96,7 +96,7 @@ LAUNCH_STACKS = ("--stacks", "launch")
 HOST_BOUND = ("late_launch",)
 PAUSED = ("idle_cause",)  # one of more than 10 ms
 
-# Loading code takes some ms each time: the fake driver waits, a real one compiles the PTX anew.
+# Loading code takes some ms each time: the fake driver waits, a real one compiles the PTX again.
 SLOW_LOADS = {"FAKE_CUDA_LOAD_US": "3000", "CUDA_CACHE_DISABLE": "1"}
 
 CASES = [
@@ -160,7 +160,7 @@ CASES = [
          noise=(*HOST_BOUND, *PAUSED)),
     Case("graph_breaks", "clean", {"sync_line": At("graph-end", "train")}, crowded=(*HOST_BOUND, *PAUSED)),
 
-    # Another process has the GPU by turns; or it is there, and the host is late all the same, by 5 ms or more.
+    # Another process has the GPU in turns; or it is there, and the host is late all the same, by 5 ms or more.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
          env={"FAKE_NVML": "shared", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),

@@ -70,7 +70,7 @@ static uint32_t on_simulated(struct sink *s, const struct sink_frame *frames, un
     static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
     struct collector *c = of(s);
     pthread_mutex_lock(&telling);
-    char *at = c->told, *end = at + sizeof c->told;
+    char *at = c->reported, *end = at + sizeof c->reported;
     for (unsigned i = 0; i < depth && at < end; i++)
         at += snprintf(at, (size_t)(end - at), "%s%s", i ? "|" : "", frames[i].function);
     pthread_mutex_unlock(&telling);
@@ -81,7 +81,7 @@ static void on_wait(struct sink *s, const struct wait *w)
 {
     struct collector *c = of(s);
     add(&c->waits[w->call], 1);
-    add(&c->untold, !w->stack);
+    add(&c->unreported, !w->stack);
     if (w->call != WAIT_STREAM_EVENT)
         atomic_fetch_add(&c->waited, w->duration);
 }

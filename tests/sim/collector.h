@@ -19,8 +19,8 @@ struct collector {
     _Atomic uint64_t lost[LOSS_COUNT];
     _Atomic uint64_t waits[16];  /* by enum wait_call */
     _Atomic int64_t waited;      /* ns, of those that block the host */
-    _Atomic uint64_t untold;     /* waits without a stack */
-    char told[256];              /* functions of the last stack, outermost first; any thread's */
+    _Atomic uint64_t unreported; /* waits without a stack */
+    char reported[256];          /* functions of the last stack, outermost first; any thread's */
     uint64_t rows[RECORD_COUNT]; /* collector's thread */
     int64_t kernel_ns;
     uint64_t hash; /* of every row, in order */

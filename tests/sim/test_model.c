@@ -78,8 +78,8 @@ TEST(totals_agree)
         waited += k == SIM_WAIT_STREAM_EVENT ? 0 : t.syncs[k].ns;
     }
     assert_int_equal(c.waited, waited);
-    assert_int_equal(c.untold, 0);
-    assert_string_equal(c.told, "main");
+    assert_int_equal(c.unreported, 0);
+    assert_string_equal(c.reported, "main");
     assert_true(t.copies[SIM_PTOP].count > 0 && t.copies[SIM_DTOD].count > 0);
     for (int i = 0; i < LOSS_COUNT; i++)
         assert_int_equal(c.lost[i], 0);

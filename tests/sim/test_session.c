@@ -136,7 +136,7 @@ static json_int_t injected(const struct run *r, const char *error)
 }
 
 /* Every synchronization is a wait of the program, too. */
-static void waits_are_told(const struct run *r)
+static void waits_are_reported(const struct run *r)
 {
     uint64_t syncs = 0;
     for (size_t k = 0; k < sizeof r->found.syncs / sizeof *r->found.syncs; k++)
@@ -192,7 +192,7 @@ static void session_is_what_was_said(const struct run *r)
     same_work(json_object_get(said, "fills"), &r->found.fills);
     same_work(json_object_get(said, "overhead"), &r->found.overhead);
     same_scopes(json_object_get(said, "scopes"), &r->found);
-    waits_are_told(r);
+    waits_are_reported(r);
     ledger_closes(r);
 }
 

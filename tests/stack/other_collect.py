@@ -85,7 +85,7 @@ def hashes():
 
 
 def competes():
-    """Takes the GIL by turns with the first thread."""
+    """Takes the GIL in turns with the first thread."""
     assert lib.other_register() >= 0
     n = 0
     while not over.is_set():

@@ -115,7 +115,7 @@ def real():
     coroutines()
 
 
-# ---- made to tear: two leaves called by turns, each well below a microsecond ----
+# ---- made to tear: two leaves called in turns, each well below a microsecond ----
 
 def leaf_one():
     return 1

@@ -35,7 +35,7 @@ def born_and_ended(rounds):
 
 
 def execs(rounds):
-    """Code objects of one size at one address, by turns."""
+    """Code objects of one size at one address, in turns."""
     for _ in range(rounds):
         for k, source in enumerate(TEXTS):
             exec(compile(source, FILES[k], "exec"), {})

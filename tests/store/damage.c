@@ -70,7 +70,7 @@ int damage_no_rows(void *arg, const struct store_chunk *c)
 
 /* Writes each commit that is done into the pipe. */
 static void write_until_killed(const struct store_ops *ops, const struct store_config *c,
-                               int settle_every, int tell)
+                               int settle_every, int report)
 {
     struct store_session *ss;
     struct err e;
@@ -82,7 +82,7 @@ static void write_until_killed(const struct store_ops *ops, const struct store_c
             _exit(2);
         if (settle_every && at / STEP % settle_every == 0)
             ops->settle(ss, &e);
-        if (write(tell, &at, sizeof at) != sizeof at)
+        if (write(report, &at, sizeof at) != sizeof at)
             _exit(3);
     }
 }
@@ -92,7 +92,7 @@ void damage_killed_writer(const struct store_ops *ops, const struct store_config
 {
     struct store_session *ss;
     struct store *s;
-    int64_t told = 0, at;
+    int64_t reported = 0, at;
     for (int round = 0; round < rounds; round++) {
         int ends[2], status;
         assert_int_equal(pipe(ends), 0);
@@ -105,19 +105,19 @@ void damage_killed_writer(const struct store_ops *ops, const struct store_config
         /* Kills the child after some commits, whatever it does then. */
         for (int i = 0; i < 2 + round % 4; i++)
             if (read(ends[0], &at, sizeof at) == sizeof at)
-                told = at;
+                reported = at;
         kill(child, SIGKILL);
         while (read(ends[0], &at, sizeof at) == sizeof at)
-            told = at;
+            reported = at;
         close(ends[0]);
         waitpid(child, &status, 0);
         assert_true(WIFSIGNALED(status));
-        assert_true(told > 0);
+        assert_true(reported > 0);
     }
     OK(ops->open(&s, c, e));
     OK(ops->get(s, "w", "killed", false, &ss, e));
     at = damage_position(ops, ss);
-    assert_true(at >= told);                       /* everything that was acknowledged is there */
+    assert_true(at >= reported);                   /* everything that was acknowledged is there */
     assert_int_equal(damage_kernels(ops, ss), at); /* once, and nothing else */
     ops->put(ss);
     ops->close(s);

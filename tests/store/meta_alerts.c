@@ -95,7 +95,7 @@ static void test_firings(void **state)
 }
 
 /* The delivery of a firing is written with it, once; and old firings are forgotten in time. */
-static void test_what_is_told(void **state)
+static void test_what_is_reported(void **state)
 {
     struct fixture *f = *state;
     struct meta_firing p = {.id = "f1", .alert = "a1", .subject = "s", .started = 1, .fired = 2},
@@ -240,7 +240,7 @@ static void test_deliveries(void **state)
 int meta_alert_cases(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_alerts),         CASE(test_firings),    CASE(test_what_is_told),
+        CASE(test_alerts),         CASE(test_firings),    CASE(test_what_is_reported),
         CASE(test_findings_above), CASE(test_deliveries),
     };
     return cmocka_run_group_tests_name("alerts", tests, NULL, NULL);

@@ -86,7 +86,7 @@ struct store_session *suite_loaded(const char *id, const struct fixture *f);
     X(events_of_gpus)                                                                              \
     X(counts_of_rows)                                                                              \
     X(sources_in_pieces)                                                                           \
-    X(nothing_to_tell)                                                                             \
+    X(nothing_to_report)                                                                           \
     X(absurd_numbers)                                                                              \
     X(history_of_kernels)                                                                          \
     X(history_of_scopes)

@@ -59,11 +59,11 @@ static void has_devices(struct store_session *ss, const struct device_row *rows,
     assert_int_equal(x.next, n);
     asked_init(&a, QUERY_counts);
     asked_run(&a, ss);
-    size_t told = 0;
+    size_t reported = 0;
     for (size_t i = 0; i < a.rows; i++)
         if (!strcmp(asked_cell(&a, i, "record")->text, "device"))
-            told = (size_t)asked_get(&a, i, "rows");
-    assert_int_equal(told, n);
+            reported = (size_t)asked_get(&a, i, "rows");
+    assert_int_equal(reported, n);
     asked_fini(&a);
 }
 

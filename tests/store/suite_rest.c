@@ -310,7 +310,7 @@ void suite_sources_in_pieces(void **state)
 }
 
 /* Every question of a session answers an empty one, with nothing. */
-void suite_nothing_to_tell(void **state)
+void suite_nothing_to_report(void **state)
 {
     struct store_session *ss = fresh("nothing");
     int64_t lane = lane_make(LANE_KERNEL, 0, 1);

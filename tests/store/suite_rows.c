@@ -62,7 +62,7 @@ static void compare_held(struct store_session *ss, const struct fixture *f)
         return;
     OK(OPS->hold(ss, &held, e));
     compare_all(held, f);
-    OPS->let(held);
+    OPS->release(held);
 }
 
 void suite_rows_come_back(void **state)
@@ -200,11 +200,11 @@ void suite_a_held_state_stays(void **state)
         assert_int_equal(rows_of(held, RECORD_kernel), 1000);
         OK(OPS->hold(ss, &later, e));
         assert_int_equal(rows_of(later, RECORD_kernel), round == 1 ? 1010 : 41010);
-        OPS->let(later);
+        OPS->release(later);
     }
     OK(OPS->scan(held, RECORD_kernel, 10000, 20000, &v, e));
     assert_int_equal(n, 11);
-    OPS->let(held);
+    OPS->release(held);
     OPS->put(ss);
 }
 

@@ -185,8 +185,8 @@ TEST(test_left_rows_are_taken_out)
 
 /* ---- damaged rows ---------------------------------------------------------------------------- */
 
-/* What cannot be read is set aside, and what is sent again makes it anew; others go on. */
-TEST(test_put_apart)
+/* What cannot be read is set aside, and what is sent again makes it again; others go on. */
+TEST(test_set_aside)
 {
     static const char last[] = "SELECT argMax(kind, commit) FROM damage_apart.commits WHERE name = "
                                "'sick.damaged'";
@@ -209,9 +209,9 @@ TEST(test_put_apart)
     struct wire_visitor none = {0};
     assert_int_equal(ops->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX, &none, NULL),
                      GPUFL_E_CORRUPT);
-    assert_int_equal(ops->put_apart(s, "apart", "sick", NULL), GPUFL_E_BUSY);
+    assert_int_equal(ops->set_aside(s, "apart", "sick", NULL), GPUFL_E_BUSY);
     ops->put(ss);
-    OK(ops->put_apart(s, "apart", "sick", e));
+    OK(ops->set_aside(s, "apart", "sick", e));
     OK(ops->get(s, "apart", "sick", false, &ss, e));
     assert_int_equal(clickhouse_kernels(ss), 0);
     assert_int_equal(clickhouse_position(ss), 0);
@@ -459,7 +459,7 @@ int main(void)
         cmocka_unit_test(test_killed_writer), /* forks: before there are threads */
         cmocka_unit_test(test_lost_answers),
         cmocka_unit_test(test_left_rows_are_taken_out),
-        cmocka_unit_test(test_put_apart),
+        cmocka_unit_test(test_set_aside),
         cmocka_unit_test(test_another_server_writes),
         cmocka_unit_test(test_servers_take_turns),
         cmocka_unit_test(test_a_turn_is_seized),

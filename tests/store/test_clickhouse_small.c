@@ -283,7 +283,7 @@ TEST(test_a_damaged_part)
     assert_int_equal(ops->peek(of[sick].session, at, &n, &why), GPUFL_E_CORRUPT);
     assert_non_null(strstr(why.text, id));
     ops->put(of[sick].session);
-    OK(ops->put_apart(s, "sick", id, e));
+    OK(ops->set_aside(s, "sick", id, e));
     of[sick].session = session(s, "sick", id);
     assert_int_equal(damage_position(ops, of[sick].session), 0);
     OK(damage_write(ops, of[sick].session, ROWS, 1, e));

@@ -74,7 +74,7 @@ TEST(test_unfinished_deletion)
 }
 
 /* The rows of many deleted sessions go with one statement a table, also those that a process left
- * that ended before; a session that is made anew keeps its own; nobody looks for them again. */
+ * that ended before; a session that is made again keeps its own; nobody looks for them again. */
 TEST(test_deleted_together)
 {
     enum { MANY = 12 };

@@ -124,7 +124,7 @@ TEST(test_broken_files)
         assert_refused(s, "cut", GPUFL_E_CORRUPT);
         assert_refused(s, "text", GPUFL_E_CORRUPT);
     }
-    OK(ops->drop(s, "w", "headless", e)); /* what is broken can be deleted, and made anew */
+    OK(ops->drop(s, "w", "headless", e)); /* what is broken can be deleted, and made again */
     make_session(s, "headless", 10);
     ops->close(s);
 }
@@ -289,7 +289,7 @@ static int settle_when_full(void)
     return 0;
 }
 
-/* A session that was half made (here for lack of room, or by a kill) is made anew: it had
+/* A session that was half made (here for lack of room, or by a kill) is made again: it had
  * nothing. */
 static int make_without_room(void)
 {

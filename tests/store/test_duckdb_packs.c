@@ -306,7 +306,7 @@ TEST(test_in_two_packs)
 }
 
 /* A pack gives back the room of what is deleted, and the sessions that stay do not notice; what a
- * pack written anew is called before it is whole is removed. */
+ * pack written again is called before it is whole is removed. */
 TEST(test_room_comes_back)
 {
     enum { SESSIONS = 64, BYTES = 16 << 10 };
@@ -431,11 +431,11 @@ TEST(test_backup_beside_removal)
 enum { KILLED_SESSIONS = 8, PIECE = 6000 };
 
 /* Session `number` has so many records now. */
-struct told {
+struct reported {
     int number, count;
 };
 
-static void write_for_ever(int tell)
+static void write_for_ever(int report)
 {
     static char text[PIECE];
     struct packs *p;
@@ -444,7 +444,7 @@ static void write_for_ever(int tell)
         _exit(1);
     for (unsigned i = 0;; i++) {
         char id[16];
-        struct told t = {(int)(i * 5 % KILLED_SESSIONS), 0};
+        struct reported t = {(int)(i * 5 % KILLED_SESSIONS), 0};
         int *n = &count[t.number];
         bool drop = *n == 9, whole = t.number % 2 && *n == 5;
         snprintf(id, sizeof id, "k%d", t.number);
@@ -453,7 +453,7 @@ static void write_for_ever(int tell)
             _exit(2);
         *n = drop ? 0 : whole ? 1 : *n + 1;
         t.count = *n;
-        if (write(tell, &t, sizeof t) != sizeof t)
+        if (write(report, &t, sizeof t) != sizeof t)
             _exit(3);
     }
 }
@@ -481,7 +481,7 @@ TEST(test_killed)
 {
     for (int round = 0; round < 12; round++) {
         int ends[2], status, last[KILLED_SESSIONS] = {0};
-        struct told t;
+        struct reported t;
         assert_int_equal(pack_folder_open(NULL), 0);
         assert_int_equal(pipe(ends), 0);
         pid_t child = fork();
@@ -504,7 +504,7 @@ TEST(test_killed)
     }
 }
 
-/* ---- killed while a pack is written anew ----------------------------------------------------- */
+/* ---- killed while a pack is written again ---------------------------------------------------- */
 
 static int killed_at; /* 1: before a file gets its name, 2: after; 0: never */
 
@@ -522,7 +522,7 @@ int rename(const char *from, const char *to)
 enum { ANEW_SESSIONS = 64, ANEW_BYTES = 16 << 10 };
 
 /* Deletes seven of eight sessions; announces each before. */
-static void delete_most(int tell)
+static void delete_most(int report)
 {
     static char text[ANEW_BYTES];
     struct packs *p;
@@ -537,7 +537,7 @@ static void delete_most(int tell)
     }
     for (int i = 0; i < ANEW_SESSIONS; i++) {
         snprintf(id, sizeof id, "s%d", i);
-        if (i % 8 && (write(tell, &i, sizeof i) != sizeof i || packs_drop(p, "w", id, NULL)))
+        if (i % 8 && (write(report, &i, sizeof i) != sizeof i || packs_drop(p, "w", id, NULL)))
             _exit(3);
     }
     _exit(0);

@@ -316,8 +316,8 @@ TEST(test_tenants)
     }
 }
 
-/* One that cannot be read is set aside, and what is sent again makes it anew. */
-TEST(test_put_apart)
+/* One that cannot be read is set aside, and what is sent again makes it again. */
+TEST(test_set_aside)
 {
     char apart[PATH_MAX + 16];
     struct store *s = pack_store_open(0);
@@ -341,7 +341,7 @@ TEST(test_put_apart)
         GPUFL_E_CORRUPT);
     assert_int_equal(ops->begin(ss, NULL), GPUFL_E_CORRUPT);
     ops->put(ss);
-    OK(ops->put_apart(s, "w", "sick", e));
+    OK(ops->set_aside(s, "w", "sick", e));
     snprintf(apart, sizeof apart, "%s.damaged", pack_file_of("sick"));
     assert_true(file_exists(apart));
     ss = pack_session(s, "w", "sick");
@@ -450,7 +450,7 @@ int main(void)
         CASE(test_history_of_several),
         CASE(test_store_of_files),
         CASE(test_tenants),
-        CASE(test_put_apart),
+        CASE(test_set_aside),
         CASE(test_read_while_it_grows),
         CASE(test_slow_reader),
         CASE(test_deleted_while_it_grows),

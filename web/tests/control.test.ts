@@ -58,7 +58,7 @@ describe("versions", () => {
       { name: "d", before: null, after: "5" },
     ]);
   });
-  it("begin anew after a deletion", () => {
+  it("begin again after a deletion", () => {
     const history = historyOf([config(4, { a: 1 }), config(3, {}, { removed: true }), config(2, { a: 2 }), config(1, {})]);
     expect(history.map(({ row, first, differences: list }) => [row.version, first, list.map(({ before, after }) => `${before}>${after}`).join()])).toEqual([
       [4, true, "null>1"],

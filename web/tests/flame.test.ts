@@ -32,7 +32,7 @@ describe("kernels with code at a line", () => {
 });
 
 describe("collapsed stacks", () => {
-  it("two trees; what is no stack is passed over; frames keep their spaces", () => {
+  it("two trees; what is no stack is skipped; frames keep their spaces", () => {
     expect([...trees.keys()]).toEqual(["host blocked", "GPU"]);
     expect(trees.get("GPU")).toEqual([{ frames: ["main() (a.py:1)", "gemm<float, 4>(float const*)"], ns: 7 }]);
     expect(stacks).toHaveLength(2);

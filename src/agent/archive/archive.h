@@ -41,7 +41,7 @@ int archive_manifest(struct s3 *s, const char *session, struct manifest *m, stru
 /* Lists the files of a session's folder with lengths and times, without sums. */
 int archive_list(const char *folder, struct manifest *m, struct err *e);
 
-/* True where the folder's files are those of the manifest: names, lengths, times. Files that do not
+/* True if the folder's files are those of the manifest: names, lengths, times. Files that do not
  * belong to a session are ignored. */
 bool archive_is_same(const char *folder, const struct manifest *m);
 

@@ -45,10 +45,10 @@ void manifest_write(const struct manifest *m, struct buf *out);
  * must have been called. */
 int manifest_read(struct manifest *m, const char *text, size_t len, struct err *e);
 
-/* True where a file of a session's folder belongs to the session: a part of its log, or a sidecar
+/* True if a file of a session's folder belongs to the session: a part of its log, or a sidecar
  * of a window. */
 bool manifest_takes(const char *name);
-/* True where the text can be a session's name in the bucket. */
+/* True if the text can be a session's name in the bucket. */
 bool manifest_is_session(const char *text);
 /* Write "SESSION/manifest.json", and the key of a file's object. */
 void manifest_key(const char *session, char out[MANIFEST_KEY]);

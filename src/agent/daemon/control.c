@@ -95,7 +95,7 @@ static void obey(struct control *c, struct control_client *k)
 }
 
 /* Reads the client's line, or a piece of it. */
-static void hear(struct control *c, struct control_client *k)
+static void receive(struct control *c, struct control_client *k)
 {
     ssize_t n = recv(k->fd, k->line + k->len, sizeof k->line - 1 - k->len, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
@@ -161,7 +161,7 @@ static void *serve(void *arg)
         for (int i = 0; i < CONTROL_CLIENTS; i++) {
             struct control_client *k = &c->clients[i];
             if (k->fd >= 0 && fds[i + 2].revents)
-                hear(c, k);
+                receive(c, k);
             if (k->fd >= 0 && k->task)
                 answer_done(c, k);
         }
@@ -188,15 +188,15 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
     return 0;
 }
 
-/* True where a program listens at the socket. */
-static bool is_heard(const struct sockaddr_un *at)
+/* True if a program listens at the socket. */
+static bool is_served(const struct sockaddr_un *at)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool heard = fd >= 0 && (connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ||
-                             (errno != ECONNREFUSED && errno != ENOENT));
+    bool served = fd >= 0 && (connect(fd, (const struct sockaddr *)at, sizeof *at) == 0 ||
+                              (errno != ECONNREFUSED && errno != ENOENT));
     if (fd >= 0)
         close(fd);
-    return heard;
+    return served;
 }
 
 /* Refuses a path of anything but a socket. *there: the path exists. */
@@ -227,7 +227,7 @@ static int clear_place(const struct sockaddr_un *at, struct err *e)
 {
     bool there;
     int rc = look_at_place(at, &there, e);
-    if (!rc && there && is_heard(at))
+    if (!rc && there && is_served(at))
         rc = err_set(e, GPUFL_E_STATE,
                      "another program listens at the control socket %s: name another one with "
                      "--control",

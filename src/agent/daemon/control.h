@@ -52,7 +52,7 @@ int control_check(const char *path, struct err *e);
 void control_close(struct control *c);
 
 bool control_paused(struct control *c);
-/* True where `resume` came since the last call. */
+/* True if `resume` came since the last call. */
 bool control_resumed(struct control *c);
 /* The ticket of a task that is requested and not done; 0: none. */
 uint64_t control_task(struct control *c, enum control_task t);

@@ -77,7 +77,7 @@ void sessions_look(struct daemon *d, int64_t now);
  * session has anything to send. */
 enum courier_step sessions_step(struct daemon *d);
 struct view *sessions_find_view(const struct daemon *d, int32_t folder); /* NULL: not at work */
-/* True where all that existed at that time was sent, or cannot be sent. */
+/* True if all that existed at that time was sent, or cannot be sent. */
 bool sessions_idle(const struct daemon *d, int64_t asked);
 
 /* Asks the server whether it still has a session that is done, if it is time for that. */

@@ -49,7 +49,7 @@ static bool make_room(struct daemon *d)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* True where a folder without a view needs none: all of it was handled, and it has not changed
+/* True if a folder without a view needs none: all of it was handled, and it has not changed
  * since. */
 static bool is_settled(const struct daemon *d, struct folder *at, int64_t stamp)
 {
@@ -179,7 +179,7 @@ static enum courier_step end_work(struct daemon *d, struct view *v, struct work 
     return courier_complete(&d->courier, v, w);
 }
 
-/* True where the folder has not changed since it was read; else it is read once more. */
+/* True if the folder has not changed since it was read; else it is read once more. */
 static bool is_as_read(struct daemon *d, struct view *v)
 {
     struct folder *at = &d->folders.items[v->folder];

@@ -350,7 +350,7 @@ static bool archive_one(struct keeper *k, int64_t now)
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-/* True where an item that is older than this one is archived next, and may then be removed
+/* True if an item that is older than this one is archived next, and may then be removed
  * first. */
 static bool older_comes(const struct keeper *k, const struct keeper_item *than, int64_t now)
 {

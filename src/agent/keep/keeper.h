@@ -44,7 +44,7 @@ void keeper_offer(struct keeper *k, const char *path, int64_t stamp);
 /* Append ,"archive":{…} of the status; the metrics, each with its HELP and TYPE. [any] */
 void keeper_put_status(struct keeper *k, struct buf *out);
 void keeper_put_metrics(struct keeper *k, struct buf *out);
-/* True where a person must act; why gets the sentence. [any] */
+/* True if a person must act; why gets the sentence. [any] */
 bool keeper_alarm(struct keeper *k, char *why, size_t size);
 
 /* Opens a separate connection to the archive of the options; logs a warning where others can read

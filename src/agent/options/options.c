@@ -196,7 +196,7 @@ static int from_file(struct options *o, const struct opt *table, const char *pat
     if (f.rc && (!e || e->code))
         return f.rc;
     if (!whole)
-        return err_set(e, GPUFL_E_INVAL, "%s: it is no JSON object", path);
+        return err_set(e, GPUFL_E_INVAL, "%s: it is not a JSON object", path);
     return 0;
 }
 

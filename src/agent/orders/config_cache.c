@@ -131,7 +131,7 @@ static bool is_the_same(const char *path, const struct buf *text)
     return same;
 }
 
-/* True where this module wrote the file: its text begins with the name that the file has. The
+/* True if this module wrote the file: its text begins with the name that the file has. The
  * folder may have other files, which are neither replaced nor removed. */
 static bool is_ours(const char *path)
 {

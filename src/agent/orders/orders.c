@@ -140,7 +140,7 @@ static void obey(struct orders *o, const struct capture *c)
 {
     char path[128], members[1024];
     struct buf reason;
-    struct err e = {0}, told = {0};
+    struct err e = {0}, post_error = {0};
     const struct reach_order order = {c->pid, c->session, c->engine, c->duration, c->scope};
     bool sound = is_word(c->session) && is_word(c->engine) && c->pid > 1 && c->duration > 0 &&
                  !c->scope[strcspn(c->scope, "\r\n")];
@@ -157,8 +157,8 @@ static void obey(struct orders *o, const struct capture *c)
     log_note("capture of %s for %" PRId64 " ms in process %" PRId64 ": %s%s%s", c->engine,
              c->duration / 1000000, c->pid, state, rc ? ": " : "", rc ? e.text : "");
     snprintf(path, sizeof path, "/agent/captures/%.63s", c->id);
-    if (is_word(c->id) && post(o, path, members, NULL, &told))
-        log_warn("a capture could not be reported to the server: %s", told.text);
+    if (is_word(c->id) && post(o, path, members, NULL, &post_error))
+        log_warn("a capture could not be reported to the server: %s", post_error.text);
     pthread_mutex_lock(&o->lock);
     *(rc ? &o->refused : &o->captures) += 1;
     pthread_mutex_unlock(&o->lock);

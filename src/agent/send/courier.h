@@ -120,7 +120,7 @@ struct errand {
 enum courier_step courier_judge(struct courier *c, struct errand *x, bool *good);
 /* Counts the result of a request. */
 void courier_count(struct courier *c, int rc, int status);
-/* True where the status is about the body itself, so that the same body would get it again. */
+/* True if the status is about the body itself, so that the same body would get it again. */
 bool courier_is_final(int status);
 /* Stores the lines that the answer names as dead letters. */
 int courier_put_aside(struct courier *c, struct errand *x, int64_t *end);

@@ -211,7 +211,7 @@ static enum courier_step follow(struct courier *c, struct view *v, struct errand
     return smaller(c, v, x);
 }
 
-/* True where the part is sent unchanged: it is compressed, wanted whole, and not too large. */
+/* True if the part is sent unchanged: it is compressed, wanted whole, and not too large. */
 static bool goes_whole(const struct courier *c, const struct errand *x)
 {
     const struct course *o = x->course;
@@ -230,7 +230,7 @@ static int64_t piece_of(const struct courier *c, const struct course *o)
     return rate && o->piece > 2 * rate ? 2 * rate : o->piece;
 }
 
-/* True where the file that is written to now is not the one in the view. The inode is not enough: a
+/* True if the file that is written to now is not the one in the view. The inode is not enough: a
  * rotated file that was compressed and removed gives its inode to the next one. It is checked after
  * the file was opened, so that no rotation is missed. */
 static bool is_another(const struct ship_part *p)

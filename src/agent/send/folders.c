@@ -111,7 +111,7 @@ void folders_remove(struct folders *f, int32_t index)
 
 /* ---- looking ------------------------------------------------------------------------------- */
 
-/* True where the name is that of a part. */
+/* True if the name is that of a part. */
 static bool is_part(const char *name)
 {
     static const char *const channels[] = {"system", "scope", "device", "code", "sass"};
@@ -164,7 +164,7 @@ static void note_odd(struct odd_entries *o, const char *name, unsigned char type
 }
 
 /* Logs each kind once for a folder. */
-static void tell_odd(struct folder *at, const struct odd_entries *o)
+static void report_odd(struct folder *at, const struct odd_entries *o)
 {
     static const char *const texts[ODD_KINDS] = {
         [ODD_LINK] = "a link, and links are not followed",
@@ -240,7 +240,7 @@ static int look(struct folders *f, int32_t index, int64_t now)
         f->sessions++;
         return rc;
     }
-    tell_odd(at, &found.odd);
+    report_odd(at, &found.odd);
     at->stamp = dir ? stamp : at->stamp;
     folders_plan(f, at, now);
     return rc;

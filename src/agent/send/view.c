@@ -202,14 +202,14 @@ static int bind_work(struct view *v, struct upload_session *s, const struct view
 }
 
 /* Logs that a part has lost bytes since the last look; the present contents do not show that. */
-static void tell_shorter(const struct ship_part *p, int64_t size)
+static void report_shorter(const struct ship_part *p, int64_t size)
 {
     if (size < p->bytes)
         log_warn("%s got shorter, from %lld bytes to %lld: what it loses cannot be sent", p->path,
                  (long long)p->bytes, (long long)size);
 }
 
-/* True where the part was rotated since: a file with another number begins at the same place. */
+/* True if the part was rotated since: a file with another number begins at the same place. */
 static bool is_rotated(const struct upload_sessions *now, const struct ship_part *before)
 {
     for (size_t i = 0; i < now->count; i++)
@@ -251,20 +251,20 @@ static int64_t *sizes_of(const struct upload_sessions *list)
     return sizes;
 }
 
-static void tell_all_shorter(const struct view *v, const int64_t *sizes,
-                             const struct upload_sessions *now)
+static void report_all_shorter(const struct view *v, const int64_t *sizes,
+                               const struct upload_sessions *now)
 {
     for (size_t i = 0, n = 0; i < v->list.count; i++)
         for (size_t k = 0; k < v->list.items[i].count; k++, n++) {
             const struct ship_part *p = &v->list.items[i].parts[k];
             if (sizes[n] >= 0 && sizes[n] < p->bytes && !is_rotated(now, p))
-                tell_shorter(p, sizes[n]);
+                report_shorter(p, sizes[n]);
         }
 }
 
 /* Logs once that the folder has a FIFO, a socket or a device with a log's name, or a log that
  * cannot be a session's. */
-static void tell_odd(struct view *v, DIR *d, const char *name, const struct stat *st)
+static void report_odd(struct view *v, DIR *d, const char *name, const struct stat *st)
 {
     char first = '{';
     if (S_ISREG(st->st_mode) && st->st_size > 0 && !v->list.count && !v->said_foreign) {
@@ -293,7 +293,7 @@ static unsigned count_empty(struct view *v)
         if (len <= 4 || strcmp(entry->d_name + len - 4, ".log") != 0 ||
             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
             continue;
-        tell_odd(v, d, entry->d_name, &st);
+        report_odd(v, d, entry->d_name, &st);
         n += S_ISREG(st.st_mode) && st.st_size == 0;
     }
     if (d)
@@ -309,7 +309,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
     int64_t *sizes = sizes_of(&v->list);
     int rc = sizes ? upload_sessions_open(&fresh, v->path, NULL, 0, e) : err_nomem(e);
     if (!rc)
-        tell_all_shorter(v, sizes, &fresh);
+        report_all_shorter(v, sizes, &fresh);
     mem_free(sizes);
     if (rc)
         return rc;
@@ -331,7 +331,7 @@ static int read_again(struct view *v, const struct view_context *x, struct err *
 
 /* ---- while lines are appended -------------------------------------------------------------- */
 
-/* True where the end of an uncompressed file has the session's end. */
+/* True if the end of an uncompressed file has the session's end. */
 static bool tail_ends(const struct ship_part *p)
 {
     static char tail[TAIL + 1];
@@ -354,7 +354,7 @@ static bool look_part(struct view *v, struct ship_part *p, bool system)
     int64_t size = file_size(p->path), before = p->bytes;
     if (size == before)
         return false;
-    tell_shorter(p, size);
+    report_shorter(p, size);
     v->fresh |= size < before;
     p->bytes = size;
     if (system && size > 0 && tail_ends(p))

@@ -57,7 +57,7 @@ struct view {
     size_t work_count, work_cap;
     int64_t stamp;     /* of the folder when it was read; -1: it had just changed */
     int64_t ended;     /* bytes of the system channel that were searched for the end */
-    bool fresh;        /* the list must be read anew */
+    bool fresh;        /* the list must be read again */
     bool pending;      /* there may be something to send */
     bool settled;      /* noted as done: marks are no longer needed */
     bool naming;       /* a process looks up names */
@@ -81,11 +81,11 @@ void view_close(struct view *v, struct cursor *cursor);
 /* Reads the files' changes. GPUFL_E_NOENT: the folder has no session any more. */
 int view_refresh(struct view *v, const struct view_context *c, struct err *e);
 
-/* True where a program writes to one of the sessions. */
+/* True if a program writes to one of the sessions. */
 bool view_is_live(const struct view *v);
-/* True where nothing is left to send. */
+/* True if nothing is left to send. */
 bool view_caught_up(const struct view *v);
-/* True where every session is over, complete and handled. */
+/* True if every session is over, complete and handled. */
 bool view_is_done(const struct view *v);
 /* Approximate bytes on disk, compressed or not, that were not sent yet. */
 int64_t view_waiting(const struct view *v);

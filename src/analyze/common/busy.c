@@ -181,7 +181,7 @@ static void append(struct busy *b, struct busy_span *out, size_t *n, struct busy
     }
 }
 
-/* Sorts in the late spans: the spans from the earliest late one on are merged anew. */
+/* Sorts in the late spans: the spans from the earliest late one on are merged again. */
 int busy_settle(struct busy *b)
 {
     if (!b->late_count)

@@ -47,7 +47,7 @@ struct busy {
 struct busy_result {
     int64_t busy;        /* ns in which an interval was running */
     int64_t doubtful;    /* ns that busy may be too small; 0: exact */
-    int64_t first, last; /* first start and last end; both 0 where nothing was added */
+    int64_t first, last; /* first start and last end; both 0 if nothing was added */
     int64_t idle;        /* ns between first and last in which none was running */
     struct busy_gaps gaps;
 };

@@ -31,13 +31,13 @@ static inline int64_t cells_or(const struct wire_batch *b, unsigned column, size
     return v == CELL_NULL ? other : v;
 }
 
-/* True where t can be a time; false for CELL_NULL, too. */
+/* True if t can be a time; false for CELL_NULL, too. */
 static inline bool cells_time_ok(int64_t t)
 {
     return t >= CELLS_TIME_MIN && t <= CELLS_TIME_MAX;
 }
 
-/* True where start and duration are an interval; *end gets its end. */
+/* True if start and duration are an interval; *end gets its end. */
 static inline bool cells_interval(int64_t start, int64_t duration, int64_t *end)
 {
     if (!wire_event_ok(start, duration))
@@ -61,7 +61,7 @@ static inline int64_t cells_whole(double v)
     return v >= 0x1p63 ? INT64_MAX : v > -0x1p63 ? (int64_t)v : v < 0 ? INT64_MIN + 1 : 0;
 }
 
-/* part / whole, 0 where there is no whole. */
+/* part / whole, 0 if there is no whole. */
 static inline double cells_share(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;

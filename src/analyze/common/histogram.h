@@ -24,7 +24,7 @@ struct histogram {
     int64_t min, max; /* defined where count > 0 */
     int64_t *samples; /* owned; the values while count <= HISTOGRAM_EXACT, then NULL */
     uint32_t cap;     /* of samples */
-    uint32_t **pages; /* owned; HISTOGRAM_PAGES pages, NULL where empty; counts saturate */
+    uint32_t **pages; /* owned; HISTOGRAM_PAGES pages, NULL if empty; counts saturate */
 };
 
 void histogram_init(struct histogram *h); /* allocates nothing */

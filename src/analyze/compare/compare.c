@@ -227,7 +227,7 @@ static int make_row(struct comparison *c, struct compare_row *r, const struct fo
     return rc;
 }
 
-/* True where the change is too large to be called "same" although the test is not sure. */
+/* True if the change is too large to be called "same" although the test is not sure. */
 static bool is_large(double ratio)
 {
     return ratio >= 1 + COMPARE_LARGE || ratio <= 1 / (1 + COMPARE_LARGE);

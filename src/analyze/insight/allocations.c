@@ -27,7 +27,7 @@ static bool frees_in_loop(const struct model *m)
     return false;
 }
 
-/* True where a stack of the line frees the memory that PyTorch caches. */
+/* True if a stack of the line frees the memory that PyTorch caches. */
 static bool empties_cache(const struct model *m, const struct wait_line *l)
 {
     struct stacks_walk walk = {.node = l->node};
@@ -79,7 +79,7 @@ static int add_alloc(const struct model *m, const struct wait_line *l, struct in
     insight_put_where(m, l->place, &text);
     buf_printf(&text, " with launches between took %s; %sFree also waits for the GPU.",
                units_time(b, spent), api);
-    wait_cost_tell_library(m, l, i, &text);
+    wait_cost_put_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

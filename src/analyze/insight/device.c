@@ -157,7 +157,7 @@ static const struct held_words *main_reason(const struct model *m, const struct 
     return most;
 }
 
-/* True where the mean SM clock is low although the GPU was busy: the clock of an idle GPU says
+/* True if the mean SM clock is low although the GPU was busy: the clock of an idle GPU says
  * nothing. */
 static bool is_slow(const struct model *m, uint32_t device)
 {

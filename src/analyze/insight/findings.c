@@ -226,8 +226,8 @@ static void say_busy(const struct model *m, struct buf *out)
         return;
     }
     unsigned used = sum_devices_used(m, &only), idle = findings_idle_devices(m);
-    bool untold = m->devices.items[0].compute.count > 0 && used > 1;
-    if (used > 1 + idle && !untold) {
+    bool gpu_unknown = m->devices.items[0].compute.count > 0 && used > 1;
+    if (used > 1 + idle && !gpu_unknown) {
         say_busy_devices(m, used - idle, duration, out);
         buf_printf(out, " of %s%s; at least one ran kernels %s of it", units_time(a, duration),
                    inside, units_percent(b, (double)r.busy, (double)duration));
@@ -239,7 +239,7 @@ static void say_busy(const struct model *m, struct buf *out)
     }
     if (idle)
         buf_printf(out, "; %u other GPU%s had no work", idle, idle == 1 ? "" : "s");
-    buf_str(out, untold ? " (the log does not say on which of its GPUs).\n" : ".\n");
+    buf_str(out, gpu_unknown ? " (the log does not say on which of its GPUs).\n" : ".\n");
 }
 
 static void say_top_kernel(const struct model *m, struct buf *out)

@@ -29,14 +29,14 @@ bool findings_damaged(const struct model *m, struct buf *out);
 /* The status of a capability, in words. */
 const char *findings_status(const char *status);
 
-/* How many devices had no work while others had some; 0 where the log does not say which devices
+/* How many devices had no work while others had some; 0 if the log does not say which devices
  * worked. */
 unsigned findings_idle_devices(const struct model *m);
 
 /* The product's name of a device: "GPU 0 NVIDIA H200". */
 const char *findings_device(const struct model *m, uint32_t device, char *text, size_t size);
 
-/* True where the engine makes kernels slower, because it instruments them or runs them several
+/* True if the engine makes kernels slower, because it instruments them or runs them several
  * times. The profiler then caused part of the waits and the idle time. */
 bool findings_slowed(const struct model *m);
 

@@ -137,7 +137,7 @@ void findings_put_none(const struct model *m, const char *feature, struct buf *o
         else
             buf_str(out, "unknown: the records that came never reached the log");
         break;
-    case KNOWN_UNTOLD:
+    case KNOWN_UNREPORTED:
         buf_str(out, m->facts.partial ? "unknown: this part of the log does not hold them"
                                       : "unknown: the log does not say");
         break;

@@ -314,10 +314,10 @@ static struct insight_idle rest_of(const struct model *m, const struct host_line
                                    enum idle_cause c)
 {
     struct insight_idle rest = insight_idle_of(m, c);
-    int64_t told = l->none[c][IDLE_SHARED];
+    int64_t listed = l->none[c][IDLE_SHARED];
     for (size_t i = 0; i < l->count; i++)
-        told = cells_sum(told, l->items[i].by_cause[c]);
-    rest.all = rest.all > told ? rest.all - told : 0;
+        listed = cells_sum(listed, l->items[i].by_cause[c]);
+    rest.all = rest.all > listed ? rest.all - listed : 0;
     rest.time = sum_idle_of_run(m, rest.all);
     return rest;
 }

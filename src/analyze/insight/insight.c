@@ -294,7 +294,7 @@ static void drop_little(struct insights *in, size_t first)
     in->count = kept;
 }
 
-/* True where the session's engine looks into kernels: then each kernel counts, however short it
+/* True if the session's engine looks into kernels: then each kernel counts, however short it
  * is. */
 static bool looks_into_kernels(const struct model *m)
 {
@@ -312,7 +312,7 @@ static bool has_waits(const struct insight_rule *r)
     return false;
 }
 
-/* True where the time of `i` includes the time of `other`. A rule about a line's calls includes
+/* True if the time of `i` includes the time of `other`. A rule about a line's calls includes
  * sync_line's time; what the host did includes most calls that it made for that; a late rank
  * includes its own GPU's idle time. A finding may also include the time of all findings of its
  * rule, or of a state at all lines. */

@@ -132,7 +132,7 @@ int insight_add(struct insights *to, const char *id, struct insight **at);
 /* The rule with that id, which exists. */
 const struct insight_rule *insight_rule_of(const char *id);
 
-/* True where many kernels are launched one by one between launches of CUDA or HIP graphs, again and
+/* True if many kernels are launched one by one between launches of CUDA or HIP graphs, again and
  * again, and the graphs are the program's or its compiler's (not XLA's, which chooses what is in
  * them). */
 bool insight_graphs_break(const struct model *m);
@@ -157,7 +157,7 @@ void insight_fact_longest(const struct model *m, struct insight *i, int64_t star
 /* Severity by the share of the run that could be given back. */
 enum insight_severity insight_by_share(const struct model *m, int64_t ns);
 
-/* True where ns are at least `limit` parts in `of` (100 or 1000) of the run. */
+/* True if ns are at least `limit` parts in `of` (100 or 1000) of the run. */
 bool insight_is_share(const struct model *m, int64_t ns, int64_t limit, int64_t of);
 
 /* The part of the run that a sum of kernel times can give back. It is less than the sum where
@@ -183,13 +183,13 @@ void insight_own(struct insight *i, const struct insight_heaviest *h);
  * tables show in columns of their own. */
 size_t insight_title_words(const struct insight *i);
 
-/* True where the host waited at a line that a person can open. */
+/* True if the host waited at a line that a person can open. */
 bool insight_line_is_known(const struct model *m, const struct wait_line *l);
-/* True where sync_loop reports the line. */
+/* True if sync_loop reports the line. */
 bool insight_line_loops(const struct model *m, const struct wait_line *l);
 
 /* ns of the share base that small copies to the host took whose values the line's waits wait for;
- * at most the time in which copies ran without a kernel. 0 where such copies are few. */
+ * at most the time in which copies ran without a kernel. 0 if such copies are few. */
 int64_t insight_reads(const struct model *m, const struct wait_line *l);
 
 /* Finds the place with the largest sum. sums: by place. all: their total with unknown places. */
@@ -209,7 +209,7 @@ int insight_states(const struct model *m, struct insights *to);
 const char *insight_state_title(uint32_t doing);
 extern const char insight_more_cores[], insight_less_gil[];
 
-/* Idle time of one cause, and its gaps. All 0 where the time exceeds the run, which means that the
+/* Idle time of one cause, and its gaps. All 0 if the time exceeds the run, which means that the
  * clock jumped. */
 struct insight_idle {
     unsigned devices;

@@ -88,7 +88,7 @@ static bool is_low(const struct model *m, const struct config_row *c)
             (!strcmp(limiter, "registers") || !strcmp(limiter, "vgprs")));
 }
 
-/* True where that part of a kernel's time is large enough in the share base. */
+/* True if that part of a kernel's time is large enough in the share base. */
 static bool is_worth(const struct model *m, const struct kernel_name *k, int64_t ns)
 {
     int64_t steady = cells_whole((double)ns * sum_steps_kernel_part(m, k->name, k->time.total));

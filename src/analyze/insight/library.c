@@ -297,7 +297,7 @@ static bool is_storm(const struct insights *to)
     return false;
 }
 
-/* True where XLA compiled kernels of the session: XLA chooses which kernels share a graph, and
+/* True if XLA compiled kernels of the session: XLA chooses which kernels share a graph, and
  * nothing in the program breaks one. */
 static bool is_xla(const struct model *m)
 {

@@ -15,7 +15,7 @@ uint32_t profile_kernel(const struct model *m, uint32_t function);
  * is estimated from the share of all samples (*estimated). 0: unknown. */
 int64_t profile_time(const struct model *m, uint32_t function, bool *estimated);
 
-/* True where the kernel is not a library's, and its time is worth a finding or is unknown. */
+/* True if the kernel is not a library's, and its time is worth a finding or is unknown. */
 bool profile_worth(const struct model *m, uint32_t function);
 
 /* Samples of a kernel: all, stalled, and by class. */

@@ -114,13 +114,13 @@ static int add_line(const struct model *m, uint32_t place, const struct place_su
 
 /* Adds a finding for the part of a rank's lateness that no finding by line covers. told: ns that
  * these cover. */
-static int add_rest(const struct model *m, const struct rank_late *l, int64_t told,
+static int add_rest(const struct model *m, const struct rank_late *l, int64_t listed,
                     struct insights *to)
 {
     char a[UNITS_TEXT];
     struct insight *i;
     struct buf text;
-    int64_t idle = l->idle > told ? l->idle - told : 0, rest = cells_sum(l->busy, idle);
+    int64_t idle = l->idle > listed ? l->idle - listed : 0, rest = cells_sum(l->busy, idle);
     const struct lateness waited = {l, 1, rest};
     if (!is_worth(m, rest))
         return 0;
@@ -172,17 +172,17 @@ int insight_rank_wait(const struct model *m, struct insights *to)
 {
     const struct sum_late_ranks *s = &m->late_ranks;
     struct place_sum *sums = sum_places(m);
-    int64_t *told = mem_array(s->late_count + 1, sizeof *told);
-    int rc = sums && told ? 0 : GPUFL_E_NOMEM;
+    int64_t *listed = mem_array(s->late_count + 1, sizeof *listed);
+    int rc = sums && listed ? 0 : GPUFL_E_NOMEM;
     for (uint32_t p = 1; !rc && p < m->stacks.places.count; p++)
         if (is_worth(m, sums[p].ns))
             rc = add_line(m, p, &sums[p], to);
     for (size_t i = 0; !rc && i < s->line_count; i++)
         if (is_worth(m, sums[s->lines[i].place].ns))
-            told[s->lines[i].late] = cells_sum(told[s->lines[i].late], s->lines[i].ns);
+            listed[s->lines[i].late] = cells_sum(listed[s->lines[i].late], s->lines[i].ns);
     for (size_t i = 0; !rc && i < s->late_count; i++)
-        rc = add_rest(m, &s->late[i], told[i], to);
+        rc = add_rest(m, &s->late[i], listed[i], to);
     mem_free(sums);
-    mem_free(told);
+    mem_free(listed);
     return rc;
 }

@@ -26,7 +26,7 @@ struct pair {
 
 enum pair_kind { PAIR_THREADS, PAIR_SECTORS, PAIR_WAVEFRONTS, PAIR_LOCAL };
 
-/* False where the values do not have the pair. */
+/* False if the values do not have the pair. */
 static bool read_pair(const struct sass_values *v, enum pair_kind kind, int64_t warp, int64_t *done,
                       int64_t *ideal)
 {

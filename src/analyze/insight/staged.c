@@ -59,7 +59,7 @@ static bool uploads(const char *file)
     return n >= sizeof cupy - 1 && !strcmp(file + n - (sizeof cupy - 1), cupy);
 }
 
-/* True where the samples were at the line itself or in such a file, and nowhere else. */
+/* True if the samples were at the line itself or in such a file, and nowhere else. */
 static bool is_at_line(const struct model *m, const struct idle_row *r)
 {
     const struct stacks_place *p = stacks_place_at(&m->stacks, r->place);

@@ -113,7 +113,7 @@ static uint32_t main_holder(const struct model *m, uint64_t *looks, struct buf *
     return most;
 }
 
-/* True where the thread that held the lock is known for half of the time. */
+/* True if the thread that held the lock is known for half of the time. */
 static bool holder_is_known(const struct model *m)
 {
     return 2 * m->idle.holders.seen >= m->idle.holders.looks;

@@ -32,8 +32,8 @@ void wait_cost_put_facts(const struct model *m, const struct wait_line *l,
     insight_fact(i, "longest_thread", l->longest.thread);
 }
 
-void wait_cost_tell_library(const struct model *m, const struct wait_line *l, struct insight *i,
-                            struct buf *out)
+void wait_cost_put_library(const struct model *m, const struct wait_line *l, struct insight *i,
+                           struct buf *out)
 {
     const char *name = model_text(m, l->thread);
     char others[UNITS_TEXT];

@@ -27,7 +27,7 @@ void wait_cost_put_facts(const struct model *m, const struct wait_line *l,
 
 /* A wait in a framework's own thread, or where the program has no names, has no line that a
  * person can change. Says where the wait is, and names another next step. */
-void wait_cost_tell_library(const struct model *m, const struct wait_line *l, struct insight *i,
-                            struct buf *out);
+void wait_cost_put_library(const struct model *m, const struct wait_line *l, struct insight *i,
+                           struct buf *out);
 
 #endif

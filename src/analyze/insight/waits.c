@@ -40,7 +40,7 @@ static enum insight_severity severity(const struct model *m, int64_t blocked)
                                          : INSIGHT_LOW;
 }
 
-/* True where the calls of a line that seldom wait were waits. */
+/* True if the calls of a line that seldom wait were waits. */
 static bool slow_waited(const struct wait_line *l)
 {
     uint64_t calls = 0;
@@ -236,14 +236,14 @@ static int add_line(const struct model *m, const struct wait_line *l, const stru
                   "context goes away or code is loaded.";
         buf_str(&text, " No frame of the program is on their stacks.");
     } else {
-        wait_cost_tell_library(m, l, i, &text);
+        wait_cost_put_library(m, l, i, &text);
     }
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;
 }
 
-/* True where the waits of a line without a synchronization are worth a finding: they give back
+/* True if the waits of a line without a synchronization are worth a finding: they give back
  * something noticeable, or they are long enough that a reader would look there in vain. If no call
  * of the line always waits, only the idle time of the GPU counts: a busy GPU has a full queue,
  * which delays launches, too. */
@@ -269,7 +269,7 @@ int insight_sync_line(const struct model *m, struct insights *to)
     return rc;
 }
 
-/* True where there are enough calls of one class for a loop, and the median of launches between
+/* True if there are enough calls of one class for a loop, and the median of launches between
  * them is enough. */
 static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t calls,
                     int64_t *median)
@@ -279,7 +279,7 @@ static bool in_loop(const struct wait_line *l, enum wait_class class, uint64_t c
     return calls >= INSIGHT_loop_calls && *median >= INSIGHT_loop_launches;
 }
 
-/* True where the line is a synchronization in a loop by the public client's rule; copies that block
+/* True if the line is a synchronization in a loop by the public client's rule; copies that block
  * count if they take enough time. */
 static bool is_loop(const struct model *m, const struct wait_line *l, uint64_t *calls,
                     int64_t *median)
@@ -323,7 +323,7 @@ static int add_loop(const struct model *m, const struct wait_line *l, uint64_t c
     put_idle(m, &w, &text);
     put_reads(m, l, i, &text);
     say_gain(m, i, &text);
-    wait_cost_tell_library(m, l, i, &text);
+    wait_cost_put_library(m, l, i, &text);
     rc = rc ? rc : insight_say(&i->text, &text);
     buf_fini(&text);
     return rc;

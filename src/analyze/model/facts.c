@@ -447,7 +447,7 @@ static int merge_lists(struct model *into, const struct sum_facts *o, int64_t sh
     return rc ? rc : merge_said(into, o, shift);
 }
 
-/* True where no other pass requested a feature. */
+/* True if no other pass requested a feature. */
 static bool not_requested(const struct model *m, uint32_t feature, int64_t pass)
 {
     const struct sum_facts *f = &m->facts;

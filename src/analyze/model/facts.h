@@ -101,7 +101,7 @@ int sum_facts_merge_apart(struct model *into, const struct model *from, int64_t 
 /* The best answer about a feature among all sessions. NULL: none. */
 const struct facts_capability *sum_facts_capability(const struct model *m, const char *feature);
 
-/* True where c is that best answer. */
+/* True if c is that best answer. */
 bool sum_facts_is_best(const struct model *m, const struct facts_capability *c);
 
 /* Adds the facts of a session of another pass than the one with the times: settings and messages,

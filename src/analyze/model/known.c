@@ -111,13 +111,13 @@ bool sum_known_gpu_is_cut(const struct model *m)
     return m->facts.damaged & 1u << DISCOVER_DEVICE;
 }
 
-/* True where a part of a channel cannot be read. */
+/* True if a part of a channel cannot be read. */
 static bool is_cut(const struct model *m, const struct kind *k)
 {
     return m->facts.damaged & 1u << k->channel;
 }
 
-/* True where the channel with the ledger and the capabilities cannot be read. */
+/* True if the channel with the ledger and the capabilities cannot be read. */
 static bool no_accounts(const struct model *m)
 {
     return !m->ledger.any && (m->facts.damaged | m->facts.absent) & 1u << DISCOVER_SYSTEM;
@@ -135,7 +135,7 @@ static enum known without_ledger(const struct model *m, const struct kind *k, co
     if (no_accounts(m))
         return KNOWN_DAMAGED;
     bool said = m->facts.ended && !strcmp(status, "collected");
-    return is_cut(m, k) || (said && absent) ? KNOWN_DAMAGED : KNOWN_UNTOLD;
+    return is_cut(m, k) || (said && absent) ? KNOWN_DAMAGED : KNOWN_UNREPORTED;
 }
 
 bool sum_known_no_window(const struct model *m)
@@ -150,10 +150,10 @@ static enum known answer(const struct model *m, enum known_kind kind);
 static enum known uncounted(const struct model *m, const struct kind *k, const char *status)
 {
     if (!*status)
-        return KNOWN_UNTOLD;
+        return KNOWN_UNREPORTED;
     if (answer(m, KNOWN_KERNELS) == KNOWN_DAMAGED && strcmp(status, "enabled_no_data") != 0)
         return KNOWN_DAMAGED;
-    return is_cut(m, k) ? KNOWN_UNTOLD : KNOWN_COUNTED;
+    return is_cut(m, k) ? KNOWN_UNREPORTED : KNOWN_COUNTED;
 }
 
 static enum known answer(const struct model *m, enum known_kind kind)
@@ -165,7 +165,7 @@ static enum known answer(const struct model *m, enum known_kind kind)
     if (rows_of(m, k))
         return KNOWN_COUNTED;
     if (m->facts.partial)
-        return KNOWN_UNTOLD;
+        return KNOWN_UNREPORTED;
     if (written != CELL_NULL && written > 0)
         return KNOWN_DAMAGED;
     if (is_one_of(status, off) || sum_known_no_window(m))
@@ -238,7 +238,8 @@ bool sum_known_is(const struct model *m, enum known_kind k)
 
 enum known sum_known_why(const struct model *m, enum known_kind k)
 {
-    static const enum known gravest[] = {KNOWN_DAMAGED, KNOWN_LOST, KNOWN_UNRECORDED, KNOWN_UNTOLD};
+    static const enum known gravest[] = {KNOWN_DAMAGED, KNOWN_LOST, KNOWN_UNRECORDED,
+                                         KNOWN_UNREPORTED};
     for (size_t i = 0; i < sizeof gravest / sizeof *gravest; i++)
         if (m->known.sessions[k][gravest[i]])
             return gravest[i];

@@ -36,7 +36,7 @@ enum known {
     KNOWN_UNRECORDED, /* its engine records none, or the kind was not requested or not possible */
     KNOWN_DAMAGED,    /* rows that were or may have been written cannot be read */
     KNOWN_LOST,       /* the program did some, and no record of it reached the log */
-    KNOWN_UNTOLD,     /* the log does not say */
+    KNOWN_UNREPORTED, /* the log does not say */
     KNOWN_ANSWERS,
 };
 
@@ -58,7 +58,7 @@ int sum_known_finish(struct model *m); /* call before parts that ask */
 /* Rows of a kind that were read. */
 uint64_t sum_known_rows(const struct model *m, enum known_kind k);
 
-/* True where the sums of a kind are numbers, so that 0 means none. After finish. */
+/* True if the sums of a kind are numbers, so that 0 means none. After finish. */
 bool sum_known_is(const struct model *m, enum known_kind k);
 
 /* Why the kind is unknown: the gravest answer of all sessions; KNOWN_COUNTED: it is known. */
@@ -71,14 +71,14 @@ unsigned sum_known_without(const struct model *m, enum known_kind k);
 enum known_kind sum_known_kind(const char *feature);
 const char *sum_known_feature(enum known_kind k);
 
-/* True where a session worked on a GPU, or may have done so. */
+/* True if a session worked on a GPU, or may have done so. */
 bool sum_known_worked(const struct model *m);
 
-/* True where windows of capture were requested and none was opened, so that nothing was
+/* True if windows of capture were requested and none was opened, so that nothing was
  * recorded. */
 bool sum_known_no_window(const struct model *m);
 
-/* True where the device channel is damaged, so that the log's rows of the GPU's work are not all
+/* True if the device channel is damaged, so that the log's rows of the GPU's work are not all
  * of them. */
 bool sum_known_gpu_is_cut(const struct model *m);
 

@@ -244,7 +244,7 @@ static bool say_losses(const struct sum_ledger *l, struct buf *out)
     return any;
 }
 
-/* True where --duration explains so many missing kernels: the queues of the streams can hold that
+/* True if --duration explains so many missing kernels: the queues of the streams can hold that
  * many when the capture ends. */
 static bool ended_at_time(const struct model *m, int64_t missing)
 {
@@ -275,7 +275,7 @@ static void say_graphs_without(const struct model *m, struct buf *out)
                units_count(text, without));
 }
 
-/* Compares launched and received graphs that are recorded as a whole. True where some are
+/* Compares launched and received graphs that are recorded as a whole. True if some are
  * missing. */
 static bool say_graphs(const struct ledger_row *r, struct buf *out)
 {
@@ -291,7 +291,7 @@ static bool say_graphs(const struct ledger_row *r, struct buf *out)
     return true;
 }
 
-/* True where the driver's library ended itself, so that nothing of the GPU was captured after
+/* True if the driver's library ended itself, so that nothing of the GPU was captured after
  * that. */
 static bool ended_itself(const struct model *m)
 {
@@ -394,11 +394,11 @@ static bool say_written(const struct model *m, struct buf *out)
 static void say_heartbeat(const struct model *m, struct buf *out)
 {
     char text[UNITS_TEXT];
-    int64_t behind, then = m->ledger.row.time;
-    bool known = then != CELL_NULL && !__builtin_sub_overflow(m->facts.last, then, &behind);
+    int64_t after, then = m->ledger.row.time;
+    bool known = then != CELL_NULL && !__builtin_sub_overflow(m->facts.last, then, &after);
     buf_str(out, "The counters are those of the last heartbeat");
-    if (m->facts.sessions == 1 && known && behind > 0)
-        buf_printf(out, ", %s before the last record", units_time(text, behind));
+    if (m->facts.sessions == 1 && known && after > 0)
+        buf_printf(out, ", %s before the last record", units_time(text, after));
     buf_str(out,
             ", and of the rows that came after it: what was launched or lost then, and left no "
             "row, is not in them.\n");

@@ -126,13 +126,13 @@ static inline const struct stacks_place *stacks_place_at(const struct stacks *s,
                : NULL;
 }
 
-/* True where only the function is known, which is then shown instead of a line. */
+/* True if only the function is known, which is then shown instead of a line. */
 static inline bool stacks_place_is_function(const struct stacks_place *p)
 {
     return p->symbol && !p->file && !p->module;
 }
 
-/* True where the stacks have no frame that is known to be the program's, so that a library's frame
+/* True if the stacks have no frame that is known to be the program's, so that a library's frame
  * is shown. False for NULL. */
 static inline bool stacks_place_is_library(const struct stacks_place *p)
 {
@@ -150,7 +150,7 @@ struct stacks_step {
     bool inlined;
 };
 
-/* True where nothing is known of where the step is. */
+/* True if nothing is known of where the step is. */
 static inline bool stacks_step_nowhere(const struct stacks_step *step)
 {
     return !step->file && !step->module && !step->offset;

@@ -48,7 +48,7 @@ int sum_windows_batch(struct model *m, const struct wire_batch *b)
     return rc;
 }
 
-/* True where the session's kernels are unknown, because its engine records none or they cannot be
+/* True if the session's kernels are unknown, because its engine records none or they cannot be
  * read. */
 static bool without_kernels(const struct model *m)
 {

@@ -42,7 +42,7 @@ int sum_windows_finish(struct model *m);
 bool sum_windows_any(const struct model *m);
 bool sum_windows_gpu_any(const struct model *m);
 
-/* True where sessions that record kernels are merged with others that do not, or that stopped
+/* True if sessions that record kernels are merged with others that do not, or that stopped
  * recording them before their end, and there are no windows: the GPU's time is then that of the
  * recorded part. */
 bool sum_windows_partly(const struct model *m);
@@ -59,7 +59,7 @@ const char *sum_windows_whole(const struct model *m);
  * rest. */
 int64_t sum_windows_of_whole(const struct model *m, int64_t gpu_ns);
 
-/* True where the GPU's work was recorded all the time from start to end. After finish, for one
+/* True if the GPU's work was recorded all the time from start to end. After finish, for one
  * session. */
 bool sum_windows_cover(const struct model *m, int64_t start, int64_t end);
 

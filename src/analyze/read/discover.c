@@ -151,7 +151,7 @@ static int find_session(struct discover *d, size_t from, const char *dir, const 
     return 0;
 }
 
-/* True where a is the better of two files of one part. A file that we packed or published is
+/* True if a is the better of two files of one part. A file that we packed or published is
  * complete. A file that another program packs may be incomplete as long as the plain file
  * exists. */
 static bool better(const struct discover_part *a, const struct discover_part *b)

@@ -71,8 +71,7 @@ static void put_damage(const struct page *p)
     char a[UNITS_TEXT];
     uint64_t damaged = s->lines.damaged - s->cut_lines;
     if (damaged)
-        page_fact(p, "damage",
-                  "%s damaged line%s of %llu passed over: what they held is missing below",
+        page_fact(p, "damage", "%s damaged line%s of %llu skipped: what they held is missing below",
                   units_count(a, (int64_t)damaged), damaged == 1 ? "" : "s",
                   (unsigned long long)s->lines.lines);
     if (*s->symbols.note)
@@ -249,7 +248,7 @@ static void put_sessions_title(const struct page *p)
     page_sentences(p, "", text);
 }
 
-/* True where the list of passes says all that a list of sessions would. */
+/* True if the list of passes says all that a list of sessions would. */
 static bool passes_list_all(const struct report *r)
 {
     const struct pass_group *g = report_group(r);
@@ -282,7 +281,7 @@ static void put_left_out(struct page *p)
 }
 
 /* Names the sessions without work on a GPU in one sentence. */
-static void put_apart(struct page *p)
+static void put_without_work(struct page *p)
 {
     const struct report *r = p->report;
     char a[UNITS_TEXT];
@@ -292,7 +291,7 @@ static void put_apart(struct page *p)
     buf_str(&text, "Without work on a GPU, and in no time, share or cause below: ");
     for (size_t i = 0; i < r->count; i++) {
         const struct report_session *s = &r->sessions[i];
-        if (!report_is_apart(r, s) || n++ >= LIST_MAX)
+        if (!report_is_without_work(r, s) || n++ >= LIST_MAX)
             continue;
         buf_printf(&text, "%s%s (session %.8s, pid %lld, %s%s%s)", n > 1 ? ", " : "",
                    model_text(p->model, s->app), session_name(p, s), (long long)s->pid,
@@ -324,7 +323,7 @@ void page_sessions(struct page *p)
     grid_init(&g, columns, 8);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         const struct report_session *s = &r->sessions[i];
-        if (report_is_apart(r, s))
+        if (report_is_without_work(r, s))
             continue;
         grid_put(&g, "%.8s", session_name(p, s));
         grid_put(&g, "%s", s->app ? model_text(p->model, s->app) : "-");
@@ -349,7 +348,7 @@ void page_sessions(struct page *p)
     if (r->count > LIST_MAX)
         page_text(p, "… and %zu more", r->count - LIST_MAX);
     put_left_out(p);
-    put_apart(p);
+    put_without_work(p);
     for (size_t i = 0; i < r->count && i < LIST_MAX; i++) {
         char name[9];
         snprintf(name, sizeof name, "%.8s", session_name(p, &r->sessions[i]));

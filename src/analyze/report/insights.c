@@ -46,7 +46,7 @@ static bool is_vain(const struct insight *i)
     return i->rule->category == INSIGHT_SYNCHRONIZATION && !i->gives_back;
 }
 
-/* True where a finding above has the same next step, which is then not repeated. */
+/* True if a finding above has the same next step, which is then not repeated. */
 static bool step_is_above(const struct insights *in, const struct insight *i)
 {
     for (const struct insight *a = in->items; a < i; a++)

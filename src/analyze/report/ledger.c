@@ -27,7 +27,7 @@ static const char *verdict_text(enum ledger_verdict v, bool open)
     }
 }
 
-/* False where the log says that kernels were not requested or not available. */
+/* False if the log says that kernels were not requested or not available. */
 static bool was_traced(const struct model *m)
 {
     const struct facts_capability *c = sum_facts_capability(m, "kernels");
@@ -89,7 +89,7 @@ static const char *put_pass(int64_t pass, char text[32])
     return text;
 }
 
-/* True where a session says that there was none, while the log has some. */
+/* True if a session says that there was none, while the log has some. */
 static bool is_contradicted(const struct model *m, const struct facts_capability *c)
 {
     const char *feature = model_text(m, c->feature);
@@ -141,7 +141,7 @@ static void put_collected(const struct page *p, bool others)
         page_fact(p, others ? "others" : "collected", "%s%s", others ? "collected " : "", list);
 }
 
-/* True where an answer gets a line: the feature was not collected, unless the session merely had
+/* True if an answer gets a line: the feature was not collected, unless the session merely had
  * none of what others had. */
 static bool is_worth(const struct model *m, const struct facts_capability *c)
 {

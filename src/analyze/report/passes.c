@@ -194,7 +194,7 @@ static int count_shapes(const struct model *m, struct keyed *to, unsigned which)
     return rc;
 }
 
-/* True where every launch has a row. */
+/* True if every launch has a row. */
 static bool all_recorded(const struct pass *p)
 {
     return p->recorded > 0 && (p->launched == CELL_NULL || p->recorded >= p->launched);

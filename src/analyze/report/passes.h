@@ -69,10 +69,10 @@ struct passes {
 void passes_init(struct passes *p, struct intern *names);
 void passes_fini(struct passes *p);
 
-/* True where the session belongs to a pass. */
+/* True if the session belongs to a pass. */
 bool passes_has(const struct model *m);
 
-/* True where the session belongs to the open group, or no group is open. */
+/* True if the session belongs to the open group, or no group is open. */
 bool passes_fits(const struct passes *p, const struct model *m);
 
 /* Adds a finished session to the group. 0, or a negative code with a sentence. */

@@ -89,8 +89,8 @@ int report_check_sections(const struct gpufl_report_options *o, struct err *e);
 bool report_has_sections(const struct report *r);
 bool report_has_section(const struct report *r, const char *name);
 
-/* True where the session did no work on a GPU while others did, so that no sum includes it. */
-static inline bool report_is_apart(const struct report *r, const struct report_session *s)
+/* True if the session did no work on a GPU while others did, so that no sum includes it. */
+static inline bool report_is_without_work(const struct report *r, const struct report_session *s)
 {
     return r->count > 1 && s->idle && !s->failure && !r->none_worked;
 }

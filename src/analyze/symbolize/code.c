@@ -172,28 +172,28 @@ static void gather(struct run *r, const struct rowset *have, const char *path, u
     }
 }
 
-/* True where some function of the object has its instructions. */
-static bool any_apart(const struct run *r)
+/* True if some function of the object has its instructions. */
+static bool any_disassembled(const struct run *r)
 {
     const struct symbolize *z = r->z;
     for (uint32_t i = 0; i < z->functions.row_count; i++) {
         const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
-        if (f[COL_function_object] == r->object[0] && rowset_find(&z->apart, f))
+        if (f[COL_function_object] == r->object[0] && rowset_find(&z->disassembled, f))
             return true;
     }
     return false;
 }
 
 /* Puts instructions with their text and lines. */
-static int take_apart(struct run *r, const struct vendor *v, const char *program, const char *path,
-                      int64_t deadline, struct err *e)
+static int disassemble_file(struct run *r, const struct vendor *v, const char *program,
+                            const char *path, int64_t deadline, struct err *e)
 {
     uint32_t at = 0;
     bool asked = false;
     int rc = 0;
     r->given = 0;
-    for (gather(r, &r->z->apart, path, &at, e); r->count && !rc;
-         gather(r, &r->z->apart, path, &at, e)) {
+    for (gather(r, &r->z->disassembled, path, &at, e); r->count && !rc;
+         gather(r, &r->z->disassembled, path, &at, e)) {
         asked = true;
         const struct disassemble_request q = {.file = path,
                                               .functions = r->numbers,
@@ -203,7 +203,7 @@ static int take_apart(struct run *r, const struct vendor *v, const char *program
         rc = code_reader_disassemble(v, program, &q, deadline, e);
         put_rows(r);
     }
-    if (!rc && !e->code && asked && !r->given && !any_apart(r))
+    if (!rc && !e->code && asked && !r->given && !any_disassembled(r))
         return err_set(e, GPUFL_E_CORRUPT, "%.64s knows no instruction of %.100s: %s",
                        path_base(program), path_base(path), code_reader_advice(v));
     return rc ? rc : e->code;
@@ -263,7 +263,7 @@ static int run_object(struct run *r, struct program *programs, int64_t deadline,
     const struct program *p = program_of(programs, v);
     r->looked = false;
     if (p->found)
-        rc = take_apart(r, v, p->path, path, deadline, e);
+        rc = disassemble_file(r, v, p->path, path, deadline, e);
     int lines = take_lines(r, v, path, deadline, rc ? &unread : e);
     code_symbols_close(&r->symbols);
     return rc ? rc : lines;
@@ -280,7 +280,7 @@ static struct lacking count_lacking(const struct symbolize *z)
     for (uint32_t i = 0; i < z->functions.row_count; i++) {
         const int64_t *f = z->functions.rows + (size_t)i * z->functions.width;
         const int64_t *o = rowset_find(&z->objects, &f[COL_function_object]);
-        if (rowset_find(&z->apart, f))
+        if (rowset_find(&z->disassembled, f))
             continue;
         n.all++;
         n.kept += o && o[COL_code_object_file] > 0;
@@ -301,8 +301,8 @@ static void lack(struct symbolize *z, const char *fmt, ...)
     va_end(args);
 }
 
-/* True where code can be looked up; else notes why not. */
-static bool may_take_apart(struct symbolize *z, bool here)
+/* True if code can be looked up; else notes why not. */
+static bool may_disassemble(struct symbolize *z, bool here)
 {
     struct lacking n = count_lacking(z);
     if (!n.all)
@@ -310,10 +310,10 @@ static bool may_take_apart(struct symbolize *z, bool here)
     if (!n.kept)
         lack(z, "none of their code was kept in the session");
     else if (!z->over)
-        lack(z, "the session has not ended, and code is taken apart after that");
+        lack(z, "the session has not ended, and code is disassembled after that");
     else if (!here)
         lack(z,
-             "the session was written on another host (%.64s), and code is taken apart on that "
+             "the session was written on another host (%.64s), and code is disassembled on that "
              "one: run gpufl report there, with the vendor's disassembler installed",
              z->has_header ? z->header.host : "not known");
     return n.kept && z->over && here;
@@ -351,7 +351,7 @@ int symbolize_code(struct symbolize *z, bool here, char *lacks)
     struct run r = {.z = z};
     int64_t deadline = clock_mono() + TIME_MOST_MS * INT64_C(1000000);
     int rc = 0;
-    if (!may_take_apart(z, here))
+    if (!may_disassemble(z, here))
         return 0;
     programs = mem_array(PROGRAMS, sizeof *programs);
     r.rows = mem_array(GROUP_ROWS, sizeof *r.rows);

@@ -37,7 +37,7 @@ static bool is_code(const struct discover_part *p)
 }
 
 /* The uncompressed bytes of the channel up to the end of a part; -1: the part cannot be read. */
-static int64_t offset_behind(const struct discover_part *p)
+static int64_t offset_after(const struct discover_part *p)
 {
     struct lines *l;
     struct err e;
@@ -84,7 +84,7 @@ static int find_place(const struct discover_session *s, struct place *p)
     if (!last)
         return 0;
     p->part = last->number + 1;
-    p->offset = offset_behind(last);
+    p->offset = offset_after(last);
     return p->offset < 0 && !p->exists ? -EIO : 0;
 }
 

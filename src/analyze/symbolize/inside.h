@@ -47,7 +47,7 @@ struct symbolize {
     struct rowset stacks;             /* rows of stack, by id */
     struct rowset levels;             /* by frame and level */
     struct rowset objects, functions; /* device code: rows of these records, by id */
-    struct rowset apart;              /* ids of functions whose instructions have text */
+    struct rowset disassembled;       /* ids of functions whose instructions have text */
     struct rowset lined;   /* ids of functions with instructions that have text or lines */
     uint64_t source_bytes; /* kept in the session */
     bool sources;          /* texts of sources are wanted */

@@ -148,14 +148,15 @@ static int take_symbol(struct symbolize *z, const struct wire_batch *b, size_t i
     return rowset_put(&z->known, &frame, &added) ? 0 : GPUFL_E_NOMEM;
 }
 
-static int take_apart(struct symbolize *z, const struct wire_batch *b, size_t i)
+static int take_disassembled(struct symbolize *z, const struct wire_batch *b, size_t i)
 {
     int64_t function = cells_get(b, COL_instruction_function, i);
     bool added;
     symbolize_want(z, symbolize_name_number(z, cells_get(b, COL_instruction_file, i)), FOLD_NATIVE);
     if (function <= 0 || z->lined.row_count >= ROWS_MAX)
         return 0;
-    if (cells_or(b, COL_instruction_text, i, 0) > 0 && !rowset_put(&z->apart, &function, &added))
+    if (cells_or(b, COL_instruction_text, i, 0) > 0 &&
+        !rowset_put(&z->disassembled, &function, &added))
         return GPUFL_E_NOMEM;
     return rowset_put(&z->lined, &function, &added) ? 0 : GPUFL_E_NOMEM;
 }
@@ -192,7 +193,7 @@ static int take_row(struct symbolize *z, const struct wire_batch *b, size_t i)
     case RECORD_function:
         return keep_row(&z->functions, b, i);
     case RECORD_instruction:
-        return take_apart(z, b, i);
+        return take_disassembled(z, b, i);
     case RECORD_source:
         take_source(z, b, i);
         return 0;
@@ -498,7 +499,7 @@ int symbolize_open(struct symbolize **out, const struct discover_session *s, boo
     rowset_init(&z->levels, 2, SYMBOLIZE_LEVEL_CELLS);
     rowset_init(&z->objects, 1, COL_code_object_COUNT);
     rowset_init(&z->functions, 1, COL_function_COUNT);
-    rowset_init(&z->apart, 1, 1);
+    rowset_init(&z->disassembled, 1, 1);
     rowset_init(&z->lined, 1, 1);
     buf_init(&z->lines, LINES_MAX);
     int rc = intern_open(&z->texts, TEXTS_MAX, TEXTS_BYTES);
@@ -524,7 +525,7 @@ void symbolize_close(struct symbolize *z)
     rowset_fini(&z->levels);
     rowset_fini(&z->objects);
     rowset_fini(&z->functions);
-    rowset_fini(&z->apart);
+    rowset_fini(&z->disassembled);
     rowset_fini(&z->lined);
     buf_fini(&z->lines);
     mem_free(z->ends);

@@ -50,7 +50,7 @@ enum field_how {
     HOW_FRAME_TEXT,
 };
 
-/* True where the column's argument is another column of the record. */
+/* True if the column's argument is another column of the record. */
 static inline bool how_has_second(enum field_how how)
 {
     return how == HOW_END || how == HOW_RATE || how == HOW_DECIMAL;

@@ -180,7 +180,7 @@ const char *amd_devices_library(const struct devices *d, const char **path)
 }
 
 /* Makes the texts of a GPU's parts different: they share its unique number. */
-static void tell_parts_apart(const struct devices *d, int index, struct device_text *text)
+static void distinguish_parts(const struct devices *d, int index, struct device_text *text)
 {
     char parts[2 * PARTITION_SIZE + 16];
     const struct amd_device *x = &d->items[index];
@@ -219,7 +219,7 @@ static int devices_describe(struct devices *d, int index, struct device_row *row
     snprintf(text->vendor, sizeof text->vendor, "amd");
     amd_driver_version(text->driver, sizeof text->driver);
     d->smi->describe(x, row, text);
-    tell_parts_apart(d, index, text);
+    distinguish_parts(d, index, text);
     put_address(d, index, text);
     if (!amd_driver_node(x->domain, x->location, &node))
         return 0;

@@ -27,7 +27,7 @@ static struct {
     _Atomic uint64_t seen[SEEN]; /* 0: free */
     struct queue waiting;
     _Atomic uint64_t waiting_bytes;
-    _Atomic uint64_t heard;                      /* modules */
+    _Atomic uint64_t reported;                   /* modules */
     _Atomic uint64_t too_large, no_room, unread; /* objects that were not copied */
 
     struct code_copy *kept; /* [collector] by checksum */
@@ -75,9 +75,9 @@ static bool first_time(uint64_t hash)
     return false;
 }
 
-uint64_t code_copies_heard(void)
+uint64_t code_copies_reported(void)
 {
-    return atomic_load_explicit(&me.heard, memory_order_relaxed);
+    return atomic_load_explicit(&me.reported, memory_order_relaxed);
 }
 
 static void count(_Atomic uint64_t *n)
@@ -88,7 +88,7 @@ static void count(_Atomic uint64_t *n)
 /* Counts a reported object. False: it is too large, which is counted as well. */
 static bool fits(size_t size)
 {
-    count(&me.heard);
+    count(&me.reported);
     if (size <= CODE_COPY_MOST)
         return true;
     count(&me.too_large);
@@ -173,7 +173,7 @@ uint64_t code_copies_read(int fd, off_t offset, size_t size)
 
 void code_copies_unread(void)
 {
-    count(&me.heard);
+    count(&me.reported);
     count(&me.unread);
 }
 

@@ -47,7 +47,7 @@ uint64_t code_copies_read(int fd, off_t offset, size_t size);
 void code_copies_unread(void);
 
 /* How many loaded objects this process has reported here. [any] */
-uint64_t code_copies_heard(void);
+uint64_t code_copies_reported(void);
 
 /* Writes the new copies. [collector] */
 void code_copies_drain(const struct code_naming *names, struct sink *s);

@@ -30,7 +30,7 @@ static void loosen(struct pm_clock *c, int64_t now)
 /* The lower bound if the newest record had just ended when it was read. */
 static int64_t lowest(const struct pm_clock *c)
 {
-    return c->told && c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
+    return c->likely_known && c->likely > c->least && c->likely <= c->most ? c->likely : c->least;
 }
 
 static void settle(struct pm_clock *c, int64_t wall)
@@ -43,10 +43,10 @@ static void settle(struct pm_clock *c, int64_t wall)
         c->least = c->most;
     int64_t least = lowest(c);
     bool agrees = -wall >= least - WALL_SLACK && -wall <= c->most + WALL_SLACK;
-    bool anew = c->settled && llabs(c->offset + wall) > WALL_SLACK; /* the wall clock was set */
+    bool again = c->settled && llabs(c->offset + wall) > WALL_SLACK; /* the wall clock was set */
     if (agrees && !c->apart)
         c->offset = -wall;
-    else if (!c->apart && !anew)
+    else if (!c->apart && !again)
         c->offset = least + (c->most - least) / 2;
     c->settled = true;
     c->apart |= !agrees;
@@ -72,7 +72,7 @@ void pm_clock_before(struct pm_clock *c, int64_t ours, uint64_t theirs, int64_t 
         c->most = bound;
     if (closer && fresh >= 0)
         c->likely = bound - fresh;
-    c->told |= closer && fresh >= 0;
+    c->likely_known |= closer && fresh >= 0;
     c->upper = true;
     settle(c, wall);
 }

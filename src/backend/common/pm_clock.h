@@ -25,9 +25,9 @@ struct pm_clock {        /* ns to add to the device's time, which wraps in no se
     int64_t offset;      /* the difference in use */
     int64_t since;       /* our time at which the bounds were true */
     bool lower, upper;   /* the bound is known */
-    bool told;           /* likely is known */
-    bool settled;        /* both bounds were known, and offset is from them */
-    bool apart;          /* the device's clock is not the wall clock */
+    bool likely_known;
+    bool settled; /* both bounds were known, and offset is from them */
+    bool apart;   /* the device's clock is not the wall clock */
 };
 
 /* Notes that a record that ended at `theirs` ended after `ours`. wall: the wall clock minus ours,

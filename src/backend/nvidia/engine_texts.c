@@ -17,7 +17,7 @@ static const struct engine_words words[] = {
          .needs = "CUPTI",
          .costs = "up to x1.2 where launches are the limit",
          .windows =
-             "records exist inside windows only; with window_let_go CUPTI is detached between them",
+             "records exist inside windows only; with window_detach CUPTI is detached between them",
          .late = ""},
     [GPUFL_ENGINE_PC_SAMPLING] =
         {.counters = true,
@@ -29,7 +29,7 @@ static const struct engine_words words[] = {
          .costs = "x1.02 to x1.14 without kernel records where launches are the limit; with them "
                   "x1.07 to x1.15 of Trace; 180 to 260 MiB",
          .windows = "samples inside windows are kept, without kernel records; sampling goes on "
-                    "after a window except with window_let_go; that with window_every_ms is the "
+                    "after a window except with window_detach; that with window_every_ms is the "
                     "cheapest way to be always on",
          .late = "of the contexts that exist already only the one that is current where the "
                  "session begins is sampled"},

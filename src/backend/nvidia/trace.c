@@ -126,7 +126,7 @@ static void drain(struct trace *t)
     if (atomic_exchange_explicit(&t->announce, false, memory_order_acquire))
         activity_kinds_announce(t);
     activity_decode(t);
-    cupti_fatal_tell(t);
+    cupti_fatal_report(t);
     if (!cupti_fatal(t))
         activity_kinds_look_for_ids(t);
     activity_kinds_look_for_peers(t);
@@ -407,7 +407,7 @@ const struct trace_ops nvidia_trace = {
     .engines = ENGINE_TRACE | ENGINE_SYNC | NV_ENGINE_BITS,
     .alone = ENGINE_SASS_METRICS,
     .turns = true,
-    .syncs_told = true,
+    .syncs_as_waits = true,
     .range = nv_engines_range,
     .open = trace_open,
     .start = trace_start,

@@ -125,7 +125,7 @@ void sim_counters_fini(struct sim_counters *c)
     *c = (struct sim_counters){0};
 }
 
-static void tell(struct sink *s, const char *engine, const char *name, const char *value)
+static void put_setting(struct sink *s, const char *engine, const char *name, const char *value)
 {
     struct setting_row row = {
         .time = clock_mono(),
@@ -143,18 +143,18 @@ static void describe(struct sim_counters *c, struct sink *s)
     const char *engine = pm ? "PmSampling" : "RangeProfiler";
     c->described = true;
     if (*c->preset)
-        tell(s, engine, "preset", c->preset);
+        put_setting(s, engine, "preset", c->preset);
     if (pm) {
         snprintf(text, sizeof text, "%lld", (long long)(c->interval / 1000));
-        tell(s, engine, "interval_us", text);
+        put_setting(s, engine, "interval_us", text);
     } else {
-        tell(s, engine, "counts", c->kernels ? "kernels" : "outermost scopes");
-        tell(s, engine, "passes", "1");
+        put_setting(s, engine, "counts", c->kernels ? "kernels" : "outermost scopes");
+        put_setting(s, engine, "passes", "1");
     }
     for (int i = 0; i < SIM_COUNTERS; i++) {
         c->metrics[i] = s->ops->name(s, names[i]);
         if (c->wanted[i])
-            tell(s, engine, "metric", names[i]);
+            put_setting(s, engine, "metric", names[i]);
     }
     if (c->skipped)
         s->ops->message(s, SEVERITY_WARNING, pm ? "pm_sampling.metrics" : "range_profiler.metrics",
@@ -328,8 +328,8 @@ static void count_kernel(struct sim_counters *c, struct sim_drain *d, struct sin
 static void drain_ranges(struct sim_counters *c, struct sim_drain *d, struct sink *s)
 {
     uint32_t ended = atomic_load_explicit(&c->ended, memory_order_acquire);
-    for (; c->told < ended; c->told++) {
-        const struct sim_range *r = &c->ranges[c->told];
+    for (; c->ranges_written < ended; c->ranges_written++) {
+        const struct sim_range *r = &c->ranges[c->ranges_written];
         struct counter_row row = {.start = r->start,
                                   .duration = r->end - r->start,
                                   .source = SOURCE_RANGE,

@@ -60,7 +60,7 @@ struct sim_counters {
     _Atomic uint32_t begun;   /* ranges with start and from; release by the thread, acquire here */
     _Atomic uint32_t ended;   /* with end and to; likewise */
     _Atomic uint64_t open;    /* instance of the open range; 0: none. Taken by compare and swap */
-    uint32_t told;            /* ranges written */
+    uint32_t ranges_written;
     uint64_t written;
 };
 

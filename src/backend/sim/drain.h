@@ -57,7 +57,7 @@ struct sim_drain {
  * not depend on which of the two was first. */
 void sim_drain_devices(struct sim_drain *d, struct sink *s, int n);
 
-/* Passes n records to the sink. floor: kernels are only counted, other records are passed over. */
+/* Passes n records to the sink. floor: kernels are only counted, other records are skipped. */
 void sim_drain_records(struct sim_drain *d, struct sink *s, const struct sim_record *r, unsigned n,
                        bool floor);
 

@@ -120,7 +120,7 @@ void sim_profile_kernel(struct sim_profile *p, const struct sim_record *r)
 
 /* ---- definitions, reported once ---------------------------------------------------------- */
 
-static void tell_source(struct sink *s, uint32_t path)
+static void put_source(struct sink *s, uint32_t path)
 {
     struct source_row row = {
         .path = path,
@@ -132,7 +132,7 @@ static void tell_source(struct sink *s, uint32_t path)
     s->ops->row(s, RECORD_source, &row);
 }
 
-static void tell_reasons(struct sim_profile *p, struct sink *s)
+static void put_reasons(struct sim_profile *p, struct sink *s)
 {
     for (int i = 0; i < REASONS; i++) {
         struct stall_name n = stall_name_of(reason_names[i], strlen(reason_names[i]));
@@ -146,8 +146,8 @@ static void tell_reasons(struct sim_profile *p, struct sink *s)
     }
 }
 
-static void tell_setting(struct sink *s, int64_t time, const char *engine, const char *name,
-                         const char *value)
+static void put_setting(struct sink *s, int64_t time, const char *engine, const char *name,
+                        const char *value)
 {
     struct setting_row row = {
         .time = time,
@@ -162,15 +162,15 @@ static void describe(struct sim_profile *p, struct sink *s)
 {
     char text[32];
     p->described = true;
-    tell_source(s, s->ops->name(s, "/sim/train.cu"));
+    put_source(s, s->ops->name(s, "/sim/train.cu"));
     if (p->engines & ENGINE_PC_SAMPLING) {
-        tell_reasons(p, s);
+        put_reasons(p, s);
         snprintf(text, sizeof text, "%d", SIM_SAMPLE_NS);
-        tell_setting(s, p->from, "PcSampling", "period_ns", text);
+        put_setting(s, p->from, "PcSampling", "period_ns", text);
     }
     for (int i = 0; (p->engines & ENGINE_SASS_METRICS) && i < METRICS; i++) {
         p->metrics[i] = s->ops->name(s, metric_names[i]);
-        tell_setting(s, p->from, "SassMetrics", "metric", metric_names[i]);
+        put_setting(s, p->from, "SassMetrics", "metric", metric_names[i]);
     }
 }
 
@@ -213,11 +213,11 @@ static int64_t share(int64_t total, int64_t part, int64_t whole)
     return (int64_t)((__int128)total * part / whole);
 }
 
-static void tell_samples(struct sim_profile *p, struct sim_drain *d, struct sink *s, int device,
-                         unsigned kernel)
+static void put_samples(struct sim_profile *p, struct sim_drain *d, struct sink *s, int device,
+                        unsigned kernel)
 {
     struct sim_profiled *k = &p->kernels[device][kernel];
-    int64_t before = k->told / SIM_SAMPLE_NS, now = k->ns / SIM_SAMPLE_NS;
+    int64_t before = k->reported / SIM_SAMPLE_NS, now = k->ns / SIM_SAMPLE_NS;
     int64_t extra = has_fault(p, SIM_PLANT_STALL, kernel) ? HEAVY * 3 : 0, whole = extra, part = 0;
     for (int i = 0; i < WEIGHTS; i++)
         whole += weights[i].parts;
@@ -242,13 +242,13 @@ static void tell_samples(struct sim_profile *p, struct sim_drain *d, struct sink
         s->ops->row(s, RECORD_pc_sample, &row);
         p->samples += (uint64_t)row.samples;
     }
-    k->told = k->ns;
+    k->reported = k->ns;
 }
 
 /* ---- counted instructions ---------------------------------------------------------------- */
 
-static void tell_metric(struct sim_profile *p, struct sink *s, struct sass_metric_row *row,
-                        enum metric metric, int64_t value)
+static void put_metric(struct sim_profile *p, struct sink *s, struct sass_metric_row *row,
+                       enum metric metric, int64_t value)
 {
     row->metric = p->metrics[metric];
     row->value = value;
@@ -256,8 +256,8 @@ static void tell_metric(struct sim_profile *p, struct sink *s, struct sass_metri
     p->rows++;
 }
 
-static void tell_metrics(struct sim_profile *p, struct sim_drain *d, struct sink *s, int device,
-                         unsigned kernel)
+static void put_metrics(struct sim_profile *p, struct sim_drain *d, struct sink *s, int device,
+                        unsigned kernel)
 {
     struct sim_profiled *k = &p->kernels[device][kernel];
     int64_t warps = k->warps - k->counted;
@@ -276,15 +276,15 @@ static void tell_metrics(struct sim_profile *p, struct sim_drain *d, struct sink
             .scope = CELL_NULL,
             .correlation = CELL_NULL,
         };
-        tell_metric(p, s, &row, INST, warps);
-        tell_metric(p, s, &row, THREADS, warps * (i > 4 && i < 8 ? threads : WARP));
+        put_metric(p, s, &row, INST, warps);
+        put_metric(p, s, &row, THREADS, warps * (i > 4 && i < 8 ? threads : WARP));
         if (global) {
-            tell_metric(p, s, &row, SECTORS, warps * 4 * spread);
-            tell_metric(p, s, &row, SECTORS_IDEAL, warps * 4);
+            put_metric(p, s, &row, SECTORS, warps * 4 * spread);
+            put_metric(p, s, &row, SECTORS_IDEAL, warps * 4);
         }
         if (shared) {
-            tell_metric(p, s, &row, WAVES, warps * ways);
-            tell_metric(p, s, &row, WAVES_IDEAL, warps);
+            put_metric(p, s, &row, WAVES, warps * ways);
+            put_metric(p, s, &row, WAVES_IDEAL, warps);
         }
     }
     k->counted = k->warps;
@@ -299,9 +299,9 @@ void sim_profile_drain(struct sim_profile *p, struct sim_drain *d, struct sink *
     for (int device = 0; device < SIM_DEVICES_MAX; device++)
         for (unsigned kernel = 0; kernel < SIM_KERNEL_COUNT; kernel++) {
             if (p->engines & ENGINE_PC_SAMPLING)
-                tell_samples(p, d, s, device, kernel);
+                put_samples(p, d, s, device, kernel);
             if (p->engines & ENGINE_SASS_METRICS)
-                tell_metrics(p, d, s, device, kernel);
+                put_metrics(p, d, s, device, kernel);
         }
     p->from = p->to = 0;
 }

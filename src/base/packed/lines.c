@@ -3,7 +3,7 @@
  * The window holds plain bytes. A line is returned as a pointer into the window, its LF
  * replaced by a NUL. Only the unfinished line at the end is moved when the window is
  * refilled. The window grows by doubling up to max_line, so that memory stays
- * bounded by the longest line allowed, and a longer one is passed over without
+ * bounded by the longest line allowed, and a longer one is skipped without
  * being kept.
  *
  * The first bytes of a file show whether it is gzip or zstd. Its name does not, because a log may

@@ -4,7 +4,7 @@
  * the session goes on if the program changes its root or its user, moves the directory, or loses
  * the right to look paths up.
  *
- * Why not the path: each call looks a path up anew, with the rights that the program has by then.
+ * Why not the path: each call looks a path up again, with the rights that the program has by then.
  * Threads: log_dir_open and log_dir_close [owner]; log_dir_at inside fd_thread_run only,
  * whose descriptor table holds the descriptor (base/process/fd_thread.h), or on a thread that was
  * started inside it. */

@@ -31,7 +31,7 @@ void messages_begin(void);
 void messages_hold(void);
 void messages_release(bool say);
 
-/* In a forked child: makes the lock anew, which a thread of the parent may have held. */
+/* In a forked child: makes the lock again, which a thread of the parent may have held. */
 void messages_forget(void);
 
 /* ---- features ------------------------------------------------------------------------------- */

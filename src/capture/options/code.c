@@ -98,15 +98,15 @@ static void check_others(const struct gpufl_options *code, const struct options_
         if (id >= 0 && !option_table[id].field && (*at)[len])
             continue;
         if (id >= 0)
-            options_tell(s, SEVERITY_WARNING, "unknown_option",
-                         "'%.60s' given to gpufl_init: %s; it is ignored", *at,
-                         option_table[id].field ? "this option is a field of its own"
-                                                : "it takes the form name=value");
+            options_report(s, SEVERITY_WARNING, "unknown_option",
+                           "'%.60s' given to gpufl_init: %s; it is ignored", *at,
+                           option_table[id].field ? "this option is a field of its own"
+                                                  : "it takes the form name=value");
         else
-            options_tell(s, SEVERITY_WARNING, "unknown_option",
-                         "'%.60s' given to gpufl_init: there is no such option%s%s%s; it is "
-                         "ignored",
-                         *at, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+            options_report(s, SEVERITY_WARNING, "unknown_option",
+                           "'%.60s' given to gpufl_init: there is no such option%s%s%s; it is "
+                           "ignored",
+                           *at, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     }
 }
 

@@ -4,8 +4,8 @@
 
 #include "capture/options/options.h"
 
-void options_tell(const struct options_say *s, enum severity severity, const char *code,
-                  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void options_report(const struct options_say *s, enum severity severity, const char *code,
+                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Parses text into the option. A bad value is reported in a sentence and changes nothing. where:
  * the origin in that sentence, "GPUFL_BACKEND" or "backend in cfg.json". 0 or GPUFL_E_NOMEM. */

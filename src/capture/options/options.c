@@ -58,8 +58,8 @@ bool options_disabled(void)
 
 /* ---- one value ---------------------------------------------------------------------------- */
 
-void options_tell(const struct options_say *s, enum severity severity, const char *code,
-                  const char *fmt, ...)
+void options_report(const struct options_say *s, enum severity severity, const char *code,
+                    const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -161,10 +161,10 @@ int option_set(struct options *o, enum option_id id, const char *text, enum opti
     if (rc != GPUFL_E_INVAL)
         return rc;
     option_allowed(id, allowed, sizeof allowed);
-    options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "%s: '%.80s' is not possible here: it takes %s%s%s%s; this setting is ignored",
-                 where, text, allowed, near ? "; did you mean " : "", near ? near : "",
-                 near ? "?" : "");
+    options_report(s, SEVERITY_WARNING, "bad_option_value",
+                   "%s: '%.80s' is not possible here: it takes %s%s%s%s; this setting is ignored",
+                   where, text, allowed, near ? "; did you mean " : "", near ? near : "",
+                   near ? "?" : "");
     return 0;
 }
 
@@ -209,9 +209,9 @@ int options_set_named(struct options *o, const char *name, const char *text,
     int id = option_find(name, &near);
     if (id >= 0)
         return option_set(o, (enum option_id)id, text, source, where, s);
-    options_tell(s, SEVERITY_WARNING, "unknown_option",
-                 "%s: there is no option '%.60s'%s%s%s; it is ignored", where, name,
-                 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    options_report(s, SEVERITY_WARNING, "unknown_option",
+                   "%s: there is no option '%.60s'%s%s%s; it is ignored", where, name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return 0;
 }
 
@@ -265,9 +265,9 @@ static void check_variable(const char *entry, const struct options_say *s)
         return;
     char variable[64];
     variable_name(near, variable, sizeof variable);
-    options_tell(s, SEVERITY_WARNING, "unknown_option",
-                 "%.*s: there is no such setting; did you mean %s? It is ignored", (int)len, entry,
-                 variable);
+    options_report(s, SEVERITY_WARNING, "unknown_option",
+                   "%.*s: there is no such setting; did you mean %s? It is ignored", (int)len,
+                   entry, variable);
 }
 
 /* Warns of a bad value of the variable that switches capture off. The variable is not an option, so
@@ -277,10 +277,10 @@ static void check_disabled(const struct options_say *s)
     bool off;
     const char *text = getenv(OPTIONS_DISABLE_VARIABLE);
     if (text && *text && opt_bool(text, &off))
-        options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                     OPTIONS_DISABLE_VARIABLE ": '%.80s' is not possible here: it takes true or "
-                                              "false; capture is not switched off",
-                     text);
+        options_report(s, SEVERITY_WARNING, "bad_option_value",
+                       OPTIONS_DISABLE_VARIABLE ": '%.80s' is not possible here: it takes true or "
+                                                "false; capture is not switched off",
+                       text);
 }
 
 static int take_environment(struct options *o, const struct options_say *s)

@@ -43,10 +43,10 @@ static void raise_spool_limit(struct options *o, const struct options_say *s)
     enum { LEAST = 64 << 10 };
     if (o->log_max_spool_bytes == 0 || o->log_max_spool_bytes >= LEAST)
         return;
-    options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "log_max_spool_bytes: %" PRId64
-                 " bytes hold no session; 64 KiB is the limit now; 0 means no limit",
-                 o->log_max_spool_bytes);
+    options_report(s, SEVERITY_WARNING, "bad_option_value",
+                   "log_max_spool_bytes: %" PRId64
+                   " bytes hold no session; 64 KiB is the limit now; 0 means no limit",
+                   o->log_max_spool_bytes);
     o->log_max_spool_bytes = LEAST;
 }
 
@@ -57,9 +57,9 @@ static int one_of(struct options *o, enum option_id id, const char *value, const
     const char *name = option_table[id].name;
     if (strcasecmp(value, first) == 0 || strcasecmp(value, second) == 0)
         return 0;
-    options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "%s: '%.80s' is not possible here: it takes %s or %s; %s is used", name, value,
-                 first, second, first);
+    options_report(s, SEVERITY_WARNING, "bad_option_value",
+                   "%s: '%.80s' is not possible here: it takes %s or %s; %s is used", name, value,
+                   first, second, first);
     return option_set(o, id, first, SOURCE_DEFAULT, name, s);
 }
 
@@ -69,7 +69,7 @@ static int kernel_collect(struct options *o, const struct options_say *s)
     for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
         if (strcasecmp(o->pc_kernel_collect, takes[i]) == 0)
             return 0;
-    options_tell(
+    options_report(
         s, SEVERITY_WARNING, "bad_option_value",
         "pc_kernel_collect: '%.80s' is not possible here: it takes all, none or windows; all is "
         "used",
@@ -83,10 +83,11 @@ static int share_samples(struct options *o, const struct options_say *s)
     if (value[0] == '/' || strcasecmp(value, "folder") == 0 || strcasecmp(value, "host") == 0 ||
         strcasecmp(value, "none") == 0)
         return 0;
-    options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "share_system_samples: '%.80s' is not possible here: it takes folder, host, none "
-                 "or the absolute path of a directory; folder is used",
-                 value);
+    options_report(
+        s, SEVERITY_WARNING, "bad_option_value",
+        "share_system_samples: '%.80s' is not possible here: it takes folder, host, none "
+        "or the absolute path of a directory; folder is used",
+        value);
     return option_set(o, OPT_share_system_samples, "folder", SOURCE_DEFAULT, "share_system_samples",
                       s);
 }
@@ -105,8 +106,8 @@ static void check_every(struct options *o, const struct options_say *s)
         lack = "it must be longer than window_for_ms";
     if (!lack)
         return;
-    options_tell(s, SEVERITY_WARNING, "bad_option_value",
-                 "window_every_ms: no windows come again: %s", lack);
+    options_report(s, SEVERITY_WARNING, "bad_option_value",
+                   "window_every_ms: no windows come again: %s", lack);
     o->window_every_ms = 0;
 }
 
@@ -158,9 +159,9 @@ static void engine_for_stacks(struct options *o, const struct options_say *s)
         return;
     bool launches = o->launch_stacks;
     o->profiling_engine = launches ? GPUFL_ENGINE_TRACE : GPUFL_ENGINE_SYNC;
-    options_tell(s, SEVERITY_NOTE, "default_engine",
-                 "enable_stack_trace is set and profiling_engine is not: engine %s is used",
-                 launches ? "Trace" : "Sync");
+    options_report(s, SEVERITY_NOTE, "default_engine",
+                   "enable_stack_trace is set and profiling_engine is not: engine %s is used",
+                   launches ? "Trace" : "Sync");
 }
 
 /* Says once, in one sentence, what was asked for and the engine does not record. A pass says
@@ -175,17 +176,17 @@ static void say_lacks(const struct options *o, const struct options_say *s)
             len += (size_t)snprintf(list + len, sizeof list - len, "%s%s needs %s", len ? ", " : "",
                                     option_table[needs[i].id].name, needs[i].engines);
     if (len)
-        options_tell(s, SEVERITY_WARNING, "engine_lacks",
-                     "engine %s does not give all that is asked for: %s; set profiling_engine "
-                     "(GPUFL_PROFILING_ENGINE%s)",
-                     option_engines[o->profiling_engine], list,
-                     o->traced ? ", or gpufl trace --engine" : "");
+        options_report(s, SEVERITY_WARNING, "engine_lacks",
+                       "engine %s does not give all that is asked for: %s; set profiling_engine "
+                       "(GPUFL_PROFILING_ENGINE%s)",
+                       option_engines[o->profiling_engine], list,
+                       o->traced ? ", or gpufl trace --engine" : "");
     if (o->launch_stacks && !o->enable_stack_trace)
-        options_tell(s, SEVERITY_WARNING, "launch_stacks",
-                     "launch_stacks needs enable_stack_trace: no stacks are captured");
+        options_report(s, SEVERITY_WARNING, "launch_stacks",
+                       "launch_stacks needs enable_stack_trace: no stacks are captured");
     else if (wants(o, OPT_idle_stacks) && !o->enable_stack_trace)
-        options_tell(s, SEVERITY_WARNING, "idle_stacks",
-                     "idle_stacks needs enable_stack_trace: no stacks are captured");
+        options_report(s, SEVERITY_WARNING, "idle_stacks",
+                       "idle_stacks needs enable_stack_trace: no stacks are captured");
 }
 
 /* Sets other defaults: a library is injected in order to record, and "gpufl" is no program's name.
@@ -221,9 +222,10 @@ static void sampling_interval(struct options *o, const struct options_say *s)
         return;
     }
     o->system_sample_rate_ms = 1000;
-    options_tell(s, SEVERITY_NOTE, "sampling_interval",
-                 "continuous_system_sampling is on and system_sample_rate_ms is 0: sampling every "
-                 "1000 ms");
+    options_report(
+        s, SEVERITY_NOTE, "sampling_interval",
+        "continuous_system_sampling is on and system_sample_rate_ms is 0: sampling every "
+        "1000 ms");
 }
 
 static int check_words(struct options *o, const struct options_say *s)
@@ -241,12 +243,12 @@ static int check_words(struct options *o, const struct options_say *s)
 static void say_deprecated(const struct options *o, const struct options_say *s)
 {
     if (o->remote_upload)
-        options_tell(s, SEVERITY_WARNING, "deprecated_option",
-                     "remote_upload has no effect any more: call gpufl_upload_logs after "
-                     "gpufl_shutdown, or run gpufl upload");
+        options_report(s, SEVERITY_WARNING, "deprecated_option",
+                       "remote_upload has no effect any more: call gpufl_upload_logs after "
+                       "gpufl_shutdown, or run gpufl upload");
     if (o->kernel_sample_rate_ms)
-        options_tell(s, SEVERITY_WARNING, "deprecated_option",
-                     "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
+        options_report(s, SEVERITY_WARNING, "deprecated_option",
+                       "kernel_sample_rate_ms has no effect any more: every kernel is recorded");
 }
 
 int options_finish(struct options *o, const struct options_say *s)

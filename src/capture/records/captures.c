@@ -2,7 +2,7 @@
  *
  * The limits are written before STACKING_SOME is set, and read after it was seen. They are relaxed
  * atomics, because a thread that saw the bit in an earlier session may read while they are written
- * anew. Such a thread finds old or new limits, which differ only if the unit of ticks changed. */
+ * again. Such a thread finds old or new limits, which differ only if the unit of ticks changed. */
 #include "capture/records/captures.h"
 
 #include "capture/records/slots.h"

@@ -109,8 +109,8 @@ static inline bool ranged(void)
 
 /* Reports to the receiver. Returns why the scope is not counted; NULL: it is, or there is no
  * receiver. */
-static inline const char *tell_range(uint64_t instance, enum range_moment moment, uint32_t repeats,
-                                     uint32_t name)
+static inline const char *report_range(uint64_t instance, enum range_moment moment,
+                                       uint32_t repeats, uint32_t name)
 {
     if (!ranged())
         return NULL;
@@ -123,7 +123,7 @@ static inline const char *tell_range(uint64_t instance, enum range_moment moment
 static void range_begins(struct thread_state *t, uint64_t instance, uint32_t name, bool is,
                          uint32_t repeats)
 {
-    const char *why = is ? tell_range(instance, RANGE_BEGINS, repeats, name)
+    const char *why = is ? report_range(instance, RANGE_BEGINS, repeats, name)
                          : atomic_load_explicit(&range_inner, memory_order_relaxed);
     if (why)
         uncounted_note(name, why);
@@ -133,14 +133,14 @@ static void range_begins(struct thread_state *t, uint64_t instance, uint32_t nam
 
 static void range_ends(const struct thread_state *t, uint64_t instance)
 {
-    const char *why = tell_range(instance, RANGE_ENDS, 0, t->range_name);
+    const char *why = report_range(instance, RANGE_ENDS, 0, t->range_name);
     if (why)
         uncounted_note(t->range_name, why);
 }
 
 void scopes_settle(void)
 {
-    (void)tell_range(0, RANGE_SETTLES, 0, 0);
+    (void)report_range(0, RANGE_SETTLES, 0, 0);
 }
 
 /* The scopes that other threads ended: their number, and the last of them. A writer takes a number,
@@ -231,7 +231,7 @@ static void scope_orphan(void)
 }
 
 static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag, uint32_t repeat,
-                             uint32_t warmup, bool told)
+                             uint32_t warmup, bool as_range)
 {
     afar_take(t);
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
@@ -253,7 +253,7 @@ static inline uint64_t begin(struct thread_state *t, uint32_t name, uint32_t tag
     if (__builtin_expect(wanted && (wanted == name || wanted == WINDOWS_ANY_SCOPE), 0))
         window_begin(t, instance);
     if (ranged())
-        range_begins(t, instance, name, is_range(t, instance, depth + 1), told ? repeat : 0);
+        range_begins(t, instance, name, is_range(t, instance, depth + 1), as_range ? repeat : 0);
     slot_push(t, SLOT_BEGIN, name, instance, tick_now(), tag); /* last: our work is not counted */
     return instance;
 }
@@ -283,7 +283,7 @@ void scopes_repetition(uint64_t handle)
 {
     struct thread_state *t = thread_here;
     if (t && is_range(t, handle, find_open(t, handle)))
-        (void)tell_range(handle, RANGE_REPEATS, 0, 0);
+        (void)report_range(handle, RANGE_REPEATS, 0, 0);
 }
 
 uint64_t scopes_begin_text(const char *name, size_t length, const char *tag)

@@ -426,7 +426,7 @@ int64_t scopes_span(const struct scopes_drain *d, int64_t start, int64_t end)
         for (size_t i = 0; t->seen_session == gate_session() && i < t->scope_count; i++)
             spans_consider(
                 &a, &(struct span){t->scopes[i].start, INT64_MAX, t->scopes[i].instance, t->tid});
-    return spans_tell(&d->spans, &a);
+    return spans_covering(&d->spans, &a);
 }
 
 const char *scopes_open_name(void)

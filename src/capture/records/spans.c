@@ -43,7 +43,7 @@ void spans_look(const struct spans *s, struct spans_answer *a)
         spans_consider(a, &s->items[i]);
 }
 
-int64_t spans_tell(const struct spans *s, const struct spans_answer *a)
+int64_t spans_covering(const struct spans *s, const struct spans_answer *a)
 {
     if (a->threads > 1 || a->start <= s->lost)
         return CELL_NULL;

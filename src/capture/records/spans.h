@@ -45,6 +45,6 @@ void spans_look(const struct spans *s, struct spans_answer *a);
 
 /* The instance of the covering scope; 0: no scope covers the stretch; CELL_NULL: not known, or
  * scopes of several threads do. */
-int64_t spans_tell(const struct spans *s, const struct spans_answer *a);
+int64_t spans_covering(const struct spans *s, const struct spans_answer *a);
 
 #endif

@@ -76,7 +76,7 @@ static void put(struct writer *w, struct intern *names, const char *text)
     writer_row(w, RECORD_setting, (const int64_t *)&row);
 }
 
-void uncounted_tell(struct writer *w, struct intern *names)
+void uncounted_report(struct writer *w, struct intern *names)
 {
     char all[360] = "";
     size_t len = 0;

@@ -18,6 +18,6 @@ void uncounted_note(uint32_t name, const char *why);
 
 /* Writes a setting uncounted_scope of engine RangeProfiler for each name and reason, and one
  * message for all. [collector] */
-void uncounted_tell(struct writer *w, struct intern *names);
+void uncounted_report(struct writer *w, struct intern *names);
 
 #endif

@@ -31,10 +31,10 @@ enum {
     WAKE_BELOW = LOOKS_RING / 2 /* room at which the collector is woken */
 };
 
-#define LATE_NS    1000000      /* a look that is later counts as late */
-#define SHUT_NS    1000000000ll /* between two looks at the gate while no window is open */
-#define LATE_TOLD  20           /* if one look in so many is late, a message says so ... */
-#define LATE_LEAST 100          /* ... from so many looks on */
+#define LATE_NS       1000000      /* a look that is later counts as late */
+#define SHUT_NS       1000000000ll /* between two looks at the gate while no window is open */
+#define LATE_REPORTED 20           /* if one look in so many is late, a message says so ... */
+#define LATE_LEAST    100          /* ... from so many looks on */
 
 /* A look on its way to the collector. */
 struct looked {
@@ -354,7 +354,7 @@ bool samples_counts(struct samples_counts *out)
 static void say_late(uint64_t rows)
 {
     uint64_t late = atomic_load_explicit(&me.late, memory_order_relaxed);
-    if (rows >= LATE_LEAST && late * LATE_TOLD > rows)
+    if (rows >= LATE_LEAST && late * LATE_REPORTED > rows)
         message_say(SEVERITY_NOTE, "host_samples_late",
                     "%" PRIu64 " of %" PRIu64 " samples of the program's threads came more than "
                     "1 ms late, because the machine had no core free: shares of lines that rest "

@@ -79,9 +79,9 @@ static int64_t waits_none(const struct run_track *t, const struct run_look *l)
 enum host_state state_run(struct run_track *t, const struct run_look *l)
 {
     bool on_core = l->clock > l->first.run && (!l->counted || l->last.times == l->first.times);
-    bool told = t->known && l->counted;
-    int64_t waits = told ? waits_for(t, l) : 0;
-    bool just_lost = told && waits <= waits_none(t, l);
+    bool known = t->known && l->counted;
+    int64_t waits = known ? waits_for(t, l) : 0;
+    bool just_lost = known && waits <= waits_none(t, l);
     if (on_core) {
         *t = (struct run_track){
             .known = l->counted, .at = l->clock_at, .run = l->clock, .delayed = l->last.delayed};

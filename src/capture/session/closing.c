@@ -80,8 +80,10 @@ static uint64_t rows_of(enum feature f)
 static void conclude_trace(struct collector *c, enum feature f, uint64_t rows)
 {
     const struct ledger_row *l = &c->ledger.row;
-    bool told = f == FEATURE_synchronizations && c->backend->trace && c->backend->trace->syncs_told;
-    bool unrecorded_loss = told ? l->waits_lost : l->lost_driver || l->lost_pool || l->lost_time;
+    bool as_waits =
+        f == FEATURE_synchronizations && c->backend->trace && c->backend->trace->syncs_as_waits;
+    bool unrecorded_loss =
+        as_waits ? l->waits_lost : l->lost_driver || l->lost_pool || l->lost_time;
     bool lossy = unrecorded_loss || l->lost_spool || l->lost_memory;
     bool activity = f == FEATURE_kernels || f == FEATURE_copies || f == FEATURE_memory ||
                     f == FEATURE_external_correlation;
@@ -255,10 +257,10 @@ void closing_run(struct collector *c)
     ledger_read(&c->ledger, &capture_sink);
     conclude(c);
     collector_step();
-    engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
-                 names_table());
+    engines_describe(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL,
+                     c->writer, names_table());
     if (engines_bits(c->engine) & ENGINE_RANGE_PROFILER)
-        uncounted_tell(c->writer, names_table());
+        uncounted_report(c->writer, names_table());
     say_end(c);
     collector_step();
     write_end(c);

@@ -365,8 +365,8 @@ static void begin_log(struct collector *c)
     option_rows(c);
     rank_row(c);
     remote_row(c);
-    engines_tell(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL, c->writer,
-                 names_table());
+    engines_describe(c->options, c->backend, c->engine, c->trace_started ? c->trace : NULL,
+                     c->writer, names_table());
     messages_drain(c->writer, names_table());
     (void)writer_flush(c->writer);
 }

@@ -149,7 +149,7 @@ static struct trace_config config_of(const struct options *o, const struct backe
         .pc_window_every_ns = o->pc_window_every_ms * 1000000,
         .pc_window_for_ns = o->pc_window_for_ms * 1000000,
         .rest_ns = o->window_rest_ms * 1000000,
-        .let_go = o->window_let_go,
+        .detach = o->window_detach,
         .pc_period = (unsigned)o->pc_sampling_period,
         .pc_hardware_bytes = o->pc_hardware_buffer_bytes,
         .deep_sample_ns = o->deep_sample_ms * 1000000,
@@ -261,7 +261,7 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
     return NULL;
 }
 
-bool engines_let_go(const struct backend *b, enum gpufl_engine engine)
+bool engines_detach(const struct backend *b, enum gpufl_engine engine)
 {
     unsigned off = ENGINE_TRACE | ENGINE_SYNC;
     if (b->trace && b->trace->kernel_counters)
@@ -369,8 +369,8 @@ void engines_debug(const struct options *o, enum gpufl_engine engine)
 
 /* ---- the session's record ----------------------------------------------------------------- */
 
-static void tell(struct writer *w, struct intern *names, const char *engine, const char *name,
-                 const char *value)
+static void put_setting(struct writer *w, struct intern *names, const char *engine,
+                        const char *name, const char *value)
 {
     struct setting_row row = {
         .time = clock_mono(),
@@ -381,8 +381,8 @@ static void tell(struct writer *w, struct intern *names, const char *engine, con
     writer_row(w, RECORD_setting, (const int64_t *)&row);
 }
 
-void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
-                  struct trace *t, struct writer *w, struct intern *names)
+void engines_describe(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                      struct trace *t, struct writer *w, struct intern *names)
 {
     const char *asked = engine_table[o->profiling_engine].name, *reason = NULL;
     unsigned running = t ? engines_bits(engine) : 0;
@@ -394,7 +394,7 @@ void engines_tell(const struct options *o, const struct backend *b, enum gpufl_e
         engine = GPUFL_ENGINE_SYNC;
     if (reason && *reason)
         why_set("%s", reason);
-    tell(w, names, asked, "ran_as", engine_table[engine].name);
+    put_setting(w, names, asked, "ran_as", engine_table[engine].name);
     if (engine != o->profiling_engine && *why)
-        tell(w, names, asked, "why", why);
+        put_setting(w, names, asked, "why", why);
 }

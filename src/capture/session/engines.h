@@ -32,7 +32,7 @@ const char *engines_windows_lack(const struct options *o, const struct backend *
                                  enum gpufl_engine engine);
 
 /* True if nothing of this engine stays on between windows. [any] */
-bool engines_let_go(const struct backend *b, enum gpufl_engine engine);
+bool engines_detach(const struct backend *b, enum gpufl_engine engine);
 
 /* Attaches the engine. NULL if nothing is to be traced, or, with a sentence, if nothing can be. */
 struct trace *engines_attach(const struct options *o, const struct backend *b,
@@ -56,7 +56,7 @@ void engines_debug(const struct options *o, enum gpufl_engine engine);
 /* Writes which engine was asked for, which one runs and why they differ, as settings of the engine
  * asked for: once at the start and once at the end, when that is known; the last one counts. t:
  * NULL if nothing is traced. [collector] */
-void engines_tell(const struct options *o, const struct backend *b, enum gpufl_engine engine,
-                  struct trace *t, struct writer *w, struct intern *names);
+void engines_describe(const struct options *o, const struct backend *b, enum gpufl_engine engine,
+                      struct trace *t, struct writer *w, struct intern *names);
 
 #endif

@@ -1,5 +1,5 @@
 /* fork.c - see fork.h. No lock is taken before fork, so in the child any lock may be held
- * for ever by a thread of the parent. The child therefore makes all locks anew and
+ * for ever by a thread of the parent. The child therefore makes all locks again and
  * leaks what it cannot free safely. */
 #include "capture/session/fork.h"
 

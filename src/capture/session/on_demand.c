@@ -141,7 +141,7 @@ static void make_options(const struct collector *c, const struct on_demand_order
     *o = *c->options;
     o->profiling_engine = order->engine;
     o->windows = true;
-    o->window_let_go = true;
+    o->window_detach = true;
 }
 
 /* Ends the present trace, after its records are written. */
@@ -227,7 +227,7 @@ static int wake(struct collector *c, const struct on_demand_order *order, struct
     }
     c->roused = true;
     c->ledger.activity = true;
-    windows_begin(&now_open.options, NULL, engines_let_go(c->backend, order->engine),
+    windows_begin(&now_open.options, NULL, engines_detach(c->backend, order->engine),
                   collector_window);
     return 0;
 }

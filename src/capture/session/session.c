@@ -227,7 +227,7 @@ static bool begin_windows(const struct session *s)
     struct err e = {0};
     const char *lack = c->trace_started ? engines_windows_lack(&s->options, c->backend, c->engine)
                                         : "nothing is traced";
-    windows_begin(&s->options, lack, engines_let_go(c->backend, c->engine), collector_window);
+    windows_begin(&s->options, lack, engines_detach(c->backend, c->engine), collector_window);
     bool windowed = windows_wanted(&s->options) && !lack;
     if ((windowed || s->options.remote_control) &&
         (on_demand_begin() || control_open(on_demand_ask, &e)))

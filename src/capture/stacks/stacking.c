@@ -113,14 +113,14 @@ uint32_t stacking_at_wait(void)
 
 uint32_t stacking_simulated(const struct sink_frame *frames, unsigned depth)
 {
-    struct simulated_frame told[SIMULATED_DEPTH];
+    struct simulated_frame given[SIMULATED_DEPTH];
     if (atomic_load_explicit(&stacking_where, memory_order_relaxed) == STACKING_OFF ||
         !gate_is_on() || atomic_load_explicit(&capture_gate.floor, memory_order_relaxed) ||
         depth > SIMULATED_DEPTH)
         return 0;
     for (unsigned i = 0; i < depth; i++)
-        told[i] = (struct simulated_frame){frames[i].function, frames[i].file, frames[i].line};
-    return simulated_stack(told, depth);
+        given[i] = (struct simulated_frame){frames[i].function, frames[i].file, frames[i].line};
+    return simulated_stack(given, depth);
 }
 
 void stacking_refresh(void)

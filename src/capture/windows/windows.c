@@ -87,7 +87,7 @@ static void clock_begin(const struct options *o)
     by_clock.open = false;
 }
 
-void windows_begin(const struct options *o, const char *lack, bool let_go,
+void windows_begin(const struct options *o, const char *lack, bool detaches,
                    windows_engine_fn *engine)
 {
     bool wanted = windows_wanted(o), possible = !lack;
@@ -99,7 +99,7 @@ void windows_begin(const struct options *o, const char *lack, bool let_go,
     open_since = open_ns = 0;
     open_total = 0;
     memset(open_scopes, 0, sizeof open_scopes);
-    switched = !let_go;
+    switched = !detaches;
     atomic_store(&due, 0);
     pthread_mutex_lock(&rows_lock);
     queued_count = 0;
@@ -457,7 +457,7 @@ void windows_conclude(struct writer *w, const struct backend *b, struct trace *t
     if (!done && !stays)
         snprintf(text, sizeof text, "%" PRIu64 " opened%s", atomic_load(&opened),
                  opened ? "; the profiling library stayed attached between them, and launches "
-                          "there cost more (window_let_go)"
+                          "there cost more (window_detach)"
                         : "");
     else
         snprintf(text, sizeof text,

@@ -3,7 +3,7 @@
  * A session has windows if one of the options asks for them. Each window has a name and is opened
  * by the program (gpufl_window_open), `gpufl ctl`, the clock, a scope, or a count of launches.
  * While any window is open, the engine is on; when the last one closes, the engine is switched off,
- * and the vendor's library is detached if that is wanted (window_let_go).
+ * and the vendor's library is detached if that is wanted (window_detach).
  *
  * In a window that a scope opened only work of that scope is kept, as long as no other window is
  * open. */
@@ -25,10 +25,10 @@ bool windows_counts_launches(const struct options *o);
 /* Switches the session's engine on or off. 0 or a negative code with a sentence. [any] */
 typedef int windows_engine_fn(bool open, struct err *e);
 
-/* Begins a session. lack: why its engine cannot be switched; NULL: it can. let_go: nothing of the
+/* Begins a session. lack: why its engine cannot be switched; NULL: it can. detaches: nothing of the
  * engine stays on between windows, and `engine` may be called within a launch; otherwise the
  * collector calls `engine`, shortly after the last launch of a window. [owner] */
-void windows_begin(const struct options *o, const char *lack, bool let_go,
+void windows_begin(const struct options *o, const char *lack, bool detaches,
                    windows_engine_fn *engine);
 
 /* Opens or closes a window of a name; NULL counts as "". Returns when the engine is on or off.

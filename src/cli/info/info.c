@@ -213,7 +213,7 @@ static void probe_tool(struct probe *p, const struct vendor *v, bool wanted)
         snprintf(f->advice, sizeof f->advice, "%.*s", (int)sizeof f->advice - 1, e.text);
 }
 
-/* True where a device file of the vendor's is here. */
+/* True if a device file of the vendor's is here. */
 static bool has_device(const struct vendor *v)
 {
     bool any = false;

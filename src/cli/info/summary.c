@@ -48,7 +48,7 @@ static void count_engines(const struct probe *p, int *works, int *all)
         }
 }
 
-/* True where sessions take a backend without a GPU, because the user wants that. */
+/* True if sessions take a backend without a GPU, because the user wants that. */
 static bool is_without_gpu(const struct info_found *f)
 {
     return f->named && (f->simulated || strcmp(f->backend, "none") == 0);

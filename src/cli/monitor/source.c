@@ -66,7 +66,7 @@ static int read_line(struct source *s, int fd, struct err *e)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* True where a monitor of that folder is trusted: any in the system's folder, which the
+/* True if a monitor of that folder is trusted: any in the system's folder, which the
  * administrator made; elsewhere only monitors of this user and of root. */
 static bool is_trusted(const char *folder, bool of_system)
 {

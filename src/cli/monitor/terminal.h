@@ -12,7 +12,7 @@
 
 enum terminal_key { TERMINAL_NONE = -1, TERMINAL_END = -2 }; /* else: a character, or screen_keys */
 
-/* True where stdin and stdout are a terminal that can show pages. */
+/* True if stdin and stdout are a terminal that can show pages. */
 bool terminal_is_there(void);
 
 /* From here on the signals above end waiting; also for plain lines. */

@@ -33,7 +33,7 @@ enum { STAYS, GIVES_WAY, COMMAND_SIZE = 1024, LINES_MAX = 512 };
 
 static const int64_t MS = 1000000;
 
-/* False where --option turns the samples off. --option overrides flags and environment. */
+/* False if --option turns the samples off. --option overrides flags and environment. */
 static bool settings_sample(const struct trace_request *r)
 {
     const char *rate = trace_options_setting(r, "system_sample_rate_ms");
@@ -107,7 +107,7 @@ static int begin(const struct place *p)
     return gpufl_init(&o);
 }
 
-/* True where this run has a session other than the sampler's own: the program has one. */
+/* True if this run has a session other than the sampler's own: the program has one. */
 static bool has_other(const struct trace_request *r, const struct place *p)
 {
     struct sessions s;
@@ -138,20 +138,20 @@ static void remove_own(void)
 
 /* Waits until the launcher asks for the end or is gone, or until the program has a session. True:
  * the program has a session. */
-static bool wait_for_end(const struct trace_request *r, const struct place *p, int end, bool *told)
+static bool wait_for_end(const struct trace_request *r, const struct place *p, int end, bool *asked)
 {
     struct watch w = {.fd = -1};
     struct err e;
     (void)watch_open(&w, p->dir, &e); /* if it fails, only the last line here looks for a session */
     bool other = has_other(r, p);
-    *told = false;
-    while (!other && !*told) {
+    *asked = false;
+    while (!other && !*asked) {
         struct pollfd polled[2] = {{.fd = end, .events = POLLIN}, {.fd = w.fd, .events = POLLIN}};
         char byte;
         if (poll(polled, 2, -1) < 0 && errno != EINTR)
             break;
         if (polled[0].revents) {
-            *told = read(end, &byte, 1) == 1;
+            *asked = read(end, &byte, 1) == 1;
             break;
         }
         if (polled[1].revents && watch_take(&w))
@@ -179,7 +179,7 @@ static int sample(const struct trace_request *r, const struct place *p, const st
 {
     static const int not_ours[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU};
     char command[COMMAND_SIZE];
-    bool told;
+    bool asked;
     for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
         signal(not_ours[i], SIG_IGN);
     close(run->signals);
@@ -189,8 +189,8 @@ static int sample(const struct trace_request *r, const struct place *p, const st
     process_info_act_for(run->child, command);
     if (set_environment(r, p) || begin(p))
         return GIVES_WAY;
-    bool other = wait_for_end(r, p, end, &told);
-    if (!other && told)
+    bool other = wait_for_end(r, p, end, &asked);
+    if (!other && asked)
         say_unused(r);
     gpufl_shutdown();
     if (other)

@@ -17,14 +17,14 @@ struct trace_sampler {
     int end;   /* pipe that is closed to end the process; -1: none */
 };
 
-/* True where the run needs such a process. [any] */
+/* True if the run needs such a process. [any] */
 bool trace_sampler_wanted(const struct trace_request *r);
 
 /* Starts the sampler after the program. If that fails, the run goes on without it. */
 void trace_sampler_start(struct trace_sampler *t, const struct trace_request *r,
                          const struct place *p, const struct run *run);
 
-/* Ends the sampler after the program, and waits for it. True where the sampler's session is the
+/* Ends the sampler after the program, and waits for it. True if the sampler's session is the
  * run's only one. */
 bool trace_sampler_end(struct trace_sampler *t);
 

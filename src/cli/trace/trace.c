@@ -325,7 +325,7 @@ static void say_signal(const struct trace *t)
                 strsignal(signal), WCOREDUMP(t->run.status) ? ", core dumped" : "");
 }
 
-/* True where every session was reported while the program ran. */
+/* True if every session was reported while the program ran. */
 static bool all_reported(const struct trace *t)
 {
     struct sessions s;
@@ -397,7 +397,7 @@ static void begin_input(struct trace *t)
     t->run.no_input = t->input < 0;
 }
 
-/* True where progress is printed. It is not printed where stderr takes a report in JSON. */
+/* True if progress is printed. It is not printed where stderr takes a report in JSON. */
 static bool says(const struct trace *t)
 {
     const struct trace_request *r = &t->request;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 10, DRAW_MS = 200, LINES_MS = 5000, WAIT_MS = 10000, SILENT_MS = 5000 };
+enum { LEFT_OUT_MOST = 10, DRAW_MS = 200, LINES_MS = 5000, WAIT_MS = 10000, SILENT_MS = 5000 };
 
 static const int64_t MILLI = 1000000, SECOND = 1000000000;
 
@@ -89,7 +89,7 @@ static void on_progress(void *arg, int64_t done)
 static void on_rejected(void *arg, const struct ship_part *p, const struct remote_error *line)
 {
     struct upload_show *s = arg;
-    if (s->told++ < TOLD_MOST)
+    if (s->left_out++ < LEFT_OUT_MOST)
         say(s, "%s: line %llu of what was sent%s%s%s was left out: %s", path_base(p->path),
             (unsigned long long)line->line, *line->type ? " (" : "", line->type,
             *line->type ? ")" : "", line->reason);
@@ -141,7 +141,7 @@ void upload_show_begin(struct upload_show *s, const struct upload_session *sessi
     s->of = of;
     s->began = clock_mono();
     s->drawn = 0;
-    s->told = 0;
+    s->left_out = 0;
     s->waited = s->silence = 0;
 }
 
@@ -199,8 +199,8 @@ void upload_show_outcome(struct upload_show *s, const struct upload_outcome *o)
 {
     char text[1600];
     wipe(s);
-    if (s->told > TOLD_MOST)
-        say(s, "%llu more lines were left out", (unsigned long long)(s->told - TOLD_MOST));
+    if (s->left_out > LEFT_OUT_MOST)
+        say(s, "%llu more lines were left out", (unsigned long long)(s->left_out - LEFT_OUT_MOST));
     if (s->json) {
         put_json(s, o);
         return;

@@ -21,7 +21,7 @@ struct upload_show {
     int64_t waited;       /* when a wait was last printed; 0: not in this session */
     int64_t silence;      /* when a missing answer was last printed; 0: not in this session */
     char why[416];        /* the reason printed then; an unchanged reason is printed once in 10 s */
-    uint64_t told;        /* lines left out that were reported */
+    uint64_t left_out;    /* lines left out that were reported */
     bool open;            /* the terminal shows an unfinished line */
 };
 

@@ -118,7 +118,7 @@ static void put_part(struct buf *b, const struct upload_session *s, const struct
                (long long)p->number);
 }
 
-/* True where a part of the list is still as it was, or has grown and is the newest. */
+/* True if a part of the list is still as it was, or has grown and is the newest. */
 static bool still_fits(const struct upload_sessions *u, const char *line)
 {
     long long size, time, number;
@@ -201,7 +201,7 @@ static int older(const void *a, const void *b)
     return ORDER(x->used, y->used);
 }
 
-/* True where another `gpufl view` holds the folder. */
+/* True if another `gpufl view` holds the folder. */
 static bool is_locked(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -26,7 +26,7 @@ enum { BACKOFF_GIVE_UP = -1 };
 /* seed: anything that differs between senders. */
 void backoff_init(struct backoff *b, unsigned most, int64_t least, int64_t limit, uint64_t seed);
 
-/* True where a status (0: no answer) may be a different one the next time. */
+/* True if a status (0: no answer) may be a different one the next time. */
 bool backoff_transient(int status);
 
 /* After a failure: ns to wait, or BACKOFF_GIVE_UP. retry_after: s, negative: not given. If a server

@@ -370,7 +370,7 @@ static bool certificate_refused(CURLcode code)
            code == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* True where the server refuses the client's certificate or misses one, by OpenSSL's names of the
+/* True if the server refuses the client's certificate or misses one, by OpenSSL's names of the
  * alerts. The alert may be lost where the server closes the connection at once. */
 static bool own_certificate_refused(CURLcode code, const char *why)
 {
@@ -382,7 +382,7 @@ static bool own_certificate_refused(CURLcode code, const char *why)
     return false;
 }
 
-/* True where a TLS connection ended before any byte of an answer or of a body. */
+/* True if a TLS connection ended before any byte of an answer or of a body. */
 static bool ended_after_tls(const struct flight *f, CURLcode code)
 {
     curl_off_t secured = 0, sent = 0;
@@ -417,7 +417,7 @@ static const char *cause(const struct flight *f, CURLcode code)
     }
 }
 
-/* True where the request was about to be sent, or was sent. */
+/* True if the request was about to be sent, or was sent. */
 static bool connected(const struct flight *f)
 {
     curl_off_t ready = 0;

@@ -117,7 +117,7 @@ const char *http_client_proxy(const struct http_client *c);
 
 /* Sets the watch for the requests that follow; it is copied. NULL: none. */
 void http_client_set_watch(struct http_client *c, const struct http_client_watch *watch);
-/* True where the server, or a proxy, has answered any request of this client. */
+/* True if the server, or a proxy, has answered any request of this client. */
 bool http_client_answered(const struct http_client *c);
 
 /* Sends one request and waits for its answer, whatever its status. 0, or GPUFL_E_UNAVAILABLE (no
@@ -136,14 +136,14 @@ void http_client_answer_fini(struct http_client_answer *a);
  * with a sentence: the URL has another scheme, a name and password, a query or control characters,
  * or is too long. */
 int http_client_clean_url(const char *url, char *out, size_t size, struct err *e);
-/* True where the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1, 0.0.0.0, ::, in
+/* True if the server is this machine: localhost, *.localhost, 127.0.0.0/8, ::1, 0.0.0.0, ::, in
  * every spelling that libcurl accepts: old forms of IPv4, zones, %XX, mapped addresses. No proxy is
  * used for them. */
 bool http_client_is_here(const char *clean_url);
 /* Like http_client_is_here, but false for 0.0.0.0 and ::, on which a server listens for all
  * machines. */
 bool http_client_is_loopback(const char *clean_url);
-/* True where others can read a request to that URL on its way: http, and not to this machine. A
+/* True if others can read a request to that URL on its way: http, and not to this machine. A
  * proxy changes nothing: it forwards http as it is, and of https it sees only the host. */
 bool http_client_in_clear(const char *clean_url);
 /* Writes the proxy that the environment names for a URL, with name and password, to out; "": none,

@@ -64,7 +64,7 @@ static void read_host(struct host *h, const char *at, size_t len)
     }
 }
 
-/* True where the host has letters that libcurl replaces before it resolves the name: it reads wide
+/* True if the host has letters that libcurl replaces before it resolves the name: it reads wide
  * and circled digits as ordinary ones. */
 static bool is_rewritten(const struct host *h)
 {

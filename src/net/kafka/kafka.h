@@ -132,7 +132,7 @@ void kafka_message_done(struct kafka_message *m);
 
 /* Notes that the message, and all before it in its partition, were processed. */
 void kafka_consumer_taken(struct kafka_consumer *c, const struct kafka_message *m);
-/* True where the message's partition was revoked since the message came: another member gets it. */
+/* True if the message's partition was revoked since the message came: another member gets it. */
 bool kafka_consumer_lost(const struct kafka_consumer *c, const struct kafka_message *m);
 /* Stores the offsets of the messages taken, all of which must be durable; librdkafka commits them
  * within a second. */

@@ -78,7 +78,7 @@ int rdkafka_client(const struct rdkafka *k, rd_kafka_type_t type, rd_kafka_conf_
 /* Reads the statistics that librdkafka reports as JSON. */
 void rdkafka_statistics(const char *json, size_t len, struct kafka_statistics *out);
 
-/* True where the error means that the brokers refuse this client. */
+/* True if the error means that the brokers refuse this client. */
 bool rdkafka_forbids(rd_kafka_resp_err_t error);
 
 #endif

@@ -101,7 +101,7 @@ struct http_request {
 /* Value of a header field, the first of that name; NULL: none. [owner] */
 const char *http_field(const struct http_request *r, const char *name);
 unsigned http_field_count(const struct http_request *r, const char *name);
-/* True where a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than
+/* True if a field is a list that has the word ("gzip" in Accept-Encoding) with a q other than
  * 0. */
 bool http_field_has(const struct http_request *r, const char *name, const char *word);
 /* Value of a cookie, in the request's memory; NULL: none. */
@@ -128,9 +128,9 @@ void http_send_pipe(struct http_request *r, const char *type, struct http_pipe *
 /* Sets a field of the answer; texts are copied. After HTTP_ANSWER_FIELDS fields the next one is
  * dropped. */
 void http_set(struct http_request *r, const char *name, const char *value);
-/* True where the client has the document with this tag, as its If-None-Match says. */
+/* True if the client has the document with this tag, as its If-None-Match says. */
 bool http_tag_known(const struct http_request *r, const char *tag);
-/* True where the request has an answer. */
+/* True if the request has an answer. */
 static inline bool http_answered(const struct http_request *r)
 {
     return r->answer.kind != HTTP_ANSWER_NONE;

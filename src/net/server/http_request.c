@@ -77,7 +77,7 @@ static void peer_text(struct http_request *r, struct MHD_Connection *c)
     r->peer = copy ? copy : "?";
 }
 
-/* libmicrohttpd would take the query apart as well, into memory that some hundred parameters use
+/* libmicrohttpd would parse the query as well, into memory that some hundred parameters use
  * up; then it answers twice, or never. The target is in a writable buffer of its own, which is the
  * server's now. */
 static void hide_query(const char *target)

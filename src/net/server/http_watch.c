@@ -28,7 +28,7 @@ static const int64_t LOOK_NS = 500000000;
 
 static const int64_t QUIET_NS = 1000000000;
 
-/* True where a connection must end now; a body's window with enough bytes begins again. While the
+/* True if a connection must end now; a body's window with enough bytes begins again. While the
  * server ends, a silent client has a second: one that left in the middle of a body may not be
  * noticed otherwise (its end comes with the bytes before it, and libmicrohttpd waits for another
  * event). */
@@ -59,7 +59,7 @@ static bool overdue(const struct http_server *s, struct http_conn *conn, int64_t
 }
 
 /* To shut down a side that the other end has shut down changes nothing, but causes an event. */
-static void tell_ends(struct pollfd *fds, nfds_t n)
+static void shut_ended(struct pollfd *fds, nfds_t n)
 {
     if (poll(fds, n, 0) <= 0)
         return;
@@ -78,11 +78,11 @@ static void look_for_ends(struct http_watch *w)
             continue;
         fds[n++] = (struct pollfd){.fd = c->fd, .events = POLLRDHUP};
         if (n == AT_ONCE) {
-            tell_ends(fds, n);
+            shut_ended(fds, n);
             n = 0;
         }
     }
-    tell_ends(fds, n);
+    shut_ended(fds, n);
 }
 
 static void look(struct http_server *s)

@@ -18,7 +18,7 @@
 enum { CONNECTIONS = 32, PAGE_MOST = 8 << 20, HEAD_ROOM = 512 };
 
 static const int64_t SECOND = 1000000000;
-static const int64_t HEAR_NS = 10 * SECOND;   /* for the head of a request */
+static const int64_t HEAD_NS = 10 * SECOND;   /* for the head of a request */
 static const int64_t ANSWER_NS = 30 * SECOND; /* for reading the answer */
 static const int64_t LEAVE_NS = SECOND;       /* for hanging up after the answer */
 static const int64_t REST_NS = SECOND / 10;   /* without descriptors, until the next try */
@@ -132,7 +132,7 @@ static void answer(struct asker *k, int64_t now)
     k->until = now + LEAVE_NS;
 }
 
-static void hear(const struct metrics_page *p, struct asker *k, int64_t now)
+static void receive(const struct metrics_page *p, struct asker *k, int64_t now)
 {
     ssize_t n = recv(k->fd, k->head + k->len, sizeof k->head - k->len, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -165,7 +165,7 @@ static void leave(struct asker *k)
 static void go_on(const struct metrics_page *p, struct asker *k, int64_t now)
 {
     if (k->state == HEARS)
-        hear(p, k, now);
+        receive(p, k, now);
     else if (k->state == ANSWERS)
         answer(k, now);
     else
@@ -198,7 +198,7 @@ static void take_connection(struct metrics_page *p, int64_t now)
     struct asker *k = find_place(p);
     k->fd = fd;
     k->state = HEARS;
-    k->until = now + p->config.hear_ns;
+    k->until = now + p->config.head_ns;
     k->len = k->sent = 0;
 }
 
@@ -261,8 +261,8 @@ int metrics_page_open(struct metrics_page **out, const struct metrics_page_confi
     if (!p)
         return err_nomem(e);
     p->config = *c;
-    if (p->config.hear_ns <= 0)
-        p->config.hear_ns = HEAR_NS;
+    if (p->config.head_ns <= 0)
+        p->config.head_ns = HEAD_NS;
     p->listener = p->end = -1;
     for (int i = 0; i < CONNECTIONS; i++)
         p->askers[i].fd = -1;

@@ -25,7 +25,7 @@ struct metrics_page_config {
     /* Appends the body of /healthz; true: status 200, false: 503. [thread of the page] */
     bool (*health)(void *arg, struct buf *page);
     const char *health_type; /* media type of /healthz */
-    int64_t hear_ns;         /* for the head of a request; 0: 10 s */
+    int64_t head_ns;         /* for the head of a request; 0: 10 s */
 };
 
 struct metrics_page;

@@ -52,7 +52,7 @@ static bool whole_head(const char *bytes, size_t len, struct piece *head)
     return false;
 }
 
-/* True where the fields are well formed, with exactly one Host if the version needs one. */
+/* True if the fields are well formed, with exactly one Host if the version needs one. */
 static bool fields_right(struct piece rest, bool host_wanted)
 {
     static const char host[] = "Host:";

@@ -34,8 +34,8 @@
 #define MISSING_NS 60000000000 /* between looks for sessions that lack a final report */
 #define GONE_NS    600000000000
 #define LARGE_CPU  100000000  /* ns of processor for a session that leaves much memory free */
-#define SCAN_NS    1000000000 /* between passes over all sessions, while some are queued */
-#define BEHIND_NS  2000000000
+#define SCAN_NS    1000000000 /* between skips all sessions, while some are queued */
+#define LATE_NS    2000000000
 /* Time for which a finished report waits for others, and for one more. */
 #define TOGETHER_NS 500000000
 
@@ -171,8 +171,7 @@ static void take_news(struct analysis *a, const struct loader_news *n)
         if (n->ended) {
             s->at = s->used;
             queue_ended(a, s);
-        } else if (!a->config.prompt && n->lag > BEHIND_NS &&
-                   s->at < s->used + a->config.every_ns) {
+        } else if (!a->config.prompt && n->lag > LATE_NS && s->at < s->used + a->config.every_ns) {
             s->at = s->used + a->config.every_ns;
         }
         if (s->at < before && !a->stats.resting)
@@ -306,7 +305,7 @@ static void store_turns(struct analysis *a, size_t count)
         a->turns[i].cpu += cpu / (int64_t)count;
 }
 
-static void tell_turn(const struct analysis *a, const struct turn *t)
+static void report_turn(const struct analysis *a, const struct turn *t)
 {
     const struct analysis_config *c = &a->config;
     if (t->rc && t->rc != GPUFL_E_NOENT && !a->stop)
@@ -331,7 +330,7 @@ static void end_turn(struct analysis *a, const struct turn *t)
     a->stats.cpu_ns += t->cpu;
 }
 
-/* True where a session's outcome may wait for those of others, and they for it. */
+/* True if a session's outcome may wait for those of others, and they for it. */
 static bool waits(const struct candidate *s)
 {
     return s->ended && s->rows < LARGE_ROWS;
@@ -363,7 +362,7 @@ static void analyse(struct analysis *a, struct candidate *s)
     pthread_mutex_unlock(&a->lock);
     store_turns(a, count);
     for (size_t i = 0; i < count; i++)
-        tell_turn(a, &a->turns[i]);
+        report_turn(a, &a->turns[i]);
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < count; i++)
         end_turn(a, &a->turns[i]);

@@ -110,10 +110,10 @@ static int hold(struct reading *r, struct store_session *ss, struct err *e)
     return r->ops->hold ? r->ops->hold(ss, &r->ss, e) : 0;
 }
 
-static void let(struct reading *r)
+static void release(struct reading *r)
 {
-    if (r->ops->let)
-        r->ops->let(r->ss);
+    if (r->ops->release)
+        r->ops->release(r->ss);
 }
 
 static int read_columns(void *arg, struct model *m, struct load_stats *stats, struct err *e)
@@ -167,7 +167,7 @@ static int read_samples(void *arg, const char *session, struct model *m)
     if (rc == 0)
         rc = model_finish(m);
     decoder_close(r.decoder);
-    let(&r);
+    release(&r);
     r.ops->put(ss);
     return rc == 0 || rc == GPUFL_E_NOMEM ? rc : GPUFL_E_NOENT;
 }
@@ -182,7 +182,7 @@ int columns_report(struct report *r, const struct columns_source *from,
     if (rc)
         return rc;
     rc = report_open_source(r, &source, o, e);
-    let(&reading);
+    release(&reading);
     return rc;
 }
 

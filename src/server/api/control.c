@@ -45,7 +45,7 @@ static const char *given(const struct value *v)
 
 /* ---- agents -------------------------------------------------------------------------------- */
 
-/* True where the caller is an API key; else 403 is answered. */
+/* True if the caller is an API key; else 403 is answered. */
 static bool agents_is_key(struct call *c)
 {
     if (strcmp(c->who.kind, "key") == 0)

@@ -183,7 +183,7 @@ static bool put_member(struct json *j, const char *key, struct json_value v, voi
     return true;
 }
 
-/* True where a section has a key; `without` gets the member of the key's object that is left
+/* True if a section has a key; `without` gets the member of the key's object that is left
  * out. */
 static bool wanted(const char *keys, const char *key, char without[64])
 {

@@ -173,7 +173,7 @@ int auth_password_change(const struct auth_ask *ask, const char *cookie, const c
  * tables accept each other's tokens. */
 void auth_device_make(const struct meta_user *user, char out[AUTH_DEVICE]);
 
-/* True where the token was made for this user; id gets the browser's name for limits. */
+/* True if the token was made for this user; id gets the browser's name for limits. */
 bool auth_device_known(const struct meta_user *user, const char *token, char id[SECRET_ID]);
 
 /* ---- for the files of auth ------------------------------------------------------------------ */

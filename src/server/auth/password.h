@@ -39,7 +39,7 @@ int auth_password_check(const char *password, const char *email, struct err *e);
 int auth_password_hash(struct auth_password *p, const char *password, char out[PASSWORD_HASH],
                        struct err *e);
 
-/* True where the password is right. hash "" or NULL: there is no such user; false after an equal
+/* True if the password is right. hash "" or NULL: there is no such user; false after an equal
  * time. */
 bool auth_password_verify(struct auth_password *p, const char *hash, const char *password);
 

@@ -27,9 +27,9 @@ void auth_secret_token(char out[SECRET_TOKEN]);
 /* Begin: SECRET_API_KEY or SECRET_SHARE. */
 void auth_secret_key(const char *begin, char out[SECRET_KEY]);
 
-/* True where text has the form of a token. */
+/* True if text has the form of a token. */
 bool auth_secret_token_ok(const char *text);
-/* True where text has the form of such a key. */
+/* True if text has the form of such a key. */
 bool auth_secret_key_ok(const char *begin, const char *text);
 
 void auth_secret_hash(const char *secret, char out[SECRET_HASH]);
@@ -38,7 +38,7 @@ void auth_secret_hash(const char *secret, char out[SECRET_HASH]);
  * not stored. */
 void auth_secret_csrf(const char *token, char out[SECRET_TOKEN]);
 
-/* True where both are equal. The time depends only on the length of `is`. */
+/* True if both are equal. The time depends only on the length of `is`. */
 bool auth_secret_equal(const char *is, const char *said);
 
 #endif

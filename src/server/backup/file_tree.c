@@ -19,7 +19,7 @@ static int io_failed(const char *what, const char *path, struct err *e)
     return err_set_vendor(e, err_from_errno(errno), errno, "cannot %s %s", what, path);
 }
 
-/* True where the kernel cannot copy: it can within most file systems, but not between two. */
+/* True if the kernel cannot copy: it can within most file systems, but not between two. */
 static bool kernel_refuses(int error)
 {
     return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;

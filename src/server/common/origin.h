@@ -22,7 +22,7 @@ struct origin {
 int origin_init(struct origin *o, bool local, bool tls, uint16_t port, const char *public_url,
                 struct err *e);
 
-/* True where the request may be answered; else *why is a sentence. */
+/* True if the request may be answered; else *why is a sentence. */
 bool origin_ok(const struct origin *o, const struct http_request *r, const char **why);
 
 #endif

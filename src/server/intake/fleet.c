@@ -224,7 +224,7 @@ static void put_row(struct buf *out, struct buf *more, enum meta_row_id row, con
     }
 }
 
-static void tell(const struct fleet *f, const char *workspace, const struct rows *r)
+static void send_event(const struct fleet *f, const char *workspace, const struct rows *r)
 {
     struct buf out, more;
     if (!f->config.event)
@@ -300,7 +300,7 @@ static int write_some(struct fleet *f, struct entry **list, struct rows *r)
                                            .arg = r};
     int rc = meta_fleet_put(f->config.meta, workspace, &state, &e);
     if (rc == 0)
-        tell(f, workspace, r);
+        send_event(f, workspace, r);
     if (rc && rc != GPUFL_E_NOENT && rc != GPUFL_E_INVAL) {
         *end = *list; /* to be put back */
         *list = taken;

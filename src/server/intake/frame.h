@@ -38,7 +38,7 @@ void frame_number(char *bytes, size_t size, uint64_t number);
 /* The bytes of the whole frame with this head (FRAME_HEAD bytes); 0: these bytes are not a head. */
 uint32_t frame_size(const char *head);
 
-/* True where `size` bytes are a complete frame with the right checksum; fills in *f. */
+/* True if `size` bytes are a complete frame with the right checksum; fills in *f. */
 bool frame_check(const char *bytes, uint32_t size, struct journal_frame *f);
 
 /* Puts the payload of a checked frame into out, which is cleared first. 0, GPUFL_E_NOMEM or

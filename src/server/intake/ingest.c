@@ -209,7 +209,7 @@ static int look_at_session(struct ingest_body *b)
     pthread_mutex_lock(&s->lock);
     int rc = sessions_take_in_again(b->in->config.sessions, s, &e);
     if (rc == GPUFL_E_CORRUPT) { /* a damaged session is replaced by sending it again */
-        log_error("%s; it begins anew, and what was stored of it is set aside", e.text);
+        log_error("%s; it begins from its start, and what was stored of it is set aside", e.text);
         rc = sessions_replace(b->in->config.sessions, s, &e);
     }
     bool dropped = s->dropped, there = !rc && identity && sessions_has_window(s, identity);
@@ -282,7 +282,7 @@ static int make_room(struct ingest_body *b)
     }
     if (b->cap - b->end >= INGEST_PIECE / 4)
         return 0;
-    /* A long line is being cut: it ends, or is passed over, within WIRE_MAX_LINE. */
+    /* A long line is being cut: it ends, or is skipped, within WIRE_MAX_LINE. */
     size_t cap = 2 * b->cap;
     char *more = mem_realloc(b->text, cap + 1);
     if (!more)
@@ -341,8 +341,8 @@ int ingest_data(struct ingest_body *b, const void *data, size_t n)
  * out, and by empty lines. */
 static void pass_over(struct ingest_body *b)
 {
-    bool told = b->session && b->request.channel && b->request.offset > 0;
-    if (b->mode == INGEST_UNDECIDED && told && b->at > 0 && !ingest_decide(b, NULL, 0))
+    bool continues = b->session && b->request.channel && b->request.offset > 0;
+    if (b->mode == INGEST_UNDECIDED && continues && b->at > 0 && !ingest_decide(b, NULL, 0))
         ingest_append_kept(b);
 }
 

@@ -143,7 +143,7 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
                               path);
     r->journal->stats.damaged++;
     r->journal->stats.damaged_bytes += to - from;
-    log_warn("journal: %lld damaged bytes of segment %llu were put into %s and passed over",
+    log_warn("journal: %lld damaged bytes of segment %llu were put into %s and skipped",
              (long long)(to - from), (unsigned long long)first, path);
     return 0;
 }

@@ -87,7 +87,7 @@ static bool queue_pop(struct loader_thread *t, int64_t until, struct item *out, 
         if (pthread_cond_timedwait(&t->some, &t->lock, &at) == ETIMEDOUT)
             break;
     *stop = t->stop;
-    t->behind = t->queue.items > 1;
+    t->waiting = t->queue.items > 1;
     bool some = !t->stop && loader_queue_pop(&t->queue, clock_mono(), out);
     if (some && atomic_load_explicit(&t->held.taken, memory_order_relaxed) == INT64_MAX)
         atomic_store_explicit(&t->held.taken, out->frame.queued, memory_order_relaxed);
@@ -114,7 +114,7 @@ int64_t loader_thread_lag(struct loader_thread *t)
     return age_of(queue_load(t, NULL).since);
 }
 
-/* True where frames of the session wait. */
+/* True if frames of the session wait. */
 static bool waits(struct loader *l, const char *workspace, const char *session)
 {
     struct intake_session *s = sessions_find(l->config.sessions, workspace, session);

@@ -12,8 +12,8 @@
 static const int64_t LEAST = 500000000, MOST = 5000000000; /* ns between a session's counts */
 static const int64_t EACH = 31250000; /* for each session that is open: 32 writes a second */
 
-void loader_tell(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
-                 bool ended)
+void loader_report(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
+                   bool ended)
 {
     const struct loader_config *c = &t->loader->config;
     const struct loader_news n = {g->s->workspace, g->s->session, rows,
@@ -38,6 +38,6 @@ bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g
 {
     int64_t after = EACH * (int64_t)atomic_load_explicit(&t->open, memory_order_relaxed);
     after = after < LEAST ? LEAST : after > MOST ? MOST : after;
-    return g->open && g->registry.records != g->registry.told_records &&
-           now - g->registry.told >= after;
+    return g->open && g->registry.records != g->registry.grown_records &&
+           now - g->registry.grown_at >= after;
 }

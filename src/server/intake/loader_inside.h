@@ -36,7 +36,7 @@ struct loader_thread {
     struct journal_reader *reader;
     struct row_writer *list; /* owned */
     int64_t looked;          /* CLOCK_MONOTONIC ns of the last check of all sessions */
-    bool behind;             /* frames are waiting */
+    bool waiting;            /* more frames are in the queue */
     unsigned open_most;      /* sessions with columns; less after memory was short */
     bool shedding;           /* sessions are being closed because memory was short */
     unsigned due;            /* ended sessions that wait to be committed together */
@@ -68,7 +68,7 @@ int64_t loader_thread_lag(struct loader_thread *t);
 struct row_writer *loader_session(struct loader_thread *t, struct intake_session *s);
 void loader_session_free(struct loader_thread *t, struct row_writer *g);
 
-/* True where the session was deleted: its frames are dropped, and loader_look_at releases it. */
+/* True if the session was deleted: its frames are dropped, and loader_look_at releases it. */
 bool loader_is_dropped(const struct row_writer *g);
 
 void loader_give(struct loader_thread *t, struct row_writer *g, const struct queued_frame *f);
@@ -105,12 +105,12 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now);
 /* Adds what the session has not committed to *sum. */
 void loader_hold(const struct row_writer *g, struct loader_queue_load *sum);
 
-/* True where the counts in the small tables should be updated. */
+/* True if the counts in the small tables should be updated. */
 bool loader_counts_due(const struct loader_thread *t, const struct row_writer *g, int64_t now);
 void loader_put_counts(struct loader_thread *t, struct row_writer *g);
 /* Reports to the session's listeners that it has more rows (0: new counts), or that it ended. */
-void loader_tell(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
-                 bool ended);
+void loader_report(struct loader_thread *t, struct row_writer *g, uint64_t rows, uint64_t kernels,
+                   bool ended);
 
 /* Appends the frame that ends a session to the journal, so that the end has its place in the
  * order. */

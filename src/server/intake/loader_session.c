@@ -130,7 +130,7 @@ static bool is_damage(int rc)
     return rc == GPUFL_E_CORRUPT || rc == GPUFL_E_STATE || rc == GPUFL_E_INVAL;
 }
 
-/* True where the cause is temporary: a lack of room, or a store that cannot be reached. */
+/* True if the cause is temporary: a lack of room, or a store that cannot be reached. */
 static bool goes_by(int rc, const struct err *e)
 {
     return rc == GPUFL_E_FULL || rc == GPUFL_E_NOMEM || rc == GPUFL_E_BUSY ||
@@ -251,9 +251,9 @@ void loader_note_commit(struct loader_thread *t, struct row_writer *g, uint64_t 
     grow(t);
     if (!g->announce_end && loader_counts_due(t, g, clock_mono())) /* else with its end */
         loader_put_counts(t, g);
-    newest_samples_tell(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
-                        g->s->session, clock_real());
-    loader_tell(t, g, rows, kernels, false);
+    newest_samples_report(&g->samples, &g->registry, t->loader->config.fleet, g->s->workspace,
+                          g->s->session, clock_real());
+    loader_report(t, g, rows, kernels, false);
 }
 
 void loader_commit(struct loader_thread *t, struct row_writer *g)
@@ -333,7 +333,7 @@ static void ended(struct loader_thread *t, struct row_writer *g, int rc, const s
     else
         row_writer_release(g, &g->ends);
     g->announce_end = false;
-    loader_tell(t, g, 0, 0, true);
+    loader_report(t, g, 0, 0, true);
 }
 
 void loader_end(struct loader_thread *t, struct row_writer *g)
@@ -443,7 +443,7 @@ void loader_ask_end(struct loader *l, const char *workspace, const char *session
         log_warn("session %s: its end waits: %s", session, e.text);
 }
 
-/* True where nothing of a session is left to do. */
+/* True if nothing of a session is left to do. */
 static bool is_idle(const struct row_writer *g)
 {
     return !g->begun && !g->failures && !g->window_count && !g->backlog.count && !g->announce_end;
@@ -458,7 +458,7 @@ static void shut_session(struct loader_thread *t, struct row_writer *g)
 }
 
 /* Releases a deleted session at once: its columns take room as long as they are open. */
-static void let_go(struct loader_thread *t, struct row_writer *g)
+static void release(struct loader_thread *t, struct row_writer *g)
 {
     if (g->begun)
         loader_commit(t, g); /* which the store refuses: what it held is released */
@@ -484,7 +484,7 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
 {
     const struct loader_config *c = &t->loader->config;
     if (loader_is_dropped(g)) {
-        let_go(t, g);
+        release(t, g);
         return true;
     }
     if (loader_is_due(t, g, now))
@@ -499,7 +499,7 @@ bool loader_look_at(struct loader_thread *t, struct row_writer *g, int64_t now)
     }
     if (loader_counts_due(t, g, now)) {
         loader_put_counts(t, g);
-        loader_tell(t, g, 0, 0, false); /* followers of the session ask for its counts */
+        loader_report(t, g, 0, 0, false); /* followers of the session ask for its counts */
     }
     /* Others want the room of what has ended; the public client may still send a late window, and
      * then its decoder must know the names. */

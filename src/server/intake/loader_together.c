@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "meta/together.h"
 
-enum { BEHIND = 5 /* times the usual time of a transaction */ };
+enum { WAITING = 5 /* times the usual time of a transaction */ };
 
 static bool are_enough(const struct loader_thread *t)
 {
@@ -28,7 +28,7 @@ bool loader_is_due(const struct loader_thread *t, const struct row_writer *g, in
 {
     int64_t age = now - g->begun_at, after = t->loader->config.commit_ns;
     bool ended = g->complete && !gathers(t, now);
-    return g->begun && (ended || age >= (t->behind ? BEHIND * after : after));
+    return g->begun && (ended || age >= (t->waiting ? WAITING * after : after));
 }
 
 /* A session's transaction and its result. */

@@ -315,7 +315,7 @@ static const struct newest_gpu *samples_of(const struct newest_samples *l, int64
 }
 
 /* A session's samples on their way to the fleet. */
-struct telling {
+struct reporting {
     const struct newest_samples *latest;
     const struct registry *registry;
     struct fleet *fleet;
@@ -323,7 +323,7 @@ struct telling {
     int64_t now, seen; /* ns since the Unix epoch */
 };
 
-static void tell_gpu(const struct telling *t, unsigned at)
+static void report_gpu(const struct reporting *t, unsigned at)
 {
     const struct registry *r = t->registry;
     const struct registry_gpu *known = &r->gpus[at];
@@ -360,8 +360,8 @@ static void tell_gpu(const struct telling *t, unsigned at)
     buf_fini(&state);
 }
 
-void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,
-                         const char *workspace, const char *session, int64_t now)
+void newest_samples_report(struct newest_samples *l, const struct registry *r, struct fleet *f,
+                           const char *workspace, const char *session, int64_t now)
 {
     int64_t newest = registry_epoch(r, l->newest);
     int64_t time = l->host_known ? registry_epoch(r, l->host[COL_host_metric_time]) : 0;
@@ -389,8 +389,8 @@ void newest_samples_tell(struct newest_samples *l, const struct registry *r, str
     }
     fleet_host(f, workspace, &h);
     buf_fini(&state);
-    const struct telling t = {l, r, f, workspace, session, now, seen};
+    const struct reporting t = {l, r, f, workspace, session, now, seen};
     for (unsigned i = 0; i < r->gpu_count; i++)
-        tell_gpu(&t, i);
+        report_gpu(&t, i);
     l->changed = false;
 }

@@ -54,7 +54,7 @@ void newest_samples_batch(struct newest_samples *l, const struct wire_batch *b);
 /* Gives the fleet, if something is new, the host and every GPU whose UUID the registry knows. Times
  * become ns since the Unix epoch by the host's clock, at most now; until that clock is known,
  * nothing is given. */
-void newest_samples_tell(struct newest_samples *l, const struct registry *r, struct fleet *f,
-                         const char *workspace, const char *session, int64_t now);
+void newest_samples_report(struct newest_samples *l, const struct registry *r, struct fleet *f,
+                           const char *workspace, const char *session, int64_t now);
 
 #endif

@@ -34,7 +34,7 @@ void registry_fini(struct registry *r)
     registry_forget(r);
     mem_free(r->kept);
     r->kept = NULL;
-    r->kept_count = r->untold = 0;
+    r->kept_count = r->unnamed = 0;
 }
 
 int registry_keep(struct registry *r)
@@ -92,12 +92,12 @@ static struct registry_name *kept_name(const struct registry *r, uint32_t id)
     return NULL;
 }
 
-static void tell_kept(struct registry *r, struct registry_name *n, const char *text, size_t len)
+static void set_kept(struct registry *r, struct registry_name *n, const char *text, size_t len)
 {
     if (*n->text || !len)
         return;
     printable_copy(n->text, sizeof n->text, text, len);
-    r->untold--;
+    r->unnamed--;
 }
 
 int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
@@ -108,9 +108,9 @@ int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
         return GPUFL_E_NOMEM;
     if (registry_keep(r))
         return GPUFL_E_NOMEM;
-    struct registry_name *kept = r->untold ? kept_name(r, id) : NULL;
+    struct registry_name *kept = r->unnamed ? kept_name(r, id) : NULL;
     if (kept)
-        tell_kept(r, kept, text, len);
+        set_kept(r, kept, text, len);
     struct registry_name *first = &r->names[id % REGISTRY_NAMES], *last = first + REGISTRY_NAMES;
     last->id = id;
     printable_copy(last->text, sizeof last->text, text, len);
@@ -119,7 +119,7 @@ int registry_name(struct registry *r, uint32_t id, const char *text, size_t len)
     return 0;
 }
 
-static const char *told_name(const struct registry *r, uint32_t id)
+static const char *known_text(const struct registry *r, uint32_t id)
 {
     const struct registry_name *first = r->names ? &r->names[id % REGISTRY_NAMES] : NULL;
     return !first                           ? ""
@@ -135,16 +135,16 @@ static const char *name_of(struct registry *r, const struct wire_batch *b, unsig
     int64_t id = b->col[column] ? b->col[column][i] : 0;
     if (id <= 0 || id > UINT32_MAX)
         return "";
-    const char *text = told_name(r, (uint32_t)id);
+    const char *text = known_text(r, (uint32_t)id);
     struct registry_name *kept = kept_name(r, (uint32_t)id);
     if (!kept && (!r->kept || r->kept_count == REGISTRY_KEPT))
         return text;
     if (!kept) {
         kept = &r->kept[r->kept_count++];
         *kept = (struct registry_name){.id = (uint32_t)id};
-        r->untold++;
+        r->unnamed++;
     }
-    tell_kept(r, kept, text, strlen(text));
+    set_kept(r, kept, text, strlen(text));
     return kept->text;
 }
 
@@ -153,7 +153,7 @@ static void cut_text(char *out, size_t size, const char *text)
     printable_copy(out, size, text, strlen(text));
 }
 
-static bool tell_text(char *out, size_t size, const char *text)
+static bool set_if_new(char *out, size_t size, const char *text)
 {
     char now[REGISTRY_TEXT];
     cut_text(now, size, text);
@@ -163,7 +163,7 @@ static bool tell_text(char *out, size_t size, const char *text)
     return true;
 }
 
-static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned column, size_t i)
+static bool set_number(int64_t *out, const struct wire_batch *b, unsigned column, size_t i)
 {
     int64_t now = b->col[column] ? b->col[column][i] : CELL_NULL;
     if (now == CELL_NULL || now == *out)
@@ -173,16 +173,17 @@ static bool tell_number(int64_t *out, const struct wire_batch *b, unsigned colum
 }
 
 /* Takes a row's values of a GPU; a later row may have more. True: something is new. */
-static bool tell_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
-                     size_t i)
+static bool set_gpu(struct registry *r, struct registry_gpu *g, const struct wire_batch *b,
+                    size_t i)
 {
-    bool told = !*g->uuid && tell_text(g->uuid, sizeof g->uuid, name_of(r, b, COL_device_uuid, i));
-    told |= tell_number(&g->index, b, COL_device_index, i);
-    told |= tell_number(&g->memory, b, COL_device_memory_total, i);
-    told |= tell_text(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
-    told |= tell_text(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
-    told |= tell_text(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
-    return told;
+    bool grown_at =
+        !*g->uuid && set_if_new(g->uuid, sizeof g->uuid, name_of(r, b, COL_device_uuid, i));
+    grown_at |= set_number(&g->index, b, COL_device_index, i);
+    grown_at |= set_number(&g->memory, b, COL_device_memory_total, i);
+    grown_at |= set_if_new(g->name, sizeof g->name, name_of(r, b, COL_device_name, i));
+    grown_at |= set_if_new(g->vendor, sizeof g->vendor, name_of(r, b, COL_device_vendor, i));
+    grown_at |= set_if_new(g->driver, sizeof g->driver, name_of(r, b, COL_device_driver, i));
+    return grown_at;
 }
 
 /* The GPU of a row, which may have no UUID, or have it in a later row; NULL: there are too many. */
@@ -204,7 +205,7 @@ static void take_devices(struct registry *r, const struct wire_batch *b)
     for (size_t i = 0; i < b->rows; i++) {
         int64_t id = b->col[COL_device_id] ? b->col[COL_device_id][i] : 0;
         struct registry_gpu *g = gpu_of(r, id, name_of(r, b, COL_device_uuid, i));
-        if (g && tell_gpu(r, g, b, i))
+        if (g && set_gpu(r, g, b, i))
             r->changed = true;
     }
 }
@@ -217,8 +218,8 @@ static void take_settings(struct registry *r, const struct wire_batch *b)
     for (size_t i = 0; names && values && i < b->rows; i++) {
         bool fits =
             names[i] > 0 && names[i] <= UINT32_MAX && values[i] > 0 && values[i] <= UINT32_MAX;
-        if (fits && strcmp(told_name(r, (uint32_t)names[i]), "remote_config") == 0)
-            set_text(r, r->config, sizeof r->config, told_name(r, (uint32_t)values[i]));
+        if (fits && strcmp(known_text(r, (uint32_t)names[i]), "remote_config") == 0)
+            set_text(r, r->config, sizeof r->config, known_text(r, (uint32_t)values[i]));
     }
 }
 
@@ -325,8 +326,8 @@ void registry_take_back(struct registry *r, const struct registry_written *befor
 int registry_grow(struct registry *r, struct meta *m, const char *workspace, const char *session,
                   int64_t bytes, struct err *e)
 {
-    r->told = clock_mono();
-    r->told_records = r->records;
+    r->grown_at = clock_mono();
+    r->grown_records = r->records;
     const struct meta_growth g = {.records = (int64_t)r->records,
                                   .kernels = r->kernels ? (int64_t)r->kernels : META_NONE,
                                   .bytes = bytes,

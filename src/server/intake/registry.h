@@ -51,14 +51,14 @@ struct registry {
     struct registry_name *names;
     /* Owned: REGISTRY_KEPT items; text "": its name record has not come yet. */
     struct registry_name *kept;
-    unsigned kept_count, untold; /* untold: items of `kept` without a text */
+    unsigned kept_count, unnamed; /* unnamed: items of `kept` without a text */
     struct registry_gpu gpus[REGISTRY_GPUS];
     unsigned gpu_count;
     bool ended; /* an `end` row was seen */
     int64_t end;
     uint64_t records, kernels; /* of all commits */
-    int64_t told;              /* CLOCK_MONOTONIC ns of the last registry_grow */
-    uint64_t told_records;     /* number that it wrote */
+    int64_t grown_at;          /* CLOCK_MONOTONIC ns of the last registry_grow */
+    uint64_t grown_records;    /* number of records then */
 };
 
 void registry_init(struct registry *r);
@@ -84,7 +84,7 @@ int64_t registry_epoch(const struct registry *r, int64_t time);
 int registry_put(struct registry *r, struct meta *m, const char *workspace, const char *session,
                  struct err *e);
 
-/* True where registry_put has something to write. */
+/* True if registry_put has something to write. */
 static inline bool registry_is_due(const struct registry *r)
 {
     return !r->put || r->changed;

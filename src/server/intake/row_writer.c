@@ -492,7 +492,7 @@ int row_writer_prepare(struct row_writer *l, struct err *e)
     return rc ? fail(l, NULL, rc, e) : 0;
 }
 
-/* True where the transaction makes the session live; repeated lines do not. */
+/* True if the transaction makes the session live; repeated lines do not. */
 static bool enters(const struct row_writer *l)
 {
     return l->more || l->complete;

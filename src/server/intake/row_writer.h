@@ -113,7 +113,7 @@ int row_writer_enter(struct row_writer *l, struct err *e);
 void row_writer_ready(struct row_writer *l, struct store_commit *out);
 int row_writer_conclude(struct row_writer *l, int rc, struct err *e);
 
-/* True where row_writer_enter has something to write. */
+/* True if row_writer_enter has something to write. */
 bool loading_has_entry(const struct row_writer *l);
 
 /* Closes what is open. Call only without a transaction. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Feeds a decoder of the public client's lines the frames that it had before. */
-static int hear_again(void *arg, const struct journal_frame *f, char *payload)
+static int feed_again(void *arg, const struct journal_frame *f, char *payload)
 {
     static const struct wire_visitor nobody = {0};
     struct row_writer *l = arg;
@@ -40,7 +40,7 @@ static int open_kept(struct row_writer *l, bool known, struct err *e)
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc;
     return session_frames_read(l->frames, kept_upto(l, known),
-                               &(struct session_frames_visitor){l, hear_again}, e);
+                               &(struct session_frames_visitor){l, feed_again}, e);
 }
 
 static int take_config(void *arg, const struct wire_batch *b)
@@ -136,7 +136,7 @@ static int recall_gpus(struct row_writer *l, const struct wire_visitor *rows, st
     if (rc)
         return err_set(e, rc, "%s", err_text(rc));
     rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
-    if (!rc && c->meta && l->registry.untold)
+    if (!rc && c->meta && l->registry.unnamed)
         rc = c->ops->scan_names(ss, rows, e);
     if (!rc && c->meta)
         rc = c->ops->scan(ss, RECORD_device, INT64_MIN, INT64_MAX, rows, e);
@@ -183,7 +183,7 @@ static int open_columns(struct row_writer *l, bool *were, struct err *e)
 }
 
 /* From here on the store may close the session, and opens it again if it did. */
-static void let_columns_go(struct row_writer *l)
+static void release_columns(struct row_writer *l)
 {
     const struct sessions_config *c = sessions_config(l->sessions);
     struct store_session *ss = l->s->columns;
@@ -239,5 +239,5 @@ void row_writer_shut(struct row_writer *l)
     l->decoder = NULL;
     l->tiles = NULL;
     l->frames = NULL;
-    let_columns_go(l);
+    release_columns(l);
 }

@@ -403,9 +403,9 @@ void sessions_forget(struct intake_session *s)
 int sessions_replace(struct sessions *t, struct intake_session *s, struct err *e)
 {
     const struct store_ops *ops = t->config.ops;
-    if (!ops->put_apart)
+    if (!ops->set_aside)
         return err_set(e, GPUFL_E_UNAVAILABLE, "session %s is damaged: delete it", s->session);
-    int rc = ops->put_apart(t->config.store, s->workspace, s->session, e);
+    int rc = ops->set_aside(t->config.store, s->workspace, s->session, e);
     if (!rc)
         rc = session_frames_remove(t->config.folder, s->workspace, s->session, e);
     if (rc)

@@ -99,7 +99,7 @@ int sessions_take_in_again(struct sessions *t, struct intake_session *s, struct 
  * to send again what they do not have. Caller holds s->lock. */
 void sessions_forget(struct intake_session *s);
 
-/* Sets the columns of a damaged session aside, and begins the session anew. GPUFL_E_UNAVAILABLE:
+/* Sets the columns of a damaged session aside, and begins the session again. GPUFL_E_UNAVAILABLE:
  * this store cannot do that. Caller holds s->lock. */
 int sessions_replace(struct sessions *t, struct intake_session *s, struct err *e);
 
@@ -115,11 +115,11 @@ bool sessions_has_window(const struct intake_session *s, uint64_t identity);
 int sessions_add_window(struct intake_session *s, uint64_t identity);
 void sessions_drop_window(struct intake_session *s, uint64_t identity);
 
-/* True where the process of a header can be this session's; fills in what was unknown. Caller holds
+/* True if the process of a header can be this session's; fills in what was unknown. Caller holds
  * s->lock. */
 bool sessions_owner_fits(struct intake_session *s, int64_t pid, const char *host);
 
-/* True where something of the session was accepted, loaded or not. */
+/* True if something of the session was accepted, loaded or not. */
 bool sessions_known(struct sessions *t, const char *workspace, const char *session);
 
 /* Updates the entry from a frame that the journal gives out at the start. */

@@ -178,7 +178,7 @@ static void put_head(struct buf *b, const struct spool_item *item)
             put_text(b, item->headers[i].name, item->headers[i].value);
 }
 
-/* Writes a file and puts it in the place of the old one. Adds its bytes to the counts; *before gets
+/* Writes a file and puts it in place of the old one. Adds its bytes to the counts; *before gets
  * the bytes of the file that it replaced, -1: none. */
 static int put_file(struct spool *s, const char *name, const struct buf *head,
                     const struct spool_item *item, int64_t *before, struct err *e)

@@ -38,7 +38,7 @@ struct meta_ask call_ask(const struct call *c, struct region *mem, struct err *e
 void call_json(struct call *c, struct json_out *j);
 void call_json_send(struct call *c, struct json_out *j, int status);
 
-/* True where the client has the document with this tag, and 304 was answered. */
+/* True if the client has the document with this tag, and 304 was answered. */
 bool call_unchanged(struct call *c, const char *tag);
 
 /* For an error of a full disk: answers 503 and logs the error; false: another error. */

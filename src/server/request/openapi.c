@@ -302,7 +302,7 @@ static void put_row(struct json_out *j, const struct meta_row *row)
     json_out_close_object(j);
 }
 
-/* True where a route answers with the schema. */
+/* True if a route answers with the schema. */
 static bool used(enum answer answer, const char *of)
 {
     for (unsigned i = 0; i < ROUTE_COUNT; i++)

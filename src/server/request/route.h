@@ -86,7 +86,7 @@ struct route {
 
 extern const struct route routes[ROUTE_COUNT];
 
-/* True where the path of a request matches the path of a route. */
+/* True if the path of a request matches the path of a route. */
 bool route_matches(const struct route *r, const struct uri *u);
 
 /* Finds the row for a method and path. NULL: none; *allowed then has a bit (1 << enum http_method)

@@ -39,7 +39,7 @@ void session_ref_close(struct call *c, struct session_ref *s);
  * asks the store for something small. False: a problem was answered, and s is closed. */
 bool session_ref_answers(struct call *c, struct session_ref *s);
 
-/* True where the client has this answer already, since the session has ended and nothing came
+/* True if the client has this answer already, since the session has ended and nothing came
  * since; then 304 was answered. Otherwise tag gets the answer's tag, "" for none. */
 bool session_ref_unchanged(struct call *c, const struct session_ref *s, char tag[32]);
 

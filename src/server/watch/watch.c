@@ -188,7 +188,7 @@ static int read_running(struct alerts_watch *w, struct err *e)
     return rc;
 }
 
-/* True where a rule's filters accept a host or GPU. An application's hosts and GPUs are those that
+/* True if a rule's filters accept a host or GPU. An application's hosts and GPUs are those that
  * a live session of it uses. */
 static bool passes(const struct alerts_watch *w, const struct meta_alert *r, const char *host,
                    const char *gpu)
@@ -211,8 +211,8 @@ struct visit {
     void *arg;
 };
 
-static int tell(struct alerts_watch *w, const struct visit *v, const char *subject, const char *of,
-                double value, struct err *e)
+static int report_value(struct alerts_watch *w, const struct visit *v, const char *subject,
+                        const char *of, double value, struct err *e)
 {
     struct alerts_seen s = {.subject = subject, .value = value, .text = ""};
     if (isnan(value))
@@ -235,7 +235,7 @@ static int watch_gpus(struct alerts_watch *w, const struct visit *v, struct aske
             n = (size_t)snprintf(of, sizeof of, "%s %lld on ", a->subject->member,
                                  (long long)a->whose);
         snprintf(of + n, sizeof of - n, "GPU %lld of %s", (long long)g->number, g->host);
-        rc = tell(w, v, g->uuid, of, value, e);
+        rc = report_value(w, v, g->uuid, of, value, e);
     }
     return rc;
 }
@@ -247,7 +247,7 @@ static int watch_hosts(struct alerts_watch *w, const struct visit *v, struct ask
     for (size_t i = 0; !rc && i < w->host_count; i++) {
         const struct meta_host_now *h = &w->hosts[i];
         if (passes(w, v->rule, h->name, NULL))
-            rc = tell(w, v, h->name, h->name, value_of(a, h->state, h->seen), e);
+            rc = report_value(w, v, h->name, h->name, value_of(a, h->state, h->seen), e);
     }
     return rc;
 }

@@ -74,7 +74,7 @@ void modules_describe_loaded(void);
 /* Reads the list of loaded modules again, if libc cannot be asked without a lock. [collector] */
 void modules_refresh(void);
 
-/* For a forked child: a snapshot that another thread was writing is written anew. */
+/* For a forked child: a snapshot that another thread was writing is written again. */
 void modules_forget(void);
 
 /* The part that a file plays in a stack, by its name. */

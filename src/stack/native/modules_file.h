@@ -7,7 +7,7 @@
 enum { MODULE_PAGE = 4096 };
 
 /* Fills all members except number and role from the mapping and from the file. False: the mapping
- * is no ELF file with its header in memory. [hot, first sight] */
+ * is not an ELF file with its header in memory. [hot, first sight] */
 bool module_file_describe(struct module *m, uintptr_t begin, uintptr_t end, const char *name);
 
 /* A line of /proc/self/maps. */

@@ -43,7 +43,7 @@ union row {
 /* The row of an instruction. A new row is made at first sight. [hot] */
 union row rows_at(uintptr_t pc);
 
-/* Makes the row anew, for an address where another module is mapped now. [hot, first sight] */
+/* Makes the row again, for an address where another module is mapped now. [hot, first sight] */
 union row rows_make(uintptr_t pc);
 
 /* Forgets all rows, because modules or the meaning of the interpreter bit have changed. [any] */

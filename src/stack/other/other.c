@@ -220,7 +220,7 @@ static struct common looks_common(const struct other_look *one, const struct oth
     return c;
 }
 
-/* True where a look is whole: all of its frames are in the other one, or its inner frames were
+/* True if a look is whole: all of its frames are in the other one, or its inner frames were
  * alike in all copies while nobody moved the top, and the other look agrees on those further out
  * and on one of the inner ones, which vouches for its callers. end: frames up to the common
  * outermost one. */

@@ -4,7 +4,7 @@
  * were at the look before, the top pointer, that KiB and the top pointer three times more, then the
  * rest. Where all top pointers are equal, the frame lies in the copy and all copies show the same
  * calls, nobody moved the top meanwhile; else the look is taken again at the new place. (The copies
- * are for a function that calls two others by turns: their frames take one address, and so top
+ * are for a function that calls two others in turns: their frames take one address, and so top
  * pointers alone are equal after a return and a call, too. Two copies are not enough: such a
  * program can take as long for a round as a copy takes, and then both are torn alike. So there are
  * four, and the time between them is random.) All pieces outside the newest chunk (generators,
@@ -431,7 +431,7 @@ static bool other_ends(const struct python_layout *l, const char *frame, unsigne
     return l->chain == CHAIN_ENTRIES ? owner >= l->entry_owner : owner != OWNER_GENERATOR;
 }
 
-/* True where the chain leads back into itself. Frames of two moments can do that: 3.9 and 3.10 use
+/* True if the chain leads back into itself. Frames of two moments can do that: 3.9 and 3.10 use
  * the frame objects of calls that are over again, in another order. */
 static bool other_visited(const struct other_look *to, uintptr_t frame)
 {

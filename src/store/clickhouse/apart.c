@@ -1,4 +1,4 @@
-/* apart.c - keeps a session that cannot be read under another name, and begins it anew.
+/* apart.c - keeps a session that cannot be read under another name, and begins it again.
  *
  * The rows stay where they are. The commit that counts them is written for `SESSION.damaged`, which
  * cannot be the id of a session, and the session gets a commit without rows. After a repair of
@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Makes the other name; the end of a long id is left out. */
-static void name_apart(const struct store_session *ss, struct store_session *out)
+static void name_aside(const struct store_session *ss, struct store_session *out)
 {
     click_session_name(out, ss->store, ss->workspace, ss->at.id);
     snprintf(out->at.id, sizeof out->at.id, "%.*s.damaged", STORE_ID_MAX - 9, ss->at.id);
@@ -18,11 +18,11 @@ static void name_apart(const struct store_session *ss, struct store_session *out
 
 static int move(const struct store_session *ss, struct err *e)
 {
-    struct store_session apart;
+    struct store_session aside;
     struct state t, none;
     state_init(&t);
     state_init(&none);
-    name_apart(ss, &apart);
+    name_aside(ss, &aside);
     int rc = state_read(ss, &t, e);
     if (!rc && t.kind == STATE_DROPPED)
         rc = session_absent(ss->at.id, e);
@@ -30,7 +30,7 @@ static int move(const struct store_session *ss, struct err *e)
     none.commit = rc ? 0 : state_number(&t);
     t.kind = STATE_APART;
     if (rc == 0)
-        rc = state_write(&apart, &t, e);
+        rc = state_write(&aside, &t, e);
     if (rc == 0)
         rc = state_write(ss, &none, e);
     state_fini(&t);
@@ -38,17 +38,17 @@ static int move(const struct store_session *ss, struct err *e)
     return rc;
 }
 
-int click_apart_end(const struct store_session *ss, struct err *e)
+int click_aside_end(const struct store_session *ss, struct err *e)
 {
-    struct store_session apart;
+    struct store_session aside;
     struct state t;
     state_init(&t);
-    name_apart(ss, &apart);
-    int rc = state_read(&apart, &t, e);
+    name_aside(ss, &aside);
+    int rc = state_read(&aside, &t, e);
     bool there = !rc && t.kind == STATE_APART;
     if (there) {
         struct state end = {.kind = STATE_DROPPED, .commit = t.commit + 1};
-        rc = state_write(&apart, &end, e);
+        rc = state_write(&aside, &end, e);
     }
     state_fini(&t);
     return rc == GPUFL_E_NOENT ? 0 : rc;
@@ -68,7 +68,7 @@ static int close_open(struct store *s, const char *workspace, const char *sessio
     return rc;
 }
 
-int click_session_put_apart(struct store *s, const char *workspace, const char *session,
+int click_session_set_aside(struct store *s, const char *workspace, const char *session,
                             struct err *e)
 {
     struct store_session ss;

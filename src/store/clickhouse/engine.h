@@ -242,10 +242,10 @@ void click_session_free(struct listed *at);
 
 /* ---- apart.c ------------------------------------------------------------------------------- */
 
-int click_session_put_apart(struct store *s, const char *workspace, const char *session,
+int click_session_set_aside(struct store *s, const char *workspace, const char *session,
                             struct err *e);
 /* Deletes what was set aside of the session, if anything. */
-int click_apart_end(const struct store_session *ss, struct err *e);
+int click_aside_end(const struct store_session *ss, struct err *e);
 
 /* ---- write.c ------------------------------------------------------------------------------- */
 
@@ -271,7 +271,7 @@ int sweep_start(struct store *s, struct err *e);
 void sweep_stop(struct store *s);
 /* Notes that the workspace may have rows of deleted sessions. [any] */
 void sweep_ask(struct store *s, struct workspace *w);
-/* Removes the rows that a session had at a commit, before the session is made anew. */
+/* Removes the rows that a session had at a commit, before the session is made again. */
 int sweep_session(const struct store_session *ss, const struct state *t, struct err *e);
 
 /* Runs a statement whose answer is one number. */
@@ -295,7 +295,7 @@ int click_scan_all_names(struct store_session *ss, const struct wire_visitor *v,
 int click_scan_all_unknown(struct store_session *ss, const struct store_visitor *v, struct err *e);
 int click_scan_walk(struct store_session *ss, const struct store_walk *w, struct err *e);
 int click_scan_hold(struct store_session *ss, struct store_session **out, struct err *e);
-void click_scan_let(struct store_session *ss);
+void click_scan_release(struct store_session *ss);
 
 int click_keep_history(struct store *s, const char *workspace, const struct store_history *of,
                        size_t count, struct err *e);

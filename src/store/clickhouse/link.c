@@ -284,7 +284,7 @@ static int message_length(const char **text)
 static int explain(unsigned host, int status, struct buf *body, struct err *e)
 {
     const char *text = buf_cstr(body), *number = strstr(text, "Code: ");
-    int n = number ? atoi(number + 6) : 0, rc = GPUFL_E_STATE; /* NOLINT: 0 where there is none */
+    int n = number ? atoi(number + 6) : 0, rc = GPUFL_E_STATE; /* NOLINT: 0 if there is none */
     const char *advice = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].number == n) {

@@ -61,7 +61,7 @@ void native_in_clear(struct native_in *n); /* for the next answer */
  * block is too large), GPUFL_E_CORRUPT (another format), or what take returned. */
 int native_in_feed(struct native_in *n, const char *data, size_t len, ask_take take, void *arg);
 
-/* True where the answer may end here. */
+/* True if the answer may end here. */
 bool native_in_whole(const struct native_in *n);
 
 #endif

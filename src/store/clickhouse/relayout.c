@@ -3,7 +3,7 @@
  *
  * Before a workspace's tables are first used, each such table is copied to `.week_TABLE`, some
  * sessions with each statement. Then the two tables swap names, and the old one is dropped. If the
- * process is killed, there remains either the copy, which is made anew, or a complete copy and the
+ * process is killed, there remains either the copy, which is made again, or a complete copy and the
  * old table under the name `.before_TABLE`. Of several processes, the one with the write lease of
  * LEASE copies; others get GPUFL_E_BUSY. Processes of the old version must have ended. */
 #include "store/clickhouse/engine.h"

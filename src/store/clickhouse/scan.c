@@ -59,13 +59,13 @@ int click_scan_hold(struct store_session *ss, struct store_session **out, struct
     if (rc == 0)
         rc = click_session_note(ss, copy_small(v, ss, e));
     if (rc)
-        click_scan_let(held);
+        click_scan_release(held);
     else
         *out = held;
     return rc;
 }
 
-void click_scan_let(struct store_session *ss)
+void click_scan_release(struct store_session *ss)
 {
     view_fini(ss->view);
     mem_free(ss->view);

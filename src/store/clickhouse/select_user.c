@@ -95,7 +95,7 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
         "SELECT name, value FROM system.settings WHERE name IN ('readonly', 'max_execution_time', "
         "'max_memory_usage', 'max_result_rows', 'result_overflow_mode') FORMAT Native";
     static const char databases[] = "SELECT name FROM system.databases FORMAT Native";
-    struct seen seen = {.store = s, .workspace = workspace}, behind = seen;
+    struct seen seen = {.store = s, .workspace = workspace}, after = seen;
     char name[2 * STORE_ID_MAX + 2];
     const struct link_login who = select_login(s, workspace, name);
     struct err why = {0};
@@ -110,8 +110,7 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
     if (rc == 0)
         rc = link_ask_as(
             &s->links, host, &who,
-            &(struct link_question){settings, sizeof settings - 1, take_settings, &behind, 0},
-            &why);
+            &(struct link_question){settings, sizeof settings - 1, take_settings, &after, 0}, &why);
     *rows = seen.rows;
     if (rc == GPUFL_E_PERM)
         return err_set(
@@ -119,7 +118,7 @@ static int look(struct store *s, const char *workspace, unsigned host, int64_t *
             "ClickHouse has no user %s, or another password for it: its administrator makes "
             "one for this workspace (docs/server.md)",
             name);
-    if (!rc && is_changed(&seen, &behind))
+    if (!rc && is_changed(&seen, &after))
         return err_set(e, GPUFL_E_UNAVAILABLE,
                        "the profile of user %s of ClickHouse was changed while it was being "
                        "checked: try again",

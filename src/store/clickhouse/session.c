@@ -64,7 +64,7 @@ static int read_sizes(const struct store_session *ss, struct place_sizes *out, s
     return rc;
 }
 
-/* True where the sizes are recent and include all tables in which the session has rows. */
+/* True if the sizes are recent and include all tables in which the session has rows. */
 static bool sizes_fit(const struct place_sizes *sizes, const int64_t rows[TABLE_COUNT])
 {
     bool fit = sizes->at && clock_mono() - sizes->at < SIZES_NS;
@@ -328,7 +328,7 @@ static int end_in(const struct store_session *ss, struct err *e)
         rc = state_write(ss, &t, e);
     }
     state_fini(&t);
-    return rc ? rc : click_apart_end(ss, e);
+    return rc ? rc : click_aside_end(ss, e);
 }
 
 /* Writes the commit that deletes a session; present readers still see the rows. */

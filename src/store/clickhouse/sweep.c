@@ -8,7 +8,7 @@
  * that the sessions are not searched for a second time.
  *
  * A statement removes rows only up to the session's last commit, since the session may have been
- * made anew.
+ * made again.
  *
  * Threads: one of the store's; sweep_ask from any. */
 #include "store/clickhouse/engine.h"
@@ -55,7 +55,7 @@ static void put_workspace(struct buf *b, const struct store *s, const struct wor
     literal_text(b, name, strlen(name));
 }
 
-/* True where a thread of this process reads or writes the session. */
+/* True if a thread of this process reads or writes the session. */
 static bool is_read(struct sweeping *x, uint64_t key)
 {
     struct session_list *open = &x->store->open;
@@ -209,7 +209,7 @@ static int wait_removed(struct sweeping *x, struct err *e)
 }
 
 /* Writes the commits of the sessions again, without rows. The new number is below all numbers of a
- * session that was made anew. */
+ * session that was made again. */
 static int note_removed(struct sweeping *x, struct err *e)
 {
     static const char columns[] = "session, commit, kind, name, counts, positions, ranges";

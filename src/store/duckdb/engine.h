@@ -105,10 +105,10 @@ void session_put(struct store_session *ss);
 int session_get_history(struct store *s, const char *workspace, bool create,
                         struct store_session **out, struct err *e);
 
-/* Keeps a session's files unchanged, attached or not, until session_let_go. */
+/* Keeps a session's files unchanged, attached or not, until session_unhold. */
 int session_hold(struct store *s, const char *workspace, const char *id, struct store_session **out,
                  struct err *e);
-void session_let_go(struct store_session *ss);
+void session_unhold(struct store_session *ss);
 
 int session_size(struct store *s, const char *workspace, const char *session, int64_t *bytes,
                  struct err *e);
@@ -129,7 +129,7 @@ struct store_session *session_reserve(struct store *s, const char *workspace, co
                                       const char *path);
 void session_unreserve(struct store_session *ss);
 
-/* True where the session exists: in a pack, or with a file at path. */
+/* True if the session exists: in a pack, or with a file at path. */
 bool session_exists(struct store *s, const char *workspace, const char *id, const char *path);
 
 /* ---- session_files.c ----------------------------------------------------------------------- */
@@ -139,9 +139,9 @@ int session_path(struct store *s, const char *workspace, const char *id, bool ma
                  char path[PATH_MAX], struct err *e);
 int session_remove_files(const char *path, struct err *e);
 int session_remove_current(const char *path, struct err *e); /* without files that were set aside */
-int session_rename_apart(const char *path, struct err *e);
-void session_apart_name(const char *path, char *name, size_t room);
-int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e);
+int session_rename_aside(const char *path, struct err *e);
+void session_aside_name(const char *path, char *name, size_t room);
+int session_set_aside(struct store *s, const char *workspace, const char *session, struct err *e);
 
 /* Called by the list of open sessions (session_list.h). */
 void session_close(struct listed *at);

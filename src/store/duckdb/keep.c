@@ -300,7 +300,7 @@ static int backup_file(struct store *s, const char *workspace, const char *file,
     if (rc)
         return rc == GPUFL_E_NOENT ? 0 : rc; /* deleted since the list was read */
     rc = copy_session(s, workspace, file, folder, e);
-    session_let_go(ss);
+    session_unhold(ss);
     return rc;
 }
 

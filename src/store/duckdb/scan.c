@@ -94,7 +94,7 @@ static int scan_small(struct store_session *ss, struct image_ask *ask, const str
             rc = batches_end(&b);
         batches_close(&b);
     }
-    small_let_go(ss, image);
+    small_release_image(ss, image);
     return rc;
 }
 
@@ -128,7 +128,7 @@ static int walk(struct store_session *ss, unsigned table, const char *columns, a
         return rc;
     if (image) {
         rc = put_image(image, &ask, take, arg);
-        small_let_go(ss, image);
+        small_release_image(ss, image);
         return rc;
     }
     buf_init(&text, SQL_TEXT_MAX);
@@ -222,7 +222,7 @@ int scan_walk(struct store_session *ss, const struct store_walk *w, struct err *
     int rc = small_file(ss) ? 0 : small_hold_image(ss, &image, e);
     if (!rc && image) {
         rc = walk_image(image, w);
-        small_let_go(ss, image);
+        small_release_image(ss, image);
         return rc;
     }
     if (rc == 0)

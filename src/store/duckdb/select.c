@@ -156,7 +156,7 @@ static int put_session(struct asking *a, size_t place, struct err *e)
     return rc;
 }
 
-/* True where the statement may use the view; a wrong yes does no harm. */
+/* True if the statement may use the view; a wrong yes does no harm. */
 static bool names_history(struct store_text sql)
 {
     static const char word[] = "history";
@@ -250,7 +250,7 @@ static void say(int fd, const struct buf *request, int64_t until)
 }
 
 /* Reads until the child closes the socket. GPUFL_E_FULL: the answer is too long. */
-static int hear(int fd, struct buf *out, int64_t until)
+static int receive(int fd, struct buf *out, int64_t until)
 {
     for (;;) {
         int64_t left = until - clock_mono();
@@ -279,15 +279,15 @@ static int how_it_ended(int status, struct err *e)
 }
 
 /* "+…" becomes the answer, "-<code> …" the error. */
-static int read_answer(struct buf *heard, int status, struct buf *answer, struct err *e)
+static int read_answer(struct buf *received, int status, struct buf *answer, struct err *e)
 {
-    const char *text = buf_cstr(heard);
+    const char *text = buf_cstr(received);
     char *end;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && heard->len > 2 && *text == '+') {
-        buf_put(answer, text + 1, heard->len - 1);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && received->len > 2 && *text == '+') {
+        buf_put(answer, text + 1, received->len - 1);
         return buf_error(answer);
     }
-    if (heard->len > 2 && *text == '-') {
+    if (received->len > 2 && *text == '-') {
         long code = strtol(text, &end, 10);
         if (code < 0 && code > -64 && *end == ' ')
             return err_set(e, (int)code, "%.360s", end + 1);
@@ -308,10 +308,10 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
         close(ends[0]);
         return rc;
     }
-    struct buf heard;
-    buf_init(&heard, (size_t)a->q->bytes_most + ANSWER_SPARE + (1 << 17));
+    struct buf received;
+    buf_init(&received, (size_t)a->q->bytes_most + ANSWER_SPARE + (1 << 17));
     say(ends[0], &a->request, until);
-    rc = hear(ends[0], &heard, until);
+    rc = receive(ends[0], &received, until);
     close(ends[0]);
     /* A child that has answered ends at once, or is killed. */
     if (rc || spawn_wait(&p, until, &status) == ETIMEDOUT)
@@ -324,8 +324,8 @@ static int talk(struct asking *a, struct buf *answer, struct err *e)
     else if (rc)
         err_set(e, rc, "%s", err_text(rc));
     else
-        rc = read_answer(&heard, status, answer, e);
-    buf_fini(&heard);
+        rc = read_answer(&received, status, answer, e);
+    buf_fini(&received);
     return rc;
 }
 
@@ -358,7 +358,7 @@ static void hold(struct asking *a)
     }
 }
 
-static void let_go(struct asking *a)
+static void release(struct asking *a)
 {
     while (a->held > 0) {
         const struct store_select_session *x = &a->q->sessions[a->order[--a->held]];
@@ -390,7 +390,7 @@ int select_ask(struct store *s, const char *workspace, const struct store_select
         if (rc == 0)
             rc = talk(a, answer, e);
     }
-    let_go(a);
+    release(a);
     buf_fini(&a->request);
     mem_free(a);
     return rc;

@@ -569,7 +569,7 @@ int session_hold(struct store *s, const char *workspace, const char *id, struct 
     return 0;
 }
 
-void session_let_go(struct store_session *ss)
+void session_unhold(struct store_session *ss)
 {
     struct store *s = ss->store;
     if (ss->at.state == SESSION_OPEN) {

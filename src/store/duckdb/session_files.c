@@ -96,7 +96,7 @@ static void keep_image(struct store *s, const char *workspace, const char *sessi
     ss->at.refs++;
     pthread_mutex_unlock(&s->open.lock);
     if (!small_hold_image(ss, &image, NULL) && image)
-        small_let_go(ss, image);
+        small_release_image(ss, image);
     pthread_mutex_lock(&s->open.lock);
     ss->at.refs--;
 }
@@ -185,7 +185,7 @@ int session_settle(struct store_session *ss, struct err *e)
 
 /* Renames a session's file and its write-ahead log, as far as they exist, the log first: a log
  * alone would be applied to the next file of that name. */
-int session_rename_apart(const char *path, struct err *e)
+int session_rename_aside(const char *path, struct err *e)
 {
     static const char *const suffixes[] = {".wal", ""};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -198,25 +198,25 @@ int session_rename_apart(const char *path, struct err *e)
     return 0;
 }
 
-void session_apart_name(const char *path, char *name, size_t room)
+void session_aside_name(const char *path, char *name, size_t room)
 {
     snprintf(name, room, "%s" APART, path);
 }
 
 /* Moves the session's records or files to another name. */
-static int save_apart(struct store *s, const char *workspace, const char *session, const char *path,
+static int save_aside(struct store *s, const char *workspace, const char *session, const char *path,
                       struct err *e)
 {
     struct packed_state state;
     char to[PATH_MAX + 32];
-    session_apart_name(path, to, sizeof to);
+    session_aside_name(path, to, sizeof to);
     if (!packs_find(s->packs, workspace, session, &state))
-        return session_rename_apart(path, e);
+        return session_rename_aside(path, e);
     int rc = packs_save(s->packs, workspace, session, to, e);
     return rc ? rc : packs_drop(s->packs, workspace, session, e);
 }
 
-int session_put_apart(struct store *s, const char *workspace, const char *session, struct err *e)
+int session_set_aside(struct store *s, const char *workspace, const char *session, struct err *e)
 {
     char path[PATH_MAX];
     int rc = checked_path(s, workspace, session, path, e);
@@ -232,7 +232,7 @@ int session_put_apart(struct store *s, const char *workspace, const char *sessio
             ss->broken = true; /* nothing more may be written to it */
             session_list_close(&s->open, &ss->at);
         }
-        rc = with_nobody(s, workspace, session, path, save_apart, e);
+        rc = with_nobody(s, workspace, session, path, save_aside, e);
     }
     pthread_mutex_unlock(&s->open.lock);
     return rc;

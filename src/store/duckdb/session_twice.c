@@ -82,11 +82,11 @@ static bool contains(const struct committed *a, const struct committed *b)
 static int take_file(struct store_session *ss, bool sound, struct err *e)
 {
     struct packs *packs = ss->store->packs;
-    char apart[PATH_MAX + 32];
+    char aside[PATH_MAX + 32];
     int rc = 0;
-    session_apart_name(ss->path, apart, sizeof apart);
+    session_aside_name(ss->path, aside, sizeof aside);
     if (!sound)
-        rc = packs_save(packs, ss->at.workspace, ss->at.id, apart, e);
+        rc = packs_save(packs, ss->at.workspace, ss->at.id, aside, e);
     if (rc)
         return rc;
     log_note(
@@ -104,7 +104,7 @@ static int take_pack(struct store_session *ss, const struct committed *file, str
               "and is kept as %s.damaged",
               ss->at.id, ss->at.workspace,
               file->readable ? "lacks rows of the pack" : "cannot be read", ss->path);
-    return session_rename_apart(ss->path, e);
+    return session_rename_aside(ss->path, e);
 }
 
 int session_choose(struct store_session *ss, bool *file_counts, struct err *e)

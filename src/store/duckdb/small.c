@@ -128,7 +128,7 @@ static int catch_up(struct store_session *ss, const struct packed_state *now, st
     return rc;
 }
 
-/* True where the image is up to date; the image of a deleted session stays as it was last read. */
+/* True if the image is up to date; the image of a deleted session stays as it was last read. */
 static bool is_up_to_date(struct store_session *ss, struct packed_state *now)
 {
     const struct small_image *image = ss->small->image;
@@ -163,7 +163,7 @@ static const struct image *hold_own_image(struct store_session *ss, int *rc, str
     return *rc ? NULL : image;
 }
 
-void small_let_go(struct store_session *ss, const struct image *image)
+void small_release_image(struct store_session *ss, const struct image *image)
 {
     struct small *m = ss->small;
     struct small_image *held = (struct small_image *)image;
@@ -221,7 +221,7 @@ static int grow(struct store_session *ss, struct err *e)
         m->growing = g;
         rc = move_rows(ss, g, image, e);
     }
-    small_let_go(ss, image);
+    small_release_image(ss, image);
     if (rc && m->growing)
         drop_growing(ss);
     if (rc == 0)
@@ -321,7 +321,7 @@ static int read_dictionary(struct store_session *ss, unsigned table, unsigned co
     if (!image)
         return rc;
     rc = image_table_pages(image, table, columns, take, arg);
-    small_let_go(ss, image);
+    small_release_image(ss, image);
     return rc;
 }
 
@@ -346,7 +346,7 @@ static int read_rest(struct store_session *ss, int64_t summed, ask_take take, vo
     if (!image)
         return rc;
     rc = image_pages(image, &ask, take, arg);
-    small_let_go(ss, image);
+    small_release_image(ss, image);
     return rc;
 }
 
@@ -435,7 +435,7 @@ static int put_record(struct store_session *ss, struct err *e)
     if (image) {
         image_encode(image, &bytes);
         record.memory += image_bytes(image);
-        small_let_go(ss, image);
+        small_release_image(ss, image);
     }
     image_encode(&m->pending, &bytes);
     if (!rc && buf_error(&bytes))
@@ -511,6 +511,6 @@ int small_positions(struct store_session *ss, struct store_position *out, unsign
         return rc;
     *count = image->position_count < room ? image->position_count : room;
     memcpy(out, image->positions, *count * sizeof *out);
-    small_let_go(ss, image);
+    small_release_image(ss, image);
     return 0;
 }

@@ -46,10 +46,11 @@ void small_free(struct store_session *ss);
 /* The session of its file; NULL: the session is small. */
 struct store_session *small_file(struct store_session *ss);
 
-/* Holds an up-to-date image, which does not change until small_let_go. *out is NULL, and nothing is
- * held, if the session has got a file meanwhile; it then keeps the file as long as it is open. */
+/* Holds an up-to-date image, which does not change until small_release_image. *out is NULL, and
+ * nothing is held, if the session has got a file meanwhile; it then keeps the file as long as it is
+ * open. */
 int small_hold_image(struct store_session *ss, const struct image **out, struct err *e);
-void small_let_go(struct store_session *ss, const struct image *image);
+void small_release_image(struct store_session *ss, const struct image *image);
 
 /* A session that statements read: from its file, or from a shown image. */
 struct small_reading {

@@ -59,7 +59,7 @@ void small_read_end(struct small_reading *r)
     if (!r->image)
         return;
     shown_remove(&r->session->store->shown, &r->shown);
-    small_let_go(r->session, r->image);
+    small_release_image(r->session, r->image);
 }
 
 void small_read_table(struct buf *b, const struct small_reading *r, unsigned table)
@@ -86,7 +86,7 @@ int small_copy(struct store_session *ss, const char *path, struct err *e)
             rc = err_set(e, GPUFL_E_BUSY, "session %s gets a file; try again", ss->at.id);
         } else if (rc == 0) {
             rc = small_put_image(g, image, e);
-            small_let_go(ss, image);
+            small_release_image(ss, image);
         }
         if (rc)
             write_rollback(g);

@@ -86,7 +86,7 @@ static const struct function *function_of(const struct object *o, uint64_t addre
     return low && address < o->functions[low - 1].end ? &o->functions[low - 1] : NULL;
 }
 
-static void tell(struct object *o, const struct function *f, uint64_t address, const char *text)
+static void deliver(struct object *o, const struct function *f, uint64_t address, const char *text)
 {
     o->now.function = f->name;
     o->now.offset = address - f->at;
@@ -115,7 +115,7 @@ static void take_line(void *arg, char *line)
     if (!f || !*line)
         return;
     places_find(&o->places, address, &o->now);
-    tell(o, f, address, line);
+    deliver(o, f, address, line);
 }
 
 /* Puts names of functions from *next on into the list, in the form that llvm-objdump takes, as many
@@ -221,8 +221,8 @@ static bool spend(struct budget *b)
 }
 
 /* Reports the lines of a function. False: the budget is used up. */
-static bool tell_lines(struct object *o, const struct function *f, struct before *b,
-                       struct budget *left)
+static bool deliver_lines(struct object *o, const struct function *f, struct before *b,
+                          struct budget *left)
 {
     b->d.place_count = 0;
     for (uint64_t at = f->at; at < f->end; at += INSTRUCTION_LEAST) {
@@ -231,19 +231,19 @@ static bool tell_lines(struct object *o, const struct function *f, struct before
         places_find(&o->places, at, &o->now);
         if (!o->now.place_count || same_places(&o->now, &b->d))
             continue;
-        tell(o, f, at, "");
+        deliver(o, f, at, "");
         remember(b, &o->now);
     }
     return true;
 }
 
-static int tell_all(struct object *o, const char *file, struct before *b, int64_t deadline,
-                    struct err *e)
+static int deliver_all(struct object *o, const char *file, struct before *b, int64_t deadline,
+                       struct err *e)
 {
     struct budget left = {.addresses = o->size / INSTRUCTION_LEAST + 1, .deadline = deadline};
     bool in_time = clock_mono() < deadline, whole = in_time;
     for (size_t i = 0; whole && o->places.known && i < o->count; i++)
-        whole = tell_lines(o, &o->functions[i], b, &left);
+        whole = deliver_lines(o, &o->functions[i], b, &left);
     if (whole)
         return 0;
     if (left.late || !in_time)
@@ -258,7 +258,7 @@ int amdgpu_lines(const struct disassemble_request *q, int64_t deadline, struct e
     struct before *b = mem_zalloc(sizeof *b);
     int rc = o && b ? open_object(o, q->file, q->functions, q->count, e) : err_nomem(e);
     if (!rc)
-        rc = tell_all(o, q->file, b, deadline, e);
+        rc = deliver_all(o, q->file, b, deadline, e);
     close_object(o);
     mem_free(b);
     return rc;

@@ -101,7 +101,7 @@ static bool take_place(struct disassembly *r, const char *line)
     return true;
 }
 
-static void tell(struct disassembly *r, const char *function, uint64_t offset)
+static void deliver(struct disassembly *r, const char *function, uint64_t offset)
 {
     r->now.function = function;
     r->now.offset = offset;
@@ -127,9 +127,9 @@ static void take_instruction(struct disassembly *r, char *line)
     if (r->begins)
         r->base = offset;
     r->begins = false;
-    tell(r, r->section, offset);
+    deliver(r, r->section, offset);
     if (*r->function && strcmp(r->function, r->section) != 0 && offset >= r->base)
-        tell(r, r->function, offset - r->base);
+        deliver(r, r->function, offset - r->base);
 }
 
 void disassembly_line(struct disassembly *r, char *line)

@@ -209,7 +209,7 @@ static void put_path(const struct table *t, uint32_t number, char *out, size_t s
         snprintf(out, size, "%s", f->name);
 }
 
-static void tell(const struct table *t, const char *function, uint64_t offset, size_t row)
+static void deliver(const struct table *t, const char *function, uint64_t offset, size_t row)
 {
     static char paths[DISASSEMBLE_LEVELS][PATH_MAX];
     struct disassembled d = {.function = function, .offset = offset, .text = ""};
@@ -230,7 +230,7 @@ static void tell(const struct table *t, const char *function, uint64_t offset, s
 /* Reports the lines of a function within a sequence, which is [from, to) of its section. A row does
  * not belong to a function that begins after it: routines that the compiler puts after a kernel
  * have no lines. */
-static void tell_function(struct table *t, const struct function *f, uint64_t from, uint64_t to)
+static void deliver_function(struct table *t, const struct function *f, uint64_t from, uint64_t to)
 {
     uint64_t end = f->at + f->size < to ? f->at + f->size : to;
     uint64_t at = f->at;
@@ -248,12 +248,12 @@ static void tell_function(struct table *t, const struct function *f, uint64_t fr
             row++;
         uint64_t address = t->rows[row].address;
         if (address <= at - from && from + address >= begin)
-            tell(t, f->name, at - f->at, row);
+            deliver(t, f->name, at - f->at, row);
     }
 }
 
 /* The sequence is complete: reports its functions. It ends at an address of its own. */
-static void tell_sequence(struct table *t, const Elf64_Rela *place, uint64_t end)
+static void deliver_sequence(struct table *t, const Elf64_Rela *place, uint64_t end)
 {
     struct function of;
     if (!t->row_count || !function_of(t, ELF64_R_SYM(place->r_info), &of))
@@ -263,7 +263,7 @@ static void tell_sequence(struct table *t, const Elf64_Rela *place, uint64_t end
     uint64_t to = end < whole - from ? from + end : whole;
     for (size_t i = find_function(t->wanted, t->wanted_count, of.section, 0);
          i < t->wanted_count && t->wanted[i].section == of.section; i++)
-        tell_function(t, &t->wanted[i], from, to);
+        deliver_function(t, &t->wanted[i], from, to);
 }
 
 /* ---- units --------------------------------------------------------------------------------- */
@@ -320,7 +320,7 @@ static void run_extended(struct table *t, struct reader *r, struct state *s)
     switch (take(&one, 1)) {
     case END_SEQUENCE:
         if (s->place)
-            tell_sequence(t, s->place, s->now.address);
+            deliver_sequence(t, s->place, s->now.address);
         t->row_count = 0;
         *s = START;
         break;

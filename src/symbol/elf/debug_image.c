@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64, BEHIND = 4096 /* bytes of zeros at the end */ };
+enum { ALIGN = 64, SPARE = 4096 /* bytes of zeros at the end */ };
 
 static bool is_needed(const struct elf_file *f, const Elf64_Shdr *s)
 {
@@ -51,7 +51,7 @@ static void unpack_to(const struct debug_image *d, const struct elf_file *f, siz
                       const Elf64_Chdr *c, uint64_t *end)
 {
     const Elf64_Shdr *s = &f->sections[i];
-    uint64_t most = d->mapped - BEHIND, size = c->ch_size;
+    uint64_t most = d->mapped - SPARE, size = c->ch_size;
     const char *from = d->base + s->sh_offset + sizeof *c;
     if (!elf_file_is_debug(f, s) || *end > most || size > most - *end ||
         !unpack_section(c->ch_type, d->base + *end, size, from, s->sh_size - sizeof *c)) {
@@ -85,17 +85,17 @@ static int fill(struct debug_image *d, const struct elf_file *f)
 
 int debug_image_open(struct debug_image *d, const struct elf_file *f, uint64_t max)
 {
-    uint64_t bytes = elf_file_debug_bytes(f), behind = BEHIND;
+    uint64_t bytes = elf_file_debug_bytes(f), spare = SPARE;
     Elf64_Chdr c;
     *d = (struct debug_image){NULL, 0, 0};
     if (!bytes)
         return GPUFL_E_NOENT;
     for (size_t i = 0; i < f->section_count; i++)
         if (elf_file_is_debug(f, &f->sections[i]) && packed_as(f, &f->sections[i], &c))
-            behind += c.ch_size < max ? c.ch_size + 2 * ALIGN : 0;
+            spare += c.ch_size < max ? c.ch_size + 2 * ALIGN : 0;
     if (bytes > max)
         return GPUFL_E_FULL;
-    size_t mapped = (size_t)f->size + ALIGN + behind;
+    size_t mapped = (size_t)f->size + ALIGN + spare;
     void *base = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)

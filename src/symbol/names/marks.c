@@ -61,10 +61,10 @@ static void put_part(struct buf *mark, struct leaf *l, size_t i)
         part.len += part_at(l->name, i + 1).len;
     if (!part.len || i + part.len <= l->shown)
         return;
-    size_t told = i < l->shown ? l->shown - i : 0; /* with the sign before it */
+    size_t shown = i < l->shown ? l->shown - i : 0; /* with the sign before it */
     if (l->shown && i > l->shown)
         buf_char(mark, ' ');
-    buf_put(mark, part.at + told, part.len - told);
+    buf_put(mark, part.at + shown, part.len - shown);
     l->shown = i + part.len;
 }
 

@@ -160,14 +160,14 @@ static void put_types(struct buf *out, struct span s, size_t most)
             end = i + 1;
             continue;
         }
-        size_t told = end;
-        const struct type *t = is_digit(s.at[i]) ? NULL : type_at(s, i, &told);
+        size_t type_end = end;
+        const struct type *t = is_digit(s.at[i]) ? NULL : type_at(s, i, &type_end);
         bool scope = starts(s, end, "::");
         bool bytes = t && t->name[0] == 'c' && !strcmp(t->name, "char"); /* memory, mostly */
         if (!t || scope || bytes)
             continue;
         buf_clear(&one);
-        end = put_type(&one, t, s, told);
+        end = put_type(&one, t, s, type_end);
         if (!buf_error(&one) && one.len)
             most -= put_once(out, from, (struct span){one.data, one.len});
     }
@@ -366,9 +366,9 @@ void part_operation(struct buf *out, struct span s)
         struct buf types_out;
         buf_init(&types_out, 256);
         put_types(&types_out, f.result, 1);
-        struct span told = {types_out.data, types_out.len};
-        if (!buf_error(&types_out) && told.len && !span_same(told, in))
-            buf_printf(out, "->%.*s", (int)told.len, told.at);
+        struct span list = {types_out.data, types_out.len};
+        if (!buf_error(&types_out) && list.len && !span_same(list, in))
+            buf_printf(out, "->%.*s", (int)list.len, list.at);
         buf_fini(&types_out);
     }
 }

@@ -58,7 +58,7 @@ static size_t find_row(struct peer *p, int64_t correlation)
     size_t n = p->kernels.count, i = p->kernel_next;
     while (i < n && peer_cell(&p->kernels, i, PEER_kernel_has_details) == 0)
         i++;
-    p->kernel_next = i; /* rows without details are passed over once, not with every detail */
+    p->kernel_next = i; /* rows without details are skipped once, not with every detail */
     if (i < n && awaits(p, i, correlation))
         return i;
     if (p->kernel_seeks == SEEKS_MAX)

@@ -234,7 +234,7 @@ static bool read_plain_row(struct scan *s, const struct places *places, int64_t 
     return true;
 }
 
-/* Reads one row; cells beyond the known places are passed over. */
+/* Reads one row; cells beyond the known places are skipped. */
 static bool read_row(struct scan *s, const struct places *places, int64_t *cells)
 {
     bool first = true, more;
@@ -289,7 +289,7 @@ void peer_note_time(struct peer *p)
         p->first_time = p->rows.base;
 }
 
-/* Parses a batch line into p->rows. If "rows" comes before "columns", it is passed over first and
+/* Parses a batch line into p->rows. If "rows" comes before "columns", it is skipped first and
  * read at the end. */
 static int parse_batch(struct peer *p, struct scan s, const struct peer_batch_format *f)
 {

@@ -193,11 +193,11 @@ static size_t put_wide(struct peer_encoder *e, const struct wire_batch *b, size_
     for (; i + n < b->rows && same_subject(b, i, i + n); n++) {
         struct decimal d;
         int member = wide_member(e, cell(b, COL_counter_metric, i + n), kernel);
-        bool told = member >= 0 && value_of(b, i + n, &d);
-        if (told)
+        bool known = member >= 0 && value_of(b, i + n, &d);
+        if (known)
             values[member] = d;
-        any += told;
-        e->left_out += !told;
+        any += known;
+        e->left_out += !known;
     }
     if (!any || (!kernel && !wire_time_ok(cell(b, COL_counter_start, i))))
         return n;

@@ -19,7 +19,7 @@ enum {
     FAULT = 1
 };
 
-#define TOLD INT64_C(-1) /* a kernel runs for as long as its first argument says */
+#define REPORTED INT64_C(-1) /* a kernel runs for as long as its first argument says */
 
 struct stream {
     int device;
@@ -47,10 +47,10 @@ static const struct fake_kernel kernels[] = {
     {2, "_Z9fake_reluPfi.kd", 0, 16, 16, 24, 0, 50000},
     {3, "__amd_rocclr_fillBufferAligned.kd", 0, 0, 16, 24, 0, 20000},
     {4, "__amd_rocclr_copyBuffer.kd", 0, 0, 16, 24, 0, 30000},
-    {5, "spin.kd", 0, 0, 16, 24, 0, TOLD},
-    {6, "hoard.kd", 32768, 0, 16, 24, 0, TOLD}, /* two workgroups on a compute unit */
-    {7, "greedy.kd", 0, 0, 96, 256, 0, TOLD},
-    {8, "spill.kd", 0, 512, 96, 24, 0, TOLD},
+    {5, "spin.kd", 0, 0, 16, 24, 0, REPORTED},
+    {6, "hoard.kd", 32768, 0, 16, 24, 0, REPORTED}, /* two workgroups on a compute unit */
+    {7, "greedy.kd", 0, 0, 96, 256, 0, REPORTED},
+    {8, "spill.kd", 0, 512, 96, 24, 0, REPORTED},
     {9, "_Z23ncclDevKernel_Generic_424ncclDevKernelArgsStorageILm4096EE.kd", 0, 0, 96, 96, 0,
      300000}, /* RCCL's */
 };
@@ -164,9 +164,9 @@ static void null_joins(void)
 
 /* told: how long, of a kernel that is told. */
 static void run(struct stream *s, const struct fake_kernel *k, struct dim3 grid, struct dim3 block,
-                size_t shared, int64_t told)
+                size_t shared, int64_t reported)
 {
-    int64_t length = k->duration == TOLD ? told : k->duration;
+    int64_t length = k->duration == REPORTED ? reported : k->duration;
     struct fake_dispatch d = {
         .kernel = k,
         .device = s->device,
@@ -266,7 +266,7 @@ int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, v
                     size_t shared, void *stream)
 {
     struct fake_call c;
-    int64_t told = 0;
+    int64_t reported = 0;
     enter(&c, "hipLaunchKernel");
     put64(&c, 0, (uint64_t)(uintptr_t)function);
     put(&c, 8, &grid, sizeof grid);
@@ -277,8 +277,8 @@ int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, v
     if (!function || block.x * block.y * block.z > 1024)
         return leave(&c, FAULT);
     if (args)
-        memcpy(&told, args[0], sizeof told);
-    run(stream_of(stream), function, grid, block, shared, told);
+        memcpy(&reported, args[0], sizeof reported);
+    run(stream_of(stream), function, grid, block, shared, reported);
     return leave(&c, 0);
 }
 

@@ -32,7 +32,7 @@ bool fails(const char *function)
     return n == 0 || atomic_fetch_add(&calls, 1) + 1 == n;
 }
 
-#define FAIL_AS_TOLD                                                                               \
+#define FAIL_AS_ASKED                                                                              \
     if (fails(__func__ + strlen("rocprofiler_")))                                                  \
     return ERROR
 
@@ -86,25 +86,25 @@ static int name_of(bool buffered, int number, const char **name, uint64_t *lengt
 
 int rocprofiler_iterate_buffer_tracing_kinds(int (*fn)(int, void *), void *data)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     return iterate(true, fn, data);
 }
 
 int rocprofiler_query_buffer_tracing_kind_name(int kind, const char **name, uint64_t *length)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     return name_of(true, kind, name, length);
 }
 
 int rocprofiler_iterate_callback_tracing_kinds(int (*fn)(int, void *), void *data)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     return iterate(false, fn, data);
 }
 
 int rocprofiler_query_callback_tracing_kind_name(int kind, const char **name, uint64_t *length)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     return name_of(false, kind, name, length);
 }
 
@@ -112,7 +112,7 @@ int rocprofiler_iterate_callback_tracing_kind_operations(int kind, int (*fn)(int
                                                          void *data)
 {
     int number;
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     for (int i = 0; kind == kind_number(HIP) && operation_name(i, &number); i++)
         if (fn(kind, (uint32_t)number, data))
             return ERROR;
@@ -123,7 +123,7 @@ int rocprofiler_query_callback_tracing_kind_operation_name(int kind, uint32_t op
                                                            const char **name, uint64_t *length)
 {
     int number;
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     (void)length;
     for (int i = 0; kind == kind_number(HIP) && (*name = operation_name(i, &number)); i++)
         if ((uint32_t)number == operation)
@@ -135,7 +135,7 @@ int rocprofiler_query_callback_tracing_kind_operation_name(int kind, uint32_t op
 
 int rocprofiler_create_context(uint64_t *context)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (sdk.up || *context)
         return LOCKED;
     *context = ++sdk.context_count;
@@ -144,7 +144,7 @@ int rocprofiler_create_context(uint64_t *context)
 
 int rocprofiler_start_context(uint64_t context)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (sdk.finalized)
         return is_new() ? 21 : 20;
     sdk.active[context] = true;
@@ -153,7 +153,7 @@ int rocprofiler_start_context(uint64_t context)
 
 int rocprofiler_stop_context(uint64_t context)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     sdk.active[context] = false;
     return OK;
 }
@@ -170,7 +170,7 @@ int rocprofiler_configure_buffer_tracing_service(uint64_t context, int kind, con
                                                  size_t count, uint64_t buffer)
 {
     struct service *s = service_of(true, kind);
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     (void)operations, (void)count;
     if (sdk.up || !s)
         return sdk.up ? LOCKED : NOT_FOUND;
@@ -183,7 +183,7 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
                                                    void *fn, void *data)
 {
     struct service *s = service_of(false, kind);
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (sdk.up || !s)
         return sdk.up ? LOCKED : NOT_FOUND;
     if (s->context && s->context != context)
@@ -200,7 +200,7 @@ int rocprofiler_configure_callback_tracing_service(uint64_t context, int kind,
 int rocprofiler_create_buffer(uint64_t context, size_t bytes, size_t watermark, int policy,
                               void *fn, void *data, uint64_t *buffer)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (sdk.up || *buffer || policy != 2) /* discarding throws in SDK 0.5 */
         return LOCKED;
     if (sdk.buffer_count == BUFFERS)
@@ -329,7 +329,7 @@ static void after_fork(void)
 int rocprofiler_create_callback_thread(uint64_t *thread)
 {
     pthread_t t;
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (pthread_create(&t, NULL, callback_thread, NULL))
         return ERROR;
     pthread_detach(t);
@@ -342,13 +342,13 @@ int rocprofiler_create_callback_thread(uint64_t *thread)
 
 int rocprofiler_assign_callback_thread(uint64_t buffer, uint64_t thread)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     return buffer_index(buffer) >= 0 && thread == 3 ? OK : NOT_FOUND;
 }
 
 int rocprofiler_flush_buffer(uint64_t buffer)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     int index = buffer_index(buffer);
     if (index < 0 || !sdk.thread_runs || sdk.finalized)
         return NOT_FOUND;

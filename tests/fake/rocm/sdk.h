@@ -88,7 +88,7 @@ extern struct sdk sdk;
 /* A number of FAKE_ROCP; -1: it has no such key. */
 int64_t script(const char *key);
 
-/* True where the script lets this call of a function fail. */
+/* True if the script lets this call of a function fail. */
 bool fails(const char *function);
 
 /* The number of a kind in the version that is played; -1: it has none. */

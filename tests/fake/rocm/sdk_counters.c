@@ -20,7 +20,7 @@ enum {
     OTHER_MOST = 2
 };
 
-#define FAIL_AS_TOLD                                                                               \
+#define FAIL_AS_ASKED                                                                              \
     if (fails(__func__ + strlen("rocprofiler_")))                                                  \
     return ERROR
 
@@ -58,7 +58,7 @@ static int index_of(uint64_t agent, uint64_t id)
 int rocprofiler_query_counter_info(uint64_t id, int version, void *out)
 {
     int i = (int)(id & 0xff);
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     if (version != 1 || i >= COUNTERS)
         return ERROR;
     uint64_t words[6] = {id, (uint64_t)(uintptr_t)counters[i].name, 0,
@@ -73,7 +73,7 @@ int rocprofiler_iterate_agent_supported_counters(uint64_t agent,
 {
     uint64_t ids[COUNTERS];
     size_t n = 0;
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     for (int i = 0; i < COUNTERS; i++)
         if (index_of(agent, id_of(agent, i)) >= 0)
             ids[n++] = id_of(agent, i);
@@ -83,7 +83,7 @@ int rocprofiler_iterate_agent_supported_counters(uint64_t agent,
 /* The instance's number lies above the counter's. */
 int rocprofiler_query_record_counter_id(uint64_t instance, uint64_t *id)
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     *id = instance & 0xffff;
     return OK;
 }

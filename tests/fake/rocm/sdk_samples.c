@@ -22,7 +22,7 @@ enum {
     CODE_MOST = 1 << 20
 };
 
-#define FAIL_AS_TOLD                                                                               \
+#define FAIL_AS_ASKED                                                                              \
     if (fails(__func__ + strlen("rocprofiler_")))                                                  \
     return ERROR
 
@@ -148,7 +148,7 @@ int rocprofiler_query_pc_sampling_agent_configurations(
     uint64_t agent, int (*fn)(const struct offer *, size_t, void *), void *data)
 {
     struct offer offers[2];
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
     size_t n = refusal() ? 0 : list_offers(agent, offers);
     return refusal() ? refusal() : fn(offers, n, data);
 }
@@ -164,7 +164,7 @@ int rocprofiler_configure_pc_sampling_service(uint64_t context, uint64_t agent, 
 #endif
 )
 {
-    FAIL_AS_TOLD;
+    FAIL_AS_ASKED;
 #ifdef FAKE_ROCP_RECORD_VERSIONS
     if (records < 1 || record_size == 0)
         return INVALID;

@@ -330,7 +330,7 @@ static void check_code(struct run *r)
 }
 
 /* A file that has the object after a page of other bytes, as in a bundle. */
-static const char *put_behind_a_page(const char *object)
+static const char *put_after_a_page(const char *object)
 {
     static char path[] = "/tmp/gpufl-bundle-XXXXXX", bytes[1 << 20];
     FILE *from = fopen(object, "re");
@@ -343,9 +343,9 @@ static const char *put_behind_a_page(const char *object)
     return path;
 }
 
-/* Code objects are in the session, named as memory or by their file, and are taken apart with the
+/* Code objects are in the session, named as memory or by their file, and are disassembled with the
  * lines of their source. */
-TEST(code_is_taken_apart)
+TEST(code_is_disassembled)
 {
     static char code[PATH_MAX + 32], script[64], path[PATH_MAX + 8];
     const char *object = built_file("tests/amdgpu/gfx90a.hsaco");
@@ -353,7 +353,7 @@ TEST(code_is_taken_apart)
         print_message("no clang for AMD GPUs is installed (clang-16, lld-16): not tested\n");
         skip();
     }
-    const char *bundle = put_behind_a_page(object);
+    const char *bundle = put_after_a_page(object);
     for (int by_file = 0; by_file < 2; by_file++) {
         struct run r;
         snprintf(code, sizeof code, "FAKE_CODE=%s", by_file ? bundle : object);
@@ -582,7 +582,7 @@ int main(void)
         cmocka_unit_test(windows_by_scope),
         cmocka_unit_test(roctx_ranges_are_scopes_and_marks_are_marks),
         cmocka_unit_test(kernels_of_the_end_have_scopes),
-        cmocka_unit_test(code_is_taken_apart),
+        cmocka_unit_test(code_is_disassembled),
         cmocka_unit_test(two_devices),
         cmocka_unit_test(devices_are_joined_by_address),
         cmocka_unit_test(losses_are_counted),

@@ -1,6 +1,6 @@
 """The stubs against the modules, and the keywords of init against the option table.
 
-GPUFL_WRITE_DOCS=1 writes python/gpufl/_options.py anew.
+GPUFL_WRITE_DOCS=1 writes python/gpufl/_options.py again.
 """
 import ast
 import inspect

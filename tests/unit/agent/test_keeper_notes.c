@@ -36,7 +36,7 @@ TEST(notes_stay)
     assert_int_equal(keeper_notes_archived(n, "a", 7, NULL), 0);
     assert_int_equal(keeper_notes_removing(n, "b", "/x y/.b", NULL), 0);
     keeper_notes_close(n);
-    for (int i = 0; i < 2; i++) { /* as appended, and as written anew */
+    for (int i = 0; i < 2; i++) { /* as appended, and as written again */
         n = open_notes("here");
         assert_true(keeper_notes_has(n, "a", 7));
         assert_false(keeper_notes_has(n, "a", 5));

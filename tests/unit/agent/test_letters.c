@@ -127,7 +127,7 @@ TEST(test_a_letter_that_a_crash_cut_off)
     letters_close(l);
 }
 
-/* The server has passed over these lines: the file must not lose its name. */
+/* The server has skipped these lines: the file must not lose its name. */
 TEST(test_a_new_file_keeps_its_name_after_a_crash)
 {
     struct letters *l = open_letters();

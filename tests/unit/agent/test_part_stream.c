@@ -263,7 +263,7 @@ TEST(test_lines_that_go_empty)
     }
 }
 
-TEST(test_a_torn_line_stays_behind)
+TEST(test_a_torn_line_is_left)
 {
     make_text(400000);
     size_t whole = text_len;
@@ -432,7 +432,7 @@ int main(void)
         cmocka_unit_test(test_a_part_that_is_zstd),
         cmocka_unit_test(test_a_body_that_is_zstd),
         cmocka_unit_test(test_lines_that_go_empty),
-        cmocka_unit_test(test_a_torn_line_stays_behind),
+        cmocka_unit_test(test_a_torn_line_is_left),
         cmocka_unit_test(test_nothing_to_send),
         cmocka_unit_test(test_another_file_under_the_name),
         cmocka_unit_test(test_damage_is_an_error_of_ours),

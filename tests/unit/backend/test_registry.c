@@ -58,20 +58,20 @@ TEST(every_backend_explains_itself)
 
 /* The simulated GPU is available everywhere: info says of each engine whether it runs there, and
  * else why. */
-TEST(the_simulated_gpu_tells_of_every_engine)
+TEST(the_simulated_gpu_describes_every_engine)
 {
     static struct probe p;
     const struct backend *sim = backend_select(GPUFL_BACKEND_SIM, NULL);
     assert_non_null(sim);
     sim->probe(&p);
     for (const struct engine_row *r = engine_table; r->name; r++) {
-        const struct probe_fact *told = NULL;
+        const struct probe_fact *reported = NULL;
         for (int i = 0; i < p.fact_count; i++)
             if (strncmp(p.facts[i].name, "engine ", 7) == 0 &&
                 strcmp(p.facts[i].name + 7, r->name) == 0)
-                told = &p.facts[i];
+                reported = &p.facts[i];
         bool runs = !(r->asks & ~sim->trace->engines);
-        if (!told || told->works != runs || runs != !*told->advice)
+        if (!reported || reported->works != runs || runs != !*reported->advice)
             fail_msg("engine %s", r->name);
     }
 }
@@ -133,7 +133,7 @@ TEST(engines_do_not_exclude_themselves)
 
 /* An engine that uses a device's counters is named against each of its kind: left out is not "goes
  * well". */
-TEST(every_pair_that_counts_is_told)
+TEST(every_pair_that_counts_is_reported)
 {
     static const unsigned bits[] = {ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS, ENGINE_RANGE_PROFILER,
                                     ENGINE_PM_SAMPLING};
@@ -172,10 +172,10 @@ int main(void)
         cmocka_unit_test(amd_says_what_it_does_not_record),
         cmocka_unit_test(unknown_ones_are_refused),
         cmocka_unit_test(every_backend_explains_itself),
-        cmocka_unit_test(the_simulated_gpu_tells_of_every_engine),
+        cmocka_unit_test(the_simulated_gpu_describes_every_engine),
         cmocka_unit_test(engines_fall_back_to_less),
         cmocka_unit_test(engines_do_not_exclude_themselves),
-        cmocka_unit_test(every_pair_that_counts_is_told),
+        cmocka_unit_test(every_pair_that_counts_is_reported),
         cmocka_unit_test(pairs_are_as_they_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,7 @@ def main():
         for options in ((), ("--quick",)):
             check(*measure(folder, *options))
         check_table(folder)
-        (folder / "bin" / "bench_sampling").write_text("#!/bin/sh\necho '{}'\n")  # another shape is told, not passed over
+        (folder / "bin" / "bench_sampling").write_text("#!/bin/sh\necho '{}'\n")  # another shape is told, not skipped
         with contextlib.redirect_stderr(io.StringIO()):
             try:
                 measure(folder)

@@ -295,7 +295,7 @@ TEST(every_launch_has_its_stack)
 }
 
 /* A simulated program says its stack itself. */
-TEST(told_frames)
+TEST(reported_frames)
 {
     static const struct sink_frame frames[] = {{"main", "p.py", 3}, {"parse", "p.py", 9}};
     struct session_log log;
@@ -421,7 +421,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(values_of_rows),        T(calls_that_are_looked_at),   T(waits_are_not_the_programs_time),
-        T(scopes_change_nothing), T(every_launch_has_its_stack), T(told_frames),
+        T(scopes_change_nothing), T(every_launch_has_its_stack), T(reported_frames),
         T(a_session_begins_anew), T(nothing_at_the_floor),       T(a_full_ring_counts),
         T(not_asked_for),         T(no_stacks_no_captures),
     };

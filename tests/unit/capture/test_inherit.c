@@ -91,7 +91,7 @@ TEST(what_was_open_before_the_round)
     assert_int_equal(h.launch_count + h.history_count + h.change_count, 0);
 }
 
-TEST(nobody_can_tell_between_two)
+TEST(unknown_between_two)
 {
     inherit_thread(&h, MAIN, 5);
     inherit_thread(&h, LOADER, 0);
@@ -201,7 +201,7 @@ int main(void)
         T(the_innermost_at_that_moment),
         T(threads_without_scopes_cost_nothing),
         T(what_was_open_before_the_round),
-        T(nobody_can_tell_between_two),
+        T(unknown_between_two),
         T(not_from_itself),
         T(a_stack_is_kept_without_a_scope),
         T(as_the_plain_way_says),

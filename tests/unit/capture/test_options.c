@@ -1,7 +1,7 @@
 /* Options: each source over the one below, one sentence for each mistake, the
  * rules between options, and docs/options.md against the table.
  *
- * GPUFL_WRITE_DOCS=1 writes docs/options.md anew. */
+ * GPUFL_WRITE_DOCS=1 writes docs/options.md again. */
 #include "capture/options/options.h"
 #include "tests/test.h"
 
@@ -19,7 +19,7 @@ static struct {
     char all[4096];
 } said;
 
-static void hear(void *arg, enum severity severity, const char *code, const char *text)
+static void receive(void *arg, enum severity severity, const char *code, const char *text)
 {
     (void)arg;
     said.count++;
@@ -30,7 +30,7 @@ static void hear(void *arg, enum severity severity, const char *code, const char
     snprintf(said.all + len, sizeof said.all - len, "%s\n", text);
 }
 
-static const struct options_say say = {.fn = hear};
+static const struct options_say say = {.fn = receive};
 
 static void forget_environment(void)
 {
@@ -325,7 +325,7 @@ TEST(test_injected_defaults)
     options_free(&o);
 }
 
-TEST(test_secret_is_not_told)
+TEST(test_secret_is_not_reported)
 {
     struct options o;
     char text[64];
@@ -494,7 +494,7 @@ static const char document_tail[] =
     "\n"
     "## Detaching CUPTI between windows\n"
     "\n"
-    "`window_let_go` matters on NVIDIA's GPUs only. Without it CUPTI stays attached "
+    "`window_detach` matters on NVIDIA's GPUs only. Without it CUPTI stays attached "
     "after the first\n"
     "window: a launch costs up to 0.7 us more, and a kernel under PcSampling 2 to 3 us "
     "more, also between\n"
@@ -554,8 +554,8 @@ int main(void)
         CASE(test_defaults),          CASE(test_precedence),
         CASE(test_bad_values),        CASE(test_bad_value_leaves_the_source_below),
         CASE(test_config_file),       CASE(test_rules),
-        CASE(test_first_flush),       CASE(test_secret_is_not_told),
-        CASE(test_injected_defaults), CASE(test_secret_is_not_told),
+        CASE(test_first_flush),       CASE(test_secret_is_not_reported),
+        CASE(test_injected_defaults), CASE(test_secret_is_not_reported),
         CASE(test_disabled),          CASE(test_sizes),
         CASE(test_longest_duration),  CASE(test_no_memory),
         CASE(test_document),          CASE(test_options_without_a_field_from_code),

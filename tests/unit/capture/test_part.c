@@ -230,7 +230,7 @@ static void child_size_limit(struct log_dir *dir)
     _exit(0);
 }
 
-/* The torn line cannot be cut off (a sealed memory file): the next one starts anew. */
+/* The torn line cannot be cut off (a sealed memory file): the next one starts again. */
 static void child_torn(struct log_dir *dir)
 {
     struct part p;

@@ -11,14 +11,14 @@
 
 static char said[4096];
 
-static void hear(void *arg, enum severity severity, const char *code, const char *text)
+static void receive(void *arg, enum severity severity, const char *code, const char *text)
 {
     (void)arg, (void)severity;
     size_t len = strlen(said);
     snprintf(said + len, sizeof said - len, "%s: %s\n", code, text);
 }
 
-static const struct options_say say = {.fn = hear};
+static const struct options_say say = {.fn = receive};
 
 static const char *const variables[] = {
     "GPUFL_TRACE_OPTIONS",         "GPUFL_FORCE_ENGINE",      "GPUFL_CONFIG_FILE",
@@ -110,7 +110,7 @@ static void check(const struct sources *s, size_t row)
     options_free(&o);
 }
 
-/* Every source alone, and over all those below it. trace_default is NULL where `gpufl trace` did
+/* Every source alone, and over all those below it. trace_default is NULL if `gpufl trace` did
  * not start the program. */
 TEST(test_every_source)
 {

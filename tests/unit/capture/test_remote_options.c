@@ -12,14 +12,14 @@
 
 static char said[4096];
 
-static void hear(void *arg, enum severity severity, const char *code, const char *text)
+static void receive(void *arg, enum severity severity, const char *code, const char *text)
 {
     (void)arg, (void)severity;
     size_t len = strlen(said);
     snprintf(said + len, sizeof said - len, "%s: %s\n", code, text);
 }
 
-static const struct options_say say = {.fn = hear};
+static const struct options_say say = {.fn = receive};
 
 static const char *const variables[] = {"GPUFL_REMOTE_CONFIG",         "GPUFL_REMOTE_CONFIG_NAME",
                                         "GPUFL_REMOTE_CONFIG_DIR",     "GPUFL_CONFIG_FILE",
@@ -74,7 +74,7 @@ TEST(test_a_configuration_is_read_and_its_version_kept)
     options_free(&o);
 }
 
-TEST(test_the_configuration_of_the_host_is_told_by_its_own_name)
+TEST(test_the_configuration_of_the_host_is_reported_by_its_own_name)
 {
     struct options o;
     put("@host.json", "{\"name\":\"@host\",\"config\":\"prod\",\"version\":7,\"options\":"
@@ -171,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(test_a_configuration_is_read_and_its_version_kept),
-        CASE(test_the_configuration_of_the_host_is_told_by_its_own_name),
+        CASE(test_the_configuration_of_the_host_is_reported_by_its_own_name),
         CASE(test_config_file_and_environment_go_above),
         CASE(test_places_and_keys_of_the_host_are_not_taken),
         CASE(test_what_is_no_configuration_costs_one_sentence),

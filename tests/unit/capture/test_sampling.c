@@ -51,7 +51,7 @@ int pthread_join(pthread_t thread, void **result)
 
 static char last_said[1100];
 
-static void hear(enum log_level level, const char *line)
+static void receive(enum log_level level, const char *line)
 {
     (void)level;
     snprintf(last_said, sizeof last_said, "%s", line);
@@ -60,7 +60,7 @@ static void hear(enum log_level level, const char *line)
 static int setup(void **state)
 {
     last_said[0] = '\0';
-    log_set_sink(hear);
+    log_set_sink(receive);
     return tmpdir_open(state);
 }
 

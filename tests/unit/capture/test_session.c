@@ -17,7 +17,7 @@
 static int lines_said;
 static char last_said[1100];
 
-static void hear(enum log_level level, const char *line)
+static void receive(enum log_level level, const char *line)
 {
     (void)level;
     lines_said++;
@@ -29,7 +29,7 @@ static int setup(void **state)
     unsetenv("GPUFL_DISABLED");
     unsetenv("GPUFL_TRACE_OPTIONS");
     lines_said = 0;
-    log_set_sink(hear);
+    log_set_sink(receive);
     return tmpdir_open(state);
 }
 
@@ -186,7 +186,7 @@ TEST(test_the_server_that_uploads_go_to)
 /* The debug output has a line each for the probe, the engine, every file, the losses. */
 static char debug_lines[8192];
 
-static void hear_debug(enum log_level level, const char *line)
+static void receive_debug(enum log_level level, const char *line)
 {
     size_t n = strlen(debug_lines);
     if (level == LOG_DEBUG)
@@ -200,7 +200,7 @@ TEST(test_debug_output)
     o.enable_debug_output = true;
     o.enable_stack_trace = true;
     debug_lines[0] = '\0';
-    log_set_sink(hear_debug);
+    log_set_sink(receive_debug);
     assert_int_equal(gpufl_init(&o), 0);
     gpufl_scope_end(gpufl_scope_begin("a", NULL));
     gpufl_shutdown();
@@ -229,8 +229,8 @@ TEST(test_directory_that_cannot_be_made)
     assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
 }
 
-/* The driver gets 0 where capture was wanted and could not begin, and nothing is left then. */
-TEST(test_injection_tells)
+/* The driver gets 0 if capture was wanted and could not begin, and nothing is left then. */
+TEST(test_injection_reports)
 {
     char trace[512];
     struct stat st;
@@ -531,7 +531,7 @@ int main(void)
         CASE(test_every_allocation_fails_once),
         CASE(test_traced_program),
         CASE(test_every_allocation_fails_once_while_tracing),
-        CASE(test_injection_tells),
+        CASE(test_injection_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ const struct backend *backend_select(enum gpufl_backend kind, struct err *e)
 
 static int warnings;
 
-static void hear(enum log_level level, const char *line)
+static void receive(enum log_level level, const char *line)
 {
     (void)line;
     warnings += level >= LOG_WARN;
@@ -134,7 +134,7 @@ static int setup(void **state)
     inject_in_open = fail_open = fail_start = hang = false;
     on_drain = NULL;
     closed = warnings = 0;
-    log_set_sink(hear);
+    log_set_sink(receive);
     return tmpdir_open(state);
 }
 

@@ -16,7 +16,7 @@ static int64_t look(int64_t start, int64_t end, const struct span *open)
     spans_look(&spans, &a);
     if (open)
         spans_consider(&a, open);
-    return spans_tell(&spans, &a);
+    return spans_covering(&spans, &a);
 }
 
 static void add(int64_t start, int64_t end, uint64_t instance, int32_t thread)

@@ -165,39 +165,40 @@ TEST(test_what_it_says_of_failures)
     assert_int_equal(upload("", 0), GPUFL_E_IO);
 }
 
-static char heard[4096];
+static char received[4096];
 
-static void hear(enum log_level level, const char *line)
+static void receive(enum log_level level, const char *line)
 {
-    size_t n = strlen(heard);
+    size_t n = strlen(received);
     (void)level;
-    snprintf(heard + n, sizeof heard - n, "%s\n", line);
+    snprintf(received + n, sizeof received - n, "%s\n", line);
 }
 
 /* While it waits it is not silent. */
 TEST(test_it_says_why_it_waits)
 {
-    heard[0] = '\0';
-    log_set_sink(hear);
+    received[0] = '\0';
+    log_set_sink(receive);
     command("echo 'gpufl upload: http://x: connection refused; again in 1 s' >&2; exit 2");
     assert_int_equal(upload("", 0), GPUFL_E_IO);
     log_set_sink(NULL);
-    assert_non_null(strstr(heard, "gpufl: upload: http://x: connection refused; again in 1 s\n"));
+    assert_non_null(
+        strstr(received, "gpufl: upload: http://x: connection refused; again in 1 s\n"));
 }
 
 /* Debug output has a line for what is sent and one for what became of it. */
 TEST(test_debug_lines)
 {
-    heard[0] = '\0';
-    log_set_sink(hear);
+    received[0] = '\0';
+    log_set_sink(receive);
     log_set_debug(true);
     command(ALL);
     assert_int_equal(upload("", 0), 0);
     log_set_debug(false);
     log_set_sink(NULL);
-    assert_non_null(strstr(heard, "debug: upload: /last/session to https://gpufl.test\n"));
-    assert_non_null(strstr(heard, "debug: upload: done: 7 lines sent\n"));
-    assert_null(strstr(heard, "gpfl_secret"));
+    assert_non_null(strstr(received, "debug: upload: /last/session to https://gpufl.test\n"));
+    assert_non_null(strstr(received, "debug: upload: done: 7 lines sent\n"));
+    assert_null(strstr(received, "gpfl_secret"));
 }
 
 TEST(test_no_command_and_no_session)

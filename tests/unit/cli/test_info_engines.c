@@ -67,7 +67,7 @@ TEST(amd_has_words_of_its_own)
 {
     static const char *const foreign[] = {
         "CUPTI", "CUDA",    "NVIDIA", "ncu",    "compute cap",   " SM", "warp",
-        "NVREG", "context", "DCGM",   "GPUCTR", "window_let_go", "x1.", "180 to"};
+        "NVREG", "context", "DCGM",   "GPUCTR", "window_detach", "x1.", "180 to"};
     const char *text = shown_of(&backend_amd, 100);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (strstr(text, foreign[i]))

@@ -80,7 +80,7 @@ TEST(doubtful_files_stay)
     assert_false(file_exists(tmpdir_path("code.log"))); /* nothing was written to it */
 }
 
-TEST(failure_is_told)
+TEST(failure_is_reported)
 {
     struct err e = {0};
     assert_int_not_equal(compress_session(tmpdir_path("none"), &e), 0);
@@ -98,7 +98,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_part_is_compressed, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(part_there_twice, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(doubtful_files_stay, tmpdir_open, tmpdir_close),
-        cmocka_unit_test_setup_teardown(failure_is_told, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(failure_is_reported, tmpdir_open, tmpdir_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

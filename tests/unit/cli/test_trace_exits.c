@@ -21,7 +21,7 @@
 enum { BY_SIGNAL = -1, RUNS = -2, MANY = 600 };
 
 /* Linux 6.16 and later have all that exits.h needs. */
-static bool kernel_tells(void)
+static bool kernel_reports(void)
 {
     struct utsname u;
     int major = 0, minor = 0;
@@ -116,9 +116,9 @@ TEST(ended_before_a_session)
     marks_take(&m);
     assert_int_equal(m.exits.count, 4); /* a process is one, though its session began later */
     struct exits_fate f = fate_of(&m, "0000-0", 0);
-    assert_true(f.over && f.known == kernel_tells() && !f.answered);
+    assert_true(f.over && f.known == kernel_reports() && !f.answered);
     f = fate_of(&m, "", silent);
-    assert_true(f.over && f.known == kernel_tells() && !f.answered);
+    assert_true(f.over && f.known == kernel_reports() && !f.answered);
     assert_int_equal(f.known ? f.status : SIGSEGV, SIGSEGV);
     assert_true(fate_of(&m, "", failed).answered);
     assert_true(fate_of(&m, "", off).answered);
@@ -149,9 +149,9 @@ TEST(children_of_others)
     pid_t runs = process(3, RUNS);
     marks_take(&m);
     assert_int_equal(m.began, 4);
-    check(&m, 0, kernel_tells(), 0);
-    check(&m, 1, kernel_tells(), 42 << 8);
-    check(&m, 2, kernel_tells(), SIGKILL);
+    check(&m, 0, kernel_reports(), 0);
+    check(&m, 1, kernel_reports(), 42 << 8);
+    check(&m, 2, kernel_reports(), SIGKILL);
     check(&m, 3, false, 0); /* not over */
     check(&m, 4, false, 0);
     assert_int_equal(kill(runs, SIGKILL), 0);
@@ -175,7 +175,7 @@ TEST(many)
         marks_take(&m);
     }
     for (int i = 0; i < MANY; i++)
-        check(&m, i, kernel_tells(), i % 100 << 8);
+        check(&m, i, kernel_reports(), i % 100 << 8);
     assert_true(m.exits.open <= MANY / 2);
     marks_close(&m);
     after = open("/dev/null", O_RDONLY | O_CLOEXEC);

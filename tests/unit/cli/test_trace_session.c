@@ -38,7 +38,7 @@ static const struct session *find(const struct sessions *s, const char *id)
     return NULL;
 }
 
-TEST(runs_are_told_apart)
+TEST(runs_are_distinguished)
 {
     struct sessions s;
     write_log("one", "system.log", HEADER("id-1", "run-a") ROW END);
@@ -137,7 +137,7 @@ TEST(parts_are_numbered_by_their_header)
 }
 
 /* The part that holds the end was full with it. */
-TEST(rotated_behind_the_end)
+TEST(rotated_after_the_end)
 {
     write_log("s", "system.9.log", HEADER("i", "r") ROW);
     write_log("s", "system.10.log", HEADER("i", "r") ROW END);
@@ -170,10 +170,10 @@ TEST(pipes_are_passed_over)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(runs_are_told_apart, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(runs_are_distinguished, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(packed_sessions, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(ends, tmpdir_open, tmpdir_close),
-        cmocka_unit_test_setup_teardown(rotated_behind_the_end, tmpdir_open, tmpdir_close),
+        cmocka_unit_test_setup_teardown(rotated_after_the_end, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(pipes_are_passed_over, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(long_logs, tmpdir_open, tmpdir_close),
         cmocka_unit_test_setup_teardown(parts_are_numbered_by_their_header, tmpdir_open,

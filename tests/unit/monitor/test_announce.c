@@ -76,7 +76,7 @@ TEST(a_long_scope)
     memcpy(scope + ANNOUNCE_SCOPE - 2, "\xc3\xa4", 3);
     announce_begin(&a, ID, 0);
     announce_step(&a, scope, SECOND); /* nobody listens: nothing but the pause follows */
-    assert_false(a.heard);
+    assert_false(a.received);
 }
 
 /* ---- with a monitor ------------------------------------------------------------------------ */
@@ -95,7 +95,7 @@ static void listen_as_monitor(void)
 }
 
 /* The datagram that has come; false: none. */
-static bool heard(struct announcement *a)
+static bool received(struct announcement *a)
 {
     char text[ANNOUNCE_MOST];
     ssize_t n = recv(monitor, text, sizeof text, MSG_DONTWAIT);
@@ -109,24 +109,24 @@ TEST(a_session_its_scopes_and_its_end)
     listen_as_monitor();
     announce_begin(&a, ID, SECOND);
     announce_step(&a, "", SECOND);
-    assert_true(heard(&got));
+    assert_true(received(&got));
     assert_string_equal(got.session, ID);
     assert_int_equal(got.next, ANNOUNCE_EVERY);
     announce_step(&a, "step", SECOND + SECOND / 10);
-    assert_false(heard(&got)); /* not more often than every 5 s */
+    assert_false(received(&got)); /* not more often than every 5 s */
     announce_step(&a, "step", 6 * SECOND);
-    assert_true(heard(&got));
+    assert_true(received(&got));
     assert_string_equal(got.scope, "step");
     announce_step(&a, "step", 12 * SECOND);
-    assert_false(heard(&got)); /* nothing is new */
+    assert_false(received(&got)); /* nothing is new */
     announce_step(&a, "step", 16 * SECOND);
-    assert_true(heard(&got));
+    assert_true(received(&got));
     announce_end(&a);
-    assert_true(heard(&got));
+    assert_true(received(&got));
     assert_int_equal(got.next, 0);
     announce_end(&a);
     announce_step(&a, "", 60 * SECOND);
-    assert_false(heard(&got));
+    assert_false(received(&got));
 }
 
 TEST(rounds_that_are_rare_say_so)
@@ -136,7 +136,7 @@ TEST(rounds_that_are_rare_say_so)
     listen_as_monitor();
     announce_begin(&a, ID, 60 * SECOND);
     announce_step(&a, "", SECOND);
-    assert_true(heard(&got));
+    assert_true(received(&got));
     assert_int_equal(got.next, 60 * SECOND);
 }
 
@@ -147,7 +147,7 @@ TEST(a_monitor_that_takes_nothing_holds_nobody_up)
     announce_begin(&a, ID, SECOND);
     for (int i = 1; i < 5000; i++) /* more than a socket holds */
         announce_step(&a, i % 2 ? "a" : "b", i * 10 * SECOND);
-    assert_false(a.heard);
+    assert_false(a.received);
 }
 
 TEST(a_session_that_says_nothing)
@@ -158,7 +158,7 @@ TEST(a_session_that_says_nothing)
     announce_begin(&a, NULL, SECOND);
     announce_step(&a, "step", SECOND);
     announce_end(&a);
-    assert_false(heard(&got));
+    assert_false(received(&got));
 }
 
 /* A file or a link in the monitor's place is none. */
@@ -172,7 +172,7 @@ TEST(only_a_socket_is_written_to)
     assert_int_equal(symlink(tmpdir_path("elsewhere"), from), 0);
     announce_begin(&a, ID, SECOND);
     announce_step(&a, "", SECOND);
-    assert_false(a.heard);
+    assert_false(a.received);
 }
 
 static int setup(void **state)

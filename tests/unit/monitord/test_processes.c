@@ -17,22 +17,22 @@ static const int64_t SECOND = 1000000000;
 static struct {
     int began, ceased, there, metrics;
     int64_t last; /* pid */
-} told;
+} reported;
 
 static void phase(void *arg, const struct process *p, enum process_phase ph)
 {
     (void)arg;
-    told.began += ph == PROCESS_BEGAN;
-    told.ceased += ph == PROCESS_CEASED;
-    told.there += ph == PROCESS_THERE;
-    told.last = p->now.pid;
+    reported.began += ph == PROCESS_BEGAN;
+    reported.ceased += ph == PROCESS_CEASED;
+    reported.there += ph == PROCESS_THERE;
+    reported.last = p->now.pid;
 }
 
 static void metric(void *arg, const struct process *p)
 {
     (void)arg;
-    told.metrics++;
-    told.last = p->now.pid;
+    reported.metrics++;
+    reported.last = p->now.pid;
 }
 
 static const struct process_visitor visitor = {.phase = phase, .metric = metric};
@@ -52,7 +52,7 @@ static void write_start(int start)
 
 static int setup(void **state)
 {
-    memset(&told, 0, sizeof told);
+    memset(&reported, 0, sizeof reported);
     return tmpdir_open(state);
 }
 
@@ -63,41 +63,41 @@ TEST(come_and_go)
     processes_init(&t, tmpdir, NULL);
     write_start(100);
     processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
-    assert_int_equal(told.began, 2);
-    assert_int_equal(told.metrics, 2);
+    assert_int_equal(reported.began, 2);
+    assert_int_equal(reported.metrics, 2);
     assert_int_equal(t.unread, 1); /* 8 is not in /proc */
     processes_list(&t, 0, two, 2, 2, 2 * SECOND, &visitor);
-    assert_int_equal(told.metrics, 2); /* nothing has changed */
+    assert_int_equal(reported.metrics, 2); /* nothing has changed */
     processes_list(&t, 1, two, 1, 1, 2 * SECOND, &visitor);
-    assert_int_equal(told.began, 3); /* the same process on another GPU */
+    assert_int_equal(reported.began, 3); /* the same process on another GPU */
     two[1].memory_used = 3;
     processes_list(&t, 0, two, 2, 2, 3 * SECOND, &visitor);
-    assert_int_equal(told.metrics, 4);
+    assert_int_equal(reported.metrics, 4);
     processes_list(&t, 0, two + 1, 1, 1, 4 * SECOND, &visitor);
-    assert_int_equal(told.ceased, 1);
-    assert_int_equal(told.last, 7);
+    assert_int_equal(reported.ceased, 1);
+    assert_int_equal(reported.last, 7);
     processes_again(&t, &visitor);
-    assert_int_equal(told.there, 2);
+    assert_int_equal(reported.there, 2);
     processes_gone(&t, 0, &visitor);
-    assert_int_equal(told.ceased, 2);
+    assert_int_equal(reported.ceased, 2);
     assert_int_equal(t.count, 1);
     assert_int_equal(t.seen, 3);
-    assert_int_equal(t.untold, 0);
+    assert_int_equal(t.without_room, 0);
     processes_fini(&t);
 }
 
 /* A metric that does not change is written once a minute all the same: a reader of a part sees
  * it. */
-TEST(told_again)
+TEST(written_again)
 {
     struct processes t;
     struct device_process one[] = {made(8, 1)};
     processes_init(&t, tmpdir, NULL);
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
     processes_list(&t, 0, one, 1, 1, MINUTE_S * SECOND, &visitor);
-    assert_int_equal(told.metrics, 1);
+    assert_int_equal(reported.metrics, 1);
     processes_list(&t, 0, one, 1, 1, (MINUTE_S + 1) * SECOND, &visitor);
-    assert_int_equal(told.metrics, 2);
+    assert_int_equal(reported.metrics, 2);
     processes_fini(&t);
 }
 
@@ -110,8 +110,8 @@ TEST(number_taken_by_another)
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
     write_start(200);
     processes_list(&t, 0, one, 1, 1, (MINUTE_S + 2) * SECOND, &visitor);
-    assert_int_equal(told.began, 2);
-    assert_int_equal(told.ceased, 1);
+    assert_int_equal(reported.began, 2);
+    assert_int_equal(reported.ceased, 1);
     assert_int_equal(t.count, 1);
     assert_int_equal(t.seen, 2);
     processes_fini(&t);
@@ -171,7 +171,7 @@ TEST(a_session_that_begins_later)
     assert_string_equal(t.items[0].owner.session, "");
     processes_list(&t, 0, one, 1, 1, (2 * MINUTE_S + 3) * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, session);
-    assert_int_equal(told.began, 1);
+    assert_int_equal(reported.began, 1);
     processes_fini(&t);
 }
 
@@ -183,10 +183,10 @@ TEST(cut_list)
     processes_init(&t, tmpdir, NULL);
     processes_list(&t, 0, two, 2, 2, SECOND, &visitor);
     processes_list(&t, 0, two, 1, 5, 2 * SECOND, &visitor);
-    assert_int_equal(told.ceased, 0);
-    assert_int_equal(t.untold, 4);
+    assert_int_equal(reported.ceased, 0);
+    assert_int_equal(t.without_room, 4);
     processes_list(&t, 0, two, 1, 1, 3 * SECOND, &visitor);
-    assert_int_equal(told.ceased, 1);
+    assert_int_equal(reported.ceased, 1);
     processes_fini(&t);
 }
 
@@ -199,8 +199,8 @@ TEST(table_full)
         processes_list(&t, i, &one, 1, 1, SECOND, &visitor);
     }
     assert_int_equal(t.count, PROCESSES_MOST);
-    assert_int_equal(t.untold, 10);
-    assert_int_equal(told.began + (int)t.untold, (int)t.seen);
+    assert_int_equal(t.without_room, 10);
+    assert_int_equal(reported.began + (int)t.without_room, (int)t.seen);
     processes_fini(&t);
 }
 
@@ -208,7 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(come_and_go, setup, tmpdir_close),
-        cmocka_unit_test_setup_teardown(told_again, setup, tmpdir_close),
+        cmocka_unit_test_setup_teardown(written_again, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(number_taken_by_another, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(a_session_that_is_announced, setup, tmpdir_close),
         cmocka_unit_test_setup_teardown(a_session_that_begins_later, setup, tmpdir_close),

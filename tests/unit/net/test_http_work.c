@@ -30,7 +30,7 @@ TEST(test_others_go_on_while_workers_are_busy)
     }
 }
 
-TEST(test_too_many_requests_are_told)
+TEST(test_too_many_requests_are_reported)
 {
     int fds[2];
     struct answer a;
@@ -238,7 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_SERVER(test_others_go_on_while_workers_are_busy),
-        WITH_SERVER(test_too_many_requests_are_told),
+        WITH_SERVER(test_too_many_requests_are_reported),
         WITH_SERVER(test_client_goes),
         WITH_SERVER(test_cut),
         WITH_SERVER(test_consumed_bodies),

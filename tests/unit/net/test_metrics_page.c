@@ -120,14 +120,14 @@ static bool health(void *arg, struct buf *page)
 static struct metrics_page *page;
 static uint16_t port;
 
-static void open_page(size_t size, int64_t hear_ns)
+static void open_page(size_t size, int64_t head_ns)
 {
     struct metrics_page_config c = {.listen = "0",
                                     .arg = &page_size,
                                     .fill = fill,
                                     .health = health,
                                     .health_type = "application/json",
-                                    .hear_ns = hear_ns};
+                                    .head_ns = head_ns};
     struct err e = {0};
     char url[160];
     page_size = size;

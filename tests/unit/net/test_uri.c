@@ -31,7 +31,7 @@ static const char *taken(const char *target)
     return out;
 }
 
-TEST(test_taken_apart)
+TEST(test_parts)
 {
     assert_string_equal(taken("/"), "");
     assert_string_equal(taken("/a"), "a");
@@ -125,8 +125,8 @@ TEST(test_mutilated)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken_apart), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_ceilings),    cmocka_unit_test(test_query),
+        cmocka_unit_test(test_parts),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_ceilings),  cmocka_unit_test(test_query),
         cmocka_unit_test(test_mutilated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

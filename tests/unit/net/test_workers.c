@@ -34,7 +34,7 @@ static void stand(void *arg)
     pthread_mutex_unlock(&g->lock);
 }
 
-TEST(test_full_queue_is_told)
+TEST(test_full_queue_is_reported)
 {
     struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, false};
     struct workers *w;
@@ -96,7 +96,7 @@ TEST(test_bad_sizes)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_queue_is_told),
+        cmocka_unit_test(test_full_queue_is_reported),
         cmocka_unit_test(test_many_feeders),
         cmocka_unit_test(test_bad_sizes),
     };

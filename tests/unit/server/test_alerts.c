@@ -25,15 +25,15 @@ static struct {
     struct region mem;
     struct err e;
     struct alerts_config config;
-    unsigned told, posts;
+    unsigned reported, posts;
 } f;
 
-static void told(void *arg, const char *workspace, const char *json, size_t len)
+static void reported(void *arg, const char *workspace, const char *json, size_t len)
 {
     (void)arg;
     assert_string_equal(workspace, "w");
     assert_true(len > 2 && json[0] == '{' && json[len - 1] == '}');
-    f.told++;
+    f.reported++;
 }
 
 static void posts(void *arg)
@@ -51,7 +51,8 @@ static int up(void **state)
     OK(meta_open(&f.m, &c, &f.e));
     OK(meta_workspace_add(f.m, &(struct meta_workspace){"w", "W", 1}, &f.e));
     region_init(&f.mem, 64 << 20);
-    f.config = (struct alerts_config){.meta = f.m, .holder = "t", .event = told, .posts = posts};
+    f.config =
+        (struct alerts_config){.meta = f.m, .holder = "t", .event = reported, .posts = posts};
     return 0;
 }
 
@@ -149,7 +150,7 @@ static void test_pending_firing_resolved(void **state)
     assert_int_equal(open_now(&rows), 1);
     assert_string_equal(rows[0].state, "firing");
     assert_true(rows[0].fired == S(40));
-    assert_int_equal(f.told, 1);
+    assert_int_equal(f.reported, 1);
     assert_int_equal(f.posts, 1);
     const struct meta_delivery *d = deliveries(1);
     assert_string_equal(d[0].url, "https://hooks.example.org/a?b=c");
@@ -173,7 +174,7 @@ static void test_pending_firing_resolved(void **state)
     look(S(90));
     assert_int_equal(open_now(&rows), 0);
     deliveries(2);
-    assert_int_equal(f.told, 2);
+    assert_int_equal(f.reported, 2);
 }
 
 TEST(test_unknown_holds_nothing)

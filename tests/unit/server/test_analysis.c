@@ -38,7 +38,7 @@ static void start(int64_t first_ns, int64_t every_ns)
     start_on(&store_duckdb, first_ns, every_ns);
 }
 
-static void tell(void *arg, const struct loader_news *n)
+static void report(void *arg, const struct loader_news *n)
 {
     (void)arg;
     if (analysis)
@@ -48,7 +48,7 @@ static void tell(void *arg, const struct loader_news *n)
 static int begin(void **state)
 {
     int rc = fixture_begin(state);
-    fix.config.news = tell;
+    fix.config.news = report;
     if (!rc)
         fixture_up(&fix, tmpdir);
     return rc;
@@ -335,8 +335,8 @@ TEST(test_device_becomes_known)
     start(0, EVERY_NS);
     buf_init(&b, 1 << 20);
     char *kernels = fixture_lines("known", 0, 5, true, &len);
-    const char *behind = memchr(kernels, '\n', len);
-    buf_put(&b, kernels, (size_t)(behind + 1 - kernels)); /* the header */
+    const char *after = memchr(kernels, '\n', len);
+    buf_put(&b, kernels, (size_t)(after + 1 - kernels)); /* the header */
     put_device(&b, false, CELL_NULL);
     encode_rows(&b, RECORD_stream, (const int64_t *)&stream, 1);
     send_more("known", &b, &offset);
@@ -344,7 +344,7 @@ TEST(test_device_becomes_known)
                  (const size_t[]){1, 8, 5}, 3);
     encode_rows(&b, RECORD_config, (const int64_t *)&config, 1);
     put_device(&b, true, CELL_NULL);
-    buf_put(&b, behind + 1, len - (size_t)(behind + 1 - kernels));
+    buf_put(&b, after + 1, len - (size_t)(after + 1 - kernels));
     send_more("known", &b, &offset);
     put_device(&b, false, 132);
     send_more("known", &b, &offset);
@@ -387,8 +387,8 @@ TEST(test_monitor_holds_nothing)
     start(0, EVERY_NS);
     buf_init(&b, 1 << 20);
     char *kernels = fixture_lines("watch", 0, 5, true, &len);
-    const char *behind = memchr(kernels, '\n', len);
-    buf_put(&b, kernels, (size_t)(behind + 1 - kernels)); /* the header */
+    const char *after = memchr(kernels, '\n', len);
+    buf_put(&b, kernels, (size_t)(after + 1 - kernels)); /* the header */
     encode_names(&b, (const uint32_t[]){1, 2, 3}, (const char *const[]){"k", "Test GPU", "GPU-7"},
                  (const size_t[]){1, 8, 5}, 3);
     put_device(&b, true, CELL_NULL);
@@ -451,7 +451,7 @@ TEST(test_turns)
 }
 
 /* A session with much that waits to be loaded is left alone until that is done. */
-TEST(test_behind)
+TEST(test_after)
 {
     struct meta_analysis_head head = {0};
     struct ingest_answer a;
@@ -590,7 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {T(test_final),
                                        T(test_live),
                                        T(test_turns),
-                                       T(test_behind),
+                                       T(test_after),
                                        T(test_missing),
                                        T(test_device_becomes_known),
                                        T(test_monitor_holds_nothing),

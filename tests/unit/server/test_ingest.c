@@ -41,7 +41,7 @@ TEST(test_encodings)
 }
 
 /* A part of our log states its session and its place. */
-TEST(test_header_tells)
+TEST(test_header_reports)
 {
     size_t n;
     char *text = fixture_lines(S, 0, 20, true, &n);
@@ -390,8 +390,8 @@ TEST(test_pressure)
 
 static struct ingest_backlog waiting;
 
-static void tell_waiting(void *arg, const char *workspace, const char *session,
-                         struct ingest_backlog *out)
+static void report_waiting(void *arg, const char *workspace, const char *session,
+                           struct ingest_backlog *out)
 {
     (void)arg;
     assert_string_equal(workspace, "w");
@@ -419,7 +419,7 @@ TEST(test_backlog)
     struct ingest *in;
     const struct ingest_config c = {.journal = fix.intake.journal,
                                     .sessions = fix.intake.sessions,
-                                    .backlog = tell_waiting,
+                                    .backlog = report_waiting,
                                     .backlog_sessions = 100,
                                     .backlog_bytes = 1000,
                                     .lag_max = 5000000000};
@@ -448,9 +448,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        T(test_encodings), T(test_header_tells), T(test_header_lies),  T(test_repeated),
-        T(test_gap),       T(test_broken_off),   T(test_windows),      T(test_window_broken),
-        T(test_owner),     T(test_bad_requests), T(test_ids_in_lines), T(test_deleted),
+        T(test_encodings), T(test_header_reports), T(test_header_lies),  T(test_repeated),
+        T(test_gap),       T(test_broken_off),     T(test_windows),      T(test_window_broken),
+        T(test_owner),     T(test_bad_requests),   T(test_ids_in_lines), T(test_deleted),
         T(test_pressure),  T(test_backlog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ TEST(test_nothing_sound)
     free(text);
 }
 
-/* A line of 100 MB costs itself: it is passed over in little memory. */
+/* A line of 100 MB costs itself: it is skipped in little memory. */
 TEST(test_long_line)
 {
     struct ingest_request r = fixture_request(S, "device", 0);

@@ -93,7 +93,7 @@ static void send_peer_window(void)
 }
 
 /* The public client's session, until the loader has heard it, and has not committed. */
-static _Noreturn void hear_main(void)
+static _Noreturn void receive_main(void)
 {
     struct stat st;
     send_peer_window();
@@ -109,7 +109,7 @@ static _Noreturn void accept_main(const char *dir, const char *session)
     fix.config.commit_ns = 3600000000000;
     fixture_up(&fix, tmpdir);
     if (strcmp(session, "peer-1") == 0)
-        hear_main();
+        receive_main();
     fixture_send_rows(session, 0, 10, &offset);
     _exit(0);
 }
@@ -167,7 +167,7 @@ TEST(test_breaks_later)
 
 /* A decoder hears once more what it heard before a commit that never came, and not twice: else
  * statements that are made once, such as a session's process and its GPUs, would be left out. */
-TEST(test_heard_and_not_committed)
+TEST(test_received_and_not_committed)
 {
     for (int round = 0; round < 2; round++)
         accept_and_crash("peer-1");
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
         T(test_set_aside),
         T(test_aside_comes_back),
         T(test_sent_again_after_aside),
-        T(test_heard_and_not_committed),
+        T(test_received_and_not_committed),
         T(test_away),
         T(test_more_than_memory),
     };

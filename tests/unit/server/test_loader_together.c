@@ -335,14 +335,14 @@ TEST(test_deleted_here)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static atomic_uint ends_told;
+static atomic_uint ends_reported;
 
 /* Deletes one session from the small tables between its rows and its end. [the loader's thread] */
 static void drop_one(void *arg, const struct loader_news *n)
 {
     (void)arg;
     struct err e = {0};
-    atomic_fetch_add(&ends_told, n->ended);
+    atomic_fetch_add(&ends_reported, n->ended);
     if (!n->ended && n->rows && strcmp(n->session, "t05") == 0 &&
         meta_session_drop(fix.meta, "w", "t05", 1, &e))
         fprintf(stderr, "%s\n", e.text);
@@ -353,7 +353,7 @@ static void drop_one(void *arg, const struct loader_news *n)
 TEST(test_ends_together)
 {
     bool dropped = false;
-    atomic_store(&ends_told, 0);
+    atomic_store(&ends_reported, 0);
     fix.config.news = drop_one;
     fixture_up(&fix, tmpdir);
     send_all("device", "", 0);
@@ -362,7 +362,7 @@ TEST(test_ends_together)
     check_ended(DELETED, 10, "{\"run\":\"" RUN "\"}");
     assert_int_equal(meta_session_is_dropped(fix.meta, "w", "t05", &dropped, NULL), 0);
     assert_true(dropped);
-    assert_int_equal(atomic_load(&ends_told), TOGETHER);
+    assert_int_equal(atomic_load(&ends_reported), TOGETHER);
     fixture_down(&fix);
 }
 

@@ -93,7 +93,7 @@ static __attribute__((noinline)) void probe(void *arg)
     }
     if (s->end == UNWIND_OUTERMOST && (i < s->n || s->n < 3))
         s->wrong = "the end";
-    /* libgcc ends with an address of 0 where a thread began without a mark. */
+    /* libgcc ends with an address of 0 if a thread began without a mark. */
     if (skip + 1 < s->libgcc && s->n < MOST)
         s->wrong = "the length";
 }
@@ -116,7 +116,7 @@ TEST(test_shapes_as_libgcc_sees_them)
         }
 }
 
-/* Stacks that differ in one outer frame, by turns: inner frames have not moved. */
+/* Stacks that differ in one outer frame, in turns: inner frames have not moved. */
 TEST(test_walks_that_differ_far_out)
 {
     static struct seen s;

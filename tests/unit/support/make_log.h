@@ -22,7 +22,7 @@ void make_log_names(struct make_log *l, ...);
 void make_log_rows(struct make_log *l, enum record_type type, const void *rows, size_t n);
 void make_log_text(struct make_log *l, const char *text); /* as it stands */
 
-/* Writes what has collected to dir/<session>/<file>, gzip for *.gz; starts anew. */
+/* Writes what has collected to dir/<session>/<file>, gzip for *.gz; starts again. */
 void make_log_write(struct make_log *l, const char *dir, const char *file);
 
 /* A row whose cells are all unknown: MAKE_ROW(kernel, .start = 5, …). */

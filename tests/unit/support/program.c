@@ -128,7 +128,7 @@ void program_launch(struct program *p, struct program_kernel k)
                              .correlation = ++p->correlation,
                              .stack = k.stack,
                              .scope = k.scope,
-                             .thread = p->told ? (k.thread ? k.thread : 1) : CELL_NULL};
+                             .thread = p->reported ? (k.thread ? k.thread : 1) : CELL_NULL};
     p->launches[(k.thread ? k.thread : 1) & 15]++;
     p->now += 2000;
     row.start = p->gpu > p->now + 3000 ? p->gpu : p->now + 3000;

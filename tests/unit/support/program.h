@@ -20,7 +20,7 @@ struct program {
     int64_t launches[16]; /* by thread */
     int64_t now;          /* ns on the host */
     int64_t gpu;          /* ns: until then the GPU has work */
-    bool told;            /* kernel rows tell the thread that launched them */
+    bool reported;        /* kernel rows tell the thread that launched them */
 };
 
 struct program_kernel {
@@ -42,7 +42,7 @@ int64_t program_python(struct program *p, int64_t parent, const char *file, cons
 /* A native frame at offset of a module; the stack's id. *frame gets the frame's (NULL: none). */
 int64_t program_native(struct program *p, int64_t parent, const char *module, int64_t offset,
                        int64_t *frame);
-/* A mark in the place of frames, called by stack `parent`; the stack's id. */
+/* A mark in place of frames, called by stack `parent`; the stack's id. */
 int64_t program_mark(struct program *p, int64_t parent, const char *text);
 /* One symbol row of a native frame. */
 void program_symbol(struct program *p, int64_t frame, int64_t level, const char *function,

@@ -19,7 +19,7 @@ extern const struct vendor vendor_amd;
 static const char GEMM[] = "_Z9fake_gemmPfS_S_i", RELU[] = "_Z9fake_reluPfi";
 
 /* This counts what was reported of a function, and which lines of the source were seen. */
-struct told {
+struct reported {
     const char *function;
     size_t count, with_text, at_product, in_leaky, ends;
     uint64_t last, size;
@@ -52,7 +52,7 @@ static bool is_at(const struct disassembled_place *p, const char *mark)
 
 static void take(void *arg, const struct disassembled *d)
 {
-    struct told *t = arg;
+    struct reported *t = arg;
     if (strcmp(d->function, t->function) != 0)
         return;
     t->ordered &= !t->count || d->offset > t->last;
@@ -99,17 +99,17 @@ static uint32_t number_of(const char *file, const char *name, uint64_t *size)
     return number;
 }
 
-static int run(const char *program, const char *file, const char *function, struct told *t,
+static int run(const char *program, const char *file, const char *function, struct reported *t,
                struct err *e)
 {
-    *t = (struct told){.function = function, .ordered = true, .inside = true};
+    *t = (struct reported){.function = function, .ordered = true, .inside = true};
     const uint32_t number = number_of(file, function, &t->size);
     const struct disassemble_request q = {file, &number, 1,
                                           take, t,       vendor_amd.disassembler.advice};
     return program ? amdgpu_disassemble(program, &q, LATE, e) : amdgpu_lines(&q, LATE, e);
 }
 
-static void check_text(const struct told *t)
+static void check_text(const struct reported *t)
 {
     assert_true(t->count > 8);
     assert_int_equal(t->with_text, t->count);
@@ -122,7 +122,7 @@ TEST(instructions_and_lines)
     static const char *const targets[] = {"gfx90a", "gfx1100"};
     char program[PATH_MAX];
     struct err e = {0};
-    struct told t;
+    struct reported t;
     if (!have_objects())
         skip();
     assert_int_equal(disassembler_find(&vendor_amd.disassembler, program, sizeof program, &e), 0);
@@ -140,7 +140,7 @@ TEST(instructions_and_lines)
 TEST(lines_alone)
 {
     struct err e = {0};
-    struct told t;
+    struct reported t;
     if (!have_objects())
         skip();
     assert_int_equal(run(NULL, object_of("gfx1100"), GEMM, &t, &e), 0);
@@ -163,7 +163,7 @@ static const char *script(const char *name, const char *body)
 TEST(programs_that_fail)
 {
     struct err e = {0};
-    struct told t;
+    struct reported t;
     if (!have_objects())
         skip();
     const char *old = "/usr/bin/llvm-objdump-14";
@@ -269,7 +269,7 @@ TEST(functions_longer_than_the_file)
 {
     static char bytes[1 << 20];
     struct err e = {0};
-    struct told t;
+    struct reported t;
     if (!have_objects())
         skip();
     size_t size = read_object(bytes, sizeof bytes);
@@ -288,7 +288,7 @@ TEST(functions_longer_than_the_file)
 TEST(a_program_that_prints_without_end)
 {
     struct err e = {0};
-    struct told t;
+    struct reported t;
     if (!have_objects())
         skip();
     const char *program = script("llvm-objdump-99", "yes '	 v_nop // 00000000: 0'");
@@ -301,7 +301,7 @@ TEST(damaged)
 {
     static char bytes[1 << 20];
     struct err e = {0};
-    struct told t = {.function = GEMM};
+    struct reported t = {.function = GEMM};
     const uint32_t number = 1;
     struct disassemble_request q = {NULL, &number, 1, take, &t, ""};
     if (!have_objects())

@@ -46,13 +46,13 @@ static int read_cubin(void **state)
     return cubin_size ? 0 : -1;
 }
 
-static int let_go(void **state)
+static int detach(void **state)
 {
     free(cubin);
     return tmpdir_close(state);
 }
 
-struct told {
+struct reported {
     size_t all, of[FUNCTIONS];
     const char *asked; /* a place of it */
     uint64_t offset;
@@ -61,7 +61,7 @@ struct told {
 
 static void on_instruction(void *arg, const struct disassembled *d)
 {
-    struct told *t = arg;
+    struct reported *t = arg;
     size_t len = 0;
     t->all++;
     assert_string_equal(d->text, "");
@@ -75,7 +75,7 @@ static void on_instruction(void *arg, const struct disassembled *d)
                                 strrchr(d->places[i].file, '/') + 1, (int)d->places[i].line);
 }
 
-static int lines_of(const char *bytes, size_t size, struct told *t)
+static int lines_of(const char *bytes, size_t size, struct reported *t)
 {
     struct err e = {0};
     return cubin_lines(tmpdir_write("x.cubin", bytes, size), numbers, FUNCTIONS, on_instruction, t,
@@ -96,7 +96,7 @@ TEST(test_places)
         {SQUARED_ERROR, 0x4d0, "sm_20_atomic_functions.hpp:84 < train_loop.cu:92"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct told t = {.asked = names[cases[i].function], .offset = cases[i].offset};
+        struct reported t = {.asked = names[cases[i].function], .offset = cases[i].offset};
         assert_int_equal(lines_of(cubin, cubin_size, &t), 0);
         assert_string_equal(t.places, cases[i].places);
         assert_int_equal(t.of[MATMUL], 120);
@@ -113,12 +113,12 @@ TEST(test_damaged)
     unsigned random = 1;
     assert_non_null(bytes);
     for (size_t size = 0; size < cubin_size; size += 997) {
-        struct told t = {0};
+        struct reported t = {0};
         lines_of(cubin, size, &t);
         assert_true(t.all <= cubin_size / 16 * FUNCTIONS);
     }
     for (int i = 0; i < 400; i++) {
-        struct told t = {0};
+        struct reported t = {0};
         memcpy(bytes, cubin, cubin_size);
         for (int k = 0; k < 1 << i % 8;
              k++) { /* most in what stands at the beginning: names, lines */
@@ -150,7 +150,7 @@ static Elf64_Shdr *section_of(char *bytes, const char *name)
 TEST(test_far_symbols)
 {
     char *bytes = malloc(cubin_size);
-    struct told t = {0};
+    struct reported t = {0};
     assert_non_null(bytes);
     memcpy(bytes, cubin, cubin_size);
     const Elf64_Shdr *s = section_of(bytes, ".symtab");
@@ -172,7 +172,7 @@ TEST(test_many_sequences)
     size_t lines = HEADER + (size_t)SEQUENCES * ONE, relocations = SEQUENCES * sizeof(Elf64_Rela);
     size_t at = (cubin_size + 15) / 16 * 16, place = at + (lines + 15) / 16 * 16;
     char *bytes = calloc(1, place + relocations);
-    struct told t = {0};
+    struct reported t = {0};
     assert_non_null(bytes);
     memcpy(bytes, cubin, cubin_size);
     Elf64_Shdr *table = section_of(bytes, ".debug_line");
@@ -206,5 +206,5 @@ int main(void)
         cmocka_unit_test(test_far_symbols),
         cmocka_unit_test(test_many_sequences),
     };
-    return cmocka_run_group_tests(tests, read_cubin, let_go);
+    return cmocka_run_group_tests(tests, read_cubin, detach);
 }

@@ -36,7 +36,7 @@ static const char *exception(const char *mangled)
 }
 
 /* Version 14 drops the class's name from constructors and destructors of a class with an ABI tag:
- * failure[abi:cxx11]::(char const*). True where that is the only difference. */
+ * failure[abi:cxx11]::(char const*). True if that is the only difference. */
 static bool tagged_ctor(const char *theirs, const char *ours)
 {
     const char *mark = strstr(theirs, "]::");

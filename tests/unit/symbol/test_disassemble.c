@@ -37,7 +37,7 @@ static const char text[] =
     "        /*0000*/        .byte\t0x00 ;\n"
     "        /*zz*/ broken ;\n";
 
-struct told {
+struct reported {
     size_t count;
     char function[16][32], text[16][64], file[16][2][32];
     uint64_t offset[16];
@@ -47,7 +47,7 @@ struct told {
 
 static void take(void *arg, const struct disassembled *d)
 {
-    struct told *t = arg;
+    struct reported *t = arg;
     size_t i = t->count++;
     assert_true(i < 16 && d->place_count <= 2);
     snprintf(t->function[i], sizeof t->function[i], "%s", d->function);
@@ -60,7 +60,7 @@ static void take(void *arg, const struct disassembled *d)
     }
 }
 
-static void check(const struct told *t)
+static void check(const struct reported *t)
 {
     assert_int_equal(t->count, 7);
     assert_string_equal(t->function[0], "_Z4workPf");
@@ -85,7 +85,7 @@ static void check(const struct told *t)
 
 TEST(test_text)
 {
-    struct told t = {0};
+    struct reported t = {0};
     struct disassembly *r = disassembly_open(take, &t);
     char copy[sizeof text], *save;
     assert_non_null(r);
@@ -99,7 +99,7 @@ TEST(test_text)
 /* A line may hold anything. */
 TEST(test_damaged)
 {
-    struct told t = {0};
+    struct reported t = {0};
     struct disassembly *r = disassembly_open(take, &t);
     static const char *const lines[] = {
         "",
@@ -137,7 +137,7 @@ static const char *script(const char *body)
 
 TEST(test_program)
 {
-    struct told t = {0};
+    struct reported t = {0};
     struct err e = {0};
     const uint32_t functions[] = {12, 148};
     char body[4096];
@@ -151,7 +151,7 @@ TEST(test_program)
 
 TEST(test_failures)
 {
-    struct told t = {0};
+    struct reported t = {0};
     struct err e = {0};
     const uint32_t one = 1;
     const struct disassemble_request q = {"a.cubin", &one, 1, take, &t, ""};

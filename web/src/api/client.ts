@@ -184,7 +184,7 @@ export function makeClient(transport: Transport = { fetch: (...a) => fetch(...a)
     } catch (cause) {
       // An address that anybody may ask answers a wrong old password with 401, too.
       if (cause instanceof Problem && cause.status === 401 && ROUTES[id][2] !== "PUBLIC") who.refused();
-      else who.csrf = ""; // another tab may have logged in anew
+      else who.csrf = ""; // another tab may have logged in again
       throw cause;
     }
   }

@@ -77,7 +77,7 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** Stays connected while the dashboard is open. Connects anew when somebody logs in or changes
+/** Stays connected while the dashboard is open. Connects again when somebody logs in or changes
  * the workspace. */
 export function useConnection(known: boolean): void {
   useEffect(() => {

@@ -29,7 +29,7 @@ export class Who {
   link = ""; // token of a share link, for this tab alone
   csrf = "";
   expired = false; // a login that worked has ended
-  round = 0; // rises when everything should be asked anew
+  round = 0; // rises when everything should be asked again
   #known = false; // the server has answered somebody who was logged in
   #listeners = new Set<Listener>();
 
@@ -65,7 +65,7 @@ export class Who {
     this.#tell();
   }
 
-  /** Logged in (again): everything on the page is asked anew. */
+  /** Logged in (again): everything on the page is asked again. */
   renewed(): void {
     this.expired = false;
     this.csrf = "";

@@ -75,9 +75,9 @@ export const alerts = {
     "part.graphics_active": "A part (MIG): activity of its engines", "part.sm_active": "A part (MIG): SM activity", "part.sm_occupancy": "A part (MIG): SM occupancy",
     "part.tensor_active": "A part (MIG): tensor activity", "part.dram_active": "A part (MIG): DRAM activity",
     "monitor.rounds": "Monitor: rounds", "monitor.rounds_missed": "Monitor: rounds missed", "monitor.device_samples": "Monitor: samples of GPUs",
-    "monitor.device_failures": "Monitor: samples that failed", "monitor.processes_seen": "Monitor: processes seen", "monitor.processes_untold": "Monitor: processes that had no room",
+    "monitor.device_failures": "Monitor: samples that failed", "monitor.processes_seen": "Monitor: processes seen", "monitor.processes_without_room": "Monitor: processes that had no room",
     "monitor.processes_unread": "Monitor: processes not read", "monitor.events_seen": "Monitor: events", "monitor.events_lost": "Monitor: events lost",
-    "monitor.rows_lost": "Monitor: rows lost", "monitor.sessions_lost": "Monitor: sessions that could not begin", "monitor.reopened": "Monitor: driver asked anew",
+    "monitor.rows_lost": "Monitor: rows lost", "monitor.sessions_lost": "Monitor: sessions that could not begin", "monitor.reopened": "Monitor: driver asked again",
     "monitor.suspended": "Monitor: time the machine slept", "monitor.clock_steps": "Monitor: clock set", "monitor.cpu": "Monitor: CPU time",
   } as Record<string, string>,
 } as const;

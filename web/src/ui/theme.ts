@@ -56,7 +56,7 @@ export const token = (name: string): string => getComputedStyle(document.documen
 /** px of a plot, which grow with the letters of a wide screen. */
 export const grown = (px: number): number => Math.round((px * (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16)) / 16);
 
-/** px of the page's letters. They grow with the width of a wide screen, and plots are drawn anew with them. */
+/** px of the page's letters. They grow with the width of a wide screen, and plots are drawn again with them. */
 export function useLetters(): number {
   return useSyncExternalStore(subscribeSize, () => parseFloat(getComputedStyle(document.documentElement).fontSize) || 16);
 }

@@ -37,7 +37,7 @@ function sheetText(objects, sheet) {
   return text;
 }
 
-/** The letters of a text that are compared: no spaces, which are not always drawn; ligatures taken apart. */
+/** The letters of a text that are compared: no spaces, which are not always drawn; ligatures replaced by their letters. */
 export const lettersIn = (text) => text.normalize("NFKC").replace(/\s/g, "");
 
 /** The letters of each sheet. */

@@ -47,7 +47,7 @@ async function running(bin, folder, logs, during) {
   }
 }
 
-/** On the fleet page the cards of its GPUs follow what the monitor writes, also while no question for them is answered anew. */
+/** On the fleet page the cards of its GPUs follow what the monitor writes, also while no question for them is answered again. */
 async function follows({ page, t, origin, host, api }) {
   await page.goto(`${origin}/`);
   const selector = `.gpu-card[aria-label^="${host} "][aria-label*=" GPU-00000000-"]`;

@@ -43,7 +43,7 @@ static void sort(struct idle_engines *e)
 }
 
 /* The index of the first stretch up to which any stretch ends after t. */
-static size_t first_behind(const struct idle_engines *e, int64_t t)
+static size_t first_after(const struct idle_engines *e, int64_t t)
 {
     return ORDER_PLACE(e->count, i, e->stretches[i].until <= t);
 }
@@ -55,7 +55,7 @@ int64_t idle_engines_within(struct idle_engines *e, uint32_t thread, int64_t sta
         return 0;
     if (!e->sorted)
         sort(e);
-    for (size_t i = first_behind(e, start); i < e->count && e->stretches[i].start < end; i++) {
+    for (size_t i = first_after(e, start); i < e->count && e->stretches[i].start < end; i++) {
         const struct idle_stretch *s = &e->stretches[i];
         int64_t from = s->start > reached ? s->start : reached, to = s->end < end ? s->end : end;
         if ((thread && s->thread && s->thread != thread) || to <= from)

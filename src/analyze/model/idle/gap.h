@@ -64,7 +64,7 @@ int idle_gap_keep(const struct idle_gap *g);
 /* Adds one gap, or a part of one. */
 void idle_gap_add(struct idle_sum *s, int64_t ns);
 
-/* True where rows of launches show that the launch which ended the gap began before the gap. */
+/* True if rows of launches show that the launch which ended the gap began before the gap. */
 bool idle_gap_was_submitted(const struct idle_gap *g);
 
 /* Finds the causes of what is left of the gap, which no call explains. */

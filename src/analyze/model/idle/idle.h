@@ -114,14 +114,14 @@ unsigned sum_idle_steady(const struct model *m, struct idle_sum causes[IDLE_CAUS
 void sum_idle_device_steady(const struct model *m, const struct idle_device *d,
                             struct idle_sum causes[IDLE_CAUSES]);
 
-/* True where idle time of that cause belongs to the share base. */
+/* True if idle time of that cause belongs to the share base. */
 bool sum_idle_counts(const struct model *m, enum idle_cause c);
 
 /* How long sessions observed the devices that worked, ns in the share base, summed like the idle
  * time. */
 int64_t sum_idle_watched(const struct model *m);
 
-/* True where idle time is a number, also 0: a device was watched, or it is known that none worked.
+/* True if idle time is a number, also 0: a device was watched, or it is known that none worked.
  */
 bool sum_idle_is_known(const struct model *m);
 

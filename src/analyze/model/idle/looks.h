@@ -53,7 +53,7 @@ void idle_looks_sort(struct idle_looks *l);
 /* Index of the first look at time t (ns) or later. */
 size_t idle_looks_from(const struct idle_looks *l, int64_t t);
 
-/* True where a look at the thread has a stack, which means that the thread runs Python. */
+/* True if a look at the thread has a stack, which means that the thread runs Python. */
 bool idle_looks_at(const struct idle_looks *l, uint32_t thread);
 
 #endif

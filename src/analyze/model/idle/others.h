@@ -28,8 +28,8 @@ void idle_others_fini(struct idle_others *o);
 /* Adds a sample. 0 or GPUFL_E_NOMEM. */
 int idle_others_add(struct idle_others *o, uint32_t device, int64_t time, int64_t processes);
 
-/* True where the device's last sample before t (ns) counts other processes; if no sample is that
- * early, its first one decides. False where the device has no such samples. */
+/* True if the device's last sample before t (ns) counts other processes; if no sample is that
+ * early, its first one decides. False if the device has no such samples. */
 bool idle_others_at(struct idle_others *o, uint32_t device, int64_t t);
 
 #endif

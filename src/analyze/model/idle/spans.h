@@ -52,7 +52,7 @@ int idle_spans_add(struct idle_spans *s, const struct idle_span *a);
 /* Reports the gaps that are left and frees the spans between the first and the last. */
 int idle_spans_report(struct idle_spans *s);
 
-/* True where correlation id a is later than b. Ids wrap around at 2^32. False where one is
+/* True if correlation id a is later than b. Ids wrap around at 2^32. False if one is
  * unknown. */
 static inline int idle_later(uint32_t a, uint32_t b)
 {

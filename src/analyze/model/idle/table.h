@@ -40,7 +40,7 @@ struct idle_table {
 int idle_table_make(const struct model *m, struct idle_table *t);
 void idle_table_fini(struct idle_table *t);
 
-/* True where the reason means that the line is unknown; false where the time has no line. */
+/* True if the reason means that the line is unknown; false where the time has no line. */
 bool idle_reason_is_unknown(enum idle_reason r);
 const char *idle_reason_key(enum idle_reason r);  /* "no_samples", …; "" for IDLE_KNOWN */
 const char *idle_reason_text(enum idle_reason r); /* for people, after a time */

@@ -15,7 +15,7 @@ void sum_graphs_init(struct model *m)
                GRAPHS_MOST);
 }
 
-static void let_go(struct sum_graphs *s)
+static void release_under(struct sum_graphs *s)
 {
     mem_free(s->under);
     s->under = NULL;
@@ -25,7 +25,7 @@ void sum_graphs_fini(struct model *m)
 {
     keyed_fini(&m->graphs.graphs);
     mem_free(m->graphs.by_time);
-    let_go(&m->graphs);
+    release_under(&m->graphs);
     memset(&m->graphs, 0, sizeof m->graphs);
 }
 
@@ -148,7 +148,7 @@ int sum_graphs_finish(struct model *m)
     int rc = 0;
     for (size_t i = 0; !rc && s->under && i < GRAPHS_UNDER_WAY; i++)
         rc = complete(s, &s->under[i]);
-    let_go(s);
+    release_under(s);
     if (rc || s->by_time || !s->graphs.count)
         return rc;
     s->by_time = mem_array(s->graphs.count, sizeof *s->by_time);

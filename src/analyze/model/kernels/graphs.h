@@ -3,7 +3,7 @@
  *
  * The kernels of one launch share a correlation id and come close to each other in the log. A
  * launch is complete when another launch needs its slot, when its first node comes again (ids
- * repeat, and begin anew after a window of capture), or at the end of the log. A launch lasts from
+ * repeat, and begin again after a window of capture), or at the end of the log. A launch lasts from
  * the start of its first kernel to the end of its last; a copy or fill before or after these is not
  * included. Owner's thread. */
 #ifndef GPUFL_ANALYZE_MODEL_KERNELS_GRAPHS_H

@@ -53,7 +53,7 @@ static inline struct kernel_config *sum_kernels_config(const struct sum_kernels 
     return (struct kernel_config *)k->configs.items + index;
 }
 
-/* Kinds (symbol/names/kinds.h) of a name; 0 where no configuration has the name. */
+/* Kinds (symbol/names/kinds.h) of a name; 0 if no configuration has the name. */
 uint32_t sum_kernels_kinds(const struct sum_kernels *k, uint32_t name);
 
 /* The kernel of a name, after finish; NULL: no row has the name. */

@@ -86,7 +86,7 @@ static inline bool sass_has(const struct sass_values *v, enum sass_metric a)
     return v->known >> a & 1;
 }
 
-/* True where the session has the metric for any instruction: then the others have 0 of it. */
+/* True if the session has the metric for any instruction: then the others have 0 of it. */
 bool sum_sass_counted(const struct sum_sass *s, enum sass_metric a);
 
 /* Sectors that coalesced accesses would take; CELL_NULL: not known. */

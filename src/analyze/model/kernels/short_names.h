@@ -19,14 +19,14 @@ struct sum_short_names {
 void sum_short_names_init(struct model *m);
 void sum_short_names_fini(struct model *m);
 
-/* Makes the names of a finished model; a second call makes them anew. 0 or GPUFL_E_NOMEM. */
+/* Makes the names of a finished model; a second call makes them again. 0 or GPUFL_E_NOMEM. */
 int sum_short_names_make(struct model *m);
 
 /* Appends the short name of a kernel or a function of device code, by an id of model.names, mangled
  * or demangled; nothing for 0. A name that belongs to no kernel of the model is shortened alone. */
 void sum_short_name_put(const struct model *m, uint32_t name, struct buf *out);
 
-/* True where the name is a kernel's or a function's and its short name contains the text. */
+/* True if the name is a kernel's or a function's and its short name contains the text. */
 bool sum_short_name_holds(const struct model *m, uint32_t name, const char *text);
 
 #endif

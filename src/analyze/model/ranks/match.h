@@ -17,7 +17,7 @@ int rank_match(const struct model *m, struct rank_member **members, size_t *coun
 
 /* ns of [start, end) in which the rank's device did anything but collectives. */
 int64_t rank_busy(const struct rank *r, int64_t start, int64_t end);
-/* True where the rank's device does anything but collectives at that moment. */
+/* True if the rank's device does anything but collectives at that moment. */
 bool rank_is_busy(const struct rank *r, int64_t time);
 
 #endif

@@ -35,7 +35,7 @@ static size_t slot_of(const struct scope_kernels *k, uint32_t handle, uint32_t n
     return at;
 }
 
-/* Merges pairs whose scopes have become one, and fills the slots anew. */
+/* Merges pairs whose scopes have become one, and fills the slots again. */
 static void fold(struct sum_scopes *s)
 {
     struct scope_kernels *k = &s->by_kernel;

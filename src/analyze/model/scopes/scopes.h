@@ -94,7 +94,7 @@ int sum_scopes_finish(struct model *m);
 /* Makes the root of the tree if there is none. 0 or GPUFL_E_NOMEM. */
 int sum_scopes_ensure(struct model *m);
 
-/* False where no row of that kind has its scope in the log, or where it is unknown whether there
+/* False if no row of that kind has its scope in the log, or where it is unknown whether there
  * were rows: the sums of scopes are then unknown, not 0. */
 bool sum_scopes_known(const struct model *m, enum scope_activity a);
 

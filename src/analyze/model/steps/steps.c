@@ -208,7 +208,7 @@ static void name_steps(struct sum_steps *s, const struct step_found *found)
     }
 }
 
-/* Gives one name to all graphs that ran once or twice: a program that makes its graph anew for each
+/* Gives one name to all graphs that ran once or twice: a program that makes a new graph for each
  * step has a new id each time, although it repeats the step. */
 static int join_graphs(struct sum_steps *s)
 {
@@ -292,7 +292,7 @@ int step_before_add(struct sum_steps *s, const struct steps_before *one)
     return 0;
 }
 
-/* True where the beginning that was decided lies in the first half of the steps. */
+/* True if the beginning that was decided lies in the first half of the steps. */
 static bool holds(const struct sum_steps *s)
 {
     return s->count && s->begins >= s->items[0].start && s->begins < s->items[s->count / 2].end;

@@ -102,7 +102,7 @@ int sum_steps_end(struct model *m, int64_t ended);
 
 /* ---- answers, after finish --------------------------------------------------------------- */
 
-/* True where the share base is the steady part. */
+/* True if the share base is the steady part. */
 bool sum_steps_steady(const struct model *m);
 /* The share base, ns, and its name: "the steady part", "the run", "the windows". */
 int64_t sum_steps_time(const struct model *m);

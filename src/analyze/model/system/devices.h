@@ -56,7 +56,7 @@ int sum_devices_expect(struct model *m, int64_t id, uint32_t *at);
  * device, it is that one. */
 uint32_t sum_devices_resolve(const struct model *m, int64_t index);
 
-/* True where the device's work is known, so that 0 means none. After finish. */
+/* True if the device's work is known, so that 0 means none. After finish. */
 bool sum_devices_known(const struct model *m, uint32_t device);
 
 /* The number of devices that are named or worked; *only gets the index if it is one. */

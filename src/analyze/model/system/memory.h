@@ -34,7 +34,7 @@ int sum_memory_batch(struct model *m, const struct wire_batch *b);
 int sum_memory_merge(struct model *into, const struct model *from, int64_t shift);
 int sum_memory_finish(struct model *m);
 
-/* True where the size of every allocation and free is known, so that peak is known. */
+/* True if the size of every allocation and free is known, so that peak is known. */
 bool sum_memory_sized(const struct memory_use *u);
 
 #endif

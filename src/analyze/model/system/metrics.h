@@ -79,7 +79,7 @@ bool sum_metrics_is_own(unsigned column);
 /* True for columns of host_metric that count since the previous sample, so that they add up. */
 bool sum_metrics_is_count(unsigned column);
 
-double sum_metrics_mean(const struct metric_sum *s); /* 0 where nothing is known */
+double sum_metrics_mean(const struct metric_sum *s); /* 0 if nothing is known */
 
 /* Joules that a device used, by its counter where it has one, else by its power over time. Time
  * that several sessions sampled counts once. False: unknown. */
@@ -89,7 +89,7 @@ bool sum_metrics_energy(const struct device_metrics *d, double *joules, bool *co
 struct words;
 const char *sum_metrics_throttle(int bit, const struct words *w);
 const char *sum_metrics_throttle_key(int bit); /* like sum_metrics_throttle, for programs */
-/* True where the reason is power, heat or hardware. */
+/* True if the reason is power, heat or hardware. */
 bool sum_metrics_throttle_bad(int bit);
 
 #endif

@@ -42,7 +42,7 @@ int wait_list_sort(struct wait_list *l);
 
 /* A set of 32-bit ids. */
 struct corr_set {
-    struct corr_page **pages; /* owned; 65536 of them, NULL where empty */
+    struct corr_page **pages; /* owned; 65536 of them, NULL if empty */
     size_t count;             /* pages that exist */
     size_t low, end;          /* all pages have indexes from low to end - 1 */
     uint64_t total;           /* ids, once sealed */

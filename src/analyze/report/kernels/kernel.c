@@ -130,7 +130,7 @@ static void put_line_row(struct page *p, struct grid *g, const struct kernel_vie
     buf_fini(&text);
 }
 
-/* True where an instruction gets a row. Without its text it needs samples or counts, because an
+/* True if an instruction gets a row. Without its text it needs samples or counts, because an
  * offset alone tells a reader nothing. */
 static bool is_row(const struct kernel_view *v, const struct kernel_instruction *at, bool text)
 {

@@ -106,7 +106,7 @@ static void page_samples(struct page *p)
                                                  {"kernel", GRID_NAME}};
     const struct sum_samples *s = &p->model->samples;
     const struct words *w = model_words(p->model);
-    bool told = s->total.issue_known > 0;
+    bool issues_known = s->total.issue_known > 0;
     size_t count, shown = 0;
     struct sampled *rows = list_rows(p->model, &count);
     struct grid g;
@@ -125,8 +125,8 @@ static void page_samples(struct page *p)
               "95 %%.",
               units_count(a, (int64_t)s->total.all), w->sms);
     page_text(p, "selected: the %s itself issued an instruction%s%s%s.", w->warp,
-              told ? "; no issue: its scheduler issued none in that cycle, of any " : "",
-              told ? w->warp : "", told ? ": only this time can be won back" : "");
+              issues_known ? "; no issue: its scheduler issued none in that cycle, of any " : "",
+              issues_known ? w->warp : "", issues_known ? ": only this time can be won back" : "");
     page_of_pass(p, MODEL_SAMPLES);
     if (s->places.refused)
         page_text(p, "%s of their rows are of instructions beyond those kept one by one.",

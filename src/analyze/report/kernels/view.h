@@ -46,7 +46,7 @@ const struct kernel_line *kernel_view_line(const struct kernel_view *v,
  * NULL: out of memory. */
 const struct kernel_line **kernel_view_lines(const struct kernel_view *v, size_t *count);
 
-/* True where some instruction has its text. */
+/* True if some instruction has its text. */
 bool kernel_view_has_text(const struct kernel_view *v);
 
 #define KERNEL_VIEW_ALL "*"

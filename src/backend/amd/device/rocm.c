@@ -262,8 +262,8 @@ static struct device_process process_of(const struct rsmi_process *p)
 /* The library lists the processes of all devices together, with the sums over the devices that a
   * process uses. Newer libraries also report the part of one device; with older ones the numbers of
   * a process that uses several devices are unknown. */
-static void tell_of(struct amd_device *x, const struct rsmi_process *sum,
-                    struct device_process *out)
+static void set_process(struct amd_device *x, const struct rsmi_process *sum,
+                        struct device_process *out)
 {
     struct rsmi_process own;
     uint32_t gpus[GPUS_MOST], count = GPUS_MOST;
@@ -298,7 +298,7 @@ static int rocm_processes(struct amd_device *x, struct device_process *out, int 
         if (!uses(all[i].pid, x->number))
             continue;
         if (*count < max)
-            tell_of(x, &all[i], &out[*count]);
+            set_process(x, &all[i], &out[*count]);
         ++*count;
     }
     return *count < max ? *count : max;

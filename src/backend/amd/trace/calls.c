@@ -331,8 +331,8 @@ static void wait_enter(const struct form *f, struct sink *s, const struct call_e
  * were not reported. */
 static int device_here(void)
 {
-    bool heard = here.pauses == atomic_load_explicit(&me.pauses, memory_order_relaxed);
-    return heard ? agents_of_ordinal(here.device) : AGENT_UNKNOWN;
+    bool known = here.pauses == atomic_load_explicit(&me.pauses, memory_order_relaxed);
+    return known ? agents_of_ordinal(here.device) : AGENT_UNKNOWN;
 }
 
 static void wait_leave(const struct form *f, struct sink *s, const struct call_event *e)

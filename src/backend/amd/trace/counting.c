@@ -72,7 +72,7 @@ static struct {
     size_t pending_count;
     uint64_t given_up; /* the highest dispatch whose place was given to another */
     uint64_t written, lost;
-    bool told[AGENTS_MOST], passed_told;
+    bool reported[AGENTS_MOST], passed_reported;
 } me;
 
 /* ---- choosing kernels: on the threads that enqueue ----------------------------------- */
@@ -388,8 +388,8 @@ void counting_report(struct sink *s, const struct trace_config *c)
         me.to = s;
         me.pending_count = 0;
         me.written = me.lost = me.given_up = 0;
-        me.passed_told = false;
-        memset(me.told, 0, sizeof me.told);
+        me.passed_reported = false;
+        memset(me.reported, 0, sizeof me.reported);
     }
     atomic_store_explicit(&me.sink, s, memory_order_release);
 }
@@ -402,7 +402,7 @@ void counting_close(void)
     atomic_store_explicit(&me.ended, 0, memory_order_relaxed);
 }
 
-static void tell_choice(int agent, uint32_t device)
+static void report_choice(int agent, uint32_t device)
 {
     const struct counter_choice *c = &me.choices[agent];
     const char *arch = agents_at(agent)->text.arch;
@@ -425,14 +425,14 @@ static void tell_choice(int agent, uint32_t device)
                         arch, c->beyond);
 }
 
-void counting_tell(uint32_t (*device)(int agent), bool all)
+void counting_describe(uint32_t (*device)(int agent), bool all)
 {
     if (!me.to)
         return;
     for (int i = 0; i < agents_count(); i++) {
-        if (!me.told[i] && me.choices[i].config)
-            tell_choice(i, device(i));
-        me.told[i] = true;
+        if (!me.reported[i] && me.choices[i].config)
+            report_choice(i, device(i));
+        me.reported[i] = true;
     }
     if (all)
         lose_rest();
@@ -440,11 +440,11 @@ void counting_tell(uint32_t (*device)(int agent), bool all)
         me.to->ops->lost(me.to, LOSS_SAMPLES, me.lost);
     me.lost = 0;
     uint64_t passed = atomic_load_explicit(&me.passed, memory_order_relaxed);
-    if (all && passed && !me.passed_told) {
+    if (all && passed && !me.passed_reported) {
         me.to->ops->message(me.to, SEVERITY_NOTE, "range_profiler.uncounted",
                             "kernels that were not counted: %" PRIu64
                             " launches of more kernels than are counted one by one",
                             passed);
-        me.passed_told = true;
+        me.passed_reported = true;
     }
 }

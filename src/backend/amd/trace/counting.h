@@ -33,7 +33,7 @@ void counting_read(uint32_t kind, const void *record, int64_t shift, uint32_t (*
 /* Reports once what is counted, and how many kernels were lost since the last call. all: the
  * session ends, so every picked kernel whose values are not complete is lost, too. device: returns
  * the sink's id of an agent. [collector] */
-void counting_tell(uint32_t (*device)(int agent), bool all);
+void counting_describe(uint32_t (*device)(int agent), bool all);
 
 /* True if values of picked kernels may still come. [any] */
 bool counting_waits(void);

@@ -197,9 +197,9 @@ static uint32_t device_of(int agent)
     return rocm_records_device(&me.records, agent);
 }
 
-void delivery_tell_counted(bool all)
+void delivery_describe_counted(bool all)
 {
-    counting_tell(device_of, all);
+    counting_describe(device_of, all);
 }
 
 void delivery_write_samples(void)

@@ -52,7 +52,7 @@ void delivery_decode(void);
 bool delivery_came(void); /* true: gathered records were not read yet. [collector] */
 
 /* Reports what is counted of kernels (counting.h). [collector] */
-void delivery_tell_counted(bool all);
+void delivery_describe_counted(bool all);
 
 /* Writes the samples that were read (sampling.h). [collector] */
 void delivery_write_samples(void);

@@ -63,7 +63,7 @@ static struct {
     int64_t from; /* ns: older samples are not taken */
     struct keyed cells, functions;
     uint32_t reasons[REASONS]; /* the sink's ids; 0: not defined yet */
-    bool described[AGENTS_MOST], refusal_told;
+    bool described[AGENTS_MOST], refusal_reported;
     uint64_t lost, other;
 } me;
 
@@ -204,7 +204,7 @@ void sampling_report(struct sink *s)
     me.from = clock_mono();
     atomic_store_explicit(&me.flushed, me.from, memory_order_relaxed);
     me.lost = me.other = 0;
-    me.refusal_told = false;
+    me.refusal_reported = false;
     atomic_store_explicit(&me.refusal, ROCP_OK, memory_order_relaxed);
 }
 
@@ -313,15 +313,15 @@ static void count_losses(void)
     me.lost = me.other = 0;
 }
 
-static void tell_refusal(void)
+static void report_refusal(void)
 {
     struct err e;
     int status = atomic_load_explicit(&me.refusal, memory_order_relaxed);
-    if (status == ROCP_OK || me.refusal_told)
+    if (status == ROCP_OK || me.refusal_reported)
         return;
     (void)rocp_error(me.sdk, status, "to start PC sampling", &e);
     me.to->ops->message(me.to, SEVERITY_WARNING, "pc_sampling.start", "%s", e.text);
-    me.refusal_told = true;
+    me.refusal_reported = true;
 }
 
 void sampling_write(uint32_t (*device)(int agent))
@@ -336,5 +336,5 @@ void sampling_write(uint32_t (*device)(int agent))
     me.from = atomic_load_explicit(&me.flushed, memory_order_relaxed);
     keyed_clear(&me.cells);
     count_losses();
-    tell_refusal();
+    report_refusal();
 }

@@ -205,7 +205,7 @@ static void say_refused(struct sink *s, const char *what, const char *why)
 }
 
 /* Without rocTX ranges, a program that uses only these seems to have no ranges. */
-static void say_untold(struct sink *s)
+static void say_unrecorded(struct sink *s)
 {
     const char *graphs = tool_refusal(ROCP_HIP_RUNTIME_API);
     const char *ranges = tool_refusal(ROCP_MARKER_CORE_API);
@@ -270,7 +270,7 @@ static void say_recorded(struct trace *t)
                            : *refused     ? refused
                                           : features[i].lack);
     }
-    say_untold(s);
+    say_unrecorded(s);
     say_unoffered(t);
     say_lacking(t, &t->uncounted, "range_profiler.unavailable", "range_counters",
                 "kernels are recorded and not counted");
@@ -292,7 +292,7 @@ static void trace_drain(struct trace *t)
         say_recorded(t);
     decode(t);
     if (counts(t))
-        delivery_tell_counted(t->stopped);
+        delivery_describe_counted(t->stopped);
     if (samples(t))
         delivery_write_samples();
 }
@@ -342,7 +342,7 @@ const struct trace_ops amd_trace = {
     .engines = ENGINE_TRACE | ENGINE_SYNC | ENGINE_RANGE_PROFILER | ENGINE_PC_SAMPLING,
     .kernel_counters = "hardware counters of single kernels (rocprofiler-sdk's dispatch counters)",
     .records_stay = true,
-    .syncs_told = true,
+    .syncs_as_waits = true,
     .sample = trace_sample,
     .open = trace_open,
     .start = trace_start,

@@ -38,12 +38,12 @@ static int64_t number(unsigned v)
 typedef int list_fn(nvml_device device, unsigned *count, struct nvml_process *infos);
 
 /* The processes that are reported, in the caller's array. */
-struct told {
+struct process_list {
     struct device_process *out;
     int max, have, count;
 };
 
-static void add_found(struct told *t, const struct nvml_process *found, unsigned n)
+static void add_found(struct process_list *t, const struct nvml_process *found, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         int at = 0;
@@ -70,7 +70,7 @@ static void add_found(struct told *t, const struct nvml_process *found, unsigned
 /* Adds the processes of one list. If there is not room for all, the library fills nothing and
  * returns how many there are: the next attempt has more room than that. If no attempt has enough,
  * the processes are only counted. */
-static int add_list(list_fn *list, const struct device *d, struct told *t)
+static int add_list(list_fn *list, const struct device *d, struct process_list *t)
 {
     struct nvml_process first[LIST_FIRST], *found = first, *larger = NULL;
     unsigned room = LIST_FIRST, n = room;
@@ -96,7 +96,7 @@ static int add_list(list_fn *list, const struct device *d, struct told *t)
   * process. A process without a sample may have used the GPU all the same, so its usage is
   * unknown. */
 static void take_use(struct device *d, const struct nvml_process_use *uses, unsigned count,
-                     struct told *t)
+                     struct process_list *t)
 {
     unsigned long long newest = d->use_seen;
     for (unsigned i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ static void take_use(struct device *d, const struct nvml_process_use *uses, unsi
     d->use_seen = newest;
 }
 
-static void add_use(const struct nvml *n, struct device *d, struct told *t)
+static void add_use(const struct nvml *n, struct device *d, struct process_list *t)
 {
     struct nvml_process_use first[LIST_FIRST], *uses = first, *larger = NULL;
     unsigned room = LIST_FIRST, count = room;
@@ -138,7 +138,7 @@ static int watch_processes(struct devices *d, int index, struct device_process *
                            int *count)
 {
     const struct nvml *n = d->nvml;
-    struct told told = {.out = out, .max = max};
+    struct process_list list = {.out = out, .max = max};
     int compute = NVML_E_NOT_SUPPORTED, graphics = NVML_E_NOT_SUPPORTED;
     *count = 0;
     if (index < 0 || index >= d->count)
@@ -147,16 +147,16 @@ static int watch_processes(struct devices *d, int index, struct device_process *
     if (!item->handle)
         return GPUFL_E_UNAVAILABLE;
     if (n->nvmlDeviceGetComputeRunningProcesses_v3)
-        compute = add_list(n->nvmlDeviceGetComputeRunningProcesses_v3, item, &told);
+        compute = add_list(n->nvmlDeviceGetComputeRunningProcesses_v3, item, &list);
     if (n->nvmlDeviceGetMPSComputeRunningProcesses_v3)
-        (void)add_list(n->nvmlDeviceGetMPSComputeRunningProcesses_v3, item, &told);
+        (void)add_list(n->nvmlDeviceGetMPSComputeRunningProcesses_v3, item, &list);
     if (n->nvmlDeviceGetGraphicsRunningProcesses_v3)
-        graphics = add_list(n->nvmlDeviceGetGraphicsRunningProcesses_v3, item, &told);
+        graphics = add_list(n->nvmlDeviceGetGraphicsRunningProcesses_v3, item, &list);
     if (compute != NVML_OK && graphics != NVML_OK)
         return code_of(compute);
-    add_use(n, item, &told);
-    *count = told.count;
-    return told.have;
+    add_use(n, item, &list);
+    *count = list.count;
+    return list.have;
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@
 
 #include <stdbool.h>
 
-/* Begins to count anew, when a session begins or CUPTI is attached again; calls that entered before
- * do not count any more. [owner; the thread that opens a window; the collector, while no
+/* Begins to count from 0, when a session begins or CUPTI is attached again; calls that entered
+ * before do not count any more. [owner; the thread that opens a window; the collector, while no
  * reported call is under way] */
 void driver_gate_open(void);
 

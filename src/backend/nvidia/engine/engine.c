@@ -343,12 +343,12 @@ enum suspended nv_engines_suspend(struct trace *t)
     return result;
 }
 
-int nv_engines_wake(struct trace *t, bool anew, struct err *e)
+int nv_engines_wake(struct trace *t, bool again, struct err *e)
 {
     unsigned events = 0;
     for (size_t i = 0; i < NV_ENGINES; i++)
         events |= t->engines[i].runs ? nv_engines[i]->events : 0;
-    int rc = anew ? events_enable(t, events, e) : 0;
+    int rc = again ? events_enable(t, events, e) : 0;
     if (rc)
         return rc;
     for (size_t i = 0; i < NV_ENGINES; i++)

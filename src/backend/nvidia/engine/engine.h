@@ -199,8 +199,8 @@ int nv_engines_window(struct trace *t, bool open, struct err *e);
 /* Suspends the engines; after SUSPEND_LATER it has to be tried again. No window is open. [any,
  * while no thread is in the driver] */
 enum suspended nv_engines_suspend(struct trace *t);
-/* Lets the engines begin again. anew: CUPTI was finalized, and is attached again. [any] */
-int nv_engines_wake(struct trace *t, bool anew, struct err *e);
+/* Lets the engines begin again. again: CUPTI was finalized, and is attached again. [any] */
+int nv_engines_wake(struct trace *t, bool again, struct err *e);
 
 /* Each of these calls the member of that name of every running engine. [any] */
 void nv_engines_context(struct trace *t, cuda_context context);

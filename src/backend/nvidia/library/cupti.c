@@ -118,7 +118,7 @@ static int table_load(struct cupti *c, struct err *e)
     struct err lacking = {0};
     int rc = dl_fill(handle, symbols, sizeof symbols / sizeof *symbols, c, &lacking);
     if (rc)
-        return err_set(e, rc, "%s is no CUPTI that can be used: %s", c->path, lacking.text);
+        return err_set(e, rc, "%s is not a usable CUPTI: %s", c->path, lacking.text);
     int result = c->cuptiGetVersion(&c->version);
     if (result != CUPTI_OK)
         return cupti_error(c, result, "to say its version", e);

@@ -132,7 +132,7 @@ int cupti_fatal_window(struct trace *t, bool open, struct err *e)
 
 /* ---- report to the session ------------------------------------------------------------------- */
 
-void cupti_fatal_tell(struct trace *t)
+void cupti_fatal_report(struct trace *t)
 {
     struct sink *s = t->sink;
     if (!cupti_fatal(t) || t->fatal_said)

@@ -49,6 +49,6 @@ void cupti_fatal_look(struct trace *t);
 int cupti_fatal_window(struct trace *t, bool open, struct err *e);
 
 /* Reports it to the session, once. [collector] */
-void cupti_fatal_tell(struct trace *t);
+void cupti_fatal_report(struct trace *t);
 
 #endif

@@ -134,7 +134,7 @@ void detach_released(struct trace *t, uint64_t *done, uint64_t *failed)
 
 bool detach_wanted(const struct trace *t)
 {
-    return t->config.let_go || nv_engines_edges_wait(t);
+    return t->config.detach || nv_engines_edges_wait(t);
 }
 
 bool detach_is_held_up(struct trace *t)

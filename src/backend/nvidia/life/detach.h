@@ -61,7 +61,7 @@ void detach_look(struct trace *t);
 void detach_conclude(struct trace *t);
 
 /* True if CUPTI is detached in this session, window_rest_ms after a window: if the user accepts
- * (window_let_go) that detaching and attaching wait for running kernels and keep threads from
+ * (window_detach) that detaching and attaching wait for running kernels and keep threads from
  * launching meanwhile (ADR 13), or if opening and closing windows does so anyway. [any] */
 bool detach_wanted(const struct trace *t);
 

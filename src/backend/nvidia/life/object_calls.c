@@ -72,7 +72,7 @@ static void note_pause(void)
         atomic_store_explicit(&me.longest, now - before, memory_order_relaxed);
 }
 
-bool object_calls_tell(uint32_t id, const struct cupti_callback *c)
+bool object_calls_take(uint32_t id, const struct cupti_callback *c)
 {
     if (id >= IDS || !counted[id])
         return false;

@@ -25,7 +25,7 @@ void object_calls_begin(struct trace *t);
 bool object_calls_listed(uint32_t id);
 
 /* Takes a callback of the driver's domain; true: the callback is that of such a call. [hot] */
-bool object_calls_tell(uint32_t id, const struct cupti_callback *c);
+bool object_calls_take(uint32_t id, const struct cupti_callback *c);
 
 /* True if a thread is inside such a call. [any] */
 bool object_calls_under_way(void);

@@ -63,7 +63,7 @@ static struct {
     /* [collector] */
     int64_t idle_since; /* ns; 0: a window is open */
     uint32_t idle_window;
-    uint64_t idle_heard;
+    uint64_t idle_reported;
     _Atomic bool listening; /* calls are reported only so that the engines can rest. Relaxed */
     uint64_t codeless;      /* functions without code before this session */
     bool concluded;
@@ -210,12 +210,12 @@ static bool is_unplaced(void)
 
 /* True if the engines cannot rest because of several contexts. Resting waits for the kernels of
   * all contexts, and those of another context may wait for the next launch of this thread: so it is
-  * done with several contexts only if the user accepts this (window_let_go). It is never done if a
+  * done with several contexts only if the user accepts this (window_detach). It is never done if a
   * context has no place: the engines would not begin there again. */
 static bool is_crowded(const struct trace *t)
 {
     pthread_mutex_lock(&me.lock);
-    bool yes = me.place_count == CONTEXTS || (!t->config.let_go && me.place_count > 1);
+    bool yes = me.place_count == CONTEXTS || (!t->config.detach && me.place_count > 1);
     pthread_mutex_unlock(&me.lock);
     return yes;
 }
@@ -332,25 +332,25 @@ static void begin_here(struct trace *t)
 
 /* The state is ATTACH_OPENING, and was not ATTACH_OPEN before. While CUPTI is detached it does not
  * report destroyed contexts, so known contexts are forgotten, before and after it is attached. */
-static int wake(struct trace *t, bool anew, struct err *e)
+static int wake(struct trace *t, bool again, struct err *e)
 {
     int rc = 0;
-    if (anew) {
+    if (again) {
         driver_gate_open(); /* for calls that ended while CUPTI was detached */
         sass_gate_begin();
         rc = attach_on(t, e);
         earlier_calls_begin();
     }
-    rc = rc ? rc : nv_engines_wake(t, anew, e);
+    rc = rc ? rc : nv_engines_wake(t, again, e);
     if (rc)
         return rc;
-    if (anew)
+    if (again)
         forget_all();
     atomic_store_explicit(&t->since, clock_mono(), memory_order_relaxed);
     atomic_store_explicit(&t->live, t->sink, memory_order_release);
     if (cupti_fatal(t)) /* it may have happened just now */
         atomic_store_explicit(&t->live, NULL, memory_order_release);
-    atomic_store_explicit(&me.earliest, anew ? under_way() : 0, memory_order_relaxed);
+    atomic_store_explicit(&me.earliest, again ? under_way() : 0, memory_order_relaxed);
     return 0;
 }
 
@@ -358,20 +358,20 @@ static int window_open(struct trace *t, struct err *e)
 {
     atomic_store_explicit(&me.wanted, false, memory_order_relaxed);
     int state = attach_state_take(t, ATTACH_OPENING);
-    bool anew = state == ATTACH_NONE, rested = state != ATTACH_OPEN;
+    bool again = state == ATTACH_NONE, rested = state != ATTACH_OPEN;
     if (attach_state_is_busy(state))
         return err_set(e, GPUFL_E_TIMEOUT, "CUPTI has not finished since the last window");
-    int rc = rested ? wake(t, anew, e) : 0;
+    int rc = rested ? wake(t, again, e) : 0;
     if (rc) {
-        if (anew) {
+        if (again) {
             attach_off(t);
             atomic_store(&t->gone, true);
         }
-        atomic_store_explicit(&t->attach_state, anew ? ATTACH_NONE : ATTACH_SHUT,
+        atomic_store_explicit(&t->attach_state, again ? ATTACH_NONE : ATTACH_SHUT,
                               memory_order_release);
         return rc;
     }
-    if (atomic_exchange(&me.listening, false) && !anew)
+    if (atomic_exchange(&me.listening, false) && !again)
         launches_disable(t);
     if (rested)
         begin_in_all();
@@ -427,13 +427,13 @@ void suspend_look(struct trace *t)
 {
     int64_t now = clock_mono();
     uint32_t last = atomic_load(&t->last_window);
-    uint64_t heard = code_copies_heard();
+    uint64_t reported = code_copies_reported();
     bool open = atomic_load(&t->window) || atomic_load(&t->passing);
-    if (t->stopped || open || !me.idle_since || me.idle_window != last || me.idle_heard != heard ||
-        atomic_load(&t->attach_state) != ATTACH_OPEN) {
+    if (t->stopped || open || !me.idle_since || me.idle_window != last ||
+        me.idle_reported != reported || atomic_load(&t->attach_state) != ATTACH_OPEN) {
         me.idle_since = open ? 0 : now;
         me.idle_window = last;
-        me.idle_heard = heard;
+        me.idle_reported = reported;
         return;
     }
     if (now - me.idle_since < t->config.rest_ns || atomic_load(&me.wanted) ||
@@ -460,7 +460,7 @@ static void say_never(struct trace *t)
         "launches cost up to 0.7 us more after windows, since the engine stayed ready: %s",
         atomic_load(&me.busy)
             ? "the engine had not finished where it could have been suspended, or the "
-              "program worked in several contexts (window_let_go), or in 64"
+              "program worked in several contexts (window_detach), or in 64"
         : atomic_load(&me.missed)
             ? "whenever a call that waits for the device returned, another thread "
               "was inside the driver"

@@ -1,7 +1,7 @@
 /* suspend.h - suspends engines that stay attached between windows (engine.h): if no window has been
  * open for a while and CUPTI is to be detached (detach_wanted), they give back what they hold of
  * CUPTI and the devices. CUPTI can then be detached as after windows of Trace (detach.h), so that
- * launches cost what they did before. With the next window the engines begin anew (ADR 13).
+ * launches cost what they did before. With the next window the engines begin again (ADR 13).
  *
  * Sampling and counting can be neither ended nor begun while a thread is in the driver (ADR 10,
  * 11). So they are ended on a thread of the program, at the exit of a call that waits for the

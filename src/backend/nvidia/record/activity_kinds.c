@@ -24,7 +24,7 @@ bool activity_kinds_wanted(const struct trace *t)
 /* True if records of launches only are available (CUDA 12.5 and later), which can be disabled
  * again. Records of all calls, 24 for each kernel in PyTorch, take more time than the kernel's own
  * record, and still half of it after they are disabled (ADR 16). */
-static bool told_apart(const struct cupti *c)
+static bool has_kinds_by_api(const struct cupti *c)
 {
     return c->cuptiActivityEnableDriverApi;
 }
@@ -37,7 +37,7 @@ static bool kind_wanted(const struct trace *t, unsigned i)
         return false; /* sass/metrics.h */
     int kind = kind_rows[i].kind;
     bool calls = kind == CUPTI_KIND_DRIVER || kind == CUPTI_KIND_RUNTIME;
-    bool apart = told_apart(t->cupti);
+    bool apart = has_kinds_by_api(t->cupti);
     /* Records that could not be disabled again: see activity_kinds_disable and told_apart. */
     bool stays = nv_engines_keep_ids(t) || !apart;
     if (calls && (t->no_ids || (stays && !t->config.external_always)))
@@ -153,7 +153,7 @@ static void kind_disable(struct trace *t, int kind)
     uint64_t bit = UINT64_C(1) << kind;
     if (!(atomic_fetch_and(&t->kinds, ~bit) & bit) || known_by_calls(kind))
         return;
-    if (kind == CUPTI_KIND_DRIVER && told_apart(t->cupti))
+    if (kind == CUPTI_KIND_DRIVER && has_kinds_by_api(t->cupti))
         launches_switch(t->cupti, false);
     else
         t->cupti->cuptiActivityDisable(kind);
@@ -177,7 +177,7 @@ static int kind_enable(struct trace *t, int kind)
     int result = CUPTI_OK;
     if (known_by_calls(kind))
         return CUPTI_OK;
-    if (kind == CUPTI_KIND_DRIVER && told_apart(c))
+    if (kind == CUPTI_KIND_DRIVER && has_kinds_by_api(c))
         return launches_switch(c, true);
     if (kind == CUPTI_KIND_GRAPH_TRACE && (!c->filled[kind] || t->config.windows))
         result = CUPTI_E_INVALID_KIND; /* with windows CUPTI would end the program: ADR 13 */

@@ -354,7 +354,7 @@ static void launch_outside_window(struct trace *t, uint32_t id, const struct cup
         return;
     bool exec = call_roles[id] == ROLE_EXEC;
     bool launch = call_launches(id);
-    bool of_object = !launch && object_calls_tell(id, c);
+    bool of_object = !launch && object_calls_take(id, c);
     if (launch && c->site != CUPTI_SITE_ENTER && engine_time_awaits())
         engine_time_launched(c->context);
     if (c->site == CUPTI_SITE_ENTER) {
@@ -424,7 +424,7 @@ static __attribute__((noinline)) void launch_slow(struct trace *t, struct sink *
         return;
     bool launch = call_launches(id);
     if (!launch)
-        object_calls_tell(id, c);
+        object_calls_take(id, c);
     bool first = launch && engine_time_awaits();
     if (first && c->site == CUPTI_SITE_ENTER) /* asking for its function may load its code */
         engine_time_launch(c->context);

@@ -50,7 +50,7 @@ struct records {
     uint32_t ids_before; /* added to every correlation id */
     struct record_times times;
     int64_t began;             /* ns: when the session did */
-    bool old;                  /* records from before that are passed over */
+    bool old;                  /* records from before that are skipped */
     uint32_t devices[DEVICES]; /* id by the library's number; 0: not needed yet */
     struct stream_slot streams[STREAMS];
     struct config_slot *configs; /* owned; CONFIGS entries */

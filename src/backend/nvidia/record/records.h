@@ -43,7 +43,7 @@ uint64_t records_own(const struct records *r);
 
 /* Read a buffer. prescan reads only the frameworks' operation ids, so that kernels of other
  * buffers, which are decoded before this one, find theirs. old: CUPTI got the buffer in an earlier
- * session; records that began before this session are passed over. */
+ * session; records that began before this session are skipped. */
 void records_prescan(struct records *r, uint8_t *memory, size_t valid);
 void records_decode(struct records *r, uint8_t *memory, size_t valid, bool old);
 

@@ -53,7 +53,7 @@ static const struct cmd_text text = {
             "  gpufl trace --duration 30s ./serve          capture 30 s; the program runs on\n"
             "  gpufl trace --after 30s --for 2s ./serve    record two seconds of it\n"
             "  gpufl trace -e PcSampling --pc-kernels none --every 60s --for 1s \\\n"
-            "      --option window_let_go=true ./serve     one second a minute\n"
+            "      --option window_detach=true ./serve     one second a minute\n"
             "  gpufl trace --json --report r.json ./train  the report for a program to read\n"
             "  gpufl trace --option enable_memory_tracking=true ./train\n"
             "\n"

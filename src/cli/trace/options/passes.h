@@ -10,7 +10,7 @@
  * result of cmd_usage. */
 int trace_passes_parse(struct trace_request *r);
 
-/* True where the engine of the request, or of any of its passes, is `engine`. */
+/* True if the engine of the request, or of any of its passes, is `engine`. */
 bool trace_passes_have(const struct trace_request *r, int engine);
 
 #endif

@@ -13,7 +13,7 @@
  * itself. */
 int setting_check(const char *pair, char *out, size_t size, struct err *e);
 
-/* True where the pair "name=value" sets the option of that name. */
+/* True if the pair "name=value" sets the option of that name. */
 bool setting_is(const char *pair, const char *name);
 
 #endif

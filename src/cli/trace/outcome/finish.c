@@ -98,13 +98,13 @@ static bool have_server(void)
            access(path, X_OK) == 0;
 }
 
-/* True where the process ended its session, and could not write that to the log. */
+/* True if the process ended its session, and could not write that to the log. */
 static bool is_unwritten(const struct finish *f, const struct session *one)
 {
     return f->evidence && exits_unwritten(&f->evidence->marks.exits, one->id);
 }
 
-/* True where it is known how the process of a session ended. */
+/* True if it is known how the process of a session ended. */
 static bool status_of(const struct finish *f, const struct session *one, int *status)
 {
     *status = f->status;

@@ -61,7 +61,7 @@ static bool is_alike(const struct exits_fate *a, const struct exits_fate *b)
            (!a->known || a->status == b->status);
 }
 
-/* True where a process before this one ended in the same way. */
+/* True if a process before this one ended in the same way. */
 static bool was_said(const struct finish *f, const struct sessions *s, size_t at,
                      const struct exits_fate *one)
 {

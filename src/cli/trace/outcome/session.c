@@ -33,7 +33,7 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- header ----------------------------------------------------------------------------- */
 
-/* False where the file has no header. */
+/* False if the file has no header. */
 static bool read_head(struct part_head *head, const char *path)
 {
     *head = (struct part_head){0};

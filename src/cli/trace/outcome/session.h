@@ -37,10 +37,10 @@ int sessions_read(struct sessions *s, const char *dir, const char *run);
 int sessions_more(struct sessions *s, const char *dir, const char *run);
 void sessions_fini(struct sessions *s);
 
-/* True where the log below this session directory says that the capture ended. */
+/* True if the log below this session directory says that the capture ended. */
 bool session_ended(const char *dir);
 
-/* True where its process runs and has files of it open. */
+/* True if its process runs and has files of it open. */
 bool session_is_written(const struct session *s);
 
 /* The part number in the header of a log file; 0: none. */

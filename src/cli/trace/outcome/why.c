@@ -200,7 +200,7 @@ static bool cause_gone(const struct why *w, struct buf *out)
     return true;
 }
 
-/* True where no process of this host opened the driver, whatever its user or environment. */
+/* True if no process of this host opened the driver, whatever its user or environment. */
 static bool not_used(const struct why *w)
 {
     return seen_no_driver(seen_of(w));

@@ -49,7 +49,7 @@ void exits_listen(int socket)
     (void)setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof on);
 }
 
-/* True where the process of a descriptor is over and the kernel gives its status. */
+/* True if the process of a descriptor is over and the kernel gives its status. */
 static bool ask(int pidfd, int *status)
 {
     struct pidfd_info_0 info = {.mask = PIDFD_INFO_EXIT};
@@ -121,7 +121,7 @@ static void keep(struct exits *x, struct exits_process *p, int pidfd)
     }
 }
 
-/* True where a session has begun in the process, and the process is not known to be over: its
+/* True if a session has begun in the process, and the process is not known to be over: its
  * number cannot be another process's. */
 static bool has_session(const struct exits *x, long pid)
 {

@@ -35,7 +35,7 @@ void exits_keep(struct exits *x, const char *session, long pid, int pidfd);
 void exits_keep_unwritten(struct exits *x, const char *session);
 bool exits_unwritten(const struct exits *x, const char *session);
 
-/* True where the process of the session is over and its wait status is known. */
+/* True if the process of the session is over and its wait status is known. */
 bool exits_status(const struct exits *x, const char *session, int *status);
 
 /* The known facts of one process. */

@@ -158,7 +158,7 @@ int run_start(struct run *r, char *const *argv, const struct run_variable *env, 
 
 /* ---- signals ---------------------------------------------------------------------------- */
 
-/* True where the signal was sent to us by a process other than the program. */
+/* True if the signal was sent to us by a process other than the program. */
 static bool sent_to_us(const struct run *r, const struct signalfd_siginfo *s)
 {
     return s->ssi_code <= 0 && (pid_t)s->ssi_pid != r->child;

@@ -55,7 +55,7 @@ int run_start(struct run *r, char *const *argv, const struct run_variable *env, 
  * CLOCK_MONOTONIC ns, 0 for none. */
 enum run_event run_wait(struct run *r, int fd, int64_t deadline);
 
-/* False where a signal has come after which nothing more may be started. */
+/* False if a signal has come after which nothing more may be started. */
 bool run_goes_on(struct run *r);
 
 /* The exit code a shell would show for the ended program. */

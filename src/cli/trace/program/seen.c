@@ -98,7 +98,7 @@ bool seen_no_driver(const struct seen *s)
 
 /* ---- the processes ------------------------------------------------------------------------ */
 
-/* True where the process still has a command line. */
+/* True if the process still has a command line. */
 static bool is_alive(long pid)
 {
     char path[64], *data;

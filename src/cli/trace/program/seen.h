@@ -44,7 +44,7 @@ void seen_close(struct seen *s);
 /* Takes the events since the last call; child: the program, 0: it is not running. */
 void seen_take(struct seen *s, pid_t child);
 
-/* True where it is known that no process opened the driver. */
+/* True if it is known that no process opened the driver. */
 bool seen_no_driver(const struct seen *s);
 
 #endif

@@ -175,7 +175,7 @@ int pack_write(struct packs *p, struct pack_place *place, struct pack_file **fil
     return 0;
 }
 
-/* ---- written anew ---------------------------------------------------------------------------- */
+/* ---- written again --------------------------------------------------------------------------- */
 
 /* Removes it from the list first: a thread that copies the packs must not look for a removed
  * file. */
@@ -288,7 +288,7 @@ void pack_tidy(struct packs *p, struct pack_place *place, struct pack_file *f)
         packs_sync_folder(path, NULL);
     if (why) { /* the old pack still works, and the next deletion tries again */
         unlink(made);
-        log_warn("%s is not written anew, so that deleted sessions keep their room: %s", path,
+        log_warn("%s is not written again, so that deleted sessions keep their room: %s", path,
                  strerror(-why));
     }
 }

@@ -34,7 +34,7 @@ struct packed_state {
 int packs_open(struct packs **out, const char *root, struct err *e);
 void packs_close(struct packs *p);
 
-/* True where the session exists; *out gets what there is. */
+/* True if the session exists; *out gets what there is. */
 bool packs_find(struct packs *p, const char *workspace, const char *session,
                 struct packed_state *out);
 

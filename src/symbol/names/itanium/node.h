@@ -39,7 +39,7 @@ enum node_kind {
     NODE_INTEGER,  /* type text, digits in b */
     NODE_FLOAT,    /* text: hexadecimal digits; count: bytes of the type */
     NODE_NEW,      /* new, c: NODE_LIST of placement, a: type, b: initializer */
-    NODE_BRACED,   /* text with marks, then " = " where b is no NODE_BRACED, and b */
+    NODE_BRACED,   /* text with marks, then " = " where b is not a NODE_BRACED, and b */
 };
 
 /* Places of children in the text of a NODE_FORMAT or NODE_BRACED. */

@@ -286,7 +286,7 @@ TEST(test_unknown_kernels)
 
 /* Runs differ by 5 % among themselves: a shift of 2.5 % that thousands of calls would swear to is
  * none, one of 25 % is. */
-TEST(test_sets_are_told_apart_by_sessions)
+TEST(test_sets_are_distinguished_by_sessions)
 {
     enum { EACH = 5 };
     struct digest d[2 * EACH];
@@ -588,7 +588,7 @@ int main(void)
         cmocka_unit_test(test_large_and_not_sure),
         cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_unknown_kernels),
-        cmocka_unit_test(test_sets_are_told_apart_by_sessions),
+        cmocka_unit_test(test_sets_are_distinguished_by_sessions),
         cmocka_unit_test(test_many_tests_find_nothing),
         cmocka_unit_test(test_what_is_set_up_otherwise),
         cmocka_unit_test(test_keys),

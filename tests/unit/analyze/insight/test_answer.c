@@ -55,7 +55,7 @@ TEST(test_nothing_to_win)
     finder_end();
 }
 
-/* A GPU that is busy for so long (us) by turns with 5 ms of conversions, and idle for so long. */
+/* A GPU that is busy for so long (us) in turns with 5 ms of conversions, and idle for so long. */
 static void convert(int64_t busy, int64_t idle)
 {
     finder_begin("theory");

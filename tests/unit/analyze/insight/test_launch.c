@@ -55,7 +55,7 @@ TEST(test_storm)
     finder_end();
 }
 
-/* Batches of tiny kernels at two lines by turns; of `of` batches the first line has `first`. */
+/* Batches of tiny kernels at two lines in turns; of `of` batches the first line has `first`. */
 static void storm_at(int64_t first_line, int64_t other_line, int first, int of, bool looks)
 {
     enum { BATCHES = 120, BATCH = 20 };

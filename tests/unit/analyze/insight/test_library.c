@@ -324,11 +324,11 @@ TEST(test_graphs)
         look("");
         const struct insight *i = finder_find("launch_storm", "");
         assert_non_null(i);
-        bool told = singles == ORDER_SINGLES;
-        assert_int_equal(strstr(i->next, "TORCH_LOGS=graph_breaks") != NULL, told);
+        bool reported = singles == ORDER_SINGLES;
+        assert_int_equal(strstr(i->next, "TORCH_LOGS=graph_breaks") != NULL, reported);
         assert_int_equal(strstr(i->text, "between 120 launches of CUDA graphs: something in the "
                                          "program breaks the graphs.") != NULL,
-                         told);
+                         reported);
         assert_null(finder_find("broken_graphs", ""));
         finder_end();
     }

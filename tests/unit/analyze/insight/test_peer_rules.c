@@ -75,7 +75,7 @@ static void read_session(const char *lines)
     free(copy);
 }
 
-static void let_go(void)
+static void detach(void)
 {
     insights_fini(&found);
     model_fini(&model);
@@ -157,7 +157,7 @@ TEST(test_all_are_found)
                      found.count ? found.items[0].text : "nothing");
         if (found.count != 1)
             fail_msg("%s: %zu findings, %s", rules[r].theirs, found.count, found.items[1].text);
-        let_go();
+        detach();
         free(text);
     }
 }
@@ -189,7 +189,7 @@ TEST(test_false_ones)
         read_session(text);
         if (found.count)
             fail_msg("%s: %s", false_ones[r].why, found.items[0].text);
-        let_go();
+        detach();
         free(text);
     }
 }
@@ -203,7 +203,7 @@ TEST(test_low_numbers)
     assert_non_null(strstr(found.items[0].title, "long_scoreboard"));
     assert_string_equal(model_text(&model, found.items[0].file), "/src/k.cu");
     assert_int_equal(found.items[0].line, 42);
-    let_go();
+    detach();
     free(text);
 }
 
@@ -215,7 +215,7 @@ TEST(test_shared_limit)
     read_session(text);
     assert_int_equal(found.count, 1);
     assert_non_null(strstr(found.items[0].next, "shared memory"));
-    let_go();
+    detach();
     free(text);
 }
 
@@ -231,7 +231,7 @@ TEST(test_scope_over_segments)
     read_session(text);
     assert_int_equal(found.count, 1);
     assert_string_equal(model_text(&model, found.items[0].scope), "step");
-    let_go();
+    detach();
     free(text);
 }
 
@@ -242,7 +242,7 @@ TEST(test_counts)
     read_session(text);
     assert_int_equal(model.samples.total.all, 4500);
     assert_int_equal(model.samples.invalid, 0);
-    let_go();
+    detach();
     free(text);
 }
 

@@ -91,7 +91,7 @@ TEST(test_no_limit)
 }
 
 /* A limit that stops the host while the GPU has work costs nothing. */
-TEST(test_limit_behind_the_gpu)
+TEST(test_limit_while_the_gpu_is_late)
 {
     finder_begin("busy");
     for (int i = 0; i < GAPS; i++) {
@@ -169,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_limit),
         CASE(test_no_limit),
-        CASE(test_limit_behind_the_gpu),
+        CASE(test_limit_while_the_gpu_is_late),
         CASE(test_limit_of_many_cores),
         CASE(test_paging),
     };

@@ -187,7 +187,7 @@ TEST(test_slow_calls)
     static const struct {
         int calls;
         int64_t ns;
-        bool told;
+        bool reported;
     } cases[] = {
         {1, 8000000, false}, {2, 8000000, false}, {3, 8000000, true}, {1, 150000000, true}};
     for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
@@ -204,7 +204,7 @@ TEST(test_slow_calls)
         program_launch(&finder.p, (struct program_kernel){.ns = 400000});
         finder_look();
         const struct insight *at = finder_find("sync_line", "a.py:9");
-        assert_int_equal(at != NULL, cases[i / 4].told && !busy);
+        assert_int_equal(at != NULL, cases[i / 4].reported && !busy);
         if (at)
             assert_int_equal(finder_fact(at, "calls"), cases[i / 4].calls);
         finder_end();
@@ -218,7 +218,7 @@ TEST(test_slow_share)
     static const struct {
         int64_t run; /* ms of kernels around them */
         int64_t call;
-        bool async, told;
+        bool async, reported;
     } cases[] = {{2000, WAIT_FILL, true, false},
                  {500, WAIT_FILL, true, true},
                  {2000, WAIT_FILL, false, false},
@@ -236,7 +236,7 @@ TEST(test_slow_share)
                                                       .stack = stack});
         program_launch(&finder.p, (struct program_kernel){.ns = cases[i].run * 1000000});
         finder_look();
-        assert_int_equal(finder_find("sync_line", "a.py:9") != NULL, cases[i].told);
+        assert_int_equal(finder_find("sync_line", "a.py:9") != NULL, cases[i].reported);
         finder_end();
     }
 }

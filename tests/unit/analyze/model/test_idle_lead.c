@@ -56,7 +56,7 @@ static int64_t host_idle(void)
 TEST(test_wait_costs_the_lead)
 {
     finder_begin("lead");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
@@ -84,7 +84,7 @@ TEST(test_wait_costs_the_lead)
 TEST(test_memory_costs_the_lead)
 {
     finder_begin("pool");
-    p->told = true;
+    p->reported = true;
     int64_t put = finder_python("train.py", "put", 7), get = finder_python("train.py", "get", 9);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
@@ -110,7 +110,7 @@ TEST(test_memory_costs_the_lead)
 TEST(test_memory_keeps_the_lead)
 {
     finder_begin("ahead");
-    p->told = true;
+    p->reported = true;
     int64_t get = finder_python("train.py", "get", 9), put = finder_python("train.py", "put", 7);
     launch(10 * MS, 1);
     for (int i = 0; i < STEPS; i++) {
@@ -133,7 +133,7 @@ TEST(test_memory_keeps_the_lead)
 TEST(test_host_is_next)
 {
     finder_begin("next");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(200 * US, 1);
@@ -153,7 +153,7 @@ TEST(test_host_is_next)
 TEST(test_waits_that_keep_the_lead)
 {
     finder_begin("pipelined");
-    p->told = true;
+    p->reported = true;
     int64_t stack = finder_python("train.py", "step", 7), before = 0;
     for (int i = 0; i < STEPS; i++) {
         int64_t mine = p->gpu;
@@ -180,7 +180,7 @@ TEST(test_waits_that_keep_the_lead)
 TEST(test_other_waits_stay)
 {
     finder_begin("stay");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "step", 7), end = finder_python("train.py", "end", 9);
     for (int i = 0; i < STEPS; i++) {
         launch(2 * MS, 1);
@@ -202,7 +202,7 @@ TEST(test_other_threads_go_on)
 {
     for (int depends = 0; depends < 2; depends++) {
         finder_begin("threads");
-        p->told = true;
+        p->reported = true;
         int64_t item = finder_python("serve.py", "answer", 3);
         for (int i = 0; i < STEPS; i++) {
             launch(500 * US, 2);
@@ -231,7 +231,7 @@ TEST(test_other_threads_go_on)
 TEST(test_lead_is_bounded)
 {
     finder_begin("bounded");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "main", 7);
     launch(1000 * MS, 1);
     program_sync(p, WAIT_STREAM, item, 1);
@@ -282,7 +282,7 @@ TEST(test_gain_lies_within)
         int64_t idle[2], least = 0, most = 0;
         for (int cured = 0; cured < 2; cured++) {
             finder_begin(cured ? "cured" : "sick");
-            p->told = true;
+            p->reported = true;
             run_program((enum planted)which, cured);
             finder_look();
             idle[cured] = gpu_idle();
@@ -306,7 +306,7 @@ TEST(test_gain_lies_within)
 TEST(test_interval_is_said)
 {
     finder_begin("said");
-    p->told = true;
+    p->reported = true;
     run_program(READS, false);
     finder_look();
     const struct insight *i = finder_find("sync_loop", "train.py:7");
@@ -320,7 +320,7 @@ TEST(test_interval_is_said)
 TEST(test_interval_from_zero)
 {
     finder_begin("zero");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < STEPS; i++) {
         launch(4 * US, 1);
@@ -339,7 +339,7 @@ TEST(test_interval_from_zero)
 TEST(test_no_memory)
 {
     finder_begin("memory");
-    p->told = true;
+    p->reported = true;
     int64_t item = finder_python("train.py", "step", 7);
     for (int i = 0; i < 5; i++) {
         launch(2 * MS, 1);

@@ -174,7 +174,7 @@ TEST(test_summed)
     struct program p;
     struct model m;
     program_init(&p, "summed");
-    p.told = true;
+    p.reported = true;
     int64_t a = program_python(&p, 0, "a.py", "f", 5), b = program_python(&p, 0, "b.py", "g", 6);
     captured(&p, LONG, 1, a, 1000);
     for (int i = 0; i < 20; i++) {
@@ -228,7 +228,7 @@ static void check_queued(bool row, int64_t processes)
     struct program p;
     struct model m;
     program_init(&p, "queued");
-    p.told = true;
+    p.reported = true;
     int64_t a = program_python(&p, 0, "a.py", "f", 5), b = program_python(&p, 0, "b.py", "g", 6);
     program_processes(&p, processes);
     captured(&p, LONG, 1, a, 3000000);
@@ -338,7 +338,7 @@ static void check_inherited(int waiting, bool gil, int hooks)
     struct program p;
     struct model m;
     program_init(&p, "inherited");
-    p.told = true;
+    p.reported = true;
     int64_t native = program_native(&p, 0, "/usr/lib/libtorch.so", 64, NULL),
             backward = program_python(&p, 0, "train.py", "backward", 7),
             other = program_python(&p, 0, "load.py", "get", 9),
@@ -380,7 +380,7 @@ static void check_runtime_threads(bool python)
     struct program p;
     struct model m;
     program_init(&p, "runtime threads");
-    p.told = true;
+    p.reported = true;
     int64_t native = program_native(&p, 0, "/usr/lib/xla.so", 64, NULL),
             loop = program_python(&p, 0, "train.py", "loop", 4);
     captured(&p, LONG, 5, native, 1000);

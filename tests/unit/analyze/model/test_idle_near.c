@@ -71,7 +71,7 @@ TEST(test_untested)
     mem_free(c.order);
 }
 
-/* Threads that launch by turns: rows around tell the wrong one, and so nothing is told. */
+/* Threads that launch in turns: rows around tell the wrong one, and so nothing is told. */
 TEST(test_by_turns)
 {
     struct idle_capture rows[ROWS];

@@ -146,7 +146,7 @@ static void plant(bool looks)
 {
     memset(&now, 0, sizeof now);
     program_init(&now.p, "planted");
-    now.p.told = true;
+    now.p.reported = true;
     now.seed = 3;
     now.next_look = looks ? LOOK_EVERY : INT64_MAX;
     int64_t outer = program_python(&now.p, 0, "train.py", "<module>", 120);

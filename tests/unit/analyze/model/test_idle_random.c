@@ -70,7 +70,7 @@ TEST(test_sums)
         struct program p;
         struct model m, all;
         program_init(&p, "random");
-        p.told = round & 1;
+        p.reported = round & 1;
         int64_t stacks[5] = {0, program_python(&p, 0, "a.py", "f", 5),
                              program_python(&p, 0, "b.py", "g", 6),
                              program_native(&p, 0, "/usr/lib/libx.so", 64, NULL),

@@ -64,7 +64,7 @@ TEST(reasons)
     program_fini(&program);
 }
 
-TEST(more_than_are_told)
+TEST(more_than_are_reported)
 {
     struct nameless list[NAMELESS_MOST];
     struct model m;
@@ -88,7 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons),
-        cmocka_unit_test(more_than_are_told),
+        cmocka_unit_test(more_than_are_reported),
     };
     return cmocka_run_group_tests(tests, rows_set_up, rows_tear_down);
 }

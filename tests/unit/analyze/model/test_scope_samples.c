@@ -335,7 +335,7 @@ TEST(test_merged_without_kernels)
 }
 
 /* The lines and the member that tell of samples without an estimate. */
-static void check_told(struct report *r)
+static void check_reported(struct report *r)
 {
     char *text = NULL;
     size_t size;
@@ -372,7 +372,7 @@ TEST(test_no_room)
             put_samples(m, KERNEL, BARRIER, CELL_NULL, 100);
         assert_int_equal(model_finish(m), 0);
         near(m->samples.left_out + sum_of(m), pools ? 400 : 1000);
-        check_told(&r);
+        check_reported(&r);
         model_init(&all, names);
         assert_int_equal(model_merge(&all, m) | model_merge(&all, m), 0);
         assert_int_equal(model_settle(&all), 0);

@@ -484,18 +484,18 @@ static void run_graph(int64_t graph, int64_t ns)
     p.gpu = row.start + ns;
 }
 
-/* A step is a graph and what the program launches around it. A graph that is made anew for each
+/* A step is a graph and what the program launches around it. A graph that is made again for each
  * step has another id each time, and is a graph all the same. */
 TEST(test_graphs)
 {
-    for (int anew = 0; anew < 2; anew++) {
+    for (int again = 0; again < 2; again++) {
         begin("graphs");
         int64_t in = kernel("copy_in"), out = kernel("argmax"), warm = kernel("warm");
         for (int i = 0; i < 20; i++)
             launch(warm, 7 * MS);
         for (int i = 0; i < 60; i++) {
             launch(in, 100000);
-            run_graph(anew ? 100 + i : 7, 3 * MS);
+            run_graph(again ? 100 + i : 7, 3 * MS);
             launch(out, 50000);
             work(MS);
         }

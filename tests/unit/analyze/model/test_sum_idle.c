@@ -117,12 +117,12 @@ TEST(test_calls_in_gap)
 }
 
 /* A watcher that waits all the time holds up nobody. */
-static void check_watcher(bool told)
+static void check_watcher(bool reported)
 {
     struct program p;
     struct model m;
     program_init(&p, "watcher");
-    p.told = told;
+    p.reported = reported;
     int64_t stack = program_python(&p, 0, "w.py", "watch", 5);
     for (int i = 0; i < 20; i++) {
         program_launch(&p, (struct program_kernel){.ns = 1000, .thread = 1});
@@ -337,7 +337,7 @@ TEST(test_engine)
     struct model m;
     for (unsigned seed = 0; seed < 4; seed++) {
         program_init(&p, "engine");
-        p.told = true;
+        p.reported = true;
         int64_t stack = program_python(&p, 0, "a.py", "f", 5);
         keep(&p, "engine", 1, 3000000); /* before the first work */
         program_work(&p, 5000000);

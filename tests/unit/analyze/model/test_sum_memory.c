@@ -28,7 +28,7 @@ static void check(const struct memory_use *u, const int64_t want[6])
     assert_int_equal(u->peak, want[5]);
 }
 
-TEST(kinds_are_told_apart)
+TEST(kinds_are_distinguished)
 {
     static struct model m, other;
     static const int64_t ops[] = {ALLOCATE, ALLOCATE, ALLOCATE, FREE, ALLOCATE, FREE, 7};
@@ -124,7 +124,7 @@ TEST(frees_without_a_block_are_unknown)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_are_told_apart),
+        cmocka_unit_test(kinds_are_distinguished),
         cmocka_unit_test(frees_have_the_size_of_their_block),
         cmocka_unit_test(a_free_may_come_first),
         cmocka_unit_test(frees_without_a_block_are_unknown),

@@ -162,7 +162,7 @@ TEST(test_other_thread_launches)
     model_fini(&m);
 }
 
-/* Native frames: an inlined function, driver frames passed over, no symbols. */
+/* Native frames: an inlined function, driver frames skipped, no symbols. */
 TEST(test_native)
 {
     struct program p;

@@ -174,13 +174,13 @@ TEST(test_groups)
 /* Event rows of a session by type, as they came. */
 struct rows {
     int64_t *cells; /* rows one after the other */
-    size_t count, cap, told;
+    size_t count, cap, reported;
 };
 
 /* Types of a channel's rows, in order. */
 struct order {
     uint8_t *types;
-    size_t count, cap, told;
+    size_t count, cap, reported;
 };
 
 struct chunks {
@@ -222,7 +222,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
 }
 
 /* The next rows of a type, as a batch. */
-static void tell(struct chunks *c, int type, size_t rows)
+static void report(struct chunks *c, int type, size_t rows)
 {
     struct rows *r = &c->types[type];
     struct wire_batch b = {.type = (enum record_type)type, .record = &records[type], .rows = rows};
@@ -230,10 +230,10 @@ static void tell(struct chunks *c, int type, size_t rows)
     int64_t *columns = calloc(rows * width, sizeof *columns);
     for (unsigned k = 0; k < width; k++) {
         for (size_t i = 0; i < rows; i++)
-            columns[k * rows + i] = r->cells[(r->told + i) * width + k];
+            columns[k * rows + i] = r->cells[(r->reported + i) * width + k];
         b.col[k] = columns + k * rows;
     }
-    r->told += rows;
+    r->reported += rows;
     assert_int_equal(model_batch(c->m, &b), 0);
     free(columns);
 }
@@ -259,12 +259,12 @@ static void read_chunks(struct program *p, struct model *m)
     while (left) {
         struct order *o = &c.channels[next_random() % CHANNEL_COUNT];
         size_t rows = 0, most = 1 + next_random() % 50;
-        while (rows < most && o->told + rows < o->count &&
-               o->types[o->told + rows] == o->types[o->told])
+        while (rows < most && o->reported + rows < o->count &&
+               o->types[o->reported + rows] == o->types[o->reported])
             rows++;
         if (rows)
-            tell(&c, o->types[o->told], rows);
-        o->told += rows;
+            report(&c, o->types[o->reported], rows);
+        o->reported += rows;
         left -= rows;
     }
     for (int i = 0; i < RECORD_COUNT; i++)

@@ -82,7 +82,7 @@ static void write_pass(const struct pass_log *l, const char *run)
     snprintf(session, sizeof session, "%c%d", run[strlen(run) - 1], (int)l->number);
     snprintf(dir, sizeof dir, "%s/%.8s/%d-%s", tmpdir, run, (int)l->number, l->asked);
     program_init(&p, session);
-    buf_clear(&p.log.lines); /* the header comes anew, with the pass */
+    buf_clear(&p.log.lines); /* the header comes again, with the pass */
     p.names = 0;
     p.log.run = run;
     p.log.pass = l->number;

@@ -117,18 +117,18 @@ TEST(test_answer)
 }
 
 /* Is it said that the engine held the program up (NULL: that any did)? */
-static bool engine_is_told(const json_t *root, const char *engine)
+static bool engine_is_reported(const json_t *root, const char *engine)
 {
     size_t at;
     json_t *line;
-    bool told = false;
+    bool reported = false;
     char text[64];
     snprintf(text, sizeof text, "while engine %s", engine ? engine : "");
     json_array_foreach(json_object_get(root, "summary"), at, line)
     {
-        told |= strstr(json_string_value(line), text) != NULL;
+        reported |= strstr(json_string_value(line), text) != NULL;
     }
-    return told;
+    return reported;
 }
 
 /* Time in which engines make the program wait is not the program's. */
@@ -156,7 +156,7 @@ TEST(test_slowed)
         json_t *root = report_parse(report_ok(path, GPUFL_REPORT_JSON, 0, false));
         const char *said = json_string_value(json_array_get(json_object_get(root, "summary"), 0));
         assert_int_equal(said && strstr(said, "time are not the program's own"), cases[i].slowed);
-        assert_int_equal(engine_is_told(root, cases[i].engine), cases[i].engine != NULL);
+        assert_int_equal(engine_is_reported(root, cases[i].engine), cases[i].engine != NULL);
         assert_int_equal(json_array_size(json_object_get(root, "caveats")), cases[i].caveats);
         json_array_foreach(json_object_get(root, "insights"), at, item)
         {

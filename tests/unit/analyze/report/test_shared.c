@@ -126,7 +126,7 @@ TEST(test_elsewhere)
     assert_true(s.device == 8 && s.here && s.borrowed == 0);
 }
 
-/* A log is input: no path in an id, and no other session in the place of the one that is named. */
+/* A log is input: no path in an id, and no other session in place of the one that is named. */
 TEST(test_not_believed)
 {
     char place[PATH_MAX];

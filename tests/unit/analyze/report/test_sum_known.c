@@ -145,7 +145,7 @@ static const struct {
      NULL,
      "No kernels in",
      false},
-    {{"untold", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true},
+    {{"unreported", "Trace", NULL, 0, 0, 0, .rows = 0, .no_ledger = true, .not_final = true},
      -1,
      "not_told",
      "Kernels unknown: the log does not say.",
@@ -234,7 +234,7 @@ TEST(test_several)
 TEST(test_system_channel)
 {
     static const struct {
-        const char *id, *bytes, *file, *state; /* bytes in the place of the file; NULL: no file */
+        const char *id, *bytes, *file, *state; /* bytes in place of the file; NULL: no file */
     } ways[] = {{"overwritten", "\x17\x99\x42 none of it is a line", "system.1.log.gz", "damaged"},
                 {"emptied", "", "system.1.log.gz", "damaged"},
                 {"garbled", "{\"system\":[[\n{{{\n", "system.log", "damaged"},

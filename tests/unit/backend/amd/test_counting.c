@@ -152,9 +152,9 @@ static uint64_t finish(void)
 {
     calls_report(NULL, NULL);
     counting_report(NULL, NULL);
-    counting_tell(device, true);
+    counting_describe(device, true);
     uint64_t first = me.lost;
-    counting_tell(device, true);
+    counting_describe(device, true);
     assert_int_equal(me.lost, first);
     assert_false(counting_waits());
     counting_close();

@@ -257,14 +257,14 @@ TEST(what_held_the_clocks_down_since_the_sample_before)
 TEST(what_crossed_the_links_since_the_sample_before)
 {
     struct device_metric_row row;
-    bool tells = release->newer;
+    bool reports = release->newer;
     sample(0, &row);
     assert_int_equal(row.nvlink_rx, CELL_NULL); /* there is no sample before */
     assert_int_equal(row.nvlink_tx, CELL_NULL);
     for (int i = 0; i < 2; i++) {
         sample(0, &row);
-        assert_int_equal(row.nvlink_rx, tells ? FAKE_LINK_READ * 1024 : CELL_NULL);
-        assert_int_equal(row.nvlink_tx, tells ? FAKE_LINK_WRITE * 1024 : CELL_NULL);
+        assert_int_equal(row.nvlink_rx, reports ? FAKE_LINK_READ * 1024 : CELL_NULL);
+        assert_int_equal(row.nvlink_tx, reports ? FAKE_LINK_WRITE * 1024 : CELL_NULL);
     }
 }
 

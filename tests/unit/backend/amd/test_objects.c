@@ -144,10 +144,10 @@ TEST(kept_once)
 }
 
 /* An object whose bytes are not available is counted, whatever keeps them; the next session begins
- * anew. */
+ * again. */
 TEST(what_is_not_kept_is_counted)
 {
-    char folder[128], large[128], behind[128];
+    char folder[128], large[128], after[128];
     FILE *f = fopen(tmpdir_path("large.so"), "we");
     assert_non_null(f);
     assert_int_equal(ftruncate(fileno(f), CODE_COPY_MOST + 1), 0); /* no block of it is written */
@@ -155,8 +155,8 @@ TEST(what_is_not_kept_is_counted)
     tmpdir_write("short.so", "01234567", 8);
     snprintf(folder, sizeof folder, "file://%s", tmpdir);
     snprintf(large, sizeof large, "file://%s/large.so", tmpdir);
-    snprintf(behind, sizeof behind, "file://%s/short.so#offset=8", tmpdir);
-    const char *const lost[] = {"file:///nowhere", folder, behind, "memory://1", NULL};
+    snprintf(after, sizeof after, "file://%s/short.so#offset=8", tmpdir);
+    const char *const lost[] = {"file:///nowhere", folder, after, "memory://1", NULL};
     objects_begin();
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
         load(20 + i, "", 1, lost[i]);

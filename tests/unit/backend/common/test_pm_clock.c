@@ -50,7 +50,7 @@ TEST(the_wall_clock)
     pm_clock_before(&c, 500 * MS, AHEAD + 490 * MS, STALE,
                     wall - 13 * MS - MS / 2); /* just outside */
     assert_int_equal(c.offset, c.most);
-    pm_clock_before(&c, 750 * MS, AHEAD + 740 * MS, STALE, wall + 60 * MS); /* it was set anew */
+    pm_clock_before(&c, 750 * MS, AHEAD + 740 * MS, STALE, wall + 60 * MS); /* it was set again */
     assert_int_equal(c.offset, c.most);
     pm_clock_before(&c, 1000 * MS, AHEAD + 990 * MS, STALE, wall); /* and is not trusted again */
     assert_in_range(c.most - c.offset, 0, MS / 10);

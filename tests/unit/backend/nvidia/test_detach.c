@@ -92,7 +92,7 @@ static int setup(void **state)
     trace.sink = &sink;
     trace.config.windows = trace.detaches = true;
     trace.config.rest_ns = 1;
-    trace.config.let_go = true;
+    trace.config.detach = true;
     trace.config.engines = ENGINE_SYNC;
     trace.subscriber = (cupti_subscriber)&subscriber;
     atomic_store(&trace.pool, buffers_open(&trace.pools, 1 << 16, 1 << 20));
@@ -114,7 +114,7 @@ static void window(void)
     assert_int_equal(detach_window(&trace, false, &err), 0);
 }
 
-static void stays_behind_a_window(void)
+static void stays_after_a_window(void)
 {
     window();
     detach_flush(&trace);
@@ -144,7 +144,7 @@ TEST(goes_at_the_exit_of_a_call)
 }
 
 /* The window's records came after the flush: they would go with CUPTI. */
-TEST(not_behind_a_window_that_came_between)
+TEST(not_after_a_window_that_came_between)
 {
     window();
     detach_flush(&trace);
@@ -240,7 +240,7 @@ TEST(stays_where_it_was_refused)
 
 static void a_call(int site, uint32_t correlation)
 {
-    assert_true(object_calls_tell(
+    assert_true(object_calls_take(
         CREATE, &(struct cupti_callback){.site = site, .correlation = correlation}));
 }
 
@@ -305,7 +305,7 @@ TEST(not_sooner_than_is_usual)
 TEST(not_where_it_is_never_quiet)
 {
     a_call(CUPTI_SITE_ENTER, 1);
-    stays_behind_a_window();
+    stays_after_a_window();
     assert_int_equal(messages, 0);
     detach_conclude(&trace);
     detach_conclude(&trace);
@@ -313,7 +313,7 @@ TEST(not_where_it_is_never_quiet)
 }
 
 /* After its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
-TEST(comes_back_to_hear_of_contexts)
+TEST(comes_back_for_contexts)
 {
     window();
     detach_flush(&trace);
@@ -337,7 +337,7 @@ TEST(not_before_it_has_rested)
     const int64_t rests[] = {3600000000000, 0}; /* an hour; never */
     for (int i = 0; i < 2; i++) {
         trace.config.rest_ns = rests[i];
-        stays_behind_a_window();
+        stays_after_a_window();
     }
 }
 
@@ -345,7 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(goes_at_the_exit_of_a_call, setup),
-        cmocka_unit_test_setup(not_behind_a_window_that_came_between, setup),
+        cmocka_unit_test_setup(not_after_a_window_that_came_between, setup),
         cmocka_unit_test_setup(not_while_one_is_open, setup),
         cmocka_unit_test_setup(not_before_buffers_are_back, setup),
         cmocka_unit_test_setup(a_window_waits_for_what_is_forced_out, setup),
@@ -354,7 +354,7 @@ int main(void)
         cmocka_unit_test_setup(not_where_too_many_are_made, setup),
         cmocka_unit_test_setup(not_sooner_than_is_usual, setup),
         cmocka_unit_test_setup(not_where_it_is_never_quiet, setup),
-        cmocka_unit_test_setup(comes_back_to_hear_of_contexts, setup),
+        cmocka_unit_test_setup(comes_back_for_contexts, setup),
         cmocka_unit_test_setup(not_before_it_has_rested, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

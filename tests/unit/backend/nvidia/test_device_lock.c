@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* True where this process has a lock on the file: a child asks, since a process is never told of
+/* True if this process has a lock on the file: a child asks, since a process is never told of
  * its own locks. */
 static bool is_locked(int fd)
 {

@@ -312,7 +312,7 @@ TEST(links)
     struct device_metric_row row = sample();
     assert_int_equal(row.nvlink_tx, 250 * 1024);
     assert_int_equal(row.nvlink_rx, 500 * 1024);
-    kib = 10; /* the driver was loaded anew */
+    kib = 10; /* the driver was loaded again */
     row = sample();
     assert_true(row.nvlink_tx == CELL_NULL && row.nvlink_rx == CELL_NULL);
     kib += 2;

@@ -38,8 +38,8 @@ static bool sink_in_scope(struct sink *s)
     return scope_open;
 }
 
-static char told[256];
-static int told_count;
+static char reported[256];
+static int reported_count;
 
 static void sink_message(struct sink *s, enum severity severity, const char *code, const char *fmt,
                          ...)
@@ -49,9 +49,9 @@ static void sink_message(struct sink *s, enum severity severity, const char *cod
     assert_int_equal(severity, SEVERITY_WARNING);
     assert_string_equal(code, "program.fault");
     va_start(args, fmt);
-    vsnprintf(told, sizeof told, fmt, args);
+    vsnprintf(reported, sizeof reported, fmt, args);
     va_end(args);
-    told_count++;
+    reported_count++;
 }
 
 static const struct sink_ops sink_ops = {.launch = sink_launch,
@@ -86,7 +86,7 @@ static int setup(void **state)
     trace.cupti = &cupti;
     waits_init();
     faults_open();
-    told_count = 0;
+    reported_count = 0;
     atomic_store(&trace.live, &sink);
     seen_count = 0;
     scope_open = false;
@@ -160,18 +160,18 @@ TEST(a_failed_launch_is_taken_back)
 }
 
 /* The first call that answers with a fault of a kernel is told, of other errors none. */
-TEST(a_fault_is_told_once)
+TEST(a_fault_is_reported_once)
 {
     struct cuda_launch_params params = {.stream = NULL};
     call(cuLaunchKernel_id, 1, &params, CUDA_OK);
     call(cuLaunchKernel_id, 2, &params, 1);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     assert_false(faults_seen());
     call(cuLaunchKernel_id, 3, &params, 716);
     call(cuLaunchKernel_id, 4, &params, 716);
-    assert_int_equal(told_count, 1);
+    assert_int_equal(reported_count, 1);
     assert_true(faults_seen());
-    assert_non_null(strstr(told, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), seen first as "));
+    assert_non_null(strstr(reported, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), seen first as "));
 }
 
 /* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
@@ -313,7 +313,7 @@ TEST(ids_the_library_lacks_are_passed_over)
 #define KERNEL_TESTS(T)                                                                            \
     T(every_launch_call_counts_once)                                                               \
     T(a_failed_launch_is_taken_back)                                                               \
-    T(a_fault_is_told_once)                                                                        \
+    T(a_fault_is_reported_once)                                                                    \
     T(a_failed_launch_that_began_before_us_takes_nothing_back)                                     \
     T(nothing_is_reported_when_not_live)                                                           \
     T(cost_is_sampled_and_extrapolated)

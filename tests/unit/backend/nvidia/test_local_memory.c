@@ -52,7 +52,7 @@ static void *function_of(const char *name, unsigned local)
     return made_by(get, name, local);
 }
 
-TEST(launches_tell)
+TEST(launches_report)
 {
     static const char spilled[] = "spilled", plain[] = "plain";
     char again[] = "spilled";
@@ -81,9 +81,9 @@ TEST(one_name_of_several)
     assert_int_equal(local_memory_find(name), 64);
 }
 
-TEST(what_is_not_told)
+TEST(what_is_not_reported)
 {
-    static const char name[] = "untold";
+    static const char name[] = "unreported";
     local_memory_launch(NULL, name);
     local_memory_launch(function_of(name, 8), NULL);
     assert_int_equal(local_memory_find(name), CELL_NULL);
@@ -114,8 +114,8 @@ TEST(many_threads)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_tell),       cmocka_unit_test(kernels_of_libraries),
-        cmocka_unit_test(one_name_of_several), cmocka_unit_test(what_is_not_told),
+        cmocka_unit_test(launches_report),     cmocka_unit_test(kernels_of_libraries),
+        cmocka_unit_test(one_name_of_several), cmocka_unit_test(what_is_not_reported),
         cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, open_driver, NULL);

@@ -14,7 +14,7 @@ static const uint64_t AHEAD = UINT64_C(1700000000000000000);
 
 /* A library of one device, which ends a record every millisecond. */
 static struct {
-    int64_t began, read, held_before, held_behind;
+    int64_t began, read, held_before, held_after;
     uint64_t ahead;
     uint64_t ends[1000];
     size_t count, room;
@@ -33,7 +33,7 @@ static int decode(struct pm_decode_params *p)
     device.count = 0;
     for (; device.read + MS <= now && device.count < device.room; device.read += MS)
         device.ends[device.count++] = (uint64_t)(device.read + MS) + device.ahead;
-    hold(device.held_behind);
+    hold(device.held_after);
     p->stop = device.read + MS <= now ? PM_STOP_IMAGE_FULL : PM_STOP_END;
     p->overflow = 0;
     return CUPTI_OK;
@@ -52,10 +52,10 @@ static int sample(struct pm_sample_params *p)
     return CUPTI_OK;
 }
 
-static void drained(struct pm_device *d, int64_t before, int64_t behind)
+static void drained(struct pm_device *d, int64_t before, int64_t after)
 {
     device.held_before = before;
-    device.held_behind = behind;
+    device.held_after = after;
     hold(5 * MS);
     assert_int_equal(pm_device_drain(d), CUPTI_OK);
     assert_true(d->samples >= 4);
@@ -107,7 +107,7 @@ static void a_thread_that_is_held_up(void **state)
     (void)state;
     device.room = 1000;
     device.ahead = AHEAD;
-    device.held_before = device.held_behind = 0;
+    device.held_before = device.held_after = 0;
     device.began = device.read = d.began = d.counted = clock_mono();
     drained(&d, 0, 0);
     drained(&d, 40 * MS, 0); /* as it asks: what came meanwhile is read */

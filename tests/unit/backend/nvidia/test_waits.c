@@ -145,7 +145,7 @@ TEST(no_context_is_none)
     assert_int_equal(waits[1].context, 3);
 }
 
-TEST(a_synchronization_is_told_in_full_where_it_is_wanted)
+TEST(a_synchronization_is_reported_in_full_where_it_is_wanted)
 {
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
     const struct {
@@ -196,7 +196,7 @@ TEST(no_stream_is_the_default_one)
     assert_int_equal(waits[1].stream, 99);
 }
 
-TEST(copies_tell_their_size)
+TEST(copies_report_their_size)
 {
     const struct {
         uint64_t to, from;
@@ -301,11 +301,11 @@ int main(void)
 #define T(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
         T(a_synchronization_is_reported_however_short),
-        T(a_synchronization_is_told_in_full_where_it_is_wanted),
+        T(a_synchronization_is_reported_in_full_where_it_is_wanted),
         T(a_synchronization_beside_scopes_is_joined),
         T(no_context_is_none),
         T(no_stream_is_the_default_one),
-        T(copies_tell_their_size),
+        T(copies_report_their_size),
         T(an_asynchronous_copy_is_reported_where_it_waited),
         T(memory_and_code),
         T(devices_are_asked_for_once_a_context),

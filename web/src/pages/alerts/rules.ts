@@ -93,7 +93,7 @@ export const METRICS: Record<string, { unit: string; scale: number }> = {
   "monitor.device_samples": NUMBER,
   "monitor.device_failures": NUMBER,
   "monitor.processes_seen": NUMBER,
-  "monitor.processes_untold": NUMBER,
+  "monitor.processes_without_room": NUMBER,
   "monitor.processes_unread": NUMBER,
   "monitor.events_seen": NUMBER,
   "monitor.events_lost": NUMBER,

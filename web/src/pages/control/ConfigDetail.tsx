@@ -18,7 +18,7 @@ const SETTINGS: Column<Setting>[] = [
 
 interface Props {
   name: string;
-  version: number | null; // the newest version; asked anew when a newer one exists
+  version: number | null; // the newest version; asked again when a newer one exists
   onUse?: (settings: Setting[]) => void; // undefined for users who may not write
 }
 

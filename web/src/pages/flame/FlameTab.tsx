@@ -107,7 +107,7 @@ function Flame({ session, trees }: { session: string; trees: Map<string, Stack[]
 }
 
 export function FlameTab({ session }: TabProps) {
-  // A live session's report is made anew now and then; the session's row shows when data arrived.
+  // A live session's report is made again now and then; the session's row shows when data arrived.
   const [round, setRound] = useState(0);
   const asked = useAsked(`flame ${round} ${session.id} ${session.state} ${session.state === "live" ? session.received : ""}`, () => client.text("flame", { session: session.id }));
   const trees = useMemo(() => (asked.data === undefined ? undefined : stacksOf(asked.data)), [asked.data]);

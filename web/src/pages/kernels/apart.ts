@@ -3,7 +3,7 @@ import { cutMiddle } from "../../timeline/names";
 import { SEEN } from "../../ui/found";
 
 interface Short {
-  short: string; // for narrow places; cut anew where others begin like it
+  short: string; // for narrow places; cut again where others begin like it
   uncut?: string | undefined; // `short` before that
 }
 

@@ -115,7 +115,7 @@ interface Asking {
   busy: boolean;
 }
 
-/** Asks the question of the address, and asks anew when somebody runs it again. */
+/** Asks the question of the address, and asks again when somebody runs it again. */
 function useAnswer(sql: string, sessions: string, round: number): Asking {
   const [state, setState] = useState<Asking>({ busy: false });
   useEffect(() => {
@@ -175,7 +175,7 @@ function useAsked() {
   const run = useCallback((sql: string, question?: Question) => {
     const fits = sql.length <= ADDRESS_MOST;
     setLong(fits ? "" : sql);
-    if (newest.current === sql) setRound((n) => n + 1); // the same statement runs anew; another statement runs because it differs
+    if (newest.current === sql) setRound((n) => n + 1); // the same statement runs again; another statement runs because it differs
     const shape = question ? { q: question.id, x: "", y: "", plot: "" } : {};
     go(withQuery(location.pathname, new URLSearchParams(location.search), { sql: fits ? toAddress(sql) : "", ...shape }));
   }, []);

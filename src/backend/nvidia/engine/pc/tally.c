@@ -90,7 +90,7 @@ static void add_cell(struct pc_tally *t, uint32_t function, size_t reason, uint6
         ((struct pc_cell *)keyed_at(&t->cells, at))->samples += samples;
 }
 
-/* Samples of the reason's twin with "_not_issued", in the place of the cell. */
+/* Samples of the reason's twin with "_not_issued", in place of the cell. */
 static uint64_t idle_samples(const struct pc_tally *t, const struct pc_cell *c, int twin)
 {
     struct pc_cell key = *c;

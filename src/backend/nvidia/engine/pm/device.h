@@ -4,7 +4,7 @@
  * The device writes a record every interval into a buffer of the driver, whatever process runs on
  * it. A drain decodes new records into an image, which frees their room in the buffer; samples are
  * read from the image and evaluated one by one. A full buffer never takes a record again, so it is
- * given up and sampling begins anew. If that happens again within seconds, the device writes more
+ * given up and sampling begins again. If that happens again within seconds, the device writes more
  * than one thread can decode, and the interval is doubled. The buffer is not used as a ring that
  * keeps the newest records, because the library corrupts the process's heap when a ring is overrun
  * (ADR 12). Records have the time of the device's clock. */

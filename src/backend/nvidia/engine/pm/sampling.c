@@ -43,13 +43,13 @@ static struct {
     struct pm_device devices[DEVICES]; /* by ordinal */
     bool overflow_said, slower_said;
     bool opened;
-    bool resting;    /* between windows: no device is reserved */
-    struct pm_told { /* by device, also if it has been given back, or has failed */
+    bool resting;       /* between windows: no device is reserved */
+    struct pm_account { /* by device, also if it has been given back, or has failed */
         bool described;
         uint64_t written;    /* samples */
         int64_t clock_error; /* ns, the largest; 0: not known */
         int64_t begun;       /* ns; 0: not yet */
-    } told[DEVICES];
+    } accounts[DEVICES];
     struct pm_spans spans;
     uint32_t name_ids[DEVICES][METRICS_MOST]; /* of the sink, by index in the device's list */
 } me;
@@ -69,7 +69,7 @@ static int pm_open(struct trace *t, struct err *e)
         atomic_store_explicit(&me.first[i], 0, memory_order_relaxed);
     me.overflow_said = me.slower_said = false;
     me.spans = (struct pm_spans){.windowed = t->switched};
-    memset(me.told, 0, sizeof me.told);
+    memset(me.accounts, 0, sizeof me.accounts);
     me.resting = false;
     me.opened = true;
     engine_leave();
@@ -118,12 +118,12 @@ static void pm_close(struct trace *t)
 }
 
 /* Keeps the numbers of a device that are reported at the end, before it is closed. */
-static void keep_told(const struct pm_device *d)
+static void keep_account(const struct pm_device *d)
 {
-    int64_t error = pm_clock_error(&d->clock), before = me.told[d->ordinal].clock_error;
-    me.told[d->ordinal].written = d->written;
+    int64_t error = pm_clock_error(&d->clock), before = me.accounts[d->ordinal].clock_error;
+    me.accounts[d->ordinal].written = d->written;
     if (error != INT64_MAX && error > before)
-        me.told[d->ordinal].clock_error = error;
+        me.accounts[d->ordinal].clock_error = error;
 }
 
 static bool is_held(const struct pm_device *d)
@@ -137,7 +137,7 @@ static bool pm_brought(void)
     if (!engine_enter(ENGINE_PATIENCE))
         return false;
     for (uint32_t i = 0; i < DEVICES; i++)
-        any |= me.told[i].written || (is_held(&me.devices[i]) && me.devices[i].written);
+        any |= me.accounts[i].written || (is_held(&me.devices[i]) && me.devices[i].written);
     engine_leave();
     return any;
 }
@@ -192,8 +192,9 @@ static void describe(struct trace *t, struct pm_device *d)
 static void say_late(struct sink *s, uint32_t ordinal, int64_t until)
 {
     int64_t from = atomic_load_explicit(&me.first[ordinal], memory_order_relaxed);
-    int64_t late = me.told[ordinal].begun - from, all = until - from;
-    if (me.spans.windowed || !until || !from || !me.told[ordinal].begun || late < all / LATE_PART)
+    int64_t late = me.accounts[ordinal].begun - from, all = until - from;
+    if (me.spans.windowed || !until || !from || !me.accounts[ordinal].begun ||
+        late < all / LATE_PART)
         return;
     s->ops->message(s, SEVERITY_NOTE, "pm_sampling.late",
                     "hardware counters are sampled for the last %" PRId64 " ms of %" PRId64
@@ -205,10 +206,10 @@ static void conclude(struct trace *t, uint32_t ordinal, int64_t until)
 {
     uint32_t device = records_device(t->records, ordinal);
     say_late(t->sink, ordinal, until);
-    setting_number(t->sink, ENGINE, device, "samples", (int64_t)me.told[ordinal].written);
-    if (me.told[ordinal].clock_error)
+    setting_number(t->sink, ENGINE, device, "samples", (int64_t)me.accounts[ordinal].written);
+    if (me.accounts[ordinal].clock_error)
         setting_number(t->sink, ENGINE, device, "clock_error_us",
-                       me.told[ordinal].clock_error / 1000);
+                       me.accounts[ordinal].clock_error / 1000);
 }
 
 static void say_slower(struct trace *t, struct pm_device *d)
@@ -312,11 +313,11 @@ static enum suspended pm_suspend(struct trace *t)
         ready &= me.devices[i].state != PM_STARTED; /* the collector stops it, and reads the rest */
     for (size_t i = 0; i < DEVICES && ready; i++) {
         struct pm_device *d = &me.devices[i];
-        if (d->state == PM_FAILED && me.told[i].described)
+        if (d->state == PM_FAILED && me.accounts[i].described)
             d->state = PM_UNUSED; /* another tool had reserved it; it may be free again */
         if (d->state != PM_PAUSED)
             continue;
-        keep_told(d);
+        keep_account(d);
         pm_device_close(d);
     }
     me.resting |= ready;
@@ -339,8 +340,9 @@ static void begin(struct trace *t, struct pm_device *d, uint32_t ordinal)
         nv_engine_fail(t, NV_PM_SAMPLING, e.text);
         return;
     }
-    d->written = me.told[ordinal].written;
-    me.told[ordinal].begun = me.told[ordinal].begun ? me.told[ordinal].begun : clock_mono();
+    d->written = me.accounts[ordinal].written;
+    me.accounts[ordinal].begun =
+        me.accounts[ordinal].begun ? me.accounts[ordinal].begun : clock_mono();
 }
 
 static void pm_wake(struct trace *t)
@@ -350,7 +352,7 @@ static void pm_wake(struct trace *t)
     if (!engine_enter(ENGINE_PATIENCE))
         return;
     for (uint32_t i = 0; me.opened && me.resting && i < DEVICES; i++) {
-        if (me.told[i].described)
+        if (me.accounts[i].described)
             nv_engine_retry(t, NV_PM_SAMPLING);
         if (me.devices[i].state == PM_UNUSED && (bits >> i & 1))
             begin(t, &me.devices[i], i);
@@ -364,7 +366,7 @@ static void give_up(struct trace *t, struct pm_device *d, const char *why)
     nv_engine_fail(t, NV_PM_SAMPLING, why);
     pm_spans_count_rest(&me.spans, d, d->state == PM_STARTED ? clock_mono() : d->stopped);
     say_overflows(t->sink, d);
-    keep_told(d);
+    keep_account(d);
     pm_device_close(d);
     d->state = PM_FAILED;
 }
@@ -487,9 +489,9 @@ static void pause_device(struct trace *t, struct pm_device *d)
 
 static void begin_drain(struct trace *t, struct pm_device *d)
 {
-    if (!me.told[d->ordinal].described)
+    if (!me.accounts[d->ordinal].described)
         describe(t, d);
-    me.told[d->ordinal].described = true;
+    me.accounts[d->ordinal].described = true;
 }
 
 static void end_drain(struct trace *t, struct pm_device *d, bool last)
@@ -502,7 +504,7 @@ static void end_drain(struct trace *t, struct pm_device *d, bool last)
     say_slower(t, d);
     if (!last || d->state != PM_STOPPED)
         return;
-    keep_told(d);
+    keep_account(d);
     conclude(t, d->ordinal, d->stopped);
 }
 
@@ -525,7 +527,7 @@ static void drain_devices(struct trace *t, bool last)
             end_drain(t, &me.devices[i], last);
         }
     for (uint32_t i = 0; last && i < DEVICES; i++)
-        if (me.told[i].described && me.devices[i].state != PM_STOPPED)
+        if (me.accounts[i].described && me.devices[i].state != PM_STOPPED)
             conclude(t, i, 0);
 }
 
@@ -543,9 +545,9 @@ static void drain_ended(struct trace *t, bool last)
             d->state = PM_STOPPED;
             pm_spans_count_rest(&me.spans, d, d->stopped);
             say_overflows(t->sink, d);
-            keep_told(d);
+            keep_account(d);
         }
-        if (last && me.told[i].described)
+        if (last && me.accounts[i].described)
             conclude(t, i, 0);
     }
 }
@@ -563,7 +565,7 @@ static void pm_drain(struct trace *t)
             continue;
         if (!last && !me.resting)
             begin(t, &me.devices[i], i);
-        else if (last && !me.told[i].described)
+        else if (last && !me.accounts[i].described)
             nv_engine_fail(
                 t, NV_PM_SAMPLING,
                 "the session ended before the device's counters were set up, which takes "

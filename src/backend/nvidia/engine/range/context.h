@@ -42,7 +42,7 @@ int range_context_open(struct range_context *r, const struct profiler_library *l
                        const struct metric_list *m, const struct range_plan *plan, struct err *e);
 
 /* The following return an enum cupti_result. */
-int range_context_start(struct range_context *r); /* anew */
+int range_context_start(struct range_context *r); /* again */
 int range_context_push(struct range_context *r, const char *name);
 int range_context_pop(struct range_context *r);
 

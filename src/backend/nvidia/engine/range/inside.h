@@ -47,7 +47,7 @@ struct range_choice {
     const char *names[METRICS_MOST], *left[METRICS_MOST]; /* the list's */
     char chip[32];
     uint32_t device; /* the driver's */
-    bool told;
+    bool reported;
 };
 
 /* Why something was not counted. */
@@ -77,7 +77,7 @@ extern struct ranging {
     struct range_pick pick;  /* which kernels */
     bool opened;             /* a session runs */
     bool failed;             /* nothing is counted any more */
-    bool stale;              /* set up by an earlier session, so it has to be set up anew */
+    bool stale;              /* set up by an earlier session, so it has to be set up again */
     bool more_passes;        /* more passes would count more; known once `chosen` is */
     struct range ranges[RANGES];
     size_t range_count;             /* since the last start */
@@ -144,6 +144,6 @@ void ranges_name_metrics(struct range_result *to);
 void ranges_results_drop(void);
 
 /* Writes the chosen metrics and the results. [collector] */
-void range_tell(struct trace *t);
+void range_report(struct trace *t);
 
 #endif

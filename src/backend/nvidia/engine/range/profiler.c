@@ -516,7 +516,7 @@ static void ranges_drain(struct trace *t)
 {
     if (!ranges_enter(t->stopped))
         return; /* a scope begins or ends at this moment: it is done the next time */
-    range_tell(t);
+    range_report(t);
     ranges_leave();
 }
 

@@ -79,7 +79,7 @@ static void say_passes(struct sink *s, const struct range_choice *c)
 static void describe(struct trace *t, struct range_choice *c, uint32_t of)
 {
     struct sink *s = t->sink;
-    c->told = true;
+    c->reported = true;
     if (ranging.metrics.set[0])
         setting_text(s, ENGINE, of, "preset", ranging.metrics.set);
     setting_text(s, ENGINE, of, "counts", ranging.kernels ? "kernels" : "outermost scopes");
@@ -97,7 +97,7 @@ static void describe_repeated(struct trace *t, struct range_choice *c, uint32_t 
 {
     struct sink *s = t->sink;
     char list[METRICS_MOST * METRIC_NAME] = "";
-    c->told = true;
+    c->reported = true;
     setting_number(s, ENGINE, of, "passes_of_repeated", c->passes);
     for (size_t i = 0, n = 0; i < c->count && n < sizeof list; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? "," : "", c->names[i]);
@@ -165,13 +165,13 @@ static void summarize(struct trace *t, uint32_t of)
                         ranging.kernels ? "kernels that were" : "scopes that were", text);
 }
 
-void range_tell(struct trace *t)
+void range_report(struct trace *t)
 {
     struct sink *s = t->sink;
     uint32_t of = ranging.chosen.count ? records_device(t->records, ranging.chosen.device) : 0;
-    if (ranging.chosen.count && !ranging.chosen.told)
+    if (ranging.chosen.count && !ranging.chosen.reported)
         describe(t, &ranging.chosen, of);
-    if (ranging.chosen_repeated.count && !ranging.chosen_repeated.told)
+    if (ranging.chosen_repeated.count && !ranging.chosen_repeated.reported)
         describe_repeated(t, &ranging.chosen_repeated, of);
     for (size_t i = 0; i < ranging.result_count; i++)
         write_result(t, &ranging.results[i], of);

@@ -24,7 +24,7 @@ static struct {
 
 static __thread uint64_t inside; /* the session in which this thread entered; 0: it has not */
 
-static void tell(void)
+static void notify(void)
 {
     pthread_mutex_lock(&me.lock);
     pthread_cond_broadcast(&me.changed);
@@ -49,7 +49,7 @@ void sass_gate_begin(void)
 static void wait_outside(uint64_t in, int64_t deadline)
 {
     atomic_fetch_add(&me.ended[in % SESSIONS], 1);
-    tell();
+    notify();
     pthread_mutex_lock(&me.lock);
     while (atomic_load(&me.shut) && wait_until(deadline))
         continue;
@@ -80,7 +80,7 @@ void sass_gate_leaves(void)
         return; /* its counter belongs to another session */
     atomic_fetch_add(&me.ended[in % SESSIONS], 1);
     if (__builtin_expect(atomic_load(&me.shut), 0))
-        tell();
+        notify();
 }
 
 /* True if calls of other threads are running. The ended calls are read first, so that a call that
@@ -106,5 +106,5 @@ bool sass_gate_shut(int64_t patience)
 void sass_gate_open(void)
 {
     atomic_store(&me.shut, false);
-    tell();
+    notify();
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Begins to count anew, when a session begins or CUPTI is attached again; calls that are under way
+/* Begins to count again, when a session begins or CUPTI is attached again; calls that are under way
  * do not count. [owner, the opener of a window] */
 void sass_gate_begin(void);
 
