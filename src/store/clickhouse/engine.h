@@ -240,7 +240,7 @@ int click_session_note(struct store_session *ss, int rc);
 void click_session_close(struct listed *at);
 void click_session_free(struct listed *at);
 
-/* ---- apart.c ------------------------------------------------------------------------------- */
+/* ---- aside.c ------------------------------------------------------------------------------- */
 
 int click_session_set_aside(struct store *s, const char *workspace, const char *session,
                             struct err *e);

@@ -25,7 +25,7 @@ static int is_busy(const struct store_session *ss, struct buf *text, int64_t *bu
 }
 
 /* Rows from before the first commit that counts are not the session's: it was deleted, or set aside
- * (apart.c), and made again. */
+ * (aside.c), and made again. */
 static void put_left(struct buf *b, const struct store_session *ss, const struct state *t)
 {
     buf_printf(
