@@ -1,4 +1,4 @@
-/* aside.c - keeps a session that cannot be read under another name, and begins it again.
+/* aside.c - keeps a session that cannot be read under another name, so that it can be sent again.
  *
  * The rows stay where they are. The commit that counts them is written for `SESSION.damaged`, which
  * cannot be the id of a session, and the session gets a commit without rows. After a repair of
