@@ -139,6 +139,8 @@ def main():
     parser.add_argument("--at-once", type=int, default=1, help="programs that share the GPU: quicker, and their times are rough")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    if not (args.hta / "hta/trace_analysis.py").exists():
+        parser.error(f"{args.hta} has no folder hta: give the folder of a checkout of HolisticTraceAnalysis")
     shard, shards = map(int, args.shard.split("/"))
     programs = json.loads((ANSWERS / "programs.json").read_text())
     names = (args.names or [name for name, told in programs.items() if not told.get("clean")])[shard - 1::shards]

@@ -164,11 +164,22 @@ uint32_t sum_steps_name(const struct model *m, uint32_t name)
     return id > 0 && id <= UINT32_MAX ? (uint32_t)id : 0;
 }
 
-/* Marks the kernels of optimizers: PyTorch's own, its fused ones and those of libraries. */
+/* True for the kernels of optimizers: PyTorch's own, its fused ones and those of libraries. A copy
+ * of a list of tensors (at::native::Copy, also mangled) is none of them: graphs of torch.compile
+ * take their inputs by one. */
+static bool is_update(const char *text)
+{
+    static const char *const words[] = {"adam", "sgd", "adagrad", "rmsprop", "optimizer"};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (strcasestr(text, words[k]))
+            return true;
+    return strstr(text, "multi_tensor_apply") && !strstr(text, "::Copy<") &&
+           !strstr(text, "4CopyI");
+}
+
+/* Marks the kernels of optimizers. */
 static int mark_updates(struct model *m)
 {
-    static const char *const words[] = {"adam",    "sgd",       "adagrad",
-                                        "rmsprop", "optimizer", "multi_tensor_apply"};
     struct sum_steps *s = &m->steps;
     mem_free(s->updates);
     s->updates = mem_array(count_names(s), 1);
@@ -177,8 +188,7 @@ static int mark_updates(struct model *m)
     for (size_t i = 1; i < s->called.count; i++) {
         int64_t name = ((const struct called *)keyed_at(&s->called, i))->name;
         const char *text = name > 0 ? model_text(m, (uint32_t)name) : "";
-        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            s->updates[i] |= strcasestr(text, words[k]) != NULL;
+        s->updates[i] = is_update(text);
     }
     return 0;
 }

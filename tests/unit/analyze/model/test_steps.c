@@ -205,6 +205,23 @@ TEST(test_training)
     end();
 }
 
+/* Graphs are launched after a copy of a list of tensors, which does not end a step. */
+TEST(test_a_list_that_is_copied)
+{
+    static const char *const copies[] = {
+        "multi_tensor_apply_kernel<at::native::Copy<float, float>>",
+        "_ZN25multi_tensor_apply_kernelINS0_4CopyIffEE", "multi_tensor_apply_adam"};
+    for (int i = 0; i < 3; i++) {
+        begin("list");
+        int64_t k[] = {kernel("gemm"), kernel("norm"), kernel("gelu"), kernel(copies[i])};
+        for (int step = 0; step < 40; step++)
+            train(k, 1);
+        assert_int_equal(look()->kernel == 0, i == 2);
+        assert_true(m.steps.count > 30);
+        end();
+    }
+}
+
 /* A model that is copied back after the last step is copied once, however long the run: shares of
  * copies are of those in the steps. */
 TEST(test_copies_after_the_steps)
@@ -564,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_other_scopes),
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_a_list_that_is_copied),
         cmocka_unit_test(test_copies_after_the_steps),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_log),
