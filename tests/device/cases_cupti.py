@@ -171,7 +171,13 @@ def suite(lab, engine):
     (lab.work / "site" / "sitecustomize.py").write_text(SITE)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:  # concurrently: results are compared, not times
         runs = list(pool.map(lambda number: shard(lab, engine, number), range(SHARDS)))
-    return [code for code, _, _ in runs], {t: r for _, found, _ in runs for t, r in found.items()}, runs[0][2]
+    return [code for code, _, _ in runs], {t: r for _, found, _ in runs for t, r in found.items()}, "\n".join(r[2] for r in runs)
+
+
+def why_of(test, text):
+    """The end of what unittest says of a test that failed; "": nothing."""
+    found = re.search(rf"^(?:ERROR|FAIL): {re.escape(test)}.*?\n-+\n(.*?)\n\n(?:=+|-+)$", text, re.S | re.M)
+    return " | ".join(line.strip() for line in found[1].splitlines()[-8:]) if found else ""
 
 
 suite_alone = []  # (codes, results) of a run without gpufl, which the cases of one call share
@@ -199,13 +205,13 @@ def same_results(lab, engine):
             raise Skipped(f"the suite does not run here: {len(found)} results, {text[-300:]}")
         suite_alone.append((codes, found))
     codes, alone = suite_alone[0]
-    again, traced, _ = suite(lab, engine)
+    again, traced, said = suite(lab, engine)
     print(f"      {len(alone)} tests alone ({sum(r == 'ok' for r in alone.values())} ok), {len(traced)} under {engine} "
           f"({sum(r == 'ok' for r in traced.values())} ok), recorded as {ran_as(lab, engine)}", flush=True)
     differ = sorted(t for t in {*alone, *traced} if alone.get(t) != traced.get(t))
     once_more = suite(lab, None)[1] if differ else {}
     for t in differ:
-        print(f"      {t}: {alone.get(t)} alone, {once_more.get(t)} once more, {traced.get(t)} traced", flush=True)
+        print(f"      {t}: {alone.get(t)} alone, {once_more.get(t)} once more, {traced.get(t)} traced: {why_of(t, said)[:1200]}", flush=True)
     wrong = [t for t in differ if alone.get(t) == once_more.get(t)]
     expect(not wrong, f"{engine}: {len(wrong)} tests: {wrong[:10]}")
     expect(codes == again or differ, f"exit codes {codes} alone, {again} traced")

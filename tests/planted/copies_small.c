@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { ROWS = 4000, ROW = 256 };
+enum { ROWS = 20000, ROW = 256 };
 
 static void upload(bool whole, char *table, gpu_memory device)
 {

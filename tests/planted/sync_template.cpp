@@ -7,7 +7,7 @@
 namespace
 {
 
-constexpr int steps = 50, kernels = 4;
+constexpr int steps = 200, kernels = 4;
 
 template <typename Number> struct Tensor {
     gpu_memory memory = 0;
