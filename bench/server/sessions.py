@@ -3,8 +3,8 @@
 
 --senders processes send --sessions sessions as fast as the server takes them, each with its end; after a 429 or 503 a
 sender waits as Retry-After says. The sessions have --apps different names of programs. When all are loaded, the list, a
-search and the kernels of a session are each requested --asks times, then the server ends and is started again. Several
---server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last answer,
+search, the kernels of a session, and the histories of a kernel (that all sessions have) and of a program are each
+requested --asks times, then the server ends and is started again. Several --server are measured in turn, so that two builds can be compared. Prints JSON: sessions a second until the last answer,
 until the last session was loaded and until the last was analysed; processor time of all that; bytes on the disk (columns,
 small tables) and of the rows as they were sent; memory; response times; seconds from the restart until /readyz says that
 the server is ready, and until the list is there.
@@ -27,6 +27,7 @@ import os
 import pathlib
 import sys
 import time
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -250,6 +251,9 @@ def measure(o, program, recorded, folder, store):
     result["list"] = timed(server, lambda i: "/api/v1/sessions?limit=50", o.asks)
     result["search"] = timed(server, lambda i: f"/api/v1/sessions?limit=50&text=app-{i % o.apps:04d}", o.asks)
     result["kernels_of_one"] = timed(server, lambda i: f"/api/v1/sessions/{some[i]}/kernels", o.asks)
+    kernel = urllib.parse.quote(server.get("/api/v1/kernels/history?limit=1")["mangled"][0])
+    result["history_of_a_kernel"] = timed(server, lambda i: f"/api/v1/history?kind=kernel&name={kernel}", o.asks)
+    result["history_of_an_app"] = timed(server, lambda i: f"/api/v1/history?kind=app&name=app-{i % o.apps:04d}", o.asks)
     result["cpu_s"] = round(server.cpu(), 1)
     result["cpu_ms_each_until_loaded"] = round(until_loaded / o.sessions * 1000, 2)
     result["cpu_ms_each"] = round(server.cpu() / o.sessions * 1000, 2)
