@@ -232,6 +232,14 @@ class History(unittest.TestCase):
         self.assertEqual((first["host"], first["gpu"]), ("host0", "GPU-0"))
         self.assertEqual(len(self.ask(name="_Z4gemmPf", host="host1")["sessions"]), 13)
         self.assertEqual(len(self.ask(name="_Z4gemmPf", **{"from": self.FIRST + 30 * self.DAY})["sessions"]), 10)
+        few = self.ask(name="_Z4gemmPf", sessions=5)
+        listed = [s["session"] for s in few["sessions"]]
+        self.assertEqual(listed, sorted(listed, key=self.ids.index))
+        self.assertLessEqual({self.ids[12], self.ids[25]}, set(listed))  # the outlier; the first session after the step
+        self.assertIn(len(listed), (5, 6))
+        self.assertEqual((few["session_count"], few["outlier_count"], few["sessions_left_out"]), (40, 1, 40 - len(listed)))
+        self.assertEqual({**few, "sessions": 0, "sessions_left_out": 0}, {**found, "sessions": 0})
+        self.assertEqual([s["session"] for s in self.ask(name="_Z4gemmPf", sessions=0)["sessions"]], [self.ids[25]])
         nothing = self.ask(name="_Z4gemm")
         self.assertEqual((nothing["sessions"], nothing["level_ns"], nothing["steps"]), ([], None, []))
         self.ask(400)

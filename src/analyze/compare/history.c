@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/err.h"
+#include "base/intern.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,15 +11,19 @@
 
 /* Durations of kernels are known to 0.4 %: a smaller spread means nothing. */
 #define SPREAD_LEAST 0.004
+#define NAMES_BYTES  ((size_t)1 << 30) /* of hosts and GPUs; a longer list has no groups */
 
 struct work {
     struct history *h;
     struct history_point *points;
     size_t n;
     double *logs, *room;                /* owned; n each */
+    struct intern *names;               /* owned: hosts and GPUs */
+    uint32_t *hosts, *gpus;             /* owned: their ids, by point; 0: unknown */
+    uint32_t *of_name;                  /* owned: by id of a name, what a search notes */
     const struct history_point **order; /* owned: the points by ratio */
     double *ranks;                      /* owned: the ranks of `order` */
-    uint32_t *groups;                   /* owned: their groups, in the current grouping */
+    uint32_t *placed;                   /* owned: places in `order`, by group, then ascending */
     double ties;
 };
 
@@ -73,17 +78,18 @@ static bool drop_small(const struct work *w)
     return true;
 }
 
-static const char *machine(const struct history_point *p)
+static uint32_t machine(const struct work *w, size_t point)
 {
-    return *p->gpu ? p->gpu : p->host;
+    return w->gpus[point] ? w->gpus[point] : w->hosts[point];
 }
 
-static bool machines_differ(const struct work *w, size_t from, size_t at, size_t to)
+static bool machines_differ(const struct work *w, size_t from, size_t at, size_t to, uint32_t mark)
 {
     for (size_t i = from; i < at; i++)
-        for (size_t k = at; k < to; k++)
-            if (strcmp(machine(&w->points[i]), machine(&w->points[k])) == 0)
-                return false;
+        w->of_name[machine(w, i)] = mark;
+    for (size_t k = at; k < to; k++)
+        if (w->of_name[machine(w, k)] == mark)
+            return false;
     return true;
 }
 
@@ -100,8 +106,8 @@ static int find_steps(const struct work *w)
         set_levels(w);
     while (h->step_count && drop_small(w));
     for (size_t i = 0; i < h->step_count; i++)
-        h->steps[i].other_machines =
-            machines_differ(w, i ? h->steps[i - 1].at : 0, h->steps[i].at, step_end(w, i));
+        h->steps[i].other_machines = machines_differ(w, i ? h->steps[i - 1].at : 0, h->steps[i].at,
+                                                     step_end(w, i), (uint32_t)i + 1);
     return 0;
 }
 
@@ -121,11 +127,6 @@ static void find_outliers(const struct work *w)
 }
 
 /* ---- hosts, GPUs ----------------------------------------------------------------------------- */
-
-static const char *name_of(const struct history_point *p, bool gpus)
-{
-    return gpus ? p->gpu : p->host;
-}
 
 static int by_point(const void *a, const void *b)
 {
@@ -149,35 +150,44 @@ static void rank_points(struct work *w)
     }
 }
 
-/* The median of the n values in order that are in the group, or of all others. */
-static double median(const struct work *w, uint32_t group, bool inside, size_t n)
+/* A group's places in `order`, ascending. */
+struct places {
+    const uint32_t *at;
+    size_t count;
+};
+
+static double inside(const struct work *w, struct places g, size_t k)
 {
-    double low = NAN;
-    for (size_t i = 0, at = 0; i < w->n; i++) {
-        if ((w->groups[i] == group) != inside)
-            continue;
-        if (at == (n - 1) / 2)
-            low = w->order[i]->ratio;
-        if (at++ == n / 2)
-            return (low + w->order[i]->ratio) / 2;
-    }
-    return NAN;
+    return w->order[g.at[k]]->ratio;
 }
 
-static void look_at(const struct work *w, struct history_group *g, uint32_t group)
+/* The ratio of the k-th point of `order` that is not in the group. */
+static double outside(const struct work *w, struct places g, size_t k)
+{
+    size_t before = 0; /* points of the group before it */
+    while (before < g.count && g.at[before] <= k + before)
+        before++;
+    return w->order[k + before]->ratio;
+}
+
+static double median(const struct work *w, struct places g, size_t n,
+                     double (*ratio)(const struct work *w, struct places g, size_t k))
+{
+    return (ratio(w, g, (n - 1) / 2) + ratio(w, g, n / 2)) / 2;
+}
+
+static void look_at(const struct work *w, struct history_group *g, struct places places)
 {
     double sum = 0;
-    for (size_t i = 0; i < w->n; i++)
-        if (w->groups[i] == group) {
-            sum += w->ranks[i];
-            g->sessions++;
-        }
-    size_t others = w->n - g->sessions;
+    size_t others = w->n - places.count;
+    for (size_t i = 0; i < places.count; i++)
+        sum += w->ranks[places.at[i]];
+    g->sessions = places.count;
     g->ratio = g->p = g->q = NAN;
     if (!others)
         return;
-    g->ratio = median(w, group, true, g->sessions) / median(w, group, false, others);
-    g->p = stats_of_ranks(sum, others, g->sessions, w->ties).p;
+    g->ratio = median(w, places, places.count, inside) / median(w, places, others, outside);
+    g->p = stats_of_ranks(sum, others, places.count, w->ties).p;
 }
 
 static int by_ratio(const void *a, const void *b)
@@ -205,47 +215,105 @@ static int judge(struct history_group *g, size_t n)
     return rc;
 }
 
-/* Finds the group of each point of `order`; HISTORY_GROUPS: its name is unknown. Returns the number
- * of groups. */
-static size_t name_groups(const struct work *w, bool gpus, struct history_group *g)
+/* Numbers the groups in the order of their first point: of_name is a group's number plus 1, 0 for a
+ * name without a group. sessions counts the points. Returns the number of groups. */
+static size_t name_groups(const struct work *w, const uint32_t *names, struct history_group *g)
 {
     size_t n = 0;
+    memset(w->of_name, 0, ((size_t)intern_count(w->names) + 1) * sizeof *w->of_name);
     for (size_t i = 0; i < w->n; i++) {
-        const char *name = name_of(w->order[i], gpus);
-        uint32_t at = 0;
-        while (at < n && strcmp(g[at].name, name) != 0)
-            at++;
-        if (at == n && *name && n < HISTORY_GROUPS)
-            g[n++].name = name;
-        w->groups[i] = at < n ? at : HISTORY_GROUPS;
+        uint32_t name = names[w->order[i] - w->points];
+        if (name && !w->of_name[name] && n < HISTORY_GROUPS) {
+            g[n++].name = intern_text(w->names, name, NULL);
+            w->of_name[name] = (uint32_t)n;
+        }
+        if (w->of_name[name])
+            g[w->of_name[name] - 1].sessions++;
     }
     return n;
 }
 
-static int find_groups(const struct work *w, bool gpus, struct region *mem,
+/* Fills `placed`; ends[i] is where group i ends there. */
+static void place_groups(const struct work *w, const uint32_t *names, const struct history_group *g,
+                         size_t n, size_t *ends)
+{
+    for (size_t i = 0, at = 0; i < n; i++) {
+        ends[i] = at;
+        at += g[i].sessions;
+    }
+    for (size_t i = 0; i < w->n; i++) {
+        uint32_t group = w->of_name[names[w->order[i] - w->points]];
+        if (group)
+            w->placed[ends[group - 1]++] = (uint32_t)i;
+    }
+}
+
+static int find_groups(const struct work *w, const uint32_t *names, struct region *mem,
                        struct history_group **out, size_t *count)
 {
+    size_t ends[HISTORY_GROUPS];
     struct history_group *g = region_array(mem, HISTORY_GROUPS, sizeof *g);
     if (!g)
         return GPUFL_E_NOMEM;
-    size_t n = name_groups(w, gpus, g);
-    for (uint32_t i = 0; i < n; i++)
-        look_at(w, &g[i], i);
+    size_t n = name_groups(w, names, g);
+    place_groups(w, names, g, n, ends);
+    for (size_t i = 0; i < n; i++) {
+        size_t sessions = g[i].sessions;
+        look_at(w, &g[i], (struct places){w->placed + ends[i] - sessions, sessions});
+        g[i].name = region_copy(mem, g[i].name, strlen(g[i].name));
+        if (!g[i].name)
+            return GPUFL_E_NOMEM;
+    }
     *out = g;
     *count = n;
     return judge(g, n);
+}
+
+/* Gives names their ids. */
+static int number_names(struct work *w)
+{
+    int rc = intern_open(&w->names, 2 * (uint32_t)w->n + 1, NAMES_BYTES);
+    for (size_t i = 0; !rc && i < w->n; i++) {
+        w->hosts[i] = intern_str(w->names, w->points[i].host);
+        w->gpus[i] = intern_str(w->names, w->points[i].gpu);
+    }
+    w->of_name = rc ? NULL : mem_array((size_t)intern_count(w->names) + 1, sizeof *w->of_name);
+    return rc ? rc : w->of_name ? 0 : GPUFL_E_NOMEM;
+}
+
+static int work_init(struct work *w)
+{
+    size_t n = w->n + 1;
+    w->logs = mem_array(n, sizeof *w->logs);
+    w->room = mem_array(n, sizeof *w->room);
+    w->ranks = mem_array(n, sizeof *w->ranks);
+    w->order = mem_array(n, sizeof(struct history_point *));
+    w->placed = mem_array(n, sizeof *w->placed);
+    w->hosts = mem_array(n, sizeof *w->hosts);
+    w->gpus = mem_array(n, sizeof *w->gpus);
+    bool all = w->logs && w->room && w->ranks && w->order && w->placed && w->hosts && w->gpus;
+    return all ? number_names(w) : GPUFL_E_NOMEM;
+}
+
+static void work_fini(struct work *w)
+{
+    mem_free(w->logs);
+    mem_free(w->room);
+    mem_free(w->ranks);
+    mem_free(w->order);
+    mem_free(w->placed);
+    mem_free(w->hosts);
+    mem_free(w->gpus);
+    mem_free(w->of_name);
+    if (w->names)
+        intern_close(w->names);
 }
 
 int history_find(struct history *h, struct history_point *points, size_t n, struct region *mem)
 {
     struct work w = {.h = h, .points = points, .n = n};
     memset(h, 0, sizeof *h);
-    w.logs = mem_array(n + 1, sizeof *w.logs);
-    w.room = mem_array(n + 1, sizeof *w.room);
-    w.ranks = mem_array(n + 1, sizeof *w.ranks);
-    w.order = mem_array(n + 1, sizeof(struct history_point *));
-    w.groups = mem_array(n + 1, sizeof *w.groups);
-    int rc = w.logs && w.room && w.ranks && w.order && w.groups ? 0 : GPUFL_E_NOMEM;
+    int rc = work_init(&w);
     for (size_t i = 0; !rc && i < n; i++)
         w.logs[i] = log(points[i].mean);
     rc = rc || !n ? rc : find_steps(&w);
@@ -253,12 +321,8 @@ int history_find(struct history *h, struct history_point *points, size_t n, stru
         find_outliers(&w);
         rank_points(&w);
     }
-    rc = rc ? rc : find_groups(&w, false, mem, &h->hosts, &h->host_count);
-    rc = rc ? rc : find_groups(&w, true, mem, &h->gpus, &h->gpu_count);
-    mem_free(w.logs);
-    mem_free(w.room);
-    mem_free(w.ranks);
-    mem_free(w.order);
-    mem_free(w.groups);
+    rc = rc ? rc : find_groups(&w, w.hosts, mem, &h->hosts, &h->host_count);
+    rc = rc ? rc : find_groups(&w, w.gpus, mem, &h->gpus, &h->gpu_count);
+    work_fini(&w);
     return rc;
 }

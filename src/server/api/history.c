@@ -81,12 +81,48 @@ static void put_shapes(struct answering *a)
     json_out_close_array(&a->j);
 }
 
-static void put_sessions(struct answering *a)
+/* Some of many, evenly over them. */
+struct choice {
+    size_t some, many, sum;
+};
+
+static bool choose(struct choice *c)
 {
+    c->sum += c->some;
+    if (c->sum < c->many)
+        return false;
+    c->sum -= c->many;
+    return true;
+}
+
+static size_t outliers_of(const struct history_rows *rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        count += rows->points[i].outlier;
+    return count;
+}
+
+/* Lists most sessions at most, outliers before others, and the first session after each step.
+ * Returns how many it leaves out. */
+static size_t put_sessions(struct answering *a, size_t most)
+{
+    size_t outliers = outliers_of(a->rows), others = a->rows->count - outliers, left_out = 0;
+    size_t step = 0, listed = outliers < most ? outliers : most;
+    struct choice choices[2] = {
+        {.some = others < most - listed ? others : most - listed, .many = others},
+        {.some = listed, .many = outliers}};
     json_out_array(&a->j, "sessions");
     for (size_t i = 0; i < a->rows->count; i++) {
         const struct history_session *s = &a->rows->sessions[i];
         const struct history_point *p = &a->rows->points[i];
+        bool chosen = choose(&choices[p->outlier]);
+        bool stepped = step < a->found->step_count && a->found->steps[step].at == i;
+        step += stepped;
+        if (!chosen && !stepped) {
+            left_out++;
+            continue;
+        }
         json_out_object(&a->j, NULL);
         json_out_text(&a->j, "session", s->session);
         put_epoch(&a->j, "started", s->started);
@@ -105,6 +141,7 @@ static void put_sessions(struct answering *a)
         json_out_close_object(&a->j);
     }
     json_out_close_array(&a->j);
+    return left_out;
 }
 
 /* ---- days ------------------------------------------------------------------------------------ */
@@ -200,7 +237,9 @@ static void send(struct call *c, struct history_rows *rows, const struct history
     put_groups(&a, "gpus", found->gpus, found->gpu_count);
     put_shapes(&a);
     put_days(&a, room);
-    put_sessions(&a);
+    json_out_count(&a.j, "outlier_count", outliers_of(rows));
+    json_out_count(&a.j, "sessions_left_out",
+                   put_sessions(&a, (size_t)ARG(c, history, sessions)->i));
     json_out_close_object(&a.j);
     buf_fini(&name);
     buf_fini(&brief);

@@ -17,6 +17,7 @@ export const trends = {
   all: { app: "All applications", host: "All hosts", shape: "All configurations" },
   shapeOf: (shape: string, sessions: string) => `${shape} (${sessions} sessions)`,
   mixed: "Several launch configurations are counted together: a change of their mix looks like a step. Choose one configuration to find out.",
+  leftOut: (listed: string, all: string) => `${listed} of ${all} sessions are drawn and listed, the outlying ones before others; the numbers are of all sessions. Choose less time, an application or a host to see each.`,
   level: { kernel: "A launch now takes", scope: "One call now takes", app: "A run now takes" } as Record<string, string>,
   levelText: "median after the last step",
   sessions: "Sessions",

@@ -167,7 +167,8 @@ function Answer({ kind, answer, name }: { kind: Kind; answer: History; name: str
   const sessions = useMemo(() => sessionsOf(answer), [answer]);
   const steps = useMemo(() => stepsOf(answer), [answer]);
   const columns = useMemo(() => columnsFor(kind), [kind]);
-  const outliers = sessions.filter((session) => session.outlier).length;
+  const outliers = answer.outlier_count ?? 0;
+  const left = answer.sessions_left_out ?? 0;
   const last = steps.at(-1);
   const sorting: SortingState = [{ id: query.get("sort") ?? "started", desc: query.get("ascending") !== "true" }];
   return (
@@ -181,6 +182,7 @@ function Answer({ kind, answer, name }: { kind: Kind; answer: History; name: str
         ]}
       />
       {kind === "kernel" && !query.get("shape") && shapesOf(answer).length > 1 && <p className="quiet small">{text.mixed}</p>}
+      {left > 0 && <p className="quiet small">{text.leftOut(count(sessions.length), count(answer.session_count))}</p>}
       <Picture kind={kind} name={name} answer={answer} sessions={sessions} steps={steps} />
       <Steps steps={steps} sessions={sessions} />
       <div className="ways">
