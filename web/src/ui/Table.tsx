@@ -100,6 +100,21 @@ function useMore(box: RefObject<HTMLDivElement | null>, columns: unknown): boole
   return more;
 }
 
+/** The width of an element in px, before its first frame and whenever it changes. */
+function useWidth(box: RefObject<HTMLDivElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const measure = (): void => setWidth(element.clientWidth);
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, [box]);
+  return width;
+}
+
 /** Whether the page is being printed. Paper does not scroll, so that all rows are made, up to
  * PRINTED. */
 function usePrinting(): boolean {
@@ -189,8 +204,8 @@ export function Table<T>({ caption, rows, columns, sorting, onSort, sortHere, on
     stopped.current = keys.body.current?.querySelector(`[aria-rowindex="${here + 2}"]`) ?? null;
     tabTo(stopped.current, 0);
   });
-  const tracks = useMemo(() => columns.map((c) => grown(c.meta?.width ?? "1fr")).join(" "), [columns]);
-  const least = useMemo(() => grown(`${columns.reduce((sum, c) => sum + leastOf(c.meta?.width ?? "100px"), 0)}px`), [columns]);
+  const width = useWidth(box);
+  const { tracks, least } = useMemo(() => tracksOf(columns.map((c) => ({ track: c.meta?.width ?? "1fr", lead: c.meta?.lead })), width / scale()), [columns, width]);
   const more = useMore(box, columns);
   const room = useRoom(box, columns);
   const style = useMemo(() => ({ gridTemplateColumns: tracks, minWidth: least }), [tracks, least]);
@@ -247,6 +262,26 @@ const classOf = (meta: { right?: boolean; lead?: boolean; stays?: boolean } | un
 
 /** Widths are for letters of the usual size, and grow with them (tokens.css). */
 export const grown = (track: string): string => track.replace(/(\d+)px/g, (_, px: string) => `${Number(px) / 16}rem`);
+
+/** How much wider grown widths are than they say. */
+const scale = (): number => (parseFloat(getComputedStyle(document.documentElement).fontSize) || 16) / 16;
+
+const FEWEST = 3; // columns in view: a phone has no room for a wider one
+const MORE = 14; // px at the right edge: half of .table-more, whose other half lies over the edge of the last column in view
+
+/** The tracks of the columns, and the least width of a row. If the columns are wider than the table, the one that leads is
+ * widened until the last one in view is there as a whole, left of .table-more; the others are reached by scrolling. */
+export function tracksOf(columns: readonly { track: string; lead?: boolean | undefined }[], width: number): { tracks: string; least: string } {
+  const leasts = columns.map(({ track }) => leastOf(track));
+  const sum = leasts.reduce((all, one) => all + one, 0);
+  let shown = 0;
+  let count = 0;
+  while (count < leasts.length && shown + leasts[count]! <= width - MORE) shown += leasts[count++]!;
+  const spare = sum > width && count >= FEWEST ? Math.floor(width - MORE - shown) : 0;
+  const lead = Math.max(0, columns.findIndex((column) => column.lead));
+  const tracks = columns.map(({ track }, at) => grown(at === lead && spare > 0 ? track.replace(/(\d+)px/, (_, px: string) => `${Number(px) + spare}px`) : track));
+  return { tracks: tracks.join(" "), least: grown(`${sum + spare}px`) };
+}
 
 /** The least width of a track in px: 120px, or minmax(200px, 1fr). */
 export function leastOf(track: string): number {

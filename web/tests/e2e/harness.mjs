@@ -193,7 +193,7 @@ export function makeHarness(out) {
     check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
   }
 
-  /** Nothing is beside what one sees: no table goes on behind an edge without a hint, no part but text of programs scrolls
+  /** Nothing is beside what one sees: no table goes on beyond an edge without a hint, or with half a column, no part but text of programs scrolls
    * sideways, no field cuts off its hint; no cell is higher than its row, no chip narrower than its text, and no text of a
    * plot touches another, where they would lie on others; a page that fits does not scroll; and no two rows of a table read
    * the same. */
@@ -210,6 +210,12 @@ export function makeHarness(out) {
           if (clips(box) && table.getBoundingClientRect().right > box.getBoundingClientRect().right + 1) return true;
         }
         return table.getBoundingClientRect().right > innerWidth + 1;
+      });
+      // Of a long table's columns the last one in view is there as a whole, where three have room.
+      const halved = [...document.querySelectorAll("main .table-frame > .table")].filter((box) => {
+        const { left, right } = box.getBoundingClientRect();
+        const heads = [...box.querySelectorAll("thead th")].map((head) => head.getBoundingClientRect());
+        return seen(box) && box.scrollLeft === 0 && heads.filter((head) => head.left > left - 2 && head.right <= right).length >= 3 && heads.some((head) => head.left < right - 16 && head.right > right + 1);
       });
       const sideways = [...document.querySelectorAll("main, main *")].filter((element) => !element.matches("pre, textarea, input, select, canvas, .cm-scroller") && seen(element) && scrolls(element) && element.scrollWidth > element.clientWidth + 1 && !hinted(element));
       const high = [...document.querySelectorAll("main .table td")].filter((cell) => seen(cell) && cell.getBoundingClientRect().height > cell.parentElement.getBoundingClientRect().height + 1);
@@ -238,7 +244,7 @@ export function makeHarness(out) {
       const lowest = Math.max(0, ...[...document.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect().bottom + scrollY));
       const below = document.querySelector("footer").getBoundingClientRect().height + parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
       const empty = lowest + below <= innerHeight ? document.documentElement.scrollHeight - innerHeight : 0;
-      return { empty, touching, hints: [...hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), ...chosen.map((select) => `${select.selectedOptions[0].text} (${select.clientWidth} px)`)], clipped: clipped.map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
+      return { empty, touching, hints: [...hints.map((field) => `${field.placeholder} (${field.clientWidth} px)`), ...chosen.map((select) => `${select.selectedOptions[0].text} (${select.clientWidth} px)`)], clipped: [...clipped, ...halved].map(named), sideways: sideways.map(named), high: high.map((cell) => cell.innerText), tight: tight.map((chip) => chip.innerText), twins };
     });
     check(clipped.length === 0, `${name}: clipped: ${clipped.slice(0, 4).join(" | ")}`);
     check(sideways.length === 0, `${name}: scrolls sideways: ${sideways.slice(0, 4).join(" | ")}`);

@@ -47,7 +47,7 @@ export const COLUMNS: readonly Column[] = [
     ),
   },
   { id: "state", header: text.state, enableSorting: false, meta: { width: "190px" }, cell: ({ row: { original: s } }) => <StateChips session={s} /> },
-  { ...by("started"), header: text.started, meta: { width: "170px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
+  { ...by("started"), header: text.started, meta: { width: "160px" }, cell: ({ row: { original: s } }) => <span title={exactDate(s.started)}>{date(s.started)}</span> },
   {
     ...by("duration"),
     header: text.duration,

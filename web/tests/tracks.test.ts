@@ -1,0 +1,20 @@
+// Columns of a table that is wider than its place: the last one in view is there as a whole.
+import { describe, expect, it } from "vitest";
+import { tracksOf } from "../src/ui/Table";
+
+const COLUMNS = [{ track: "48px" }, { track: "minmax(208px, 2fr)", lead: true }, { track: "160px" }, { track: "160px" }, { track: "96px" }];
+
+describe("tracks of a table", () => {
+  it("are as they were where there is room", () => {
+    expect(tracksOf(COLUMNS, 672)).toEqual({ tracks: "3rem minmax(13rem, 2fr) 10rem 10rem 6rem", least: "42rem" });
+    expect(tracksOf(COLUMNS, 0)).toEqual(tracksOf(COLUMNS, 672)); // not measured yet
+  });
+  it("widen the leading column up to the last whole column, left of what lies over the edge", () => {
+    const { tracks, least } = tracksOf(COLUMNS, 654);
+    expect(tracks).toBe("3rem minmax(17rem, 2fr) 10rem 10rem 6rem"); // 654 - 14 - (48 + 208 + 160 + 160) = 64 px
+    expect(least).toBe("46rem");
+  });
+  it("stay where fewer than three columns are in view", () => {
+    expect(tracksOf(COLUMNS, 390).least).toBe("42rem");
+  });
+});
