@@ -193,10 +193,9 @@ export function makeHarness(out) {
     check(alike.length === 0, `${name}: read alike: ${alike.slice(0, 8).join(" | ")}`);
   }
 
-  /** Nothing is beside what one sees: no table goes on beyond an edge without a hint, or with half a column, no part but text of programs scrolls
-   * sideways, no field cuts off its hint; no cell is higher than its row, no chip narrower than its text, and no text of a
-   * plot touches another, where they would lie on others; a page that fits does not scroll; and no two rows of a table read
-   * the same. */
+  /** Everything that a person sees is whole: a table that goes on beyond an edge has a hint and ends with a whole column;
+   * only text of programs scrolls sideways; no field cuts off its hint; no cell is higher than its row, no chip narrower than
+   * its text, and no text of a plot touches another; a page that fits does not scroll; no two rows of a table read the same. */
   async function whole(page, name) {
     const { clipped, sideways, high, tight, twins, hints, touching, empty } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
