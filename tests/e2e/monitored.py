@@ -117,8 +117,8 @@ class Monitor:
             self.url = self.process.stdout.readline().split()[-1]
 
     def said(self):
-        self.err.seek(0)
-        return self.err.read()
+        """What the monitor has written so far. The file's offset is the monitor's, too, so it must not move."""
+        return os.pread(self.err.fileno(), os.fstat(self.err.fileno()).st_size, 0).decode(errors="replace")
 
     def stop(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)

@@ -85,8 +85,8 @@ class Server:
         return status
 
     def errors(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
+        """What the server has written so far. The file's offset is the server's, too, so it must not move."""
+        return os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0).decode(errors="replace")
 
     def lines(self):
         return [json.loads(line) for line in self.errors().splitlines()]

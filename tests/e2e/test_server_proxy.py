@@ -73,8 +73,8 @@ class Proxy:
         until(self.is_there, self.said)
 
     def said(self):
-        self.log.seek(0)
-        return "nginx is not there: " + self.log.read().decode(errors="replace")
+        said = os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0)  # the offset is nginx's, too
+        return "nginx is not there: " + said.decode(errors="replace")
 
     def is_there(self):
         assert self.process.poll() is None, self.said()
