@@ -1,4 +1,5 @@
-/* test_address.c - networks that webhooks may not reach, at their edges and in disguise. */
+/* test_address.c - networks that webhooks may not reach: their edges, and their addresses inside
+ * other addresses. */
 #include "net/client/address.h"
 #include "tests/test.h"
 
@@ -59,7 +60,7 @@ static const struct {
     {"2002:7f00:1::", ADDRESS_SPECIAL},
     {"2002:a9fe:a9fe::1", ADDRESS_SPECIAL},
     {"2002:808:808::", ADDRESS_PUBLIC},
-    {"2001:0:1::80ff:fffe", ADDRESS_SPECIAL}, /* Teredo: 127.0.0.1, turned */
+    {"2001:0:1::80ff:fffe", ADDRESS_SPECIAL}, /* Teredo: 127.0.0.1 with each bit inverted */
     {"2001:db8::1", ADDRESS_SPECIAL},
     {"2001:4860:4860::8888", ADDRESS_PUBLIC},
     {"fe80::1", ADDRESS_SPECIAL},
@@ -104,7 +105,7 @@ TEST(test_names_are_none)
                                         "[]", "::1%lo",    "1.2.3.4.5"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         enum address_kind kind;
-        assert_false(address_parse(names[i], &kind)); /* what they lead to is looked at then */
+        assert_false(address_parse(names[i], &kind)); /* what a name resolves to is checked later */
     }
 }
 

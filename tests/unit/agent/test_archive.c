@@ -1,4 +1,4 @@
-/* Archives without a storage: places, manifests that are damaged, names of objects, credentials. */
+/* Archives, without an object store: places, damaged manifests, names of objects, credentials. */
 #include "agent/archive/archive.h"
 #include "agent/archive/s3_key.h"
 #include "tests/test.h"
@@ -66,7 +66,7 @@ TEST(a_manifest_comes_back)
     manifest_fini(&back);
 }
 
-/* Whatever byte is changed, and wherever the text is cut off. */
+/* A damaged manifest is refused, whatever byte was changed and wherever the text was cut off. */
 TEST(a_damaged_manifest_is_none)
 {
     struct manifest m, back;
@@ -134,7 +134,7 @@ TEST(keys_are_found)
     assert_string_equal(k.token, "t");
 }
 
-/* Each program names what its user can do: gpufl has no option for a file with the key. */
+/* A program's message names what its user can do: gpufl has no option for a key file. */
 TEST(a_missing_key_is_named_by_what_the_program_has)
 {
     struct s3_key k;

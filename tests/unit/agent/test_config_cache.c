@@ -32,12 +32,12 @@ static const char both[] =
 TEST(test_files_follow_the_answer)
 {
     struct stat before, after;
-    umask(077); /* as the service has it */
+    umask(077); /* the service's umask */
     assert_int_equal(0, take(both));
     expect_file("a.json", "{\"name\":\"a\",\"version\":2,\"options\":{\"windows\":true}}\n");
     expect_file("b.1.json", "{\"name\":\"b.1\",\"version\":1,\"options\":{}}\n");
     assert_int_equal(0, stat(tmpdir_path("a.json"), &before));
-    assert_int_equal(0, take(both)); /* the same: no file is written */
+    assert_int_equal(0, take(both)); /* the answer is the same: no file is written */
     assert_int_equal(0, stat(tmpdir_path("a.json"), &after));
     assert_int_equal(before.st_ino, after.st_ino);
     assert_int_equal(0644, after.st_mode & 0777);
@@ -46,7 +46,8 @@ TEST(test_files_follow_the_answer)
         0, take("{\"rows\":[{\"id\":\"a\",\"version\":3,\"options\":{}}],\"next\":null}"));
     expect_file("a.json", "{\"name\":\"a\",\"version\":3,\"options\":{}}\n");
     assert_int_equal(0, stat(tmpdir_path("a.json"), &after));
-    assert_int_not_equal(before.st_ino, after.st_ino); /* whoever reads has the old one whole */
+    /* a new file: a reader of the old one has it whole */
+    assert_int_not_equal(before.st_ino, after.st_ino);
     assert_false(file_exists(tmpdir_path("b.1.json")));
     assert_true(file_exists(tmpdir_path("readme.txt")));
     assert_false(file_exists(tmpdir_path(".a.gpufl-part")));
@@ -65,7 +66,7 @@ TEST(test_what_was_assigned_to_the_host_has_a_file_of_its_own)
                      take("{\"rows\":[{\"id\":\"@host\",\"version\":2,\"options\":{},"
                           "\"note\":\"../a\"}]}"));
     assert_true(file_exists(tmpdir_path("@host.json")));
-    assert_int_equal(0, take(both)); /* it was taken away */
+    assert_int_equal(0, take(both)); /* @host was removed on the server */
     assert_false(file_exists(tmpdir_path("@host.json")));
 }
 
@@ -93,7 +94,7 @@ TEST(test_what_was_left_is_removed)
 {
     struct err e = {0};
     tmpdir_write(".a.gpufl-part", "half", 4);
-    tmpdir_write("film.part", "half", 4); /* of another program */
+    tmpdir_write("film.part", "half", 4); /* a file of another program */
     assert_int_equal(0, config_cache_open(tmpdir, &e));
     assert_false(file_exists(tmpdir_path(".a.gpufl-part")));
     expect_file("film.part", "half");
@@ -104,7 +105,7 @@ TEST(test_files_of_others_stay)
     static const char agent[] = "{\"server\": \"gpufl.example.org\"}\n";
     static const char near[] = "{\"name\":\"other\",\"version\":1,\"options\":{}}\n";
     tmpdir_write("agent.json", agent, strlen(agent)); /* the name of no configuration */
-    tmpdir_write("a.json", agent, strlen(agent));     /* the name of one */
+    tmpdir_write("a.json", agent, strlen(agent));     /* the name of a configuration */
     tmpdir_write("copy.json", near, strlen(near));
     tmpdir_write("empty.json", "", 0);
     assert_int_equal(0, symlink("copy.json", tmpdir_path("other.json")));

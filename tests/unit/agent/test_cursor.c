@@ -58,7 +58,7 @@ TEST(test_a_line_that_a_crash_cut_off)
     char path[300];
     snprintf(path, sizeof path, "%s/cursor", folder);
     int fd = open(path, O_WRONLY | O_APPEND);
-    assert_int_equal(write(fd, "m one device 9999", 17), 17); /* of 99990, perhaps */
+    assert_int_equal(write(fd, "m one device 9999", 17), 17); /* cut off: 99990, perhaps */
     close(fd);
     c = open_cursor(folder);
     assert_int_equal(cursor_mark(c, "one", "device"), 100);

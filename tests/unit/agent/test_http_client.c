@@ -84,11 +84,11 @@ TEST(test_keys_that_are_none)
 
 static const char body[] = "a body";
 
-/* Takes one connection and answers one request on it. The server takes the next one, too, and
- * closes its listener and that connection without an answer: a client that asks again finds
- * nobody. */
+/* Takes one connection and answers its first request. On the second request the server closes the
+ * connection without an answer, and its listener, so that a client that connects again finds no
+ * server. */
 struct server {
-    int held; /* bound and nothing else, so that the port stays its own */
+    int held; /* bound, but not listening: keeps the port reserved */
     int listener;
     struct thread thread;
 };
@@ -103,8 +103,8 @@ static int bound(struct sockaddr_in *at)
     return fd;
 }
 
-/* Reads up to the end of the body, which nothing else in the request looks like. False: there is no
- * request. */
+/* Reads up to the end of the body, a text that is nowhere else in the request. False: no request
+ * came. */
 static bool take_request(int fd)
 {
     char text[4096];
@@ -157,7 +157,8 @@ static int post(struct http_client *client, struct http_client_answer *a, struct
     return http_client_send(client, &call, a, e);
 }
 
-/* A request that dies with the server fails; the first one when it is back does not. */
+/* A request fails if the server ends while it has the request; the first request after the restart
+ * succeeds. */
 TEST(test_a_server_that_comes_back)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -180,9 +181,10 @@ TEST(test_a_server_that_comes_back)
     assert_int_equal(post(client, &a, &e), 0);
     assert_int_equal(a.status, 200);
     assert_true(http_client_answered(client));
-    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* on the connection it kept */
+    /* on the connection that was kept */
+    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE);
     thread_join(&server.thread);
-    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* nobody is there */
+    assert_int_equal(post(client, &a, &e), GPUFL_E_UNAVAILABLE); /* no server listens */
     start(&server, at);
     rc = post(client, &a, &e);
     if (rc)
@@ -198,7 +200,7 @@ TEST(test_a_server_that_comes_back)
 /* A watch that ends the request once nothing has moved for a second. */
 struct seen {
     int64_t began, moved, ended; /* CLOCK_MONOTONIC ns */
-    unsigned moves;              /* times that more had moved */
+    unsigned moves;              /* how often more bytes had moved */
 };
 
 static bool end_a_silence(void *arg, int64_t moved)
@@ -218,7 +220,7 @@ static int64_t read_without_end(void *arg, char *out, size_t size)
     return (int64_t)size;
 }
 
-/* The system takes connections and some bytes of the body for a server that does nothing. */
+/* The server accepts nothing: the system accepts the connection and some bytes of the body. */
 TEST(test_a_server_that_takes_the_connection_alone)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -103,7 +103,7 @@ TEST(test_this_machine)
     assert_false(http_client_in_clear("https://host"));
 }
 
-/* On an address that means this machine to a client, a server may listen for all machines. */
+/* A server may listen at an address for all interfaces, which a client takes for this machine. */
 TEST(test_loopback)
 {
     static const char *const here[] = {"http://127.0.0.1", "http://127.1",
@@ -123,7 +123,7 @@ TEST(test_loopback)
 TEST(test_which_variable)
 {
     expect_proxy("http://host", "");
-    setenv("HTTP_PROXY", "http://never:1", 1); /* may be a field of a request */
+    setenv("HTTP_PROXY", "http://never:1", 1); /* a field of a request may set it */
     expect_proxy("http://host", "");
     setenv("ALL_PROXY", "socks5h://all:1080", 1);
     expect_proxy("http://host", "socks5h://all:1080");
@@ -182,7 +182,7 @@ TEST(test_hosts_that_are_excepted)
     expect_proxy("http://host", "");
 }
 
-/* libcurl makes of such letters others, which may name this machine. */
+/* libcurl converts such letters to others, which may name this machine. */
 TEST(test_names_that_are_not_ascii)
 {
     static const char *const urls[] = {"http://ｌｏｃａｌｈｏｓｔ:1", "http://127。0。0。1",
@@ -218,7 +218,7 @@ TEST(test_proxies_that_are_none)
     assert_null(strstr(e.text, "secret"));
 }
 
-/* A proxy's password is nobody's business. */
+/* No message contains a proxy's password. */
 TEST(test_what_is_said_of_a_proxy)
 {
     static const char *const rows[][2] = {

@@ -62,7 +62,7 @@ TEST(another_archive_has_nothing)
     keeper_notes_close(n);
     n = open_notes("there");
     assert_false(keeper_notes_has(n, "c", 5));
-    assert_unended(n, "d=/d;"); /* a removal is ended, wherever the session is */
+    assert_unended(n, "d=/d;"); /* an unfinished removal counts for every archive */
     keeper_notes_close(n);
 }
 

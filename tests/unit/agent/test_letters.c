@@ -19,7 +19,8 @@ enum { FIRST = 6, SECOND = 9, THIRD = 12 }; /* bytes of the lines */
 
 static unsigned folders_synced;
 
-/* In place of the library's: counts calls for folders, whose names a crash would lose otherwise. */
+/* Replaces the library's function, and counts calls for folders: without such a call a crash loses
+ * the names of files. */
 int fsync(int fd)
 {
     struct stat st;
@@ -135,11 +136,11 @@ TEST(test_a_new_file_keeps_its_name_after_a_crash)
     add(l, 0, FIRST, "x");
     assert_int_equal(folders_synced, 1);
     add(l, FIRST, SECOND, "y");
-    assert_int_equal(folders_synced, 1); /* the name is there since the first */
+    assert_int_equal(folders_synced, 1); /* the name has been on the disk since the first letter */
     unsigned tried = 0;
     struct letters_retry r = {.arg = &tried, .try = deliver_second};
     assert_int_equal(letters_retry(l, &r, NULL), 0);
-    assert_int_equal(folders_synced, 2); /* another file has the name */
+    assert_int_equal(folders_synced, 2); /* a new file has the name */
     letters_close(l);
 }
 

@@ -1,4 +1,5 @@
-/* Parts of logs as bodies: ranges, plain and packed, torn ends, files that change under it. */
+/* Parts of logs as bodies: ranges, plain and packed, cut ends, files that change while they are
+ * read. */
 #include "agent/part_head.h"
 #include "agent/part_stream.h"
 #include "base/alloc.h"
@@ -44,7 +45,7 @@ static struct file_id put_file(const char *path, bool packed, size_t len)
     return id;
 }
 
-/* Reads the body in pieces of an odd size and unpacks it, where it is packed, into got. */
+/* Reads the body in pieces of an odd size into got, and unpacks it if it is packed. */
 static void unpack(struct part_stream *s)
 {
     static unsigned char body[2 * TEXT_MAX];
@@ -141,8 +142,8 @@ TEST(test_a_packed_part_goes_as_it_stands)
     part_stream_close(s);
 }
 
-/* Not every server takes zstd, so that such a part is unpacked on the way; its ranges go as those
- * of any other part. */
+/* Not every server accepts zstd, so such a part is unpacked while it is sent. Its ranges are sent
+ * like those of any other part. */
 TEST(test_a_part_that_is_zstd)
 {
     static char packed[2 * TEXT_MAX];
@@ -170,7 +171,7 @@ TEST(test_a_part_that_is_zstd)
         assert_memory_equal(got, text + 700000, got_len);
         part_stream_close(s);
     }
-    struct part_stream *s; /* cut off: what comes before it goes, then an error */
+    struct part_stream *s; /* cut off: what comes before the cut is sent, then an error */
     path = tmpdir_write("cut.1.log.zst", packed, n / 2);
     fd = open(path, O_RDONLY);
     id = file_id(fd);
@@ -185,7 +186,7 @@ TEST(test_a_part_that_is_zstd)
     part_stream_close(s);
 }
 
-/* The body of a range as zstd. */
+/* Reads the body of a range as zstd, and unpacks it into got. */
 static void unpack_zstd(struct part_stream *s)
 {
     static char body[2 * TEXT_MAX];
@@ -222,7 +223,7 @@ TEST(test_a_body_that_is_zstd)
     }
 }
 
-/* Lines that are not to go leave empty lines of the same length: what follows keeps its place,
+/* Lines that must not be sent become empty lines of the same length. What follows keeps its place,
  * wherever bodies begin. */
 TEST(test_lines_that_go_empty)
 {
@@ -230,7 +231,7 @@ TEST(test_lines_that_go_empty)
     make_text(1500000);
     struct part_gap gaps[3];
     size_t n = 0;
-    for (int64_t at = 0; n < 3; at += 400000) { /* a line after each of these */
+    for (int64_t at = 0; n < 3; at += 400000) { /* one line after each of these places */
         const char *from = (char *)memchr(text + at, '\n', text_len - (size_t)at) + 1;
         const char *to = (char *)memchr(from, '\n', text_len - (size_t)(from - text)) + 1;
         gaps[n++] = (struct part_gap){BASE + (from - text), BASE + (to - text)};
@@ -332,7 +333,7 @@ TEST(test_damage_is_an_error_of_ours)
     }
 }
 
-/* A part that was packed and holds other bytes now, or none: its rows are lost, which is said. */
+/* A packed part that has other bytes now, or none: its rows are lost, and the error says so. */
 TEST(test_a_file_that_was_overwritten)
 {
     static const char *const names[] = {"o.1.log.gz", "o.2.log.zst", "o.3.log.gz"};
@@ -349,7 +350,7 @@ TEST(test_a_file_that_was_overwritten)
     }
 }
 
-/* A file that was cut off, as a copy that did not end: what is in it goes, and is not all. */
+/* A file that was cut off, such as an unfinished copy: its content is sent, and is not all. */
 TEST(test_a_file_that_was_cut_off)
 {
     static char body[2 * TEXT_MAX];
@@ -359,7 +360,7 @@ TEST(test_a_file_that_was_cut_off)
     assert_int_equal(truncate(path, file_size(path) / 2), 0);
     int64_t skip = (char *)memchr(text, '\n', text_len) + 1 - text, n, plain = 0;
     pack = false;
-    for (int again = 0; again < 2; again++) { /* then from where it ends */
+    for (int again = 0; again < 2; again++) { /* the second time from where it ends */
         struct part_stream *s = NULL;
         struct err e = {0};
         int rc = part_stream_open(&s, path, id,

@@ -57,7 +57,7 @@ TEST(test_what_is_no_answer)
         assert_int_equal(a.offset, -1);
         assert_int_equal(a.accepted, 0);
         assert_string_equal(a.detail, "");
-        assert_int_equal(a.sound, i == 7); /* an object, if a strange one */
+        assert_int_equal(a.sound, i == 7); /* text 7 is an object, though a strange one */
     }
 }
 
