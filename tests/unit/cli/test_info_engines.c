@@ -24,7 +24,7 @@ static const char *shown(int width)
     return shown_of(&backend_nvidia, width);
 }
 
-/* The first line of an engine in the table: after the titles. */
+/* The first line of an engine in the table, after the titles. */
 static const char *row_of(const char *text, const char *engine)
 {
     char key[40];
@@ -62,7 +62,7 @@ TEST(cells_stand_below_their_titles)
     }
 }
 
-/* What AMD's GPUs do is said in AMD's words, with the engine that really runs instead. */
+/* The table describes AMD's GPUs in AMD's words, and names the engine that really runs instead. */
 TEST(amd_has_words_of_its_own)
 {
     static const char *const foreign[] = {
@@ -93,7 +93,7 @@ TEST(amd_has_words_of_its_own)
     assert_non_null(strstr(buf_cstr(&out), ",\"engines_of\":\"amd\",\"engines\":["));
 }
 
-/* What keeps an engine from doing all of it. */
+/* The table says what keeps an engine from recording everything. */
 TEST(obstacles_are_explained)
 {
     static const char *const words[] = {"held by another tool", "ERR_NVGPUCTRPERM", "1 GiB",

@@ -113,7 +113,8 @@ TEST(the_verdict_comes_first)
     assert_non_null(strstr(shown(&all, NULL), "libgpufl.so was not found: set GPUFL_LIBRARY"));
 }
 
-/* Engines that lack one thing share a line; its advice stands once, and not that of each engine. */
+/* Engines that lack the same thing share a line. The advice about it is printed once, instead of
+ * the advice of each engine. */
 TEST(a_lack_is_said_once)
 {
     struct probe p = machine(1, "needs the permission for hardware counters");
@@ -128,7 +129,7 @@ TEST(a_lack_is_said_once)
     assert_int_equal(count(text, "nvdisasm: nvdisasm"), 0);
 }
 
-/* Where nothing else is wrong, the engines' own advice is all there is. */
+/* If nothing else is wrong, the engines' own advice is the only advice. */
 TEST(an_older_gpu_has_its_advice)
 {
     struct probe p = {.usable = true};

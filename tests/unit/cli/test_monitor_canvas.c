@@ -55,9 +55,10 @@ TEST(wide_characters_are_never_halved)
     assert_string_equal(row(0), " x本");
     (void)canvas_text(&canvas, 0, 2, 1, STYLE_PLAIN, "y"); /* over a left half */
     assert_string_equal(row(0), " xy");
-    (void)canvas_text(&canvas, 1, 9, 10, STYLE_PLAIN, "日"); /* no room for two */
+    (void)canvas_text(&canvas, 1, 9, 10, STYLE_PLAIN, "日"); /* no room for two columns */
     assert_string_equal(row(1), "");
-    assert_int_equal(canvas_columns(&canvas, "e\xcc\x81"), 1); /* a combining accent has none */
+    /* a combining accent has no column */
+    assert_int_equal(canvas_columns(&canvas, "e\xcc\x81"), 1);
     assert_int_equal(canvas_text(&canvas, 2, 0, 10, STYLE_PLAIN, "e\xcc\x81z"), 2);
     assert_string_equal(row(2), "ez");
 }
@@ -72,7 +73,7 @@ TEST(nothing_that_a_terminal_acts_on_is_shown)
         "31m",              /* CSI as one C1 control */
         "\xe2\x80\xae.exe", /* right to left */
         "\xe2\x81\xa6x",    /* an isolate */
-        "\xff\xfe\xc3",     /* no UTF-8 */
+        "\xff\xfe\xc3",     /* not UTF-8 */
         "\xed\xa0\x80",     /* a surrogate */
         "\xe2\x80\xa8",     /* line separator */
     };

@@ -104,7 +104,7 @@ TEST(one_gpu_has_a_panel)
     assert_non_null(strstr(s, " 1-2 of 2\n"));
 }
 
-/* AMD's GPUs have AMD's words. */
+/* The screen describes AMD's GPUs in AMD's words. */
 TEST(a_gpu_of_amd_s)
 {
     struct err e = {0};
@@ -130,7 +130,7 @@ TEST(eight_gpus_have_lines_where_panels_do_not_fit)
     take(8, 64);
     const char *s = drawn(24, 80);
     assert_int_equal(count_of(s, "H100 80GB HBM"), 8);
-    assert_int_equal(count_of(s, "memory"), 1); /* of the keys: no panels */
+    assert_int_equal(count_of(s, "memory"), 1); /* in the line of keys: there are no panels */
     assert_non_null(strstr(s, "40.0/80G 62 °C  345 W T"));
     assert_int_equal(count_of(s, "job "), screen.shown);
     assert_true(screen.shown >= 7);
@@ -150,7 +150,7 @@ TEST(gpus_that_do_not_fit_are_counted)
     assert_non_null(strstr(s, words));
 }
 
-/* Every size is drawn within its bounds: the sanitizers look on. */
+/* Every size is drawn within its bounds, as the sanitizers check. */
 TEST(any_size)
 {
     take(8, 64);
@@ -176,7 +176,7 @@ TEST(what_is_not_known_is_no_zero)
     assert_null(strstr(s, "0 W"));
     assert_non_null(strstr(s, "GPU  -"));
     assert_non_null(strstr(s, "is gone"));
-    s = drawn(8, 80); /* and in lines */
+    s = drawn(8, 80); /* drawn as lines */
     assert_null(strstr(s, " 0 %"));
     assert_non_null(strstr(s, "is gone"));
 }
@@ -281,7 +281,7 @@ TEST(help_is_shown_and_hidden)
     assert_null(strstr(drawn(24, 80), "ends the view"));
 }
 
-/* ---- lines that nobody vouches for ----------------------------------------------------------- */
+/* ---- lines that are not trusted -------------------------------------------------------------- */
 
 TEST(names_are_cleaned)
 {

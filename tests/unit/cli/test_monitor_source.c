@@ -15,9 +15,10 @@
 
 #include "tests/unit/support/tmpdir.h"
 
-/* A monitor that says one line to everybody, in $XDG_RUNTIME_DIR/gpufl-monitor of a folder. */
+/* A monitor that sends one line to every client. Its folder is gpufl-monitor of
+ * $XDG_RUNTIME_DIR. */
 struct monitor {
-    char user[128]; /* what XDG_RUNTIME_DIR has to be */
+    char user[128]; /* the value of XDG_RUNTIME_DIR */
     char file[180];
     const char *line;
     int fd;
@@ -29,7 +30,7 @@ static void *answer(void *context)
     struct monitor *m = context;
     int fd;
     while ((fd = accept(m->fd, NULL, NULL)) >= 0) {
-        (void)send(fd, m->line, strlen(m->line), MSG_NOSIGNAL); /* who only looked is gone */
+        (void)send(fd, m->line, strlen(m->line), MSG_NOSIGNAL); /* the client may have left */
         close(fd);
     }
     return NULL;
@@ -88,7 +89,7 @@ TEST(another_monitor_takes_over)
     end(&second);
 }
 
-/* A folder that was named is the only one that is looked into. */
+/* If a folder was named, no other one is searched. */
 TEST(a_named_folder_is_kept)
 {
     struct monitor named, other;

@@ -52,8 +52,8 @@ TEST(every_part_is_compressed)
     assert_int_equal(compress_session(tmpdir, &e), 0); /* again: nothing left to do */
 }
 
-/* Killed between the two steps of the library's own compression: the packed part is
- * complete under its name, and is made again from the plain one. */
+/* The library was killed between the two steps of its own compression: the packed part is complete
+ * under its name, and is made again from the plain one. */
 TEST(part_there_twice)
 {
     struct err e = {0};
@@ -64,7 +64,8 @@ TEST(part_there_twice)
     assert_false(file_exists(tmpdir_path("device.1.log")));
 }
 
-/* A taken part number overwrites nothing, a file without header stays, an empty one goes. */
+/* A part whose number is in use overwrites nothing. A file without a header stays, and an empty
+ * file is removed. */
 TEST(doubtful_files_stay)
 {
     struct err e = {0};

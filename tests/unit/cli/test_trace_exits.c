@@ -1,5 +1,5 @@
-/* test_trace_exits.c - the launcher learns how processes ended that are not its children, from the
- * marks that they sent; an older kernel reports nothing, and then the end is unknown. */
+/* test_trace_exits.c - the launcher learns from marks how processes other than its children
+ * ended; an older kernel reports nothing, and then the end is unknown. */
 #include "cli/trace/program/marks.h"
 #include "tests/test.h"
 
@@ -30,8 +30,9 @@ static bool kernel_reports(void)
     return major > 6 || (major == 6 && minor >= 16);
 }
 
-/* A process that says that session `number` has begun in it, and ends so; its parent, no child of
- * ours that is there any more, has taken its status. Returns its number. */
+/* Starts a process that reports the begin of session `number` and ends with `code` (BY_SIGNAL: by a
+ * signal). Its parent, our child, takes its status and ends. RUNS: the process goes on, and its id
+ * is returned; else 0. */
 static pid_t process(int number, int code)
 {
     int to_us[2];
@@ -48,7 +49,7 @@ static pid_t process(int number, int code)
             if (code == BY_SIGNAL)
                 raise(SIGKILL);
             child = getpid();
-            alarm(120); /* should the test end before it */
+            alarm(120); /* in case the test ends first */
             if (code == RUNS && write(to_us[1], &child, sizeof child) == sizeof child)
                 pause();
             _exit(code);
@@ -76,7 +77,7 @@ static void check(const struct marks *m, int number, bool known, int expected)
         assert_int_equal(status, expected);
 }
 
-/* A process as the marks have it; fails where there is none. */
+/* The fate of a process by its marks; the test fails if there is none. */
 static struct exits_fate fate_of(const struct marks *m, const char *session, long pid)
 {
     for (size_t i = 0; i < m->exits.count; i++) {
@@ -88,7 +89,7 @@ static struct exits_fate fate_of(const struct marks *m, const char *session, lon
     return (struct exits_fate){0};
 }
 
-/* A process that says that it was loaded, and answers so, if at all. */
+/* Starts a process that reports its load, then `answer` (0: none), and ends by signal `number`. */
 static pid_t loaded(int answer, int number)
 {
     pid_t pid = fork();
@@ -114,7 +115,7 @@ TEST(ended_before_a_session)
     pid_t silent = loaded(0, SIGSEGV), failed = loaded(MARK_FAILED, SIGKILL),
           off = loaded(MARK_DISABLED, SIGKILL);
     marks_take(&m);
-    assert_int_equal(m.exits.count, 4); /* a process is one, though its session began later */
+    assert_int_equal(m.exits.count, 4); /* each process is one, though its session began later */
     struct exits_fate f = fate_of(&m, "0000-0", 0);
     assert_true(f.over && f.known == kernel_reports() && !f.answered);
     f = fate_of(&m, "", silent);
@@ -125,7 +126,7 @@ TEST(ended_before_a_session)
     marks_close(&m);
 }
 
-/* The driver calls the library after a session of the program's own has begun: one process. */
+/* The driver loads the library after a session of the program's own has begun: one process. */
 TEST(loaded_after_a_session)
 {
     struct marks m;
@@ -152,7 +153,7 @@ TEST(children_of_others)
     check(&m, 0, kernel_reports(), 0);
     check(&m, 1, kernel_reports(), 42 << 8);
     check(&m, 2, kernel_reports(), SIGKILL);
-    check(&m, 3, false, 0); /* not over */
+    check(&m, 3, false, 0); /* it has not ended */
     check(&m, 4, false, 0);
     assert_int_equal(kill(runs, SIGKILL), 0);
     process(4, 1);
@@ -163,7 +164,7 @@ TEST(children_of_others)
     marks_close(&m);
 }
 
-/* The descriptors are bounded, and given back as processes end. */
+/* The number of descriptors is bounded; they are closed as processes end. */
 TEST(many)
 {
     struct marks m;

@@ -31,7 +31,7 @@ TEST(defaults)
     assert_string_equal(buf_cstr(&b),
                         "?log_path=/logs\nrun_id=run-id\n?app_name=name\n?profiling_engine=Trace\n"
                         "?continuous_system_sampling=true\n?system_sample_rate_ms=100\n");
-    assert_false(r.json); /* after the command everything is the command's */
+    assert_false(r.json); /* words after the command belong to the command */
     assert_false(r.quiet);
     assert_string_equal(r.command[0], "prog");
     assert_string_equal(r.command[2], "-q");
@@ -60,7 +60,7 @@ TEST(flags)
     buf_fini(&b);
 }
 
-/* What the library calls an option is a name of it here, too. */
+/* The library's name of an option is accepted here, too. */
 TEST(the_librarys_names)
 {
     struct trace_request r;
@@ -83,7 +83,7 @@ TEST(the_librarys_names)
     buf_fini(&b);
 }
 
-/* Each option stands there once: the last --option beats the others, and the flags. */
+/* Each option is passed once: the last --option overrides the others and the flags. */
 TEST(options_take_the_place_of_flags)
 {
     struct trace_request r;
@@ -100,7 +100,7 @@ TEST(options_take_the_place_of_flags)
     buf_fini(&b);
 }
 
-/* Trace runs first, wherever it stands; each pass has its engine and its number. */
+/* Trace runs first, wherever the list has it; each pass has its engine and its number. */
 TEST(passes)
 {
     struct trace_request r;
@@ -135,7 +135,8 @@ TEST(directory_with_an_ending)
     buf_fini(&b);
 }
 
-/* What the environment asks for is known before the program starts, and no flag of ours. */
+/* The launcher knows what the environment asks for before the program starts, and makes no flag of
+ * it. */
 TEST(environment)
 {
     struct trace_request r;
@@ -145,7 +146,7 @@ TEST(environment)
     setenv("GPUFL_APP_NAME", "mine", 1);
     setenv("GPUFL_TRACE_OPTIONS", "log_path=/outer\nprofiling_engine=Deep", 1);
     encode((const char *const[]){"trace", "--metrics", "memory", "prog", NULL}, &r, &b);
-    assert_int_equal(r.engine, GPUFL_ENGINE_PM_SAMPLING); /* --metrics goes with it */
+    assert_int_equal(r.engine, GPUFL_ENGINE_PM_SAMPLING); /* --metrics fits this engine */
     assert_string_equal(r.around.log_path, "logs/here");
     assert_string_equal(r.around.app_name, "mine");
     assert_string_equal(getenv("GPUFL_TRACE_OPTIONS"), "log_path=/outer\nprofiling_engine=Deep");

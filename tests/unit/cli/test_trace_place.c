@@ -58,8 +58,8 @@ TEST(run_ids)
     assert_string_equal(a.name, "prog");
 }
 
-/* The default directory carries name, time and run, and nothing that a shell would
- * stumble over; it is removed again while it is empty. */
+/* The default directory's name has the program, the time and the run, and no character that a shell
+ * treats specially. The directory is removed if it is empty. */
 TEST(default_directory)
 {
     struct place p;
@@ -79,7 +79,7 @@ TEST(default_directory)
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
-/* A directory that was there stays, even empty; one with something in it stays, too. */
+/* A directory that existed before stays, even if it is empty; one with files in it stays, too. */
 TEST(given_directory)
 {
     struct place p;

@@ -13,7 +13,7 @@
 
 #include "tests/unit/support/tmpdir.h"
 
-/* A child that maps the file if there is one, says so, and ends when its input ends. */
+/* A child that maps the file if there is one, reports that, and ends when its input ends. */
 struct child {
     pid_t pid;
     int go;
@@ -58,7 +58,7 @@ static void child_end(struct child c)
     assert_int_equal(status, 0);
 }
 
-/* A file called as the driver, in a folder where the loader looks first. */
+/* A file with the driver's name, in the folder that the loader searches first. */
 static const char *make_driver(void)
 {
     const char *path = tmpdir_write(vendors[0]->driver, "nothing", sizeof "nothing");

@@ -69,7 +69,7 @@ TEST(runs_are_distinguished)
     sessions_fini(&s);
 }
 
-/* A session whose every part is compressed is closed, whatever it says. */
+/* A session is closed if all its parts are compressed, whatever its lines say. */
 TEST(packed_sessions)
 {
     struct sessions s;
@@ -110,7 +110,7 @@ TEST(ends)
     assert_false(session_ended(tmpdir_path("nothing")));
 }
 
-/* Far from the tail that is read, and in a log much longer than that tail. */
+/* The log is much longer than the tail that is read. */
 TEST(long_logs)
 {
     size_t rows = 4000, len = strlen(HEADER("i", "r"));
@@ -136,7 +136,7 @@ TEST(parts_are_numbered_by_their_header)
     assert_int_equal(session_part(tmpdir_path("s/none.log")), 0);
 }
 
-/* The part that holds the end was full with it. */
+/* The row of the end filled its part. */
 TEST(rotated_after_the_end)
 {
     write_log("s", "system.9.log", HEADER("i", "r") ROW);

@@ -96,7 +96,7 @@ TEST(commands_are_found)
     assert_true(why_resolve("sh", found, sizeof found));
 }
 
-/* One reason for one situation; what the tester's machine has must not matter. */
+/* One situation has one reason; what the tester's machine has must not matter. */
 TEST(reasons)
 {
     char *command[] = {(char *)"sudo", (char *)"train", NULL};
@@ -160,7 +160,8 @@ static void check(const struct known *k)
     struct buf text;
     request.command = k->command[0] ? (char **)(uintptr_t)k->command
                                     : (char *[]){(char *)(uintptr_t) "/proc/self/exe", NULL};
-    snprintf(place.dir, sizeof place.dir, "/nonexistent"); /* the next cause, where none is found */
+    /* the next cause names it if no other is found */
+    snprintf(place.dir, sizeof place.dir, "/nonexistent");
     struct why w = {.request = &request,
                     .place = &place,
                     .evidence = &k->e,
@@ -206,7 +207,7 @@ TEST(sentences_from_evidence)
         {.e = {.marks = {.fd = 4},
                SEEN_WITH(.driver_opened = true, .environment_lost = true, .name = "train")},
          .says = "but train ran without the variables"},
-        /* nothing of it: the next cause of the table */
+        /* none of these: the next cause of the table */
         {.e = {.marks = {.fd = -1}, SEEN}, .command = {"sudo", "./x"}, .says = "/nonexistent"},
         {.e = {.marks = {.fd = 4}, SEEN_WITH(.library_opened = true)}, .says = "/nonexistent"},
     };
