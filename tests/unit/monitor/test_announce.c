@@ -75,7 +75,7 @@ TEST(a_long_scope)
     memset(scope, 'a', sizeof scope);
     memcpy(scope + ANNOUNCE_SCOPE - 2, "\xc3\xa4", 3);
     announce_begin(&a, ID, 0);
-    announce_step(&a, scope, SECOND); /* nobody listens: nothing but the pause follows */
+    announce_step(&a, scope, SECOND); /* nobody listens: the only effect is the pause */
     assert_false(a.received);
 }
 
@@ -94,7 +94,7 @@ static void listen_as_monitor(void)
     assert_int_equal(setenv("XDG_RUNTIME_DIR", tmpdir, 1), 0);
 }
 
-/* The datagram that has come; false: none. */
+/* Reads the datagram that has come; false: none has come. */
 static bool received(struct announcement *a)
 {
     char text[ANNOUNCE_MOST];
@@ -161,7 +161,7 @@ TEST(a_session_that_says_nothing)
     assert_false(received(&got));
 }
 
-/* A file or a link in the monitor's place is none. */
+/* A file or a link in place of the monitor's socket is not written to. */
 TEST(only_a_socket_is_written_to)
 {
     struct announcer a;

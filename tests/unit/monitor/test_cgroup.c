@@ -1,4 +1,4 @@
-/* The CPU limit of a control group: on trees made by the test, and of a real group where this
+/* The CPU limit of a control group: on trees made by the test, and of a real group if this
  * machine lets the test make one. */
 #include "monitor/cgroup.h"
 #include "tests/test.h"
@@ -60,7 +60,7 @@ TEST(test_version_2)
     assert_int_equal(cpu.periods, 40);
     assert_int_equal(cpu.throttled, 30);
     assert_int_equal(cpu.throttled_time, 7000);
-    put("fs/pod/box/cpu.max", "max 100000\n"); /* no limit, and that is known */
+    put("fs/pod/box/cpu.max", "max 100000\n"); /* the group has no limit */
     cpu = look();
     assert_true(cpu.limit == CELL_NULL);
     assert_int_equal(cpu.throttled, 30);
@@ -77,7 +77,7 @@ TEST(test_limits_above)
     struct cgroup_cpu cpu = look();
     assert_int_equal(cpu.limit, 15000);
     assert_int_equal(cpu.throttled, 3);
-    put("fs/pod/box/cpu.max", "200000 100000\n"); /* the tighter one counts */
+    put("fs/pod/box/cpu.max", "200000 100000\n"); /* the lower limit counts */
     assert_int_equal(look().limit, 15000);
     put("fs/pod/box/cpu.max", "20000 100000\n");
     assert_int_equal(look().limit, 2000);
@@ -147,7 +147,7 @@ static bool write_to(const char *dir, const char *name, const char *text)
     return (!f || fclose(f) == 0) && ok;
 }
 
-/* Makes a group that may use a tenth of a core; false: this machine does not let us. */
+/* Makes a group that may use a tenth of a core; false: this machine does not permit it. */
 static bool limited_group(char *dir, size_t size)
 {
     static const char *const tops[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"};
@@ -164,7 +164,8 @@ static bool limited_group(char *dir, size_t size)
     return false;
 }
 
-/* Spins on its own once it is in the group; until the other end of the pipe is closed. */
+/* Starts a process that waits for a byte, which it gets in the group, and then uses all of a core.
+ * The process ends if the pipe is closed before. */
 static pid_t start_spinning(int in)
 {
     pid_t pid = fork();
@@ -206,7 +207,7 @@ TEST(test_a_group_that_is_stopped)
     waitpid(pid, NULL, 0);
     close(to[0]);
     close(to[1]);
-    while (rmdir(dir) && steady_ns() < until) /* until the kernel has taken the process out */
+    while (rmdir(dir) && steady_ns() < until) /* until the kernel has removed the process */
         continue;
     assert_in_range(throttled, 3, periods);
     assert_true(time > STOPPED);

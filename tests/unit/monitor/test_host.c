@@ -43,8 +43,8 @@ TEST(test_shares_of_cpu)
     host_close(&h);
 }
 
-/* iowait goes back on some kernels; a share is between 0 and 100 % all the same. And the
- * host's does not hang on what /proc says of the process. */
+/* iowait decreases on some kernels; a share is between 0 and 100 % all the same. The host's share
+ * does not depend on what /proc says of the process. */
 TEST(test_counters_that_go_back)
 {
     struct host h;
@@ -62,7 +62,7 @@ TEST(test_counters_that_go_back)
     host_close(&h);
 }
 
-/* Faults, swap and waits for memory are what they grew by; the first sample has none. */
+/* Faults, swap and waits for memory are differences of two samples; the first sample has none. */
 TEST(test_paging)
 {
     struct host h;
@@ -86,12 +86,12 @@ TEST(test_paging)
     assert_int_equal(row.swap_out, 0);
     assert_int_equal(row.memory_waits, 1500); /* 0.3 of 2 s */
     assert_true(row.cpu_limit == CELL_NULL && row.cpu_periods == CELL_NULL);
-    /* another process samples the host: only what is this process's own */
+    /* another process samples the host: only this process's own values */
     put_all("cpu  2 0 2 16 0 0 0 0 0 0\n", "1 (a) S 1 1 1 0 1 1 99 1 20 1 30 20 0 0 20 0");
     assert_true(host_sample(&h, 4000000000, false, &row));
     assert_int_equal(row.faults_major, 1);
     assert_true(row.swap_in == CELL_NULL && row.memory_waits == CELL_NULL);
-    /* the samples between are not known: nothing is said of the next one */
+    /* the samples between are unknown, so the next one has no difference */
     assert_true(host_sample(&h, 5000000000, true, &row));
     assert_true(row.swap_in == CELL_NULL && row.memory_waits == CELL_NULL);
     host_close(&h);
@@ -123,7 +123,8 @@ TEST(test_this_machine)
     assert_true(row.memory_total > 1 << 20);
     assert_true(row.memory_used > 0 && row.memory_used < row.memory_total);
     assert_true(row.process_rss > 0);
-    clock_t until = clock() + CLOCKS_PER_SEC / 20; /* some ticks, whoever else wants the CPU */
+    /* some ticks of the process, whatever else runs */
+    clock_t until = clock() + CLOCKS_PER_SEC / 20;
     while (clock() < until)
         continue;
     assert_true(host_sample(&h, steady_ns(), true, &row));

@@ -96,7 +96,7 @@ static struct answer ask(int number, char what, int64_t now)
     return said;
 }
 
-/* Both roles are the same in these tests, except where one says otherwise. */
+/* Both roles are the same here, except in tests that say otherwise. */
 static enum role_who step(int number, int64_t now, const char *holder)
 {
     struct answer said = ask(number, 's', now);
@@ -156,7 +156,7 @@ TEST(first_has_it)
     assert_true(said.holder[0].since > 1500000000 * SECOND);
 }
 
-/* However it ends: the next step of another one takes over, and one alone does. */
+/* However the holder ends, the next step of another process takes over, and no other one does. */
 TEST(taken_over)
 {
     for (int killed = 0; killed < 2; killed++) {
@@ -181,13 +181,13 @@ TEST(given_up)
     assert_int_equal(step(1, 10 * SECOND, "session-0"), ROLE_THEIRS);
     assert_int_equal(ask(0, 'l', 0).who[0], ROLE_NOBODY);
     assert_int_equal(step(1, 11 * SECOND, "session-1"), ROLE_OURS);
-    /* Back after a while in which it looked at nobody. */
+    /* Process 0 comes back after a time in which it did not look at the others. */
     assert_int_equal(step(0, 1000 * SECOND, "session-1"), ROLE_THEIRS);
 }
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* The slower one relies on the faster one, never the other way round, whoever came first. */
+/* The slower process relies on the faster one, never the other way round, whichever came first. */
 TEST(fastest_has_it)
 {
     begin(0, SECOND);
@@ -199,12 +199,13 @@ TEST(fastest_has_it)
     assert_int_equal(step(0, 200, "session-1"), ROLE_THEIRS);
     assert_int_equal(ask(0, 's', 300).holder[0].interval, SECOND / 10);
     end(1, true);
-    assert_int_equal(step(0, 400, "session-0"), ROLE_OURS); /* until the other one looks again */
+    /* until the other process looks again */
+    assert_int_equal(step(0, 400, "session-0"), ROLE_OURS);
     assert_int_equal(step(2, 400, "session-2"), ROLE_OURS);
     assert_int_equal(step(0, 500, "session-2"), ROLE_THEIRS);
 }
 
-/* ---- one that stands still ------------------------------------------------------------------- */
+/* ---- a process that is stopped --------------------------------------------------------------- */
 
 TEST(stands_still)
 {
@@ -217,7 +218,7 @@ TEST(stands_still)
     }
     assert_int_equal(step(1, 15 * SECOND, "session-1"), ROLE_OURS);
     assert_int_equal(step(2, 15 * SECOND, "session-1"), ROLE_THEIRS);
-    /* The process goes on: whoever stood in for it leaves it the role. */
+    /* The process goes on: its substitute returns the role. */
     assert_int_equal(step(0, 16 * SECOND, "session-0"), ROLE_OURS);
     assert_int_equal(step(1, 16 * SECOND, "session-0"), ROLE_THEIRS);
     assert_int_equal(step(2, 16 * SECOND, "session-0"), ROLE_THEIRS);
@@ -238,7 +239,7 @@ TEST(last_one_tidies_up)
     assert_false(file_exists(folder));
 }
 
-/* Processes that are killed leave the files; they stay as long as another one is there. */
+/* Killed processes leave their files, which stay while another process is there. */
 TEST(what_the_killed_leave)
 {
     char other[80];
@@ -259,7 +260,7 @@ TEST(what_the_killed_leave)
     assert_false(file_exists(folder));
 }
 
-/* Somebody removes the logs with all that lies there: the next step makes the files again. */
+/* Somebody removes the logs with all that is there: the next step makes the files again. */
 TEST(folder_removed)
 {
     begin(0, SECOND);
@@ -270,7 +271,7 @@ TEST(folder_removed)
     assert_int_equal(step(0, 3, "session-1"), ROLE_THEIRS);
 }
 
-/* What others may have put there is not followed, written to or believed. */
+/* Links and files of others are not followed, written to or believed. */
 TEST(not_ours)
 {
     char target[96], link_path[96];
@@ -302,8 +303,8 @@ TEST(not_ours)
     assert_int_equal(roles_open(&r, &c), GPUFL_E_PERM); /* others can write there */
 }
 
-/* A record that is cut or wrong names nobody, and its writer is relied on no longer than one that
- * stands still. */
+/* A record that is cut or wrong names nobody. Others rely on its writer no longer than on a process
+ * that is stopped. */
 TEST(damaged_record)
 {
     char path[96], zeros[128 << 10];
@@ -324,7 +325,7 @@ TEST(damaged_record)
     assert_int_equal(step(1, 17 * SECOND, "session-0"), ROLE_THEIRS);
 }
 
-/* A lock on a file system of another host may wait for that: roles are not kept there. */
+/* A lock on a file system of another host may wait for that host, so roles are not kept there. */
 TEST(where_roles_are_kept)
 {
     enum { EXT4 = 0xEF53, NFS = 0x6969, FUSE = 0x65735546 };
@@ -332,7 +333,7 @@ TEST(where_roles_are_kept)
     assert_int_equal(roles_folder("/data/run", EXT4, there, sizeof there), 0);
     assert_string_equal(there, "/data/run/.gpufl-sampler");
     assert_int_equal(roles_folder("/data/run", (long)(int)0x9123683Eu, there, sizeof there), 0);
-    assert_string_equal(there, "/data/run/.gpufl-sampler"); /* btrfs, where long has 32 bits */
+    assert_string_equal(there, "/data/run/.gpufl-sampler"); /* btrfs, if long has 32 bits */
     assert_int_equal(roles_folder("/data/run", NFS, there, sizeof there), 0);
     assert_int_equal(roles_folder("/data/run", FUSE, same, sizeof same), 0);
     assert_int_equal(roles_folder("/data/run2", NFS, other, sizeof other), 0);

@@ -1,5 +1,5 @@
-/* The sampler: continuous, in windows, in scopes; failing devices; its end. The
- * test provides the devices, and waits for questions to them. */
+/* The sampler: continuous, in windows, in scopes; failing devices; its end. The test provides the
+ * devices, and waits until the sampler asks them. */
 #include "monitor/sampler.h"
 #include "tests/test.h"
 
@@ -185,7 +185,7 @@ TEST(test_windows)
     assert_false(sampler_window(s, 5, false));
     assert_true(sampler_window(s, 5, true));
     wait_for_samples(2);
-    assert_true(sampler_window(s, 6, true)); /* inside: no reason for another one */
+    assert_true(sampler_window(s, 6, true)); /* inside the window: no sample of its own */
     assert_true(sampler_window(s, 5, false));
     assert_false(sampler_window(s, 5, false));
     assert_true(sampler_window(s, 6, false));
@@ -254,7 +254,7 @@ TEST(test_devices_that_fail)
     assert_string_equal(st.problem, "no driver: install one");
     assert_int_equal(st.devices, 0);
     assert_int_equal(seen.device_rows, 0);
-    assert_true(seen.host_rows >= 3); /* the host goes on */
+    assert_true(seen.host_rows >= 3); /* the host is still sampled */
     assert_int_equal(closes, 0);
 }
 
@@ -285,7 +285,7 @@ TEST(test_no_memory)
         assert_true(rc ? !s : s != NULL);
     }
     assert_int_equal(rc, 0);
-    assert_true(n > 3); /* the sampler, and what is read of the control group */
+    assert_true(n > 3); /* the sampler, and what it reads of the control group */
     sampler_close(s);
 }
 

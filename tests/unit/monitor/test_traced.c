@@ -18,7 +18,7 @@ static const struct {
     {"/logs/" ID "/scope.log", true},
     {"/logs/" ID "/system.log", true},
     {"/a b/\x1b[31m/" ID "/code.log", true},
-    /* What only looks like one. */
+    /* Paths that only look like a session's. */
     {"/logs/" ID "/other.log", false},
     {"/logs/" ID "/device.1.log.gz", false},
     {"/logs/x" ID "/device.log", false},
@@ -50,7 +50,7 @@ TEST(open_logs_name_the_session)
     }
 }
 
-/* The session's files are in the table of one thread: no other's counts. */
+/* The session's files are in one thread's table: only the table of gpufl's own thread counts. */
 TEST(the_thread_that_has_the_files)
 {
     char session[TRACED_SESSION];
