@@ -33,7 +33,7 @@ static void put(int64_t pid, struct announcement a, int64_t now)
     announced_put(&table, pid, &a, now, now);
 }
 
-/* The session that holds for a process; "" none. */
+/* The session that is valid for a process; "": none. */
 static const char *session_of(int64_t pid, int64_t start, int64_t now)
 {
     static struct announcement a;
@@ -53,7 +53,7 @@ TEST(a_session_that_ends_and_another_one)
 {
     put(7, said(ID, 10 * SECOND, ""), SECOND);
     put(7, said(OTHER, 10 * SECOND, ""), 2 * SECOND);
-    put(7, said(ID, 0, ""), 3 * SECOND); /* comes late: the other one goes on */
+    put(7, said(ID, 0, ""), 3 * SECOND); /* comes late: the other session goes on */
     assert_string_equal(session_of(7, CELL_NULL, 4 * SECOND), OTHER);
     put(7, said(OTHER, 0, ""), 5 * SECOND);
     assert_string_equal(session_of(7, CELL_NULL, 5 * SECOND), "");
@@ -61,7 +61,7 @@ TEST(a_session_that_ends_and_another_one)
     assert_int_equal(table.count, 0);
 }
 
-/* A process with the number of one that is gone. */
+/* The process has the number of an earlier one. */
 TEST(what_was_said_before_a_process_began_is_not_of_it)
 {
     put(7, said(ID, 10 * SECOND, ""), 5 * SECOND);

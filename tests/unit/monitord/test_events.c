@@ -55,7 +55,7 @@ static int wait_for_event(struct devices *d, int64_t timeout_ns, struct device_e
             *out = (struct device_event){.kind = DEVICE_EVENT_XID, .index = 0, .code = 79};
             return 1;
         }
-    return GPUFL_E_UNAVAILABLE; /* the thread pauses, until it is told to end */
+    return GPUFL_E_UNAVAILABLE; /* the thread pauses until it is stopped */
 }
 
 static const struct device_watch_ops watch = {.widen = widen, .wait = wait_for_event};
@@ -100,7 +100,7 @@ TEST(of_the_gpu_that_had_the_index)
     gpus_refresh(&gpus, 2 * SECOND);
     assert_int_equal(gpus.items[0].index, 1);
     ready = 2;
-    events_stop(&events); /* and two of the GPU that has the index now */
+    events_stop(&events); /* and two events of the GPU that has the index now */
     assert_int_equal(events_waiting(&events), 3);
     assert_int_equal(events_take(&events, seen, &lost), 2);
     assert_int_equal(seen[0].gpu, 0);

@@ -62,7 +62,7 @@ static char *text_of(const char *session)
     return text;
 }
 
-/* How often the events with these codes are in a session's log. */
+/* Whether the text is in a session's log. */
 static bool has(const char *session, const char *needle)
 {
     char *text = text_of(session);
@@ -93,7 +93,7 @@ TEST(a_day)
     assert_true(has(first, "\"code\":101") && has(first, "\"code\":102"));
     assert_true(has(first, "\"day\""));
     assert_true(has(second, "\"code\":103") && !has(second, "\"code\":102"));
-    assert_true(has(second, "\"xid\"")); /* names are the session's own */
+    assert_true(has(second, "\"xid\"")); /* each session defines its names */
     assert_int_equal(journal.counts.rows_lost, 0);
     assert_int_equal(journal.counts.clock_steps, 0);
 }
@@ -109,7 +109,7 @@ TEST(clock_set)
     session(second);
     assert_string_not_equal(first, second);
     journal_flush(&journal, false);
-    clock_set_source(test_clock, NOON - 3 * HOUR + SECOND / 2); /* as if it was trimmed */
+    clock_set_source(test_clock, NOON - 3 * HOUR + SECOND / 2); /* like a small correction */
     journal_flush(&journal, false);
     session(third);
     assert_string_equal(second, third);

@@ -11,8 +11,8 @@
 
 static const int64_t HOUR = 3600000000000, MOMENT = 500000000;
 
-static int64_t slept;       /* ns of sleep so far: CLOCK_REALTIME and CLOCK_BOOTTIME went on */
-static int looks, sleep_at; /* calls of clock_gettime; the one before which the machine sleeps */
+static int64_t slept; /* ns of sleep so far, in which CLOCK_REALTIME and CLOCK_BOOTTIME went on */
+static int looks, sleep_at; /* readings of clocks; the one before which the machine sleeps */
 
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
@@ -27,7 +27,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 
 static struct monitor_options options;
 
-/* Sleeps before the n-th look of what `step` says; how many looks there were. */
+/* Sleeps before the n-th reading of a clock, in the opening or in a flush; returns how many
+ * readings there were. */
 static int sleep_before(int n, bool while_opening)
 {
     struct journal journal;

@@ -111,7 +111,7 @@ TEST(a_line_of_json_with_what_is_known)
     assert_null(strstr(text, "age_ms"));
 }
 
-/* One process on the GPU: this one, with another user's number. */
+/* Puts one process on the GPU: this one, with the number of a user. */
 static void list_this_process(int64_t uid)
 {
     struct processes t = {.count = 1, .cap = 1};
@@ -120,7 +120,7 @@ static void list_this_process(int64_t uid)
     page_processes(&page, &t);
 }
 
-/* The text that the socket takes, as this process sends it. */
+/* Sends the socket an announcement, which comes from this process. */
 static void announce(const char *scope)
 {
     struct announcement said = {.session = "01234567-89ab-cdef-0123-456789abcdef",

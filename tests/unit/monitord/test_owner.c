@@ -28,14 +28,14 @@ static const struct cgroup_case cases[] = {
      ID, "12345678-9abc-def0-1234-56789abcdef0", ""},
     {"4:devices:/kubepods/besteffort/pod12345678-9abc-def0-1234-56789abcdef0/" ID "\n", ID,
      "12345678-9abc-def0-1234-56789abcdef0", ""},
-    /* a static pod's UID, which is a hash, has no signs between its digits */
+    /* a static pod's UID is a hash, without signs between its digits */
     {"0::/kubepods.slice/kubepods-besteffort.slice/"
      "kubepods-besteffort-pod3f0b6d1c8e2a4f57a9c1d2e3f4a5b6c7.slice/cri-containerd-" ID ".scope\n",
      ID, "3f0b6d1c8e2a4f57a9c1d2e3f4a5b6c7", ""},
     {"0::/kubepods.slice/crio-" ID ".scope\n", ID, "", ""},
     {"9:memory:/slurm/uid_1000/job_4711/step_0/task_0\n", "", "", "4711"},
     {"0::/system.slice/slurmstepd.scope/job_12/step_batch/user/task_0\n", "", "", "12"},
-    /* What only looks like one of these. */
+    /* Groups that only look like these. */
     {"0::/job_12/step_0\n", "", "", ""},
     {"0::/slurm/job_12x/step_0\n", "", "", ""},
     {"0::/slurm/job_123456789012345678901234567890\n", "", "", ""},
@@ -65,7 +65,7 @@ TEST(environment)
     struct owner o = {0};
     owner_environment(&o, text, sizeof text);
     assert_string_equal(o.job, "42");
-    assert_string_equal(o.pod_name, "ns/p?1"); /* nothing that a label or a log cannot hold */
+    assert_string_equal(o.pod_name, "ns/p?1"); /* no character that a label or a log cannot hold */
     struct owner by_group = {.job = "7"};
     owner_environment(&by_group, text, sizeof text);
     assert_string_equal(by_group.job, "7"); /* a process cannot set its control group */

@@ -72,7 +72,7 @@ TEST(values_stay_until_they_are_old)
     row.energy = 2600;
     page_sample(&page, 0, &row, now - 140 * SECOND);
     assert_null(strstr(text(), "energy_joules"));
-    assert_null(strstr(text(), "fan")); /* nobody knows it */
+    assert_null(strstr(text(), "fan")); /* its value is unknown */
 }
 
 TEST(lost_gpu_shows_nothing_old)
@@ -120,7 +120,7 @@ TEST(labels_are_bounded)
     assert_null(strstr(text(), "busiest"));
     snprintf(t.items[1].owner.session, sizeof t.items[1].owner.session,
              "01234567-89ab-cdef-0123-456789abcdef");
-    page_processes(&page, &t); /* one that gpufl traces has a line of its own */
+    page_processes(&page, &t); /* a process that gpufl traces has a line of its own */
     assert_int_equal(count_of("gpufl_workload_processes{"), 2);
     assert_non_null(
         strstr(text(), "slurm_job=\"1\",session=\"01234567-89ab-cdef-0123-456789abcdef\"} 5\n"));
@@ -134,7 +134,7 @@ static struct process used(int64_t pid, const char *job, int64_t memory)
     return p;
 }
 
-/* Neither 0 nor the sum of some stands for what is not known. */
+/* An unknown sum is neither 0 nor the sum of the known values. */
 TEST(unknown_memory_has_no_line)
 {
     struct process items[] = {used(1, "5", CELL_NULL), used(2, "6", 7),  used(3, "6", CELL_NULL),

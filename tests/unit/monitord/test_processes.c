@@ -117,7 +117,8 @@ TEST(number_taken_by_another)
     processes_fini(&t);
 }
 
-/* A process that announces its session is not looked for in /proc, and keeps none when it ends. */
+/* If a process announces its session, /proc is not searched for it. When the session ends, the
+ * process has none. */
 TEST(a_session_that_is_announced)
 {
     struct processes t;
@@ -126,9 +127,10 @@ TEST(a_session_that_is_announced)
     struct device_process one[] = {made(7, 1)};
     announced_init(&announced);
     processes_init(&t, tmpdir, &announced);
-    write_start(100); /* hundredths of a second */
+    write_start(100); /* since the boot, in hundredths of a second */
     processes_list(&t, 0, one, 1, 1, SECOND, &visitor);
-    announced_put(&announced, 7, &a, SECOND, SECOND / 2); /* of another process with its number */
+    /* of an earlier process with this number */
+    announced_put(&announced, 7, &a, SECOND, SECOND / 2);
     processes_list(&t, 0, one, 1, 1, 2 * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, "");
     announced_put(&announced, 7, &a, 2 * SECOND, 2 * SECOND);
@@ -144,7 +146,7 @@ TEST(a_session_that_is_announced)
     announced_fini(&announced);
 }
 
-/* A session may begin after its process was listed, and end before it. */
+/* A session may begin after its process was listed, and end before the process does. */
 TEST(a_session_that_begins_later)
 {
     struct processes t;
@@ -165,7 +167,7 @@ TEST(a_session_that_begins_later)
     assert_string_equal(t.items[0].owner.session, session); /* not looked for yet */
     processes_list(&t, 0, one, 1, 1, (MINUTE_S + 2) * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, "");
-    /* The process is known for a minute, so that the next look comes after another one. */
+    /* The session is looked for once a minute. */
     assert_int_equal(symlink(target, tmpdir_path("7/fd/3")), 0);
     processes_list(&t, 0, one, 1, 1, (2 * MINUTE_S + 2) * SECOND, &visitor);
     assert_string_equal(t.items[0].owner.session, "");
@@ -175,7 +177,8 @@ TEST(a_session_that_begins_later)
     processes_fini(&t);
 }
 
-/* The driver lists more than were handed over: nobody is said to have gone, the rest is counted. */
+/* The driver has more processes than its list holds: none is reported as gone, the rest is
+ * counted. */
 TEST(cut_list)
 {
     struct processes t;
