@@ -92,7 +92,7 @@ TEST(test_tags)
     answer_free(&a);
     ask("GET /big HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n", &a);
     assert_string_equal(answer_field(&a, "Content-Encoding"), "gzip");
-    assert_string_equal(answer_field(&a, "ETag"), tag); /* the same thing */
+    assert_string_equal(answer_field(&a, "ETag"), tag); /* the tag is the same */
     assert_true(a.len < plain / 4);
     z_stream z = {.next_in = (Bytef *)a.body, .avail_in = (uInt)a.len};
     char *out = malloc(plain + 1);
@@ -105,7 +105,7 @@ TEST(test_tags)
     free(out);
     answer_free(&a);
     ask("GET /packed HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", &a);
-    assert_int_equal(a.len, plain); /* and not once more */
+    assert_int_equal(a.len, plain); /* not compressed once more */
     answer_free(&a);
     ask("GET /big HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip;q=0\r\n\r\n", &a);
     assert_string_equal(answer_field(&a, "Content-Encoding"), "");
@@ -122,10 +122,11 @@ TEST(test_drain)
     client_say(fd, "GET /gate HTTP/1.1\r\nHost: h\r\n\r\n");
     gate_wait(1);
     http_quiesce(server);
-    assert_false(http_wait(server, 50000000)); /* it is still worked on */
+    assert_false(http_wait(server, 50000000)); /* a request is still worked on */
     client_say(idle, "GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
     client_answer(idle, &a, false);
-    assert_int_equal(a.status, 200); /* who is connected is answered, and sent away */
+    /* a connected client gets its answer, and the connection ends */
+    assert_int_equal(a.status, 200);
     assert_string_equal(answer_field(&a, "Connection"), "close");
     answer_free(&a);
     assert_true(client_closed(idle, 5000));
@@ -161,7 +162,8 @@ static int connect_to(uint16_t port)
     return -error;
 }
 
-/* Connections come and go until one is refused. One that waits to be accepted then is reset. */
+/* Connections come and go until one is refused. A connection that waits to be accepted at that
+ * moment is reset. */
 static void *come_and_go(void *port)
 {
     int fd;

@@ -15,7 +15,7 @@ static int status_of(const char *request)
     ask(request, &a);
     int status = a.status;
     if (status >= 400 && strstr(answer_field(&a, "Content-Type"), "problem") == NULL)
-        status = -status; /* not by us */
+        status = -status; /* libmicrohttpd's own answer */
     answer_free(&a);
     return status;
 }
@@ -63,7 +63,7 @@ TEST(test_doubtful_headers)
 TEST(test_host_is_needed)
 {
     assert_int_equal(status_of("GET /quick HTTP/1.1\r\n\r\n"), 400);
-    assert_int_equal(status_of("GET /quick HTTP/1.0\r\n\r\n"), 200); /* it has none */
+    assert_int_equal(status_of("GET /quick HTTP/1.0\r\n\r\n"), 200); /* HTTP/1.0 needs none */
 }
 
 /* Queries of any number of parameters are answered, and at once. */
@@ -83,7 +83,7 @@ TEST(test_many_parameters)
     }
 }
 
-/* A client ends its side. In the middle of a request the connection ends at once, also where the
+/* A client ends its side. In the middle of a request the connection ends at once, even if the
  * end came right after bytes; after a whole request the client gets the answer. */
 TEST(test_half_closed)
 {

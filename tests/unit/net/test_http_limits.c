@@ -57,13 +57,13 @@ TEST(test_bodies_too_large)
     char *body = malloc(BODY_MAX + 100), head[256];
     memset(body, 'x', BODY_MAX + 100);
     struct answer a;
-    /* So much that nobody reads it for the answer's sake: it comes at once. */
+    /* The body is too long to be read before the answer, which comes at once. */
     snprintf(head, sizeof head, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n",
              17 << 20);
     ask(head, &a);
     assert_int_equal(a.status, 413);
     answer_free(&a);
-    /* A body in chunks has no known length: the answer comes after it. */
+    /* A body in chunks has no known length: the answer comes after the body. */
     int fd = client_open(http_port(server));
     client_say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 3; i++) {
@@ -75,7 +75,8 @@ TEST(test_bodies_too_large)
     client_say(fd, "0\r\n\r\n");
     assert_int_equal(client_status(fd), 413);
     close(fd);
-    /* Announced, and little: it is read, so that the sender gets to read the answer. */
+    /* The announced body is short: the server reads it, so that the sender gets to read the
+     * answer. */
     fd = client_open(http_port(server));
     snprintf(head, sizeof head, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n",
              BODY_MAX + 50);
@@ -83,7 +84,7 @@ TEST(test_bodies_too_large)
     client_send(fd, body, BODY_MAX + 50);
     assert_int_equal(client_status(fd), 413);
     close(fd);
-    /* Exactly as much as may be. */
+    /* The body is exactly as long as is allowed. */
     fd = client_open(http_port(server));
     snprintf(head, sizeof head, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n",
              BODY_MAX);

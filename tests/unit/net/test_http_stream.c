@@ -27,19 +27,19 @@ static int listen_to_stream(void)
 TEST(test_stream)
 {
     int one = listen_to_stream(), two = listen_to_stream();
-    assert_int_equal(get("/stream"), 503); /* two are all it takes */
+    assert_int_equal(get("/stream"), 503); /* the hub accepts two listeners */
     http_hub_publish(hub, "topic", "tick", "{\"n\":1}", 7);
     http_hub_publish(hub, "other", "tick", "{\"n\":2}", 7);
     http_hub_publish(hub, "topic", "tick", "{\"n\":3}", 7);
     assert_true(client_until(one, "event: tick\ndata: {\"n\":1}\n\n"));
     assert_true(client_until(one, "event: tick\ndata: {\"n\":3}\n\n"));
     assert_true(client_until(two, "{\"n\":3}\n\n"));
-    assert_true(client_until(two, ":\n\n")); /* a sign of life */
+    assert_true(client_until(two, ":\n\n")); /* a comment while nothing happens */
     close(two);
     int64_t until = clock_mono() + PATIENCE_NS;
     while (http_hub_load(hub).listeners > 1 && clock_mono() < until)
         http_hub_publish(hub, "topic", "tick", "{}", 2);
-    assert_int_equal(http_hub_load(hub).listeners, 1); /* one that went is noticed */
+    assert_int_equal(http_hub_load(hub).listeners, 1); /* the hub notices that a listener left */
     http_hub_end(hub);
     assert_true(client_until(one, "\r\n0\r\n\r\n"));
     close(one);
@@ -83,7 +83,7 @@ TEST(test_pipe)
     ask("HEAD /pipe HTTP/1.1\r\nHost: h\r\n\r\n", &a);
     assert_int_equal(a.status, 200);
     answer_free(&a);
-    int fd = client_open(http_port(server)); /* goes after a few bytes */
+    int fd = client_open(http_port(server)); /* leaves after a few bytes */
     client_say(fd, "GET /pipe HTTP/1.1\r\nHost: h\r\n\r\n");
     client_head(fd, &a);
     close(fd);

@@ -53,7 +53,8 @@ TEST(test_too_many_requests_are_reported)
     }
 }
 
-/* The end that does not wait: connections are gone, whatever they do; handlers end as they can. */
+/* An end that does not wait: connections are closed, whatever they do; handlers end when they
+ * can. */
 TEST(test_cut)
 {
     static const char *const parts[] = {
@@ -73,7 +74,7 @@ TEST(test_cut)
     http_cut(server);
     for (int i = 1; i < COUNT; i++)
         assert_true(client_closed(fds[i], 10000));
-    assert_false(http_wait(server, 50000000)); /* the one at the gate */
+    assert_false(http_wait(server, 50000000)); /* one handler is still at the gate */
     gate_set(true);
     assert_true(http_wait(server, PATIENCE_NS));
     assert_true(client_closed(fds[0], 10000));
@@ -81,7 +82,7 @@ TEST(test_cut)
         close(fds[i]);
 }
 
-/* The client goes while its request is worked on. */
+/* The client leaves while its request is worked on. */
 TEST(test_client_goes)
 {
     int before = atomic_load(&done_calls);
@@ -174,7 +175,7 @@ static void *send_much(void *arg)
     return NULL;
 }
 
-/* A consumer that stops: the sender is not read from, and nothing is lost. */
+/* The consumer stops: the server does not read from the sender, and nothing is lost. */
 TEST(test_back_pressure)
 {
     struct sender s = {client_open(http_port(server)), false};
@@ -217,7 +218,7 @@ TEST(test_consumed_too_large)
     close(fd);
 }
 
-/* The sender goes in the middle, while a worker consumes. */
+/* The sender leaves in the middle of its body, while a worker consumes it. */
 TEST(test_sender_goes)
 {
     int before = atomic_load(&done_calls), seen_before = atomic_load(&seen_calls);

@@ -17,7 +17,7 @@ enum { PATIENCE = 600, PRODUCE = 0, SECONDS_2 = 2 };
 static rd_kafka_t *handle;
 static rd_kafka_mock_cluster_t *cluster;
 static volatile sig_atomic_t stop;
-static char quick[512]; /* properties: dead members are seen soon */
+static char quick[512]; /* properties by which lost members are noticed soon */
 
 static int begin(void **state)
 {
@@ -25,7 +25,8 @@ static int begin(void **state)
     (void)state;
     stop = 0;
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_conf_set(conf, "log_level", "3", reason, sizeof reason); /* it has no brokers */
+    /* the handle has no brokers */
+    rd_kafka_conf_set(conf, "log_level", "3", reason, sizeof reason);
     handle = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof reason);
     cluster = handle ? rd_kafka_mock_cluster_new(handle, 1) : NULL;
     snprintf(quick, sizeof quick, "%s", tmpdir_path("quick"));
@@ -84,7 +85,7 @@ static enum kafka_verdict put(struct kafka_producer *p, const char *topic, const
     return kafka_send(p, &m, e);
 }
 
-/* The next message, waited for. */
+/* Waits for the next message. */
 static struct kafka_message get(struct kafka_consumer *c)
 {
     struct kafka_message m;
@@ -117,7 +118,8 @@ TEST(test_a_group_goes_on_after_what_was_stored)
     struct kafka_producer *p = producer();
     struct kafka_consumer_state s;
     rd_kafka_mock_topic_create(cluster, "t.x.device", 1, 1);
-    rd_kafka_mock_topic_create(cluster, "tyx.device", 1, 1); /* a dot is a dot */
+    /* a dot of a topic matches only a dot */
+    rd_kafka_mock_topic_create(cluster, "tyx.device", 1, 1);
     assert_int_equal(put(p, "tyx.device", "not this", &e), KAFKA_TAKEN);
     for (int i = 0; i < 4; i++)
         assert_int_equal(put(p, "t.x.device", (const char *[]){"a", "b", "c", "d"}[i], &e),
@@ -175,11 +177,12 @@ TEST(test_what_an_error_becomes)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, rows[i].error);
         assert_int_equal(put(p, "t.x.errors", "text", &e), rows[i].verdict);
-        if (rows[i].verdict > KAFKA_REFUSED) { /* the topic's: until somebody acted */
+        if (rows[i].verdict > KAFKA_REFUSED) { /* an error of the topic, until somebody acted */
             kafka_producer_close(p);
             p = producer();
         }
-        assert_int_equal(put(p, "t.x.errors", "text", &e), KAFKA_TAKEN); /* it goes on */
+        /* the next message is accepted */
+        assert_int_equal(put(p, "t.x.errors", "text", &e), KAFKA_TAKEN);
     }
     kafka_producer_close(p);
 }
@@ -215,7 +218,7 @@ TEST(test_a_message_that_is_too_large_for_the_client)
     kafka_producer_close(p);
 }
 
-/* What a file of properties with that text is answered. */
+/* The result of a file of properties with that text. */
 static int with_properties(const char *text, struct err *e)
 {
     char path[512];

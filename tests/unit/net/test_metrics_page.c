@@ -197,7 +197,7 @@ TEST(test_a_byte_at_a_time)
     metrics_page_close(page);
 }
 
-/* The answer comes whole also where the client has sent what nobody reads, or reads late. */
+/* The client gets the whole answer, even if it sent a body that nobody reads, or reads late. */
 TEST(test_a_body_that_nobody_wants)
 {
     struct answer a;
@@ -236,7 +236,7 @@ TEST(test_a_page_too_large)
     metrics_page_close(page);
 }
 
-/* Connections that say nothing hold nobody up, and end. */
+/* Connections without a request delay nobody, and end. */
 TEST(test_many_that_say_nothing)
 {
     int fds[MANY];
@@ -249,7 +249,7 @@ TEST(test_many_that_say_nothing)
     assert_true(client_closed(fds[0], 20000)); /* the first ones had to make room */
     for (int i = 0; i < MANY; i++)
         close(fds[i]);
-    int last = client_open(port); /* with one that is open at the end */
+    int last = client_open(port); /* one connection is open at the end */
     metrics_page_close(page);
     assert_true(client_closed(last, 20000));
     close(last);

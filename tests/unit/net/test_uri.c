@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "a|b|c?x=1&y=2" of a target; "!" and the sentence where it is refused. */
+/* "a|b|c?x=1&y=2" of a target; "!" and the sentence if it is refused. */
 static const char *taken(const char *target)
 {
     static char out[1024];
@@ -76,7 +76,7 @@ TEST(test_ceilings)
     strcat(target, "a=1");
     assert_int_equal(taken(target)[0], '!');
 
-    struct region mem; /* no memory is a sentence, too */
+    struct region mem; /* lack of memory has its sentence, too */
     struct uri u;
     struct err e = {0};
     region_init(&mem, 64);
@@ -101,7 +101,7 @@ TEST(test_query)
     region_fini(&mem);
 }
 
-/* Every target cut anywhere, and with every byte in every place: no crash, and what is taken has
+/* A target is cut anywhere, and has every byte in every place: no crash, and an accepted target has
  * no control character in it. */
 TEST(test_mutilated)
 {

@@ -15,7 +15,7 @@ static void count(void *arg)
     atomic_fetch_add(&ran, 1);
 }
 
-/* A job that waits until the gate opens. */
+/* A gate at which tasks wait until it opens. */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -57,7 +57,7 @@ TEST(test_full_queue_is_reported)
     g.open = true;
     pthread_cond_broadcast(&g.changed);
     pthread_mutex_unlock(&g.lock);
-    workers_close(w); /* runs what waits */
+    workers_close(w); /* runs the tasks that wait */
     assert_int_equal(atomic_load(&ran), 3);
 }
 
