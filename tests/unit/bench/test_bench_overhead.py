@@ -108,7 +108,7 @@ def check(rows, shown):
 
 
 def check_table(folder):
-    """The tables of docs/benchmarks.md from the JSON: rows with verdicts, nothing of the rounds, failures named."""
+    """Check the tables of docs/benchmarks.md from the JSON: rows have verdicts, rounds are left out, failures are named."""
     results = json.loads((folder / "out.json").read_text())
     results["machine"] = {"gpu": "NVIDIA H100 80GB HBM3, 580.1", "date": "2026-11-26"}
     results["graph"] = {"graph replay": {"kernels": 7, "ledger": {"kernels_written": 6, "verdict": "incomplete"}}}
@@ -139,7 +139,7 @@ def main():
         for options in ((), ("--quick",)):
             check(*measure(folder, *options))
         check_table(folder)
-        (folder / "bin" / "bench_sampling").write_text("#!/bin/sh\necho '{}'\n")  # another shape is told, not skipped
+        (folder / "bin" / "bench_sampling").write_text("#!/bin/sh\necho '{}'\n")  # other output is reported, not skipped
         with contextlib.redirect_stderr(io.StringIO()):
             try:
                 measure(folder)
