@@ -182,8 +182,9 @@ TEST(test_unknown_holds_nothing)
     struct meta_firing_now *rows = NULL;
     rule((struct meta_alert){
         .id = "cold", .subject = "gpu.temperature", .above = 0, .threshold = 50});
+    /* nobody reports the power */
     rule((struct meta_alert){
-        .id = "power", .subject = "gpu.power", .above = 0, .threshold = 1000000}); /* nobody says */
+        .id = "power", .subject = "gpu.power", .above = 0, .threshold = 1000000});
     rule((struct meta_alert){
         .id = "full", .subject = "gpu.memory_share", .above = 1, .threshold = 0.74});
     rule((struct meta_alert){.id = "gone", .subject = "host.silent", .above = 1, .threshold = 300});
@@ -357,7 +358,7 @@ TEST(test_rules_are_checked)
 {
     static const struct {
         struct meta_alert r;
-        const char *says; /* NULL: it is one */
+        const char *says; /* NULL: the rule is valid */
     } cases[] = {
         {{.kind = "metric", .subject = "gpu.temperature", .url = ""}, NULL},
         {{.kind = "metric", .subject = "host.cpu", .url = "http://h:80/x?y=z"}, NULL},
@@ -390,7 +391,7 @@ TEST(test_where_posts_go)
 {
     static const struct {
         const char *url;
-        enum webhooks_reach least; /* that allows it */
+        enum webhooks_reach least; /* the first that allows it */
     } cases[] = {
         {"", WEBHOOKS_OFF},
         {"https://hooks.example.org/x", WEBHOOKS_PUBLIC},

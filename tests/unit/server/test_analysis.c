@@ -56,7 +56,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    intake_close(&fix.intake); /* reports no more */
+    intake_close(&fix.intake); /* after that, no news come */
     analysis_close(analysis);
     analysis = NULL;
     fixture_down(&fix);
@@ -170,7 +170,7 @@ static void send_file(char *session, const char *path)
     free(data);
 }
 
-/* All launches of the session are in the sums, once, and lines that GPUs waited for. */
+/* The sums have all launches of the session, once, and the lines that GPUs waited for. */
 static void check_rollups(int64_t calls)
 {
     static const char *const kinds[] = {"kernel", "scope", "line"};
@@ -311,13 +311,13 @@ static int take_device(void *arg, const struct wire_batch *b)
 {
     struct device_row *d = arg;
     assert_int_equal(b->rows, 1);
-    assert_int_equal(d->id, 0); /* once */
+    assert_int_equal(d->id, 0); /* the GPU comes once */
     for (unsigned c = 0; c < COL_device_COUNT; c++)
         ((int64_t *)d)[c] = b->col[c][0];
     return 0;
 }
 
-/* A GPU whose rows come again with more, load by load: what is known in the end is what counts. */
+/* A GPU's rows come again with more, load by load: what is known in the end counts. */
 TEST(test_device_becomes_known)
 {
     const struct config_row config = {.id = 1, .name = 1, .device = 1};
@@ -435,7 +435,7 @@ TEST(test_live)
     check_report("live");
 }
 
-/* A session that ended and is to be looked at again later holds up nobody. */
+/* A session that ended and will be analysed again later delays no other. */
 TEST(test_turns)
 {
     struct meta_analysis_head head = {0};
@@ -475,7 +475,7 @@ TEST(test_after)
     assert_true(head.final);
 }
 
-/* A session that ended while nobody analysed is found later. */
+/* A session that ended while no analysis ran is found later. */
 TEST(test_missing)
 {
     struct ingest_answer a;
@@ -498,10 +498,10 @@ TEST(test_missing)
 
 enum { MANY = 20 };
 
-/* What the history was asked to keep; guarded by nothing: the analysis's thread, until it waits. */
+/* What the history was asked to keep. Only the analysis's thread uses it until it waits. */
 static struct {
     size_t calls, most;
-    bool fails; /* where session "s03" is among them */
+    bool fails; /* the call fails if session "s03" is among them */
 } kept;
 
 static int count_kept(struct store *s, const char *workspace, const struct store_history *of,
@@ -515,7 +515,7 @@ static int count_kept(struct store *s, const char *workspace, const struct store
     return store_duckdb.put_history(s, workspace, of, count, e);
 }
 
-/* Many sessions that ended while nobody analysed; then their analysis, until nothing is due. */
+/* Ends many sessions while no analysis runs, and then analyses them until nothing is due. */
 static void analyse_many(void)
 {
     static struct store_ops ops;
@@ -555,7 +555,7 @@ TEST(test_stored_together)
     }
 }
 
-/* A session whose results cannot be stored keeps those of no other one out, and is told. */
+/* A session whose results cannot be stored does not prevent those of others, and is reported. */
 TEST(test_one_cannot_be_stored)
 {
     struct analysis_stats st;

@@ -21,10 +21,10 @@ struct fixture {
     struct auth_entry ada; /* the first user, logged in */
 };
 
-/* An ask of a workspace whose answer lies in the fixture. */
+/* A request to the small tables of a workspace; the fixture has the answer. */
 #define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
 
-/* An ask of auth by somebody (NULL: by nobody yet). */
+/* A request to auth by somebody (NULL: who is not known yet). */
 #define AS(f, by) (&(struct auth_ask){&(f)->a, by, (f)->from, &(f)->e})
 
 #define OK(call)                                                                                   \
@@ -98,7 +98,7 @@ static int who_code(struct fixture *f, const struct auth_said *said)
     struct auth_who w;
     now.now = f->from.now;
     int rc = auth_who(&f->a, &now, &f->mem, &w, &f->e);
-    if (rc) /* nothing of anybody is left in it */
+    if (rc) /* nothing of a user is left in it */
         assert_true(!*w.kind && !*w.actor && !*w.workspace && !w.admin && !w.scopes);
     return rc;
 }
@@ -146,7 +146,7 @@ static void test_login(void **state)
     assert_string_equal(f->e.text, wrong); /* nobody learns who has an account */
     FAILS(INVAL, auth_login(AS(f, NULL), "' OR 1=1", PASSWORD, &entry));
     FAILS(PERM, auth_login(AS(f, NULL), "ada@example.org", "", &entry));
-    assert_int_equal(who_code(f, &said), 0); /* nobody in particular */
+    assert_int_equal(who_code(f, &said), 0); /* without a cookie the caller is anonymous */
     said.cookie = f->ada.token;
     OK(auth_logout(&f->a, f->ada.token, &f->e));
     OK(auth_logout(&f->a, "garbage", &f->e));
@@ -227,7 +227,7 @@ static void test_keys(void **state)
     OK(auth_key_make(AS(f, &ada), "ci", SCOPE_INGEST, NOW + DAY, key, id));
     snprintf(header, sizeof header, "Bearer %s", key);
     const struct auth_said said = {.authorization = header,
-                                   .writes = true, /* no CSRF: no cookie */
+                                   .writes = true, /* without a cookie no CSRF token is needed */
                                    .now = NOW};
     OK(auth_who(&f->a, &said, &f->mem, &w, &f->e));
     assert_string_equal(w.kind, "key");
@@ -270,7 +270,7 @@ static void test_shares(void **state)
     assert_string_equal(w.session, "s1");
     OK(auth_may(&w, RIGHTS_READ, "s1", &f->e));
     FAILS(NOENT, auth_may(&w, RIGHTS_READ, "s2", &f->e));
-    FAILS(STATE, auth_may(&w, RIGHTS_READ, NULL, &f->e)); /* no lists */
+    FAILS(STATE, auth_may(&w, RIGHTS_READ, NULL, &f->e)); /* a link shows no lists */
     FAILS(STATE, auth_may(&w, RIGHTS_WRITE, "s1", &f->e));
     OK(auth_share_revoke(AS(f, &ada), id));
     assert_int_equal(who_code(f, &said), GPUFL_E_PERM);
@@ -296,7 +296,7 @@ static void test_invitations(void **state)
     FAILS(STATE, auth_may(&ben, RIGHTS_ADMIN, NULL, &f->e));
     FAILS(PERM, auth_accept(AS(f, NULL), token,
                             &(struct auth_person){"eve@example.org", "Eve", PASSWORD}, &entry));
-    /* An account must be proved, and keeps its higher role. */
+    /* An account needs its password, and keeps its higher role. */
     OK(auth_invite(AS(f, &ada), "viewer", token));
     FAILS(PERM, auth_accept(AS(f, NULL), token,
                             &(struct auth_person){"ada@example.org", "Mallory", "wrong password"},
@@ -328,13 +328,14 @@ static void test_passwords_change(void **state)
     OK(auth_reset_ticket(AS(f, &ada), ada.actor, token));
     FAILS(INVAL, auth_reset(AS(f, NULL), token, "short", &entry));
     OK(auth_reset(AS(f, NULL), token, "a third good one", &entry));
-    assert_int_equal(who_code(f, &own), GPUFL_E_PERM); /* everybody is out */
+    assert_int_equal(who_code(f, &own), GPUFL_E_PERM); /* all logins have ended */
     assert_true(who_of(f, &entry).admin);
     FAILS(PERM, auth_reset(AS(f, NULL), token, "a fourth good one", &entry));
     FAILS(NOENT, auth_reset_ticket(AS(f, &ada), "nobody", token));
 }
 
-/* A list of words gets nowhere, and says how long to wait; the right one is not tried either. */
+/* A list of words is stopped, with an answer that says how long to wait; the right one is not tried
+ * either. */
 static void test_guessing(void **state)
 {
     struct fixture *f = *state;
@@ -360,7 +361,7 @@ static void test_guessing(void **state)
     }
     assert_int_equal(tried, ACCOUNT_TRIES);
     assert_int_equal(rc, GPUFL_E_TIMEOUT);
-    assert_string_equal(who_of(f, &f->ada).kind, "user"); /* who is in stays in */
+    assert_string_equal(who_of(f, &f->ada).kind, "user"); /* a login goes on */
 }
 
 /* Strangers who guess, from the same address and from everywhere, do not lock out the user's own
@@ -388,7 +389,8 @@ static void test_a_known_browser_is_not_locked_out(void **state)
         tried++;
     assert_int_equal(rc, GPUFL_E_TIMEOUT);
     assert_int_equal(tried, DEVICE_TRIES);
-    FAILS(TIMEOUT, auth_login(&known, "bob@example.org", PASSWORD, &entry)); /* not his */
+    /* this browser is not known for bob */
+    FAILS(TIMEOUT, auth_login(&known, "bob@example.org", PASSWORD, &entry));
 }
 
 static void test_local(void **state)
@@ -399,7 +401,7 @@ static void test_local(void **state)
     OK(auth_local_ticket(&f->a, NOW, token, &f->e));
     OK(auth_local_ticket(&f->a, NOW, again, &f->e));
     OK(auth_local(AS(f, NULL), token, &entry));
-    FAILS(PERM, auth_local(AS(f, NULL), token, &none)); /* once */
+    FAILS(PERM, auth_local(AS(f, NULL), token, &none)); /* a token is valid once */
     struct auth_who w = who_of(f, &entry);
     assert_string_equal(w.workspace, "local");
     OK(auth_may(&w, RIGHTS_OWNER, NULL, &f->e));
@@ -424,7 +426,7 @@ static void test_local_beside_accounts(void **state)
     FAILS(STATE, auth_local_ticket(&f->a, NOW, token, &f->e));
 }
 
-/* A link of one purpose is good for no other. */
+/* A link of one purpose is valid for no other. */
 static void test_purposes(void **state)
 {
     struct fixture *f = *state;

@@ -34,7 +34,7 @@ TEST(test_tries_run_out)
     assert_int_equal(auth_limit_take(&limit, LIMIT_ACCOUNT, "192.0.2.1", now), 0);
     now += ADDRESS_EVERY / 2;
     assert_int_equal(auth_limit_take(&limit, LIMIT_ADDRESS, "192.0.2.1", now), ADDRESS_EVERY / 2);
-    now += ADDRESS_EVERY / 2; /* waiting costs nothing: one is back */
+    now += ADDRESS_EVERY / 2; /* the refused attempt cost nothing: one is back */
     assert_int_equal(auth_limit_take(&limit, LIMIT_ADDRESS, "192.0.2.1", now), 0);
     assert_true(auth_limit_take(&limit, LIMIT_ADDRESS, "192.0.2.1", now) > 0);
     now += 100 * ADDRESS_EVERY; /* never more than all of them */
@@ -49,7 +49,8 @@ TEST(test_a_right_one_costs_nothing)
         assert_int_equal(auth_limit_take(&limit, LIMIT_ACCOUNT, "ada", SECOND), 0);
         auth_limit_give(&limit, LIMIT_ACCOUNT, "ada", SECOND);
     }
-    auth_limit_give(&limit, LIMIT_ACCOUNT, "unknown", SECOND); /* nobody's: nothing */
+    /* an unknown name: nothing changes */
+    auth_limit_give(&limit, LIMIT_ACCOUNT, "unknown", SECOND);
     for (int i = 0; i < ACCOUNT_TRIES; i++)
         assert_int_equal(auth_limit_take(&limit, LIMIT_ACCOUNT, "ada", SECOND), 0);
     assert_true(auth_limit_take(&limit, LIMIT_ACCOUNT, "ada", SECOND) > 0);

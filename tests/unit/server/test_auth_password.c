@@ -91,8 +91,9 @@ TEST(test_the_cost)
     auth_password_fini(&dear);
 }
 
-/* Where there is no user, a try takes as long: half of the time is what a busy machine leaves
- * certain, and a text that is no hash takes a thousandth. No memory for a hash is said at once. */
+/* If there is no user, an attempt takes as long. On a busy machine only half of the time is
+ * certain, and a text that is no hash takes a thousandth of it. Lack of memory for a hash is
+ * reported at once. */
 TEST(test_nobody_takes_as_long)
 {
     struct auth_password p;

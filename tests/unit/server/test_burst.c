@@ -14,12 +14,13 @@
 
 enum { MANY = BURST_SESSIONS, PATIENCE_S = 60 };
 
-static const int64_t AT = 5000000000000; /* ns; any */
+static const int64_t AT = 5000000000000; /* ns; any time */
 
 TEST(test_few_do_not_wait)
 {
     struct burst b = {0};
-    assert_int_equal(burst_rest(&b, MANY, AT), 0); /* they were found at the start: none ended */
+    /* none of them ended: all were found at the start */
+    assert_int_equal(burst_rest(&b, MANY, AT), 0);
     burst_note(&b, AT);
     assert_int_equal(burst_rest(&b, 0, AT), 0);
     assert_int_equal(burst_rest(&b, MANY - 1, AT), 0);
@@ -77,7 +78,7 @@ static struct analysis_stats stats_of(struct analysis *a)
     return s;
 }
 
-/* Ends of sessions that nobody has, so that an analysis of one costs little. */
+/* Ends a session that does not exist, so that its analysis costs little. */
 static void end_one(struct analysis *a, int number)
 {
     char id[32];
@@ -99,7 +100,7 @@ static void check(bool prompt)
     for (; !st.resting && number < (prompt ? 10 * MANY : INT32_MAX) && time(NULL) < over;
          st = stats_of(a))
         end_one(a, number++);
-    assert_int_equal(st.resting, !prompt); /* the rest may be over since */
+    assert_int_equal(st.resting, !prompt); /* at that moment: the rest may be over now */
     if (!prompt)
         assert_true(st.waiting >= MANY);
     assert_true(analysis_wait(a, PATIENCE_NS));
@@ -124,7 +125,7 @@ static void note_live(void *arg, const char *workspace, const char *session, boo
         atomic_store(&live_in_rest, true);
 }
 
-/* Reports of sessions that run are made while the others rest. */
+/* Reports of running sessions are made while the analysis of others rests. */
 TEST(test_running_ones_do_not_rest)
 {
     struct err e = {0};

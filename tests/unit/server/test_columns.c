@@ -18,7 +18,7 @@ enum { COUNT = sizeof COLUMNS / sizeof COLUMNS[0] };
 
 static const struct store_query_def DEF = {.id = "test", .columns = COLUMNS, .column_count = COUNT};
 
-/* Rows of all types, the second one all unknown but its lane. */
+/* Rows of all types; the second row has no known value except its lane. */
 static void feed(struct columns *c, int times, int expect)
 {
     static const int64_t lanes[] = {INT64_C(1) << 56, 7, INT64_MIN}, at[] = {1000, 0, INT64_MIN},
@@ -84,7 +84,7 @@ TEST(test_cells)
             assert_true(json_is_null(cell(root, COLUMNS[i].name, base + 1)));
         assert_string_equal(json_string_value(cell(root, "lane", base + 2)),
                             "-9223372036854775808");
-        assert_true(json_is_null(cell(root, "at", base + 2))); /* above 64 bits */
+        assert_true(json_is_null(cell(root, "at", base + 2))); /* below the range of 64 bits */
         assert_true(json_is_null(cell(root, "mean", base + 2)));
         assert_int_equal(json_string_length(cell(root, "path", base)), 8); /* U+FFFD is 3 bytes */
     }

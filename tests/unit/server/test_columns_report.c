@@ -24,7 +24,7 @@
 
 /* ---- sending a folder ------------------------------------------------------------------------ */
 
-/* A part as it lies there, as an uploader sends it; session gets its id. */
+/* Sends a part as it is on the disk, like an uploader; session gets its id. */
 static void send_part(char *session, const struct discover_part *p)
 {
     struct err e = {0};
@@ -55,7 +55,7 @@ static void send_folder(const struct discover_session *s, char *id)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Removes from both reports what depends on the place. */
+/* Removes from a report what depends on the place. */
 static void take_out_place(json_t *report)
 {
     static const char *const log[] = {
@@ -165,7 +165,7 @@ static void compare(const char *dir, const char *session)
     free(columns);
 }
 
-/* All sessions under a folder, in a server of their own. */
+/* Checks all sessions under a folder, in a server of their own. */
 static void check_folder(const char *dir)
 {
     static unsigned servers;
@@ -221,8 +221,8 @@ TEST(test_shared)
     check_folder(tmpdir_path("shared"));
 }
 
-/* Runs the command line; its output is of no matter. Not by fork(): the allocator of DuckDB's
- * library takes all of its locks before it, more than ThreadSanitizer can follow. */
+/* Runs the command line; its output does not matter. It is not started by fork(): before a fork the
+ * allocator of DuckDB's library takes all of its locks, more than ThreadSanitizer can follow. */
 static void run(const char *const *argv)
 {
     char path[4096];
@@ -279,7 +279,7 @@ static int begin_unless_away(struct store_session *ss, struct err *e)
     return away ? err_set(e, GPUFL_E_UNAVAILABLE, "nobody is there") : store_duckdb.begin(ss, e);
 }
 
-/* Damages the last frame of the session's only segment. */
+/* Damages the last frame of the journal's only segment. */
 static void damage_last_frame(void)
 {
     char path[PATH_MAX];

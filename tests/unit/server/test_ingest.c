@@ -111,7 +111,7 @@ TEST(test_gap)
     assert_non_null(strstr(buf_cstr(&json), "\"expected_offset\":0"));
     assert_non_null(strstr(buf_cstr(&json), "\"status\":409"));
     buf_fini(&json);
-    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1); /* nothing was made for it */
+    assert_int_equal(fixture_rows(&fix, S, "kernel"), -1); /* no columns were made */
     r.offset = 0;
     assert_int_equal(fixture_text(&r, text, n).status, 200);
     fixture_check_kernels(S, 100);
@@ -125,7 +125,7 @@ TEST(test_gap)
     free(text);
 }
 
-/* A sender that goes on the way: what came counts, and the rest goes on there. */
+/* A sender disconnects on the way: what came counts, and the sender goes on from there. */
 TEST(test_broken_off)
 {
     enum { LINES = 5000, KERNELS = 10 * LINES };
@@ -211,7 +211,7 @@ TEST(test_windows)
     }
 }
 
-/* A window that did not come whole counts not at all. */
+/* A window that did not come whole does not count at all. */
 TEST(test_window_broken)
 {
     struct ingest_request r = fixture_request("peer-1", "device", 0);
@@ -230,7 +230,7 @@ TEST(test_window_broken)
     assert_int_equal(a.status, 400);
     assert_int_equal(ingest_open(fix.intake.ingest, &r, &b, &a), 0);
     assert_int_equal(ingest_data(b, gz, packed), 0);
-    ingest_close(b); /* the sender went */
+    ingest_close(b); /* the sender disconnected */
     fixture_drain(&fix);
     assert_true(fixture_rows(&fix, "peer-1", "kernel") <= 0);
     a = fixture_text(&r, gz, packed);
@@ -323,7 +323,7 @@ TEST(test_ids_in_lines)
                        "{\"type\":\"job_start\",\"session_id\":\"%.200s\",\"pid\":1}\n", longest);
     struct ingest_request r = fixture_request(NULL, NULL, 0);
     assert_int_equal(fixture_text(&r, line, (size_t)len).status, 400);
-    /* So does a channel's name. */
+    /* A channel's name behaves the same. */
     static const char other[] = "{\"type\":\"header\",\"format\":1,\"session\":\"s\",\"channel\":"
                                 "\"abcdefghijklmnopqrstuvwxyz\",\"part\":1,\"offset\":0}\n";
     struct ingest_answer a = fixture_text(&r, other, sizeof other - 1);
@@ -383,7 +383,7 @@ TEST(test_pressure)
     fixture_check_kernels(S, rows);
     char *text = fixture_lines(S, rows, 300, false, &n);
     struct ingest_request r = fixture_request(S, "device", offset);
-    assert_int_equal(fixture_text(&r, text, n).status, 200); /* the loader got on */
+    assert_int_equal(fixture_text(&r, text, n).status, 200); /* the loader has caught up */
     fixture_check_kernels(S, rows + 3000);
     free(text);
 }
@@ -399,7 +399,7 @@ static void report_waiting(void *arg, const char *workspace, const char *session
     *out = waiting;
 }
 
-/* The status of a body while so much waits; its answer says when to try again, and why. */
+/* The status of a body while `b` waits; the answer says when to try again, and why. */
 static int status_while(struct ingest *in, struct ingest_backlog b, const char *why)
 {
     struct ingest_request r = fixture_request(S, "device", 0);
@@ -412,8 +412,8 @@ static int status_while(struct ingest *in, struct ingest_backlog b, const char *
     return status;
 }
 
-/* More is not acknowledged than can be loaded soon. One workspace does not take all the room, and a
- * session of which something waits may go on. */
+/* No more is acknowledged than can be loaded soon. One workspace does not take all the room, and a
+ * session that has data waiting may go on. */
 TEST(test_backlog)
 {
     struct ingest *in;

@@ -35,16 +35,16 @@ TEST(test_damaged_lines)
     assert_string_equal(a.errors[1].type, "");
     assert_non_null(strstr(a.errors[1].reason, "JSON"));
     assert_int_equal(a.errors[2].line, 6);
-    assert_int_equal(a.offset, sizeof text - 1); /* what is left out is passed */
+    assert_int_equal(a.offset, sizeof text - 1); /* lines that are left out count in it */
     fixture_check_kernels(S, 2);
-    assert_int_equal(fixture_unknown(&fix, S, "device"), 1); /* kept aside */
+    assert_int_equal(fixture_unknown(&fix, S, "device"), 1); /* set aside */
     a = fixture_text(&r, text, sizeof text - 1);
     assert_true(a.repeated && a.accepted == 3 && a.rejected == 3);
     fixture_check_kernels(S, 2);
 }
 
-/* The lines that were left out of a window are named, also when it comes again: the first answer
- * may have been lost. What is blank then is no line. */
+/* The lines that were left out of a window are named, also when the window comes again: the first
+ * answer may have been lost. A line that is blank then is not named. */
 TEST(test_window_comes_again)
 {
     static const char text[] = "{\"type\":\"kernel\",\"rows\":\"two\"}\n"
@@ -68,7 +68,7 @@ TEST(test_window_comes_again)
     static const char blank[] = "      \n{\"type\":\"later\",\"x\":1}\nno\n  ";
     struct ingest_answer a = fixture_text(&r, blank, sizeof blank - 1);
     assert_true(a.status == 200 && a.repeated && a.rejected == 1 && a.errors[0].line == 3);
-    assert_int_equal(fixture_text(&r, "no\n", 3).status, 200); /* it has that window */
+    assert_int_equal(fixture_text(&r, "no\n", 3).status, 200); /* the server has that window */
     r.encoding = INGEST_GZIP;
     a = fixture_text(&r, "no gzip", 7);
     assert_true(a.status == 200 && a.repeated && !a.rejected);
@@ -97,7 +97,7 @@ TEST(test_nothing_sound)
     free(text);
 }
 
-/* A line of 100 MB costs itself: it is skipped in little memory. */
+/* A line of 100 MB costs no other line: it is skipped in little memory. */
 TEST(test_long_line)
 {
     struct ingest_request r = fixture_request(S, "device", 0);

@@ -118,7 +118,7 @@ TEST(test_age)
     int64_t now = clock_real();
     load("old", now - 10 * HOUR, 100);
     load("young", now - 2 * HOUR, 100);
-    janitor_round(&janitor, now); /* nothing was said: for ever */
+    janitor_round(&janitor, now); /* no limit is set: sessions stay for ever */
     assert_true(is_there("old"));
     keep(11 * HOUR, 0, 0);
     janitor_round(&janitor, now);
@@ -187,7 +187,7 @@ TEST(test_hosts)
     region_fini(&mem);
 }
 
-/* Another server has the lease: it drops, and this one leaves it alone. */
+/* Another server has the lease: that one drops sessions, and this one does not. */
 TEST(test_one_of_several)
 {
     int64_t now = clock_real();

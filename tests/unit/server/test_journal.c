@@ -18,7 +18,8 @@
 
 enum { SEGMENTS = 256 };
 
-/* Sizes of files when they were synced, but by the test's own thread; nobody syncs while held. */
+/* Sizes of files when they were synced, except by the test's own thread. No sync ends while
+ * held. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -94,8 +95,8 @@ TEST(test_round)
     free(again);
 }
 
-/* Segments whose frames are released go, also where that happens out of order; numbers go on
- * though nothing is left. */
+/* Segments whose frames are released are removed, even if frames are released out of order; numbers
+ * go on though nothing is left. */
 TEST(test_release)
 {
     struct seen *s = seen_new();
@@ -125,7 +126,8 @@ TEST(test_release)
     free(s);
 }
 
-/* At its ceiling the journal refuses, and goes on when the loader has. */
+/* At its limit the journal refuses frames, and accepts them again when the loader has released
+ * some. */
 TEST(test_ceiling)
 {
     struct seen *s = seen_new();
@@ -154,8 +156,8 @@ TEST(test_ceiling)
     free(s);
 }
 
-/* A disk that takes no more: the append says so, nothing of it is there later, and when there is
- * room again the journal goes on. */
+/* If the disk takes no more, the append says so, and nothing of the frame is there later. When
+ * there is room again, the journal goes on. */
 TEST(test_full_disk)
 {
     struct seen *s = seen_new(), *again = seen_new();
@@ -167,7 +169,7 @@ TEST(test_full_disk)
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     struct journal *j = open_journal(s, 1 << 20, 1 << 28);
-    setrlimit(RLIMIT_FSIZE, &small); /* as ENOSPC would: a write that is cut or refused */
+    setrlimit(RLIMIT_FSIZE, &small); /* like ENOSPC: a write is cut or refused */
     while (!rc && good < 5000) {
         struct journal_frame f = make_frame(1);
         rc = journal_append(j, &f, payload, &e);
@@ -273,8 +275,8 @@ static bool is_synced(struct journal_place p)
     return synced;
 }
 
-/* A disk that stood still while more segments were written than are synced at once: what is
- * said to be durable is. */
+/* The disk stands still while more segments are written than are synced at once: what is reported
+ * as durable is durable. */
 TEST(test_many_segments_at_once)
 {
     struct seen *s = seen_new();

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A disk that gives out no byte of the file from there on. */
+/* The disk fails to read the file from there on. */
 static int64_t unread_from = INT64_MAX;
 
 ssize_t __real_pread(int fd, void *data, size_t n, off_t at);
@@ -31,7 +31,7 @@ ssize_t __wrap_pread(int fd, void *data, size_t n, off_t at)
     return -1;
 }
 
-/* Path of the last segment that has frames. */
+/* Path of the journal's segment of that number, from 0. */
 static const char *segment_file(unsigned nth)
 {
     static char path[PATH_MAX + 64];
@@ -50,7 +50,8 @@ static const char *segment_file(unsigned nth)
     return path;
 }
 
-/* Writes n frames into one segment and leaves, as a crash would. */
+/* Writes n frames into segments of that size, and ends without closing the journal, like a
+ * crash. */
 static void leave_frames(unsigned n, int64_t segment_bytes)
 {
     fflush(NULL);
@@ -110,8 +111,8 @@ static void damage(const char *path, int64_t at, size_t n)
     close(fd);
 }
 
-/* Damage in the middle costs the frames it hits; they are kept aside, counted, and the rest is
- * read: once, and again at the next start. */
+/* Damage in the middle costs the frames it hits: they are set aside and counted. The rest is read:
+ * once, and again at the next start. */
 TEST(test_damage)
 {
     struct seen *s = seen_new(), *again = seen_new();
@@ -135,7 +136,7 @@ TEST(test_damage)
     free(again);
 }
 
-/* A segment whose head is gone is put aside as a whole; the others are read. */
+/* A segment whose head is gone is set aside as a whole; the others are read. */
 TEST(test_lost_segment)
 {
     struct seen *s = seen_new();
@@ -148,12 +149,12 @@ TEST(test_lost_segment)
     assert_int_equal(st.damaged, 1);
     assert_true(s->count < 200 && s->count > 100);
     assert_int_equal(files_ending(".damaged"), 1);
-    assert_int_equal(files_ending(".journal"), before); /* one less, one new */
+    assert_int_equal(files_ending(".journal"), before); /* one less, and a new one */
     journal_close(j);
     free(s);
 }
 
-/* A disk that fails to read is no torn tail: the start fails, and the next one has all of it. */
+/* A disk that fails to read is no torn tail: the start fails, and the next start has all frames. */
 TEST(test_disk_that_fails)
 {
     struct seen *s = seen_new(), *again = seen_new();

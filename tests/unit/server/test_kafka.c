@@ -149,7 +149,7 @@ TEST(test_what_waits_goes_in_its_order_also_after_a_restart)
     struct spool *s = spool(folder, 1 << 20);
     put_waiting(s, "900", "late\n\nx");
     put_waiting(s, "90", "early");
-    put_waiting(s, "90", "early"); /* it came twice */
+    put_waiting(s, "90", "early"); /* the same message, twice */
     put_waiting(s, "1000", "last");
     assert_int_equal(spool_waiting(s), 3);
     assert_int_equal(spool_sync(s, NULL), 0);
@@ -158,9 +158,9 @@ TEST(test_what_waits_goes_in_its_order_also_after_a_restart)
     struct walked w = {.below = 0};
     const struct spool_walk walk = {.arg = &w, .take = take, .durable = durable};
     assert_int_equal(spool_retry(s, &walk), 0);
-    assert_string_equal(w.asked, "90 "); /* what comes after waits, too */
+    assert_string_equal(w.asked, "90 "); /* later messages wait, too */
     w = (struct walked){.below = 950, .durable = GPUFL_E_IO};
-    assert_int_equal(spool_retry(s, &walk), 0); /* not on the disk: nothing goes */
+    assert_int_equal(spool_retry(s, &walk), 0); /* it is not on the disk, so nothing is removed */
     assert_int_equal(spool_waiting(s), 3);
     w = (struct walked){.below = 950};
     assert_int_equal(spool_retry(s, &walk), 2);
@@ -210,7 +210,7 @@ TEST(test_a_refused_line_is_one_file_however_often_it_comes)
         rc = spool_put_line(s, &item, place, &e);
     assert_int_equal(rc, GPUFL_E_FULL); /* above the ceiling */
     assert_true(spool_is_full(s));
-    assert_int_equal(spool_put_line(s, &item, 104, &e), 0); /* it is there */
+    assert_int_equal(spool_put_line(s, &item, 104, &e), 0); /* the line is there already */
     spool_drop_line(s, &in, 104);
     assert_false(file_exists(path));
     spool_close(s);

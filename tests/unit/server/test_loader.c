@@ -42,7 +42,7 @@ static void name_of(int i, char *out, size_t size)
     snprintf(out, size, "killed-%d", i);
 }
 
-/* Rows in the text of a session before an offset: it is the same however it was cut. */
+/* Rows in a session's text before an offset; the text is the same however it was cut. */
 static int64_t rows_before(const char *session, int64_t offset)
 {
     size_t len;
@@ -56,7 +56,7 @@ static int64_t rows_before(const char *session, int64_t offset)
     return lines ? 10 * (lines - 1) : 0;
 }
 
-/* Sends until it is killed; says each acknowledgement, in one write. */
+/* Sends until it is killed; reports each acknowledgement, in one write. */
 static void child(const struct progress *from, int said)
 {
     struct progress at[SESSIONS];
@@ -100,7 +100,7 @@ static void child(const struct progress *from, int said)
     }
 }
 
-/* Starts a sender, and kills it after so many ns: of its begin, or of its first acknowledgement. */
+/* Starts a sender, and kills it ns after its start, or after its first acknowledgement. */
 static void run_and_kill(struct progress *at, bool early, int64_t ns)
 {
     int said[2];
@@ -221,7 +221,7 @@ static void test_registered(void **state)
     assert_int_equal(row.records, 100);
     assert_true(row.bytes > 0);
     region_fini(&mem);
-    ingest_complete(fix.intake.ingest, "w", "never-seen", &a); /* makes nothing */
+    ingest_complete(fix.intake.ingest, "w", "never-seen", &a); /* creates no session */
     assert_int_equal(a.status, 200);
     fixture_drain(&fix);
     assert_int_equal(fixture_rows(&fix, "never-seen", "kernel"), -1);
@@ -309,7 +309,8 @@ TEST(test_gpus_without_uuid)
     free(header);
 }
 
-/* An `end` row and then quiet; silence; and what comes late is still taken, over restarts. */
+/* Sessions end by an `end` row and then quiet, or by silence; what comes late is still accepted,
+ * over restarts. */
 TEST(test_ends)
 {
     static const char done[] = "{\"type\":\"end\",\"rows\":1,\"time\":99000}\n";
@@ -362,7 +363,7 @@ static _Noreturn void complete_main(const char *dir, const char *session)
         pause();
 }
 
-/* Another process of this program; when it has said so it is killed after so many ns. */
+/* Runs another process of this program, and kills it ns after the process has sent all. */
 static void complete_and_kill(const char *session, int64_t ns)
 {
     char *argv[] = {(char *)(uintptr_t) "test", (char *)(uintptr_t) "complete", tmpdir,
@@ -423,7 +424,7 @@ TEST(test_ends_when_stopped)
     }
 }
 
-/* At every moment: with a backlog of 0 all that was acknowledged is loaded and ended. */
+/* Whenever the backlog is 0, all that was acknowledged is loaded and ended. */
 TEST(test_no_backlog_is_loaded)
 {
     fix.config.commit_ns = 15000000;

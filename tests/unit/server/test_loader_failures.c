@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A file in place of a session's columns. */
+/* Writes a file in place of a session's columns. */
 static void write_file(const char *path, const char *text)
 {
     assert_int_equal(file_mkdirs(tmpdir_path("columns/w"), 0700, NULL), 0);
@@ -26,8 +26,9 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* A session whose file is no database is replaced by what is sent of the session again, from its
- * begin: a sender that goes on gets the place. The file is set aside. Others are not held up. */
+/* A session's file is no database: the session is sent again from its begin, and a new file
+ * replaces this one, which is set aside. A sender that goes on gets the place. Others are not
+ * delayed. */
 TEST(test_replaced)
 {
     int64_t other = 0;
@@ -59,8 +60,8 @@ TEST(test_replaced)
     fixture_down(&fix);
 }
 
-/* A process that accepts 100 rows, commits none of them, and is gone: this program once more, since
- * one that has DuckDB's threads is not forked. */
+/* A process that accepts 100 rows, commits none of them, and is gone. It is this program once more,
+ * since a process with DuckDB's threads is not forked. */
 static void accept_and_crash(const char *session)
 {
     char *argv[] = {"test", "accept", tmpdir, (char *)(uintptr_t)session, NULL};
@@ -92,7 +93,7 @@ static void send_peer_window(void)
     assert_int_equal(a.status, 200);
 }
 
-/* The public client's session, until the loader has heard it, and has not committed. */
+/* Sends the public client's session, until the loader has received it and has not committed it. */
 static _Noreturn void receive_main(void)
 {
     struct stat st;
@@ -142,8 +143,8 @@ static bool has_loaded(const struct loader_stats *st)
     return st->kernels >= 100;
 }
 
-/* Accepted, and then the file breaks: loaded when it is well again; another session is not held
- * up meanwhile. */
+/* Rows are accepted, and then the file breaks: they are loaded when the file is sound again.
+ * Another session is not delayed meanwhile. */
 TEST(test_breaks_later)
 {
     int64_t other = 0;
@@ -165,14 +166,15 @@ TEST(test_breaks_later)
     fixture_down(&fix);
 }
 
-/* A decoder hears once more what it heard before a commit that never came, and not twice: else
- * statements that are made once, such as a session's process and its GPUs, would be left out. */
+/* A decoder receives again what it received before a commit that never came, and not twice:
+ * otherwise statements that are made once, such as a session's process and its GPUs, would be left
+ * out. */
 TEST(test_received_and_not_committed)
 {
     for (int round = 0; round < 2; round++)
         accept_and_crash("peer-1");
     fixture_up(&fix, tmpdir);
-    send_peer_window(); /* again: it is there */
+    send_peer_window(); /* again: the server has it */
     fixture_drain(&fix);
     assert_int_equal(fixture_rows(&fix, "peer-1", "kernel"), 2);
     assert_int_equal(fixture_rows(&fix, "peer-1", "device"), 1);
@@ -240,8 +242,8 @@ TEST(test_aside_comes_back)
     }
 }
 
-/* The sender sends again what was set aside; later the frames that lie there count no second
- * time. */
+/* The sender sends again what was set aside; later the frames that were set aside do not count a
+ * second time. */
 TEST(test_sent_again_after_aside)
 {
     struct ingest_answer a;
@@ -255,7 +257,7 @@ TEST(test_sent_again_after_aside)
     wait_for(has_set_aside);
     char *text = fixture_lines("sick", 0, 10, true, &n);
     struct ingest_request r = fixture_request("sick", "device", (int64_t)n);
-    fixture_send(&fix, &r, "\n", 1, 0, &a); /* it goes on where it was */
+    fixture_send(&fix, &r, "\n", 1, 0, &a); /* the sender goes on from its place */
     assert_int_equal(a.status, 409);
     assert_int_equal(a.offset, 0);
     r.offset = 0;
@@ -297,7 +299,7 @@ TEST(test_more_than_memory)
     fixture_down(&fix);
 }
 
-static _Atomic int away; /* enum gpufl_error: why nobody can write; 0: one can */
+static _Atomic int away; /* enum gpufl_error: why no write succeeds; 0: writes succeed */
 
 static int begin_unless_away(struct store_session *ss, struct err *e)
 {
@@ -314,7 +316,7 @@ static bool has_two_loaded(const struct loader_stats *st)
     return st->kernels == 20;
 }
 
-/* A store that is not reached, or that another server writes to, is waited for: that is no
+/* The loader waits for a store that is not reached, or that another server writes to: that is no
  * session's fault. */
 TEST(test_away)
 {
@@ -333,7 +335,7 @@ TEST(test_away)
         away = 0;
         fixture_send_rows(session, 10, 1, &offset);
         if (why[i] == GPUFL_E_BUSY)
-            fixture_drain(&fix); /* for so long others do not write */
+            fixture_drain(&fix); /* a drain waits until the other's turn is over */
         else
             wait_for(has_two_loaded);
         assert_int_equal(fixture_kernels(&fix, session).count, 20);

@@ -37,7 +37,7 @@ static void push(const char *workspace, const char *session, uint32_t size, int6
     assert_int_equal(loader_queue_push(&queue, &item), 0);
 }
 
-/* The next item's session; "" where there is none. */
+/* The next item's session; "" if there is none. */
 static const char *pop(int64_t now)
 {
     static char name[2 * STORE_ID_MAX + 2];
@@ -57,7 +57,8 @@ static void drain(void)
     assert_int_equal(queue.items + queue.sessions + (size_t)queue.bytes, 0);
 }
 
-/* 100 sessions of one workspace came first; the other one's has the second turn. */
+/* 100 sessions of one workspace came first; a session of the other workspace has the second
+ * turn. */
 TEST(test_workspaces_have_turns)
 {
     char name[32];
@@ -106,7 +107,7 @@ TEST(test_small_ones_first)
     drain();
 }
 
-/* Windows of before the start are abandoned after the frames of their session. */
+/* Windows from before the start are abandoned after the frames of their session. */
 TEST(test_abandoned_last)
 {
     struct item item;
@@ -125,7 +126,7 @@ TEST(test_abandoned_last)
     drain();
 }
 
-/* What waits, of all and of one workspace. */
+/* The load of all workspaces, and of one. */
 TEST(test_load)
 {
     struct loader_queue_load all = {.since = INT64_MAX}, one = all, none = all;

@@ -134,7 +134,7 @@ static int begin(void **state)
     sem_init(&reached, 0, 0);
     sem_init(&opened, 0, 0);
     fix.config.threads = 1;
-    fix.config.commit_ns = WITHIN; /* none before it ends */
+    fix.config.commit_ns = WITHIN; /* no commit before the session ends */
     fix.config.news = wait_at_gate;
     return rc;
 }
@@ -190,7 +190,7 @@ static void complete_all(void)
     }
 }
 
-/* Waits until all have ended, and checks their kernels and labels. */
+/* Waits until all sessions except number `but` have ended, and checks their kernels and labels. */
 static void check_ended(int but, int64_t kernels, const char *labels)
 {
     char session[8];
@@ -223,8 +223,7 @@ TEST(test_entries_together)
     fixture_down(&fix);
 }
 
-/* Where the transaction is run again because another one won, all of it is written by the last
- * run. */
+/* If the transaction is run again because another one won, the last run writes all of it. */
 TEST(test_entries_run_again)
 {
     atomic_store(&counted.again, true);
@@ -238,7 +237,7 @@ TEST(test_entries_run_again)
     fixture_down(&fix);
 }
 
-/* A label that somebody took away while the session ran does not come back with its end. */
+/* A label that somebody removed while the session ran does not come back with its end. */
 static void end_without_label(bool again)
 {
     char session[8];
@@ -254,7 +253,7 @@ static void end_without_label(bool again)
     atomic_store(&counted.together, 0);
     atomic_store(&counted.again, again);
     close_gate();
-    send_all("system", "Linux", 10); /* which is new */
+    send_all("system", "Linux", 10); /* the system is new */
     complete_all();
     open_gate();
     check_ended(-1, 20, "{}");
@@ -290,7 +289,8 @@ static void delete_entry(const char *session)
         fail_msg("%s", e.text);
 }
 
-/* Another server deleted it: the transaction of several fails, and the others get their entries. */
+/* Another server deleted a session: the transaction of several fails, and the others get their
+ * entries. */
 TEST(test_deleted_elsewhere)
 {
     char session[8];
@@ -305,8 +305,8 @@ TEST(test_deleted_elsewhere)
     fixture_down(&fix);
 }
 
-/* This server deleted it: the others are written together without it, and no try of it is counted
- * as a failure. */
+/* This server deleted a session: the others are written together without it, and no attempt at it
+ * is counted as a failure. */
 TEST(test_deleted_here)
 {
     char session[8];
@@ -348,7 +348,7 @@ static void drop_one(void *arg, const struct loader_news *n)
         fprintf(stderr, "%s\n", e.text);
 }
 
-/* Ends are written together as well; a session that was deleted meanwhile keeps no other one
+/* Ends are written together as well; a session that was deleted meanwhile does not keep another one
  * live. */
 TEST(test_ends_together)
 {
@@ -366,7 +366,7 @@ TEST(test_ends_together)
     fixture_down(&fix);
 }
 
-/* ---- stores that gain by many ---------------------------------------------------------------- */
+/* ---- stores that write many faster than one -------------------------------------------------- */
 
 static struct {
     atomic_uint calls, sessions;
@@ -406,7 +406,7 @@ TEST(test_ended_ones_gather)
     fixture_down(&fix);
 }
 
-/* One that stays alone does not wait for ever. */
+/* A session that stays alone does not wait for ever. */
 TEST(test_one_that_stays_alone)
 {
     up_with_commit_all(1);

@@ -48,7 +48,7 @@ static void end(void)
     region_fini(&request.memory);
 }
 
-/* Says whether the target's parameters are taken; `begin` precedes it and `end` follows. */
+/* Whether the target's parameters are accepted; calls begin(), and the caller calls end(). */
 static bool take(const char *target)
 {
     begin();
@@ -154,7 +154,7 @@ TEST(test_problems)
     refuse("/s/a/x?share=nan", "share");
     refuse("/s/a/x?share=0x1", "share");
     refuse("/s/a/x?nothing=1", "nothing");
-    refuse("/s/a/x?session=b", "session"); /* the path has it */
+    refuse("/s/a/x?session=b", "session"); /* it is in the path */
     refuse("/s/a'b/x", "session");
     refuse("/s/a%2fb/x", "session");
     refuse("/s/%20/x", "session");

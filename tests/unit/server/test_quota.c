@@ -47,7 +47,7 @@ TEST(test_bytes_of_a_key)
 {
     assert_int_equal(quotas_init(&q, NULL, "bytes=1k", &e), 0);
     sent("w", "k", "one", NULL, DAY, 1000);
-    sent("w", "k", "one", NULL, DAY, 1000); /* a body that was begun is taken */
+    sent("w", "k", "one", NULL, DAY, 1000); /* a body that was begun is accepted */
     assert_int_equal(admit("w", "k", "one", NULL, DAY), GPUFL_E_TIMEOUT);
     assert_non_null(strstr(e.text, "the key has sent its 1024 bytes"));
     sent("w", "other", "one", NULL, DAY, 1000);
@@ -57,7 +57,8 @@ TEST(test_bytes_of_a_key)
     quotas_fini(&q);
 }
 
-/* What a second allows goes at once; a body beyond it is taken whole and waited out. */
+/* The amount of a second is accepted at once; a body beyond it is accepted whole, and the next one
+ * has to wait for it. */
 TEST(test_rates)
 {
     const int64_t second = 1000000000;
@@ -85,7 +86,7 @@ TEST(test_rates)
     quotas_fini(&q);
 }
 
-/* Limits of one workspace or key hold in place of those of all, until they are taken back. */
+/* Limits of one workspace or key replace those of all, until they are removed. */
 TEST(test_own_limits)
 {
     assert_int_equal(quotas_init(&q, "sessions=1", NULL, &e), 0);

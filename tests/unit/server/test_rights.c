@@ -13,7 +13,7 @@
 TEST(test_roles)
 {
     static const char *const roles[] = {"viewer", "member", "owner"};
-    /* The least role that has it; 3: none. */
+    /* The least role that has the right; 3: no role. */
     static const int least[RIGHTS_COUNT] = {
         [RIGHTS_PUBLIC] = 0,  [RIGHTS_INGEST] = 1, [RIGHTS_READ] = 0, [RIGHTS_WRITE] = 1,
         [RIGHTS_CONTROL] = 1, [RIGHTS_OWNER] = 2,  [RIGHTS_ADMIN] = 3};

@@ -109,7 +109,7 @@ static int group_end(void **state)
     return 0;
 }
 
-/* Every question of the store can be asked, and each of its parameters has a row of that name. */
+/* Every query of the store has a route, and each of its parameters has a row of that name. */
 TEST(test_questions_have_routes)
 {
     for (unsigned q = 0; q < STORE_QUERY_COUNT; q++) {

@@ -61,7 +61,7 @@ static int count(void *arg, const struct journal_frame *f, char *payload)
     return 0;
 }
 
-/* Opens, does one of three things, closes; *n frames were seen. */
+/* Opens, lists, reads or shrinks (`what`), and closes; *n frames were seen. */
 static int act(int what, int *n)
 {
     struct session_frames *k;

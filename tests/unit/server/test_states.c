@@ -48,7 +48,7 @@ TEST(two_sessions)
     joins("{\"time\":\"9" SECOND "\",\"session\":\"p\",\"power\":3,\"kept\":{\"sm_active\":"
           "[\"7" SECOND "\",\"m\"]},\"sm_active\":1}",
           monitor, both);
-    /* And where it ceased to report it, nobody does. */
+    /* If the monitor's session ceases to report it, nobody does. */
     joins(both, "{\"time\":\"8500000000\",\"session\":\"m\",\"power\":1}", program);
     joins(both, "{\"time\":\"10" SECOND "\",\"session\":\"m\",\"power\":1}",
           "{\"time\":\"10" SECOND "\",\"session\":\"m\",\"power\":1}");
@@ -88,7 +88,7 @@ TEST(other_forms)
           "\",\"m\"]},\"fan\":1}");
 }
 
-/* Both together are longer than a row should hold: the newer one stands alone. */
+/* Both together are longer than a row should hold: only the newer one is kept. */
 TEST(long_ones)
 {
     static char text[9000];

@@ -7,18 +7,18 @@ if(TARGET test-unit-server-capture_options)
   target_link_libraries(test-unit-server-capture_options PRIVATE gpufl-capture)
 endif()
 
-# Who asks, and what they may.
+# Callers and their rights.
 foreach(name auth auth_limit auth_password auth_secret rights)
   gpufl_test(${name} DEPS auth)
 endforeach()
 
-# From what a sender says to committed columns, and from columns to the report.
+# From a sender's bodies to committed columns, and from columns to the report.
 gpufl_test(journal DEPS intake)
 gpufl_test(journal_damage DEPS intake)
 if(TARGET gpufl-intake)
-  # The test holds the disk up.
+  # The test delays the disk.
   target_link_options(test-unit-server-journal PRIVATE -Wl,--wrap=fdatasync)
-  # These let it fail.
+  # These tests let the disk fail.
   gpufl_test(session_frames DEPS intake)
   foreach(name journal_damage session_frames)
     target_link_options(test-unit-server-${name} PRIVATE -Wl,--wrap=pread)
@@ -26,7 +26,7 @@ if(TARGET gpufl-intake)
   foreach(name states ingest ingest_damage loader loader_failures loader_queue loader_together)
     gpufl_test(${name} DEPS intake)
   endforeach()
-  # It counts what is written in one transaction.
+  # The test counts what is written in one transaction.
   target_link_options(test-unit-server-loader_together PRIVATE -Wl,--wrap=meta_together -Wl,--wrap=meta_session_put)
   gpufl_test(janitor DEPS server-parts intake)
   gpufl_test(columns_report DEPS server-analysis PkgConfig::JANSSON)
@@ -35,5 +35,5 @@ if(TARGET gpufl-intake)
   add_dependencies(test-unit-server-columns_report gpufl-main)
 endif()
 
-# What Kafka brings.
+# Messages of Kafka.
 gpufl_test(kafka DEPS server-kafka)
