@@ -239,7 +239,8 @@ TEST(test_mistakes)
     gpufl_tables_close(NULL);
 }
 
-/* Allocations fail, of the later ones some: the caller gets NOMEM, or all that was asked for. */
+/* Allocations fail, one after the other and later ones in part: the caller gets NOMEM, or all that
+ * was asked for. */
 TEST(test_no_memory)
 {
     for (int64_t n = 0;; n += 1 + n / 50) {

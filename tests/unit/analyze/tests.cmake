@@ -1,4 +1,4 @@
-# Reading sessions: a folder each room of src/analyze.
+# Reading sessions: one folder for each folder of src/analyze.
 foreach(room common read model insight report compare)
   include(${CMAKE_CURRENT_LIST_DIR}/${room}/tests.cmake)
 endforeach()

@@ -64,7 +64,8 @@ static void check(const struct busy *b, const struct brute *brute, bool exact)
     }
 }
 
-/* Several streams, each in order, handed over in pieces; sometimes all shuffled. */
+/* Adds random intervals in order of time, and begins again at the end of the range. `disorder` % of
+ * the intervals start anywhere. */
 static void fill(struct busy *b, struct brute *brute, int count, int disorder)
 {
     int64_t t = (int64_t)(random_next() % 100);
@@ -95,7 +96,7 @@ TEST(test_against_bitmap)
     }
 }
 
-/* Few spans are allowed. Intervals in order give an exact result, others one within the stated
+/* Few spans are allowed. Intervals in order give an exact result, others a result within the stated
  * doubt. */
 TEST(test_bounded)
 {

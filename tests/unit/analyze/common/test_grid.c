@@ -77,7 +77,7 @@ TEST(test_printable)
     grid_fini(&g);
 }
 
-/* A name as long as a log's line may be: cutting it takes one look, not one a byte. */
+/* A name may be as long as a line of a log: it is cut in one pass, not in one pass a byte. */
 TEST(test_long_text)
 {
     static const struct grid_column one[] = {{"scope", GRID_TEXT}};

@@ -9,7 +9,7 @@
 
 enum { LONG = 5000 };
 
-/* The description of {"description": ...} as a reader sees it is what the pieces say. */
+/* A reader of the JSON sees `whole` as the description that json_out joined from the pieces. */
 static void joined_is(const char *const *pieces, size_t n, const char *whole)
 {
     struct json_out j;

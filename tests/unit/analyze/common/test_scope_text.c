@@ -54,7 +54,7 @@ TEST(test_the_scope_around)
     assert_int_equal(scope_text_outer("", 0), 0);
 }
 
-/* Paths from before names were escaped: a backslash before any other letter is one. */
+/* In paths from before names were escaped, a backslash before any other letter is a backslash. */
 TEST(test_older_paths)
 {
     char name[16];

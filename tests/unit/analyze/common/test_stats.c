@@ -30,7 +30,7 @@ TEST(test_distributions)
         if (rows[i].t > 0)
             near(stats_student_inverse(rows[i].p, rows[i].df), rows[i].t, 0.001 * rows[i].t);
     }
-    /* One degree of freedom is Cauchy's, two have a closed form. */
+    /* One degree of freedom gives Cauchy's distribution, two have a closed form. */
     for (double t = 0.1; t < 50; t *= 1.7) {
         near(stats_student(t, 1), 1 - 2 / M_PI * atan(t), 1e-12);
         near(stats_student(t, 2), 1 - t / sqrt(2 + t * t), 1e-12);
@@ -51,7 +51,7 @@ TEST(test_welch)
     near(w.t, 3 / sqrt(2.5), 1e-12);
     near(w.df, 2.5 * 2.5 / (0.25 / 4 + 4.0 / 4), 1e-12);
     near(w.p, 0.1074, 0.0005);
-    near(w.low, 3 - 2.459 * sqrt(2.5), 0.01); /* tables: 2.571 of 5, 2.447 of 6 */
+    near(w.low, 3 - 2.459 * sqrt(2.5), 0.01); /* tables: 2.571 for df 5, 2.447 for df 6 */
     assert_true(w.low < 0 && w.high > 6);
     assert_true(isnan(stats_welch(a, 1, b, 5).p));
     assert_true(isnan(stats_welch(a, 5, b, 0).difference));
@@ -60,12 +60,12 @@ TEST(test_welch)
     assert_true(stats_welch(same, 3, other, 2).p == 0);
 }
 
-/* p is below 0.05 one time in twenty where the null hypothesis holds. */
+/* p is below 0.05 one time in twenty if the null hypothesis holds. */
 TEST(test_welch_is_calibrated)
 {
     enum { ROUNDS = 20000 };
     unsigned below = 0;
-    srand(7); /* NOLINT: the same every time is what is wanted */
+    srand(7); /* NOLINT: the numbers must be the same every time */
     for (int i = 0; i < ROUNDS; i++) {
         double v[9];
         for (int k = 0; k < 9; k++) {
@@ -80,7 +80,7 @@ TEST(test_welch_is_calibrated)
     near(below / (double)ROUNDS, 0.05, 0.008);
 }
 
-/* Against all pairs, and against the exact distribution of small samples. */
+/* The result equals a count over all pairs, and the exact distribution of small samples. */
 TEST(test_mann_whitney)
 {
     const struct stats_bin a[] = {{1, 3}, {4, 5}, {9, 2}}, b[] = {{0, 1}, {4, 2}, {8, 4}, {20, 3}};
@@ -112,7 +112,7 @@ TEST(test_mann_whitney)
     assert_true(r.better == 0.5 && r.p == 1);
 }
 
-/* The example of the paper: 15 p-values, of which 4 are rejected at 0.05. */
+/* The paper has an example with 15 p-values: 4 of them are rejected at 0.05. */
 TEST(test_false_alarms)
 {
     double p[] = {0.0201, 0.0001, NAN,    0.0344, 0.0004, 0.0459, 0.0019, 0.3240,
@@ -155,7 +155,7 @@ TEST(test_steps)
     assert_int_equal(stats_steps(v, 60, 0.05, s), 0);
     assert_int_equal(stats_steps(v, 7, 0.05, s), 0);
     assert_int_equal(stats_steps(v, 0, 0.05, s), 0);
-    /* Steps up to the room for them. */
+    /* Steps are found as long as there is room for them. */
     static double stairs[40 * (STATS_STEPS_MAX + 10)];
     for (size_t i = 0; i < COUNT(stairs); i++)
         stairs[i] = (double)(i / 40);

@@ -58,7 +58,7 @@ TEST(test_bytes_and_rates)
     units_bytes(text, INT64_MIN);
 }
 
-/* Whatever is divided by whatever: never NaN, never infinite. */
+/* Whatever numbers are divided, the result is never NaN and never infinite. */
 TEST(test_percent)
 {
     static const double odd[] = {0, 1, -1, 1e300, INFINITY, -INFINITY, NAN};

@@ -42,7 +42,7 @@ TEST(test_amd_has_words_of_its_own)
     assert_string_equal(w->throttle_heat, "too hot");
 }
 
-/* Rules whose step is about threads of the host, or that counts of instructions fire, which AMD's
+/* Rules whose step is about threads of the host, or that need counts of instructions, which AMD's
  * GPUs do not have. */
 static bool is_host_or_nvidia(const char *rule)
 {
@@ -62,8 +62,8 @@ static bool has_any(const char *text, const char *const *words)
     return any;
 }
 
-/* What the insights say to do, in the vendor's words, and in those of both where the vendor is not
- * known: as the page has the rules. */
+/* The insights' next steps have the vendor's words, and those of both if the vendor is unknown, as
+ * the page of the rules has them. */
 TEST(test_steps)
 {
     static const char *const rules[] = {
@@ -106,7 +106,7 @@ TEST(test_words_of_both)
     assert_string_equal(words_join(nvidia, amd)->clock, "SM or shader clock");
 }
 
-/* The vendor decides where the architecture is not known, and before it. */
+/* The vendor decides if it is one of the two; otherwise the architecture decides. */
 TEST(test_words_of_a_device)
 {
     const struct words *amd = words_of("gfx1100"), *nvidia = words_of("sm_90");

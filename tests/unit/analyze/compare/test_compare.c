@@ -25,7 +25,7 @@ static double noise(void)
 {
     double sum = -6;
     for (int i = 0; i < 12; i++)
-        sum += rand() / (double)RAND_MAX; /* NOLINT: the same every time is what is wanted */
+        sum += rand() / (double)RAND_MAX; /* NOLINT: the numbers must be the same every time */
     return sum;
 }
 
@@ -68,7 +68,7 @@ static struct digest_item *put(struct digest *d, const char *name, const int64_t
     return item;
 }
 
-/* n calls around a mean, with so much of it as noise. */
+/* n calls around a mean; the noise is the given part of the mean. */
 static void put_noisy(struct digest *d, const char *name, size_t n, double mean, double part)
 {
     int64_t *v = mem_array(n, sizeof *v);
@@ -180,7 +180,7 @@ static void check_sentences(const struct comparison *c, const char *want)
     buf_fini(&text);
 }
 
-/* The answer has the figures of the tables, one line a sentence whatever names hold. */
+/* The answer has the figures of the tables, and one line a sentence, whatever the names contain. */
 TEST(test_sentences)
 {
     struct digest a, b;
@@ -235,7 +235,7 @@ static void check_json_of_unknown(const struct comparison *c)
     buf_fini(&j.buf);
 }
 
-/* A side that records no kernels has no mean of them, and none is gone from there. */
+/* If a side records no kernels, it has no mean of them, and no kernel counts as gone from there. */
 TEST(test_unknown_kernels)
 {
     struct digest a, b;
@@ -258,7 +258,7 @@ TEST(test_unknown_kernels)
         assert_true(isnan(c.totals[t].means[1]) && isnan(c.totals[t].ratio));
     }
     compare_close(&c);
-    b.kernel_count = b.kernel_time = b.busy = 0; /* it knows that it ran none */
+    b.kernel_count = b.kernel_time = b.busy = 0; /* b is known to have run none */
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(row(&c, "kernel")->verdict, COMPARE_GONE);
     assert_true(row(&c, "kernel")->difference < 0);
@@ -273,7 +273,7 @@ TEST(test_unknown_kernels)
     assert_int_equal(compare_open(&c, &sides[0], 1, &sides[1], 1, COMPARE_LEAST), 0);
     assert_int_equal(c.scopes[0].verdict, COMPARE_GONE);
     compare_close(&c);
-    /* One of the two sessions of a side knows its kernels: a run spends what that one does. */
+    /* Only one session of a side knows its kernels: a run spends what that session does. */
     b.kernel_count = b.kernel_time = b.busy = CELL_NULL;
     const struct digest *const one[] = {&a}, *const two[] = {&a, &b};
     assert_int_equal(compare_open(&c, one, 1, two, 2, COMPARE_LEAST), 0);
@@ -284,8 +284,8 @@ TEST(test_unknown_kernels)
     digest_close(&b);
 }
 
-/* Runs differ by 5 % among themselves: a shift of 2.5 % that thousands of calls would swear to is
- * none, one of 25 % is. */
+/* Runs differ by 5 % among themselves. A shift of 2.5 % is no difference, although thousands of
+ * calls make it seem certain; a shift of 25 % is one. */
 TEST(test_sets_are_distinguished_by_sessions)
 {
     enum { EACH = 5 };
@@ -311,7 +311,7 @@ TEST(test_sets_are_distinguished_by_sessions)
     assert_true(r->low < 1.25 && r->high > 1.25 && r->low > 1.15 && r->high < 1.36);
     assert_true(r->sides[0].calls_each == 3000 && r->sides[0].sessions == EACH);
     compare_close(&c);
-    /* One of each, the same data: the calls swear to it. */
+    /* With one session on each side the same calls make the difference certain. */
     assert_int_equal(compare_open(&c, list, 1, list + EACH, 1, 0), 0);
     assert_true(row(&c, "unsteady")->q < 1e-6);
     compare_close(&c);
@@ -413,7 +413,7 @@ TEST(test_keys)
     }
 }
 
-/* The recorded session of examples/data. */
+/* Loads the recorded session of examples/data. */
 static void load(struct digest *d, struct model *m, struct intern **names)
 {
     char path[4096];

@@ -18,7 +18,7 @@ static double noise(void)
 {
     double sum = -6;
     for (int i = 0; i < 12; i++)
-        sum += rand() / (double)RAND_MAX; /* NOLINT: the same every time is what is wanted */
+        sum += rand() / (double)RAND_MAX; /* NOLINT: the numbers must be the same every time */
     return sum;
 }
 
@@ -84,7 +84,7 @@ TEST(test_nothing)
     assert_int_equal(groups, 0);
 }
 
-/* Sure, but not worth a word. */
+/* The step is certain, but too small to be reported. */
 TEST(test_small_step)
 {
     begin(MANY, 2);

@@ -12,7 +12,7 @@
 
 static const size_t ONE[COMPARE_SIDES] = {1, 1};
 
-/* The answer as JSON; the caller's. */
+/* The answer as JSON, which the caller frees. */
 static json_t *answer(const struct trees *t, const size_t counts[COMPARE_SIDES])
 {
     struct json_out j;
@@ -64,7 +64,7 @@ TEST(test_stacks_of_two_sides)
     trees_close(&t);
 }
 
-/* Names and nodes have ceilings; the time of what finds no room stays with the caller. */
+/* Names and nodes have limits; the time of a frame without room stays with its caller. */
 TEST(test_bounded)
 {
     struct trees t;
@@ -79,12 +79,13 @@ TEST(test_bounded)
     json_t *made = answer(&t, ONE);
     assert_int_equal(json_integer_value(json_object_get(made, "a_ns")), 10 * (TREES_NODES + 50));
     assert_int_equal(json_integer_value(json_object_get(made, "cut_ns")), t.cut);
-    assert_int_equal(json_array_size(json_object_get(made, "nodes")), 1); /* others: too small */
+    /* the others are too small */
+    assert_int_equal(json_array_size(json_object_get(made, "nodes")), 1);
     json_decref(made);
     trees_close(&t);
 }
 
-/* A stack as deep as no program's: its inner frames are left out. */
+/* A stack is deeper than any program's: its inner frames are left out. */
 TEST(test_deep)
 {
     struct trees t;
@@ -101,7 +102,7 @@ TEST(test_deep)
     mem_free(text);
 }
 
-/* Time in a scope itself is what no scope inside it has. */
+/* A scope itself has the time that no scope inside it has. */
 TEST(test_scopes)
 {
     struct trees t;

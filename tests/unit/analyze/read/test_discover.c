@@ -43,12 +43,12 @@ static const char *parts_text(const struct discover_session *s)
     return text;
 }
 
-/* Packed by somebody else: read, but never in place of a file of ours. */
+/* Parts that somebody else packed are read, but never in place of our own. */
 TEST(test_zstd)
 {
     put("z/device.1.log.zst");
     put("z/device.2.log.zst");
-    put("z/device.2.log"); /* is being packed, or was and stayed */
+    put("z/device.2.log"); /* is being packed, or was left there */
     put("z/device.3.log.zst");
     put("z/device.3.log.gz");
     put("z/device.log.zst");

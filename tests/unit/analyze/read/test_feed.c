@@ -114,8 +114,8 @@ TEST(test_damage)
     discover_close(&d);
 }
 
-/* A part that is named as packed and holds other bytes was overwritten: it is damage, and nobody
- * is still writing it. */
+/* A part that is named as packed and holds other bytes was overwritten: that is damage, and nobody
+ * is still writing the part. */
 TEST(test_overwritten)
 {
     static const char *const names[] = {"device.1.log.gz", "device.1.log.zst"};
@@ -137,7 +137,7 @@ TEST(test_overwritten)
             assert_int_equal(feed_session(&d.sessions[0], &f, &stats), 0);
             assert_int_equal(stats.cut, 1);
             assert_int_equal(stats.damaged, 1u << DISCOVER_DEVICE);
-            assert_int_equal(stats.unfinished, 1); /* of the scope channel */
+            assert_int_equal(stats.unfinished, 1); /* the scope channel's part */
             assert_int_equal(s.lines, empty ? 2 : 4);
             discover_close(&d);
         }
@@ -156,8 +156,8 @@ TEST(test_no_memory)
         int rc = feed_session(&d.sessions[0], &f, &stats);
         bool done = mem_count() <= fail;
         mem_fail_at(-1);
-        /* The first thread reads on where there is no second one; inflating without memory looks
-         * like a file that is broken off. */
+        /* The first thread reads on if there is no second one; inflating without memory looks like
+         * a file that is broken off. */
         if (rc)
             assert_int_equal(rc, GPUFL_E_NOMEM);
         else
