@@ -37,7 +37,7 @@ TEST(test_line)
     finder_end();
 }
 
-/* A long wait that holds nothing up is no answer, however long it is. */
+/* A long wait that delays nothing is no answer, however long it is. */
 TEST(test_nothing_to_win)
 {
     finder_begin("busy");
@@ -55,7 +55,7 @@ TEST(test_nothing_to_win)
     finder_end();
 }
 
-/* A GPU that is busy for so long (us) in turns with 5 ms of conversions, and idle for so long. */
+/* Conversions take 5 ms, other kernels `busy` us, and then the GPU is idle for `idle` us. */
 static void convert(int64_t busy, int64_t idle)
 {
     finder_begin("theory");
@@ -77,8 +77,8 @@ static void convert(int64_t busy, int64_t idle)
     ask();
 }
 
-/* A small bound by theory is no answer where the GPU was busy, but is named; one above what varies
- * from run to run is, and so is any where the GPU could have done more. */
+/* A small bound by theory is no answer for a busy GPU, but is named. A bound above what varies from
+ * run to run is an answer, and so is any bound if the GPU could have done more. */
 TEST(test_theory)
 {
     convert(120000, 0);
@@ -97,7 +97,7 @@ TEST(test_theory)
     finder_end();
 }
 
-/* Steps of so many kernels of 300 us, a wait, and 400 us of the host. */
+/* Each step has so many kernels of 300 us, a wait, and 400 us of the host's work. */
 static void wait_in_steps(int kernels)
 {
     int64_t stack = finder_python("a.py", "step", 9);
@@ -110,7 +110,7 @@ static void wait_in_steps(int kernels)
     ask();
 }
 
-/* A measured gain below what varies from run to run is no answer of a busy GPU either. */
+/* A measured gain below what varies from run to run is no answer for a busy GPU either. */
 TEST(test_little)
 {
     finder_begin("little");
@@ -130,7 +130,7 @@ TEST(test_little)
     finder_end();
 }
 
-/* A gap of 300 ms at a line after so many of 400 kernels, with samples there. */
+/* Makes a gap of 300 ms at a line, with samples there, after so many of 400 kernels. */
 static void gap_after(int kernels)
 {
     struct program *p = &finder.p;
@@ -150,7 +150,7 @@ static void gap_after(int kernels)
     ask();
 }
 
-/* A gap before the GPU had done 1 % of its work is of the start, which a longer run pays once. */
+/* A gap before the GPU had done 1 % of its work is part of the start, which a run has once. */
 TEST(test_start)
 {
     gap_after(2);
@@ -169,7 +169,7 @@ TEST(test_start)
     finder_end();
 }
 
-/* Idle time that is nobody's line: the answer says which cause has most of it. */
+/* Idle time without a line: the answer says which cause has most of it. */
 TEST(test_no_line)
 {
     finder_begin("start");
@@ -208,7 +208,7 @@ TEST(test_ended_by)
     finder_end();
 }
 
-/* A line is named for its own part, and not at all where it has less than half. */
+/* A line is named for its own part, and not at all if it has less than half. */
 TEST(test_own)
 {
     static const struct {
@@ -238,8 +238,8 @@ static void put_window(bool opens)
     make_log_rows(&finder.p.log, RECORD_window, &w, 1);
 }
 
-/* A window of which most lies before its first work and after its last: whether the GPU was busy
- * there nobody knows, so that it is neither busy nor idle. */
+/* Most of a window lies before its first work and after its last. Whether the GPU was busy there is
+ * unknown, so that the time is neither busy nor idle. */
 TEST(test_edges_of_windows)
 {
     finder_begin("edges");

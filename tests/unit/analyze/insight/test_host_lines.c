@@ -11,7 +11,7 @@
 
 #define MS 1000000ll
 
-/* A look at the launching thread, blocked in a system call; CELL_NULL: it runs. */
+/* A sample of the launching thread, which is blocked in a system call; CELL_NULL: it runs. */
 static void look(int64_t time, int64_t stack, int64_t state, int64_t call)
 {
     struct host_sample_row row = {
@@ -81,7 +81,7 @@ TEST(test_one_card_a_state)
     }
 }
 
-/* A line that is at work keeps its card beside a state of other lines. */
+/* A line at which the thread works keeps its card next to the card of a state at other lines. */
 TEST(test_work_is_no_part_of_a_state)
 {
     int64_t step = begin("both");
@@ -103,7 +103,7 @@ TEST(test_holder_comes_first)
     int64_t step = begin("holder"), parse = finder_python("load.py", "parse", 6);
     for (int i = 0; i < 30; i++) {
         int64_t from = finder.p.gpu > finder.p.now ? finder.p.gpu : finder.p.now;
-        for (int k = 0; k < 3; k++) /* looks are in order of time: one round each */
+        for (int k = 0; k < 3; k++) /* samples are in order of time: one round each */
             program_look(&finder.p, from + (2 * k + 1) * MS / 2, 43, parse, 1);
         gaps_at(1, finder_python("a.py", "f", 7), step, 4, CELL_NULL);
     }
@@ -114,8 +114,8 @@ TEST(test_holder_comes_first)
     finder_end();
 }
 
-/* What a thread waits for is elsewhere; one that sleeps may wait for the event itself; and Python
- * that works beside the launching thread takes its lock. */
+/* What a thread waits for is elsewhere. A thread that sleeps may wait for the event itself. Python
+ * that runs concurrently with the launching thread takes its lock. */
 TEST(test_step_of_a_line)
 {
     static const struct {
@@ -154,8 +154,9 @@ static int64_t input_line(int64_t line)
     return program_python(&finder.p, fetch, "/srv/data.py", "parse", line);
 }
 
-/* An activity at several small lines: the finding has the line with half of the time, and no more
- * than that line's time; where no line has half, it has none, and says which has most. */
+/* An activity is at several small lines. The finding has the line with half of the time, and no
+ * more than that line's time. If no line has half, the finding has no line, and says which has
+ * most. */
 TEST(test_activity_at_several_lines)
 {
     for (int most = 0; most < 2; most++) {

@@ -27,8 +27,9 @@ TEST(test_clean)
     finder_end();
 }
 
-/* Bands of what findings give back fall; in a band measured findings come before estimated ones,
- * each by what it gives back. In the band of those that give back nothing severity falls. */
+/* Findings are in bands by what they give back, the highest band first. In a band measured findings
+ * come before estimated ones, each by what it gives back. Findings that give back nothing are in
+ * order of severity. */
 TEST(test_order)
 {
     finder_begin("order");

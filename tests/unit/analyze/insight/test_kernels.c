@@ -32,7 +32,7 @@ TEST(test_occupancy)
     }
 }
 
-/* Reserved local memory says nothing. */
+/* Local memory that is only reserved is no finding. */
 TEST(test_spills)
 {
     for (int64_t local = 0; local <= 256; local += 256) {
@@ -87,8 +87,8 @@ static const struct insight *find_kernel(const char *rule, const char *name)
     return NULL;
 }
 
-/* The launch that a finding leads to: the longest of its kernel, whatever its configuration is; of
- * equals the first. */
+/* A finding leads to the longest launch of its kernel, whatever the launch's configuration is, and
+ * to the first of equally long ones. */
 TEST(test_longest_launch)
 {
     finder_begin("longest");
@@ -198,7 +198,7 @@ TEST(test_throttling)
         {10, 4, 60, 500000, "throttle_power"},
         {10, 128, 60, 700000, "throttle_power"},
         {10, 128, 60, CELL_NULL, "throttle_power"},
-        {10, 4, 60, 700000, ""}, /* the highest limit: it does what it can */
+        {10, 4, 60, 700000, ""}, /* the highest limit: the GPU does what it can */
         {10, 4, 60, CELL_NULL, ""},
         {10, 32, 60, 500000, "throttle_thermal"},
         {10, 64, 60, 500000, "throttle_thermal"},
@@ -219,8 +219,8 @@ TEST(test_throttling)
     }
 }
 
-/* Clocks that are low for another reason than power and heat. A setting near the highest clock, or
- * an idle GPU, is none. */
+/* Clocks may be low for another reason than power and heat. A setting near the highest clock is no
+ * finding, and neither is an idle GPU. */
 TEST(test_clocks)
 {
     static const struct {

@@ -24,7 +24,7 @@ TEST(test_storm)
     finder_look();
     const struct insight *i = finder_find("launch_storm", "");
     assert_int_equal(finder_fact(i, "launches"), 4000);
-    /* fused, the kernels save their gaps, and what the shortest of them takes */
+    /* fused kernels save their gaps, and the time of the shortest kernel each */
     assert_int_equal(finder_fact(i, "gpu_floor_ns"), 4000 * 2500);
     assert_int_equal(i->gives_back, finder_fact(i, "gpu_idle_ns") + 4000 * 2500);
     assert_true(finder_fact(i, "gpu_idle_ns") > 3900 * 4000);
@@ -76,7 +76,7 @@ static void storm_at(int64_t first_line, int64_t other_line, int first, int of, 
     finder_look();
 }
 
-/* A storm names its lines with share and error, and is the one's that has half. */
+/* A storm names its lines with share and error, and is placed at the line that has half. */
 TEST(test_storm_of_lines)
 {
     finder_begin("two lines");
@@ -102,8 +102,8 @@ TEST(test_storm_of_lines)
     finder_end();
 }
 
-/* Batches at four lines, none of which has half of the time. launcher: whether kernels have a
- * stack, that of one line. */
+/* Batches at four lines, none of which has half of the time. launcher: whether kernels have
+ * a stack, that of one line. */
 static void storm_at_four(bool launcher)
 {
     struct program *p = &finder.p;
@@ -127,8 +127,8 @@ static void storm_at_four(bool launcher)
     finder_look();
 }
 
-/* The first screen names the line with most; the finding is that of the line which launched most,
- * where kernels tell it. */
+/* The first screen names the line with most; the finding has the line that launched most, if
+ * kernels have stacks. */
 TEST(test_storm_without_a_line)
 {
     storm_at_four(false);
@@ -162,7 +162,7 @@ TEST(test_late)
     assert_in_range(finder_fact(i, "longest_ns"), 3000000, 3100000);
     finder_only("late_launch", "");
     finder_end();
-    finder_begin("a clock that jumps"); /* more idle than the run was long says nothing */
+    finder_begin("a clock that jumps"); /* idle time longer than the run is no evidence */
     finder_gaps(20, 3000000, 2000000);
     finder.p.now = finder.p.gpu = 10000000;
     finder_look();
@@ -191,7 +191,7 @@ TEST(test_idle)
     finder_end();
 }
 
-/* n gaps that the main thread spends at a line, by looks, until a launch elsewhere. */
+/* n gaps that the main thread spends at a line, by samples, until a launch elsewhere. */
 static void at_line(int n, int64_t stack, int64_t launch, int64_t ns, int looks, int64_t state)
 {
     for (int i = 0; i < n; i++) {
@@ -236,7 +236,8 @@ TEST(test_lines)
     finder_end();
 }
 
-/* What a library does inside the line is told, on the first screen where it is sure. */
+/* The finding says what a library does inside the line, and the first screen does if it is
+ * certain. */
 TEST(test_inside)
 {
     finder_begin("inside");
@@ -283,8 +284,8 @@ TEST(test_states)
     finder_end();
 }
 
-/* A thread that has no core for part of its time at a line: where that is most of it, the finding
- * has that part alone, with what helps; else the line has all of it. */
+/* A thread has no core for part of its time at a line. If that is most of it, the finding has that
+ * part alone, with what helps; else the line has all of it. */
 TEST(test_state_of_a_line)
 {
     for (int most = 0; most < 2; most++) {
@@ -324,8 +325,8 @@ static const struct insight *find_title(const char *title)
 
 enum holder { NOBODY, ONE, TWO, BLOCKED_ONE };
 
-/* Steps in which the launching thread waits for the lock at many lines. Other threads that are seen
- * in the same rounds have it, or do not. */
+/* Steps in which the launching thread waits for the lock at many lines. Other threads with samples
+ * in the same rounds have the lock, or do not. */
 static void wait_for_lock(enum holder who)
 {
     finder_begin("holder");
@@ -343,7 +344,7 @@ static void wait_for_lock(enum holder who)
     finder_look();
 }
 
-/* The lock's holder is named where only one thread can have had it. */
+/* The lock's holder is named if only one thread can have had it. */
 TEST(test_lock_holder)
 {
     for (enum holder who = NOBODY; who <= BLOCKED_ONE; who++) {
@@ -361,7 +362,7 @@ TEST(test_lock_holder)
     }
 }
 
-/* Whether the machine is full, or the process is kept from a part of it. */
+/* The finding says whether the machine is full, or the process may use only a part of it. */
 TEST(test_cores)
 {
     for (int full = 0; full < 2; full++) {
@@ -441,7 +442,7 @@ TEST(test_shared)
     finder_end();
 }
 
-/* 400 launches of one kernel, one of `every` of which takes as long as long_ns says. */
+/* 400 launches of one kernel, one in `every` of which lasts as long as long_ns says. */
 static void interrupted(int64_t processes, int64_t every, int64_t (*long_ns)(int))
 {
     int64_t config = program_config(&finder.p, "gemm", 1320);
@@ -471,7 +472,8 @@ static int64_t more_work(int i)
     return 1000000 + i * 60000;
 }
 
-/* Another process has its slices in the middle of kernels: they last longer, without a gap. */
+/* Another process has its time slices in the middle of kernels: the kernels last longer, without a
+ * gap. */
 TEST(test_slices)
 {
     interrupt(2, 10, a_slice);
@@ -504,10 +506,10 @@ TEST(test_slices)
     interrupt(2, 3, a_slice); /* a third of the launches: their work differs */
     assert_null(finder_find("idle_cause", ""));
     finder_end();
-    interrupt(2, 10, more_work); /* no time that comes again */
+    interrupt(2, 10, more_work); /* no length that repeats */
     assert_null(finder_find("idle_cause", ""));
     finder_end();
-    interrupt(2, 100, a_slice); /* four launches are no habit */
+    interrupt(2, 100, a_slice); /* four launches are too few */
     assert_null(finder_find("idle_cause", ""));
     finder_end();
 }

@@ -53,7 +53,7 @@ static void run(int n, const int64_t *list, size_t count, int64_t stack)
     run(n, (const int64_t[]){__VA_ARGS__},                                                         \
         sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), stack)
 
-/* Looks: the rule finds something, and no rule of libraries but it does. */
+/* Finds the insights; no rule of libraries except this one may fire. Returns its finding. */
 static const struct insight *look(const char *rule)
 {
     finder_look();
@@ -104,7 +104,7 @@ TEST(test_float32)
     finder_end();
 }
 
-/* A GPU without tensor cores for TF32, or of which nobody knows. */
+/* The GPU has no tensor cores for TF32, or its architecture is unknown. */
 TEST(test_old_device)
 {
     for (int64_t major = 7; major <= 8; major++) {
@@ -181,7 +181,7 @@ TEST(test_attention)
     assert_non_null(strstr(i->next, "scaled_dot_product_attention"));
     finder_end();
 
-    finder_begin("whole"); /* a router's softmax stands between products as well */
+    finder_begin("whole"); /* a router's softmax is between products as well */
     RUN(12, 0, kernel(BF16, 8), kernel(SOFTMAX, 8), kernel(BF16, 8), kernel(FLASH, 8));
     assert_null(look(""));
     finder_end();
@@ -332,7 +332,7 @@ TEST(test_graphs)
         assert_null(finder_find("broken_graphs", ""));
         finder_end();
     }
-    finder_begin("XLA"); /* it chooses what is in a graph: nothing in the program breaks one */
+    finder_begin("XLA"); /* XLA chooses what is in a graph: nothing in the program breaks one */
     make_log_config(&p->log, 1, program_name(p, "loop_add_fusion_3"));
     program_launch(p, (struct program_kernel){.ns = 5000, .config = 1});
     for (int i = 0; i < 30; i++)
@@ -352,7 +352,7 @@ TEST(test_graphs)
     finder_end();
 }
 
-/* Graphs whose kernels have no rows: how many single kernels follow them on average. */
+/* The kernels of graphs have no rows: the mean number of single kernels after each graph counts. */
 TEST(test_whole_graphs)
 {
     for (int singles = ORDER_SINGLES - 1; singles <= ORDER_SINGLES; singles++) {
@@ -377,8 +377,8 @@ TEST(test_whole_graphs)
     }
 }
 
-/* Devices of two vendors: what is said of all has the words of both, what is said of a kernel those
- * of the device that ran it. */
+/* With devices of two vendors, texts about all devices have the words of both, and texts about a
+ * kernel those of the device that ran it. */
 TEST(test_words_of_two_vendors)
 {
     static const char *const archs[][2] = {{"sm_90", "gfx942"}, {"gfx942", "sm_90"}};

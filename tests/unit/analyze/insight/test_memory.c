@@ -31,8 +31,8 @@ TEST(test_alloc_loop)
     finder_end();
 }
 
-/* Memory that PyTorch keeps is given back in each step: the step is to leave that. A line of which
- * nothing is given back is not among those that give back. */
+/* PyTorch's cache is emptied in each step: the next step is to stop that. The text leaves out a
+ * line with nothing to give back. */
 TEST(test_empty_cache)
 {
     finder_begin("cache");
@@ -75,7 +75,7 @@ TEST(test_alloc_start)
                          (struct wait_row){
                              .duration = 20000, .call = WAIT_ALLOC, .stack = get, .async = async});
             program_launch(&finder.p, (struct program_kernel){.ns = 400000});
-            if (async) /* stream-ordered ones may come and go */
+            if (async) /* stream-ordered calls may repeat */
                 program_call(&finder.p,
                              (struct wait_row){
                                  .duration = 20000, .call = WAIT_FREE, .stack = put, .async = 1});
@@ -111,7 +111,7 @@ static void copy(int64_t kind, int64_t src, int64_t bytes, int64_t ns, int64_t s
         finder.p.correlation++;
 }
 
-/* The copy has its call, or a stack of its own. */
+/* The copy has a call with the stack, or the stack itself. */
 static void small_copy(int64_t kind, int64_t stack, bool call)
 {
     if (call) {
@@ -152,7 +152,7 @@ TEST(test_pageable)
     }
 }
 
-/* A step for copies to the host is about memory that they are copied to. */
+/* The next step for copies to the host is about the memory that they write. */
 TEST(test_pageable_back)
 {
     static const struct {
@@ -175,7 +175,7 @@ TEST(test_pageable_back)
     }
 }
 
-/* Copies before the steady part give nothing back, those in it all of theirs. */
+/* Copies before the steady part give nothing back, those in it all of their time. */
 TEST(test_pageable_steady)
 {
     enum { STEPS = 40 };
@@ -218,7 +218,7 @@ TEST(test_small_copies)
     }
 }
 
-/* Two callers of one line, and both directions: one finding for the line. */
+/* One line that has two callers, and copies in both directions, has one finding. */
 TEST(test_small_copies_together)
 {
     for (int calls = 0; calls < 2; calls++) {
@@ -241,7 +241,7 @@ TEST(test_small_copies_together)
     }
 }
 
-/* A line is named with its part, not as if all came from there. */
+/* A line is named with its part, not as if all copies came from there. */
 TEST(test_pageable_places)
 {
     finder_begin("places");
@@ -261,8 +261,8 @@ TEST(test_pageable_places)
     finder_end();
 }
 
-/* Values are read one by one: a small copy to the host without a stack, and the wait for it. The
- * line has the time of both, and what else copies or waits is not taken for that. */
+/* Values are read one by one: a small copy to the host without a stack, and the wait for the copy.
+ * The line has the time of both; other copies and waits do not count there. */
 TEST(test_reads)
 {
     enum { TO_DEVICE = 1, TO_HOST = 2, TIMES = 400, COPY = 20000 };
@@ -287,8 +287,8 @@ TEST(test_reads)
     }
 }
 
-/* Frames of 64 MiB are copied from pinned memory, before which the host is at the line for so long,
- * in a function of that file. */
+/* Frames of 64 MiB are copied from pinned memory. Before each copy the host is at the line for
+ * `host` ns, in a function of that file. */
 static void stage(const char *file, int64_t host)
 {
     enum { TIMES = 20 };
@@ -320,7 +320,7 @@ static void stage(const char *file, int64_t host)
 }
 
 /* The host fills pinned memory as fast as a core copies: in compiled code at the line, or in a
- * function that is known for it. Where a function of the program or the length of the time says
+ * function that is known for it. If a function of the program or the length of the time says
  * otherwise, nothing is claimed. */
 TEST(test_staged)
 {

@@ -40,7 +40,7 @@
 #define PROFILE(rows)                                                                              \
     "{\"version\":1,\"type\":\"profile_sample_batch\"," SESSION                                    \
     ",\"base_time_ns\":1090000000,\"rows\":[" rows "]}\n"
-/* metric of metric_dict, value, the driver's number, scope */
+/* key in metric_dict, value, the driver's number, scope */
 #define SAMPLE(metric, value, number, scope)                                                       \
     "[0,0,0,1,16," metric "," value "," number ",0," scope ",1,42]"
 #define METRIC(metric, value, scope) "[0,0,0,1,16," metric "," value ",0,1," scope ",1,42]"
@@ -85,7 +85,7 @@ static void detach(void)
 /* A rule of the public client's. */
 struct peer_rule {
     const char *theirs;
-    const char *lines; /* after the words, before the end */
+    const char *lines; /* between WORDS and SHUTDOWN */
     const char *ours;  /* the rule of ours that finds it */
     const char *what;  /* in the finding's title or text */
 };
@@ -162,7 +162,7 @@ TEST(test_all_are_found)
     }
 }
 
-/* Strings that the public client takes for a fault, and that are not faults. */
+/* Lines in which the public client finds a fault, though there is no fault. */
 static const struct {
     const char *why, *lines;
 } false_ones[] = {
@@ -194,7 +194,7 @@ TEST(test_false_ones)
     }
 }
 
-/* Numbers up to 1 are reasons like others where their name says so. */
+/* Numbers up to 1 are reasons like others if their name says so. */
 TEST(test_low_numbers)
 {
     char *text = session_of(KERNEL("24") HEALTHY PROFILE(EVEN "," SAMPLE("1", "9000", "1", "0")));

@@ -1,5 +1,5 @@
 /* test_profile.c - stalls, divergence, uncoalesced access, bank conflicts: each with its
- * fault and without, and nothing where the data is thin or absent. */
+ * fault and without, and nothing if the data is thin or absent. */
 #include "tests/test.h"
 #include "tests/unit/support/finder.h"
 #include "tests/unit/support/profile_log.h"
@@ -89,7 +89,7 @@ TEST(test_no_stall)
     finder_end();
 }
 
-/* What a library's kernel waits for is its authors' business. */
+/* What a library's kernel waits for is no finding: only its authors can change it. */
 TEST(test_library)
 {
     finder_begin("library");
@@ -117,7 +117,7 @@ TEST(test_thin)
     assert_true(sample_margin(0.5, 300) > 0.05);
 }
 
-/* A kernel that is nothing in the run, whatever it waits for. */
+/* A kernel with too small a part of the run is no finding, whatever it waits for. */
 TEST(test_small_kernel)
 {
     finder_begin("small");
@@ -131,7 +131,7 @@ TEST(test_small_kernel)
     finder_end();
 }
 
-/* Every row of the table, by its own threshold: above it fires, below it does not. */
+/* Every row of the table has its own threshold: above it the rule fires, below it does not. */
 TEST(test_every_reason)
 {
     for (size_t r = 0; r < stall_count; r++) {
@@ -215,7 +215,7 @@ TEST(test_sampled_alone)
 TEST(test_divergence)
 {
     static const struct {
-        int64_t threads; /* of 3200 at two instructions of 100 x 100 */
+        int64_t threads; /* hundreds; of 3200 in 10,000 instructions */
         int severity;    /* -1: no finding */
     } cases[] = {
         {3100, -1}, {2890, -1}, {2870, INSIGHT_LOW}, {2390, INSIGHT_MEDIUM}, {1590, INSIGHT_HIGH}};
@@ -296,8 +296,8 @@ TEST(test_uncoalesced)
     }
 }
 
-/* Local memory that was counted gives one finding, with its line, also where the launch has it.
- * Below 5 % of the traffic it is hardly used. */
+/* Local memory that was counted gives one finding, with its line, even if the launch reports it,
+ * too. Below 5 % of the traffic it is hardly used. */
 TEST(test_spills)
 {
     for (int faulty = 0; faulty < 2; faulty++) {
@@ -402,7 +402,7 @@ TEST(test_loaded_twice)
     finder_end();
 }
 
-/* Two sessions merged say what one session of both would. */
+/* Two merged sessions have the findings that one session with all their rows has. */
 TEST(test_merged)
 {
     struct model all, one;
@@ -420,7 +420,7 @@ TEST(test_merged)
         model_init(&one, finder.names);
         program_read(P, &one);
         assert_int_equal(insights_find(&one, &found), 0);
-        assert_int_equal(found.count, 0); /* too thin each */
+        assert_int_equal(found.count, 0); /* each has too few samples */
         insights_fini(&found);
         assert_int_equal(model_merge(&all, &one), 0);
         model_fini(&one);

@@ -1,8 +1,7 @@
-/* test_ranks.c - processes that wait for each other in collectives: the late process, and its
- * line.
+/* test_ranks.c - processes that wait for each other in collectives: the late process, and its line.
  *
- * Ranks take steps together: the host of each prepares a batch, its GPU computes, and a collective
- * begins on a GPU when that is done and ends on all of them when the last one has come. */
+ * Ranks take steps together: the host of each rank prepares a batch, and its GPU computes. Then a
+ * collective begins on that GPU, and it ends on all GPUs when the last one has come. */
 #include "analyze/common/words.h"
 #include "analyze/insight/insight.h"
 #include "analyze/report/time.h"
@@ -31,18 +30,18 @@ struct one {
     struct program p;
     int64_t batch, forward;     /* stacks */
     int64_t gemm, reduce;       /* configurations */
-    int64_t prepared, computed; /* ns: of the step that is being made */
+    int64_t prepared, computed; /* ns, in the current step */
 };
 
 static struct world {
     struct one ranks[RANKS];
     struct model all;
     struct insights found;
-    int64_t now; /* ns: all ranks have left the last collective */
+    int64_t now; /* ns: when all ranks had left the last collective */
 } w;
 
 static const char NCCL[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
-static const char *arch, *collective = NCCL; /* arch NULL: an NVIDIA GPU's */
+static const char *arch, *collective = NCCL; /* arch NULL: an NVIDIA GPU */
 
 static int64_t config(struct program *p, const char *name)
 {
@@ -112,7 +111,7 @@ static void work(struct one *r, int64_t batch, int64_t compute)
     put(&r->p, r->gemm, r->prepared + 3000, r->computed);
 }
 
-/* The collective of ranks from the first to before the last. */
+/* A collective of the ranks [first, last). */
 static void reduce(int first, int last)
 {
     int64_t end = 0;
@@ -208,7 +207,7 @@ TEST(test_slow_host)
     assert_null(find(""));
     assert_true(f == &w.found.items[0]);
     near(waited(), STEPS * 5000000ll);
-    /* The idle time of rank 1's own GPU at that line is the same thing. */
+    /* The idle time of rank 1's own GPU at that line is a part of this finding. */
     for (size_t i = 0; i < w.found.count; i++)
         if (w.found.items[i].place == f->place && &w.found.items[i] != f)
             assert_int_equal(w.found.items[i].part_of, 1);
@@ -232,7 +231,8 @@ TEST(test_slow_host_on_amd_gpus)
     end(2);
 }
 
-/* The first broadcasts of a run end too far apart to be known as one: those after them are. */
+/* The first collectives of a run end too far apart to be recognized as one; later ones are
+ * recognized. */
 TEST(test_first_ones_apart)
 {
     begin(2, true);
@@ -370,7 +370,7 @@ TEST(test_alone)
     end(2);
 }
 
-/* Programs that have nothing to do with each other. */
+/* The programs have nothing to do with each other. */
 TEST(test_other_hosts)
 {
     begin(2, true);

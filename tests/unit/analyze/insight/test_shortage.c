@@ -62,7 +62,7 @@ TEST(test_limit)
     assert_non_null(strstr(limit->text,
                            "The CPU limit of 0.5 cores of the program's control group "
                            "stopped its threads in 100.0 % of 20 periods, for 120 ms"));
-    /* the line has the rest, and the first sentence is the limit's */
+    /* the line has the rest; the first sentence is about the limit */
     assert_non_null(line);
     int64_t late = finder_fact(line, "gpu_idle_ns"), less = finder_fact(line, "cpu_limit_ns");
     assert_in_range(less, limit->gives_back - 12 * MS, limit->gives_back);
@@ -107,7 +107,8 @@ TEST(test_limit_while_the_gpu_is_late)
     finder_end();
 }
 
-/* Threads on 8 cores stop at once: the kernel sums over them, and no period is longer than one. */
+/* Threads on 8 cores stop at the same time: the kernel adds their times up, but no stop lasts
+ * longer than its period. */
 TEST(test_limit_of_many_cores)
 {
     finder_begin("many cores");

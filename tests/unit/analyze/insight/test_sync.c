@@ -53,7 +53,7 @@ TEST(test_sync_hoisted)
     finder_end();
 }
 
-/* Two launches between are no loop by the public client's rule, and two calls are none either. */
+/* Two launches between waits are no loop by the public client's rule, and neither are two calls. */
 TEST(test_sync_no_loop)
 {
     finder_begin("two");
@@ -68,7 +68,7 @@ TEST(test_sync_no_loop)
     finder_end();
 }
 
-/* HIGH above 50 %, MEDIUM above 10 %, else LOW; it always fires where there are stacks. */
+/* HIGH above 50 %, MEDIUM above 10 %, else LOW; it always fires if there are stacks. */
 TEST(test_sync_severity)
 {
     static const struct {
@@ -115,7 +115,7 @@ TEST(test_sync_pipelined)
     finder_end();
 }
 
-/* A line that loads code and synchronizes: its waits own the idle time of the waits alone. */
+/* A line loads code and synchronizes: its waits have the idle time of the waits alone. */
 TEST(test_sync_owns_its_calls)
 {
     const int64_t ms = 1000000;
@@ -139,8 +139,8 @@ TEST(test_sync_owns_its_calls)
     finder_end();
 }
 
-/* Waits that the driver makes by itself surface under its mark, and are in no loop of the program;
- * other marks and waits without a stack are no line. */
+/* Waits that the driver makes by itself are listed under its mark, and are in no loop of the
+ * program. Other marks, and waits without a stack, are no line. */
 TEST(test_sync_no_line)
 {
     finder_begin("mark");
@@ -160,8 +160,8 @@ TEST(test_sync_no_line)
     finder_end();
 }
 
-/* Calls that are no synchronizations and took 14 us are nothing to look at; 14 ms are, where it is
- * a call that waits by itself. */
+/* Calls that are no synchronizations are no finding if they took 14 us; 14 ms are one if the call
+ * waits by itself. */
 TEST(test_other_calls)
 {
     const int calls[] = {WAIT_OTHER, WAIT_COPY, WAIT_STREAM, WAIT_FREE};
@@ -180,8 +180,8 @@ TEST(test_other_calls)
     }
 }
 
-/* One asynchronous copy that the scheduler held up is no wait; several, or a long one, are, unless
- * the GPU was busy meanwhile: its queue was full. */
+/* One asynchronous copy that the scheduler delayed is no wait. Three of them, or a long one, are,
+ * unless the GPU was busy meanwhile: then its queue was full. */
 TEST(test_slow_calls)
 {
     static const struct {
@@ -211,8 +211,8 @@ TEST(test_slow_calls)
     }
 }
 
-/* Calls that are no synchronization are worth a word if they give back 1 % of the run, or block for
- * a tenth of it where they wait by themselves; an explicit one always is. */
+/* Calls that are no synchronization are reported if they give back 1 % of the run, or block for a
+ * tenth of it and wait by themselves. An explicit synchronization always is. */
 TEST(test_slow_share)
 {
     static const struct {
@@ -265,7 +265,7 @@ TEST(test_slow_beside_a_copy)
     }
 }
 
-/* A slow copy counts for nothing where its line also synchronizes. */
+/* A slow copy does not count if its line also synchronizes. */
 TEST(test_slow_beside)
 {
     finder_begin("beside");
@@ -284,7 +284,7 @@ TEST(test_slow_beside)
     finder_end();
 }
 
-/* A thread of a framework: its line is not what the reader can change. */
+/* The line is in a thread of a framework, where the reader cannot change it. */
 TEST(test_library)
 {
     int64_t frame;
@@ -360,7 +360,7 @@ TEST(test_copy_loop)
     finder_end();
 }
 
-/* A session of the engine, which collects the feature or does not. */
+/* A session of the engine, with the status of the feature. */
 static void begin_as(const char *engine, const char *feature, const char *status, bool simulated)
 {
     struct program *p = &finder.p;
@@ -379,8 +379,8 @@ static void begin_as(const char *engine, const char *feature, const char *status
     make_log_rows(&p->log, RECORD_capability, &c, 1);
 }
 
-/* Waits that an engine makes long have nothing to give back, and its idle time is nobody's; where
- * it counts nothing after all they are the program's. */
+/* Waits that an engine makes longer have nothing to give back, and their idle time has no line. If
+ * the engine counted nothing after all, the waits are the program's. */
 TEST(test_slowed)
 {
     static const struct {

@@ -143,7 +143,7 @@ TEST(a_gpu_that_is_held_and_does_nothing)
     assert_int_equal(i->device, 1);
     assert_int_equal(fact(i, "held_idle_ns"), (HOUR + HOUR / 2 - 5) * SECOND);
     assert_int_equal(fact(i, "watched_ns"), (4 * HOUR - 5) * SECOND);
-    assert_int_equal(i->gives_back, (HOUR + HOUR / 2 - 5) * SECOND / 2); /* of two GPUs */
+    assert_int_equal(i->gives_back, (HOUR + HOUR / 2 - 5) * SECOND / 2); /* of one of two GPUs */
     assert_int_equal(fact(i, "process"), 4711);
     assert_int_equal(fact(i, "process_ns"), (HOUR + HOUR / 2 - 5) * SECOND);
     says(i, "1.50 GPU hours");
@@ -152,7 +152,7 @@ TEST(a_gpu_that_is_held_and_does_nothing)
     assert_null(find("gpu_failing"));
 }
 
-/* A minute's pause, again and again; ten minutes in all that are shorter; one sample in between. */
+/* The GPU pauses for less than a minute, and then works, again and again. */
 TEST(short_pauses_are_not_idle_time)
 {
     process(1, 0, 4711, BEGAN, NAME, POD);
@@ -265,7 +265,7 @@ TEST(errors_of_programs_are_less)
     assert_int_equal(i->device, 2);
 }
 
-/* Events and the counter tell of the same errors: they are not added. */
+/* Events and the counter report the same errors: they are not added up. */
 TEST(memory_errors)
 {
     struct device_metric_row r;
@@ -287,7 +287,7 @@ TEST(memory_errors)
 
 /* ---- several sessions ---------------------------------------------------------------------- */
 
-/* A process that is there in the sessions of two days, and a GPU that is lost at the end of one. */
+/* A process runs in the sessions of two days, and a GPU is lost at the end of one. */
 TEST(two_sessions_are_one_story)
 {
     struct model all;
@@ -298,7 +298,7 @@ TEST(two_sessions_are_one_story)
     model_init(&all, names);
     assert_int_equal(model_merge(&all, &m), 0);
     struct model second = m;
-    second.facts.clock.offset += 2 * HOUR * SECOND; /* the same again, two hours later */
+    second.facts.clock.offset += 2 * HOUR * SECOND; /* the same rows, two hours later */
     second.facts.clock.known = true;
     assert_int_equal(model_merge(&all, &second), 0);
     assert_int_equal(model_settle(&all), 0);
