@@ -74,7 +74,7 @@ static const struct {
     {SITE "tqdm/std.py", "tqdm.refresh", ACTIVITY_LOG},
     {"/usr/lib/python3.11/logging/__init__.py", "StreamHandler.emit", ACTIVITY_LOG},
 
-    /* Programs' own files of such names. */
+    /* Programs' own files with such names. */
     {"/srv/app/dataloader.py", "_try_get_data", ACTIVITY_NONE},
     {"/srv/app/data/dataloader.py", "Loader._get_data", ACTIVITY_NONE},
     {"dataloader.py", "_get_data", ACTIVITY_NONE},
@@ -85,10 +85,11 @@ static const struct {
     {"", "", ACTIVITY_NONE},
     {NULL, "", ACTIVITY_NONE},
     {NULL, "compile", ACTIVITY_NONE},
-    {NULL, "cudnnBackendExecute", ACTIVITY_NONE}, /* runs a plan that is there */
+    {NULL, "cudnnBackendExecute", ACTIVITY_NONE}, /* runs an existing plan */
     {NULL, "<truncated>", ACTIVITY_NONE},
     {NULL, "<driver-internal>", ACTIVITY_NONE},
-    /* What runs in every step of a program that is compiled already, and what reads. */
+    /* Functions that run in every step of a program that is compiled already, and functions that
+     * read. */
     {SITE "torch/_dynamo/eval_frame.py", "_TorchDynamoContext.__call__.<locals>._fn",
      ACTIVITY_NONE},
     {SITE "torch/_inductor/runtime/triton_heuristics.py", "CachingAutotuner.run", ACTIVITY_NONE},
@@ -165,7 +166,7 @@ static int64_t waits_at(const char *file, int64_t line)
     return called(s, QUEUES, "Queue.get");
 }
 
-/* One gap of ns with so many looks at the stack, then a kernel. */
+/* One gap of ns with that many samples of the stack, then a kernel. */
 static void gap(int64_t stack, int64_t launch, int64_t ns, int looks)
 {
     struct program *p = &finder.p;
@@ -183,7 +184,8 @@ static void begin(const char *session)
     program_launch(&finder.p, (struct program_kernel){.ns = 2000000, .thread = 42});
 }
 
-/* The line is the user's; what its time went into, how well that is known, and the step follow. */
+/* The finding has the user's line, what its time went into, how well that is known, and the next
+ * step. */
 TEST(test_line)
 {
     begin("input");
@@ -228,7 +230,8 @@ TEST(test_own_loader)
     finder_end();
 }
 
-/* Compiling at the start and again: stretches are counted, and those after the start apart. */
+/* The program compiles at the start and again: periods are counted, those after the start
+ * separately. */
 TEST(test_again)
 {
     begin("again");
@@ -251,8 +254,8 @@ TEST(test_again)
     finder_end();
 }
 
-/* torch.compile has its Triton kernels compiled: both are one activity, its own. A kernel of Triton
- * that the program launches itself is Triton's. */
+/* torch.compile has its Triton kernels compiled: both are torch.compile's activity. The compilation
+ * of a kernel that the program itself launches with Triton is Triton's. */
 TEST(test_compiler_of_a_compiler)
 {
     for (int its = 0; its < 2; its++) {
@@ -367,8 +370,8 @@ TEST(test_native)
     finder_end();
 }
 
-/* Samples have a mark where the interpreter says that it collects: the line is the one that began
- * the collection, and the sentence names it. In the middle of compiling it is part of that. */
+/* Samples have a mark if the interpreter says that it collects: the line is the one that began the
+ * collection, and the sentence names it. A collection during a compilation is part of that. */
 TEST(test_collection)
 {
     for (int its = 0; its < 2; its++) {
@@ -388,7 +391,8 @@ TEST(test_collection)
         assert_string_equal(i->title, its ? "Compiling (torch.compile)" : "Garbage collection");
         assert_int_equal(!!strstr(i->text, "ran Python's garbage collector"), !its);
         assert_int_equal(!!strstr(i->next, "gc.freeze()"), !its);
-        assert_int_equal(!!strstr(i->text, "It did so once"), its); /* it did so in each step */
+        /* without `its` it did so in each step */
+        assert_int_equal(!!strstr(i->text, "It did so once"), its);
         assert_int_equal(finder_fact(i, "activity_samples"), its ? 100 : 80);
         finder_end();
     }

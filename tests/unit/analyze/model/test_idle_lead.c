@@ -18,7 +18,7 @@ static void launch(int64_t ns, int64_t thread)
     program_launch(p, (struct program_kernel){.ns = ns, .thread = thread});
 }
 
-/* Short kernels, before each of which the host works for so long. */
+/* Launches short kernels; the host works for `host` ns before each of them. */
 static void prepare(int64_t host, int64_t thread)
 {
     for (int k = 0; k < SHORT; k++) {
@@ -51,8 +51,8 @@ static int64_t host_idle(void)
            sums[IDLE_NOTHING].time;
 }
 
-/* A value is read in each step while the host could have prepared the next one: all that the host
- * does after the wait is idle time, and none of it would be. */
+/* A value is read in each step, while the host could have prepared the next step. All that the host
+ * does after the wait is idle time; without the wait, none of it would be. */
 TEST(test_wait_costs_the_lead)
 {
     finder_begin("lead");
@@ -67,7 +67,7 @@ TEST(test_wait_costs_the_lead)
     const struct wait_line *l = line_at("train.py:7");
     assert_non_null(l);
     assert_true(host_idle() > STEPS * SHORT * 50 * US);
-    /* of a step the gap before the first short kernel is blamed on the wait, the others are not */
+    /* a step has several gaps: only that before the first short kernel is blamed on the wait */
     assert_true(l->idle < host_idle() / 4);
     assert_int_equal(l->lead, host_idle());
     const struct insight *i = finder_find("sync_loop", "train.py:7");
@@ -175,8 +175,8 @@ TEST(test_waits_that_keep_the_lead)
     finder_end();
 }
 
-/* Another line waits for all work at the end of each step: it still does without the first one, so
- * that no step begins earlier than the GPU is done. */
+/* Another line waits for all work at the end of each step. It still waits if the first line does
+ * not, so that no step begins before the GPU is done. */
 TEST(test_other_waits_stay)
 {
     finder_begin("stay");
@@ -227,7 +227,7 @@ TEST(test_other_threads_go_on)
     }
 }
 
-/* A driver takes so many launches ahead: one long wait does not pay for all that follows. */
+/* A driver accepts so many launches ahead: one long wait does not pay for all that follows. */
 TEST(test_lead_is_bounded)
 {
     finder_begin("bounded");
@@ -274,8 +274,8 @@ static int64_t gpu_idle(void)
     return all;
 }
 
-/* What the cure of a program really gave back lies between the two replays of the sick one, and
- * they are not far from each other. */
+/* The time that a program really saves without the waits lies between two bounds. Two replays of
+ * the program with the waits give these bounds, which are not far apart. */
 TEST(test_gain_lies_within)
 {
     for (int which = 0; which < PROGRAMS; which++) {
@@ -298,11 +298,11 @@ TEST(test_gain_lies_within)
         if (least > gain || most < gain - gain / 50)
             fail_msg("program %d: %lld to %lld us, and the cure gave back %lld", which,
                      (long long)(least / US), (long long)(most / US), (long long)(gain / US));
-        assert_true(least >= most / 2); /* an interval that says something */
+        assert_true(least >= most / 2); /* a useful interval */
     }
 }
 
-/* The sentence has both ends. */
+/* The sentence has both ends of the interval. */
 TEST(test_interval_is_said)
 {
     finder_begin("said");

@@ -36,7 +36,7 @@ static bool is_at(const struct model *m, const struct idle_line *l, const char *
     return same;
 }
 
-/* The rows at a place, summed. cause, flags: ANY or what they must be. */
+/* The sum of the rows at a place. cause, flags: ANY, or the value that they must have. */
 static struct idle_line at(const struct model *m, const char *place, uint32_t cause, uint32_t flags)
 {
     struct idle_line sum = {.reason = IDLE_REASONS};
@@ -59,7 +59,7 @@ static int64_t all_at(const struct model *m, const char *place)
     return l.exact + l.estimated;
 }
 
-/* ns of a cause without a line, for that reason. */
+/* ns of a cause that have no line for that reason. */
 static int64_t none(const struct model *m, enum idle_cause c, enum idle_reason r)
 {
     int64_t ns = 0;
@@ -71,7 +71,7 @@ static int64_t none(const struct model *m, enum idle_cause c, enum idle_reason r
     return ns;
 }
 
-/* ns of a cause of which only the launch that ended them is known. */
+/* ns of a cause for which only the launch that ended them is known. */
 static int64_t ended(const struct model *m, enum idle_cause c)
 {
     int64_t ns = 0;
@@ -90,7 +90,7 @@ static void captured(struct program *p, int64_t why, int64_t thread, int64_t sta
     program_launch(p, (struct program_kernel){.ns = ns, .thread = thread});
 }
 
-/* The thread works; it is looked at n times in equal distances. */
+/* The thread works, and is sampled n times at equal distances. */
 static void work(struct program *p, int64_t ns, int64_t thread, int64_t stack, int n)
 {
     for (int i = 0; i < n; i++)
@@ -115,7 +115,8 @@ TEST(test_divide)
     assert_true(fabs(idle_lines_half_width(0, 10) - 0.1388) < 0.0001);   /* 0 to 0.2775 */
 }
 
-/* The time before the call is the host's, by looks; that in the call is its line's, exactly. */
+/* The time before the call is the host's, by samples; the time in the call is its line's,
+ * exactly. */
 TEST(test_own_and_launching)
 {
     for (unsigned seed = 0; seed < 4; seed++) {
@@ -145,7 +146,7 @@ TEST(test_own_and_launching)
     }
 }
 
-/* Four looks are too few: the launch ended the time, and nobody says that it took it. */
+/* Four samples are too few: the launch ended the time, and no line is said to have taken it. */
 TEST(test_few_looks)
 {
     for (int looks = 4; looks <= 5; looks++) {
@@ -183,7 +184,7 @@ TEST(test_summed)
         program_launch(&p, (struct program_kernel){.ns = 1000});
     }
     p.now = p.gpu;
-    captured(&p, LONG, 1, b, 1000); /* stands for itself alone */
+    captured(&p, LONG, 1, b, 1000); /* counts for itself alone */
     p.now = p.gpu + 10000;
     captured(&p, SUM, 1, a, 1000);
     for (int i = 0; i < 20; i++) {
@@ -194,7 +195,7 @@ TEST(test_summed)
     p.now = p.gpu;
     captured(&p, SUM, 1, b, 1000);
     read_program(&p, &m, 0);
-    /* Three looks at b.py in one class, one at a.py in the other: fewer than five together. */
+    /* Three samples at b.py in one class, one at a.py in the other: fewer than five together. */
     assert_int_equal(at(&m, "a.py:5", IDLE_SLOW, IDLE_ENDED_BY).estimated, 20 * 45000 + 10000);
     assert_int_equal(at(&m, "b.py:6", IDLE_SLOW, IDLE_ENDED_BY).estimated, 20 * 45000);
     assert_int_equal(at(&m, "a.py:5", IDLE_SLOW, 0).exact, 5000);
@@ -213,7 +214,7 @@ TEST(test_small_classes)
     captured(&p, LONG, 1, stacks[0], 1000);
     for (int i = 0; i < 12; i++) {
         p.now = p.gpu;
-        work(&p, 2000000, 1, i % 4 ? slow : stacks[0], i % 2); /* 6 looks in three classes */
+        work(&p, 2000000, 1, i % 4 ? slow : stacks[0], i % 2); /* 6 samples in three classes */
         captured(&p, LONG, 1, stacks[i % 3], 1000);
     }
     read_program(&p, &m, 0);
@@ -222,7 +223,8 @@ TEST(test_small_classes)
     model_fini(&m);
 }
 
-/* The work had been submitted before the gap began: by its own row, or that of a later launch. */
+/* The work had been submitted before the gap began: its own row says so, or that of a later
+ * launch. */
 static void check_queued(bool row, int64_t processes)
 {
     struct program p;
@@ -237,10 +239,11 @@ static void check_queued(bool row, int64_t processes)
     program_launch(&p, (struct program_kernel){.ns = 10000});
     p.gpu += 500000;
     captured(&p, SUM, 1, b, 10000);
-    p.gpu += 7000000; /* this one's row says so */
+    p.gpu += 7000000; /* this launch's row says so */
     captured(&p, LONG, 1, b, 10000);
     p.now = p.gpu;
-    program_sync(&p, WAIT_STREAM, a, 1); /* of what had been queued before, it explains nothing */
+    /* a wait for work that was queued before explains nothing */
+    program_sync(&p, WAIT_STREAM, a, 1);
     read_program(&p, &m, 0);
     enum idle_cause c = processes > 1 ? IDLE_OTHER : IDLE_QUEUED;
     assert_int_equal(sums[c].time, 500000 + 7000000);
@@ -260,7 +263,7 @@ TEST(test_queued)
     check_queued(false, 3);
 }
 
-/* A launch that was under way when the gap began is the host's, however short before it began. */
+/* A launch that was under way when the gap began is the host's, even if it had just begun. */
 TEST(test_under_way)
 {
     struct program p;
@@ -279,7 +282,8 @@ TEST(test_under_way)
     model_fini(&m);
 }
 
-/* Without rows of launches, on a shared GPU, what follows a gap says if the work was queued. */
+/* Without rows of launches, on a shared GPU, what follows a gap shows whether the work was
+ * queued. */
 static void check_shared(int kernels, int64_t ns, bool probably)
 {
     struct program p;
@@ -309,8 +313,8 @@ TEST(test_shared)
     check_shared(3, 6000, false);
 }
 
-/* On a shared GPU the host's own time is still its own where the launch has a row, and what the
- * launch waited for is not. */
+/* On a shared GPU the host's own time is still its own if the launch has a row, and the time that
+ * the launch waited is not. */
 TEST(test_shared_own)
 {
     struct program p;
@@ -322,7 +326,7 @@ TEST(test_shared_own)
     for (int i = 0; i < 10; i++) {
         p.now = p.gpu;
         work(&p, 1000000, 1, a, 1);
-        p.gpu = p.now + 2000000; /* another process is at it until then */
+        p.gpu = p.now + 2000000; /* another process uses the GPU until then */
         captured(&p, LONG, 1, a, 1000);
     }
     read_program(&p, &m, 0);
@@ -331,8 +335,8 @@ TEST(test_shared_own)
     model_fini(&m);
 }
 
-/* A thread without Python has the looks of the only one that is blocked meanwhile, and its own,
- * where it was in Python after all. */
+/* A thread without Python has the samples of the only thread that is blocked meanwhile, and its own
+ * if it was in Python after all. */
 static void check_inherited(int waiting, bool gil, int hooks)
 {
     struct program p;
@@ -373,8 +377,8 @@ TEST(test_inherited)
     check_inherited(2, false, 0);
 }
 
-/* A library's threads launch, as JAX's do, while one thread runs Python, whatever that does; where
- * none does, the launch that ended the time is all that is known. */
+/* A library's threads launch, as JAX's do, while one thread runs Python, whatever that thread does.
+ * If no thread does, only the launch that ended the time is known. */
 static void check_runtime_threads(bool python)
 {
     struct program p;
@@ -408,7 +412,7 @@ TEST(test_runtime_threads)
     check_runtime_threads(false);
 }
 
-/* The main thread is looked at before the first work and after the last. */
+/* The main thread is sampled before the first work and after the last. */
 TEST(test_edges)
 {
     struct program p;
@@ -416,7 +420,7 @@ TEST(test_edges)
     program_init(&p, "edges");
     int64_t load = program_python(&p, 0, "main.py", "load", 3),
             save = program_python(&p, 0, "main.py", "save", 99), start = p.now;
-    int64_t pid = 42; /* of make_log */
+    int64_t pid = 42; /* the process's id in make_log */
     program_look(&p, start + 1, 8, save, IDLE_RUNNING);
     work(&p, 8000000, pid, load, 10);
     program_launch(&p, (struct program_kernel){.ns = 1000, .thread = pid});
@@ -432,8 +436,8 @@ TEST(test_edges)
     model_fini(&m);
 }
 
-/* Looks that were torn are lost time; calls keep their own line and time, and looks in calls do
- * not count. */
+/* Torn samples are lost time. Calls keep their own line and time, and samples in calls do not
+ * count. */
 TEST(test_lost_and_calls)
 {
     struct program p;
@@ -496,10 +500,10 @@ TEST(test_scope)
     check_scope(3, "epoch", "epoch|step");
     check_scope(2, "epoch", "epoch|step");
     check_scope(5, "epoch", "epoch|load");           /* just half */
-    check_scope(6, "ep|och\\", "ep\\|och\\\\|load"); /* a bar in a name parts nothing */
+    check_scope(6, "ep|och\\", "ep\\|och\\\\|load"); /* a bar in a name divides nothing */
 }
 
-/* Sessions without any of these rows: the launch's own stack ended the time, or nobody knows. */
+/* Sessions have none of these rows: the launch's own stack ended the time, or nothing is known. */
 TEST(test_without_rows)
 {
     struct program p;

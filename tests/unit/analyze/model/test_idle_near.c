@@ -28,7 +28,7 @@ static void sort(struct idle_captured *c, struct idle_capture *rows, size_t coun
     assert_int_equal(idle_captured_sort(c), 0);
 }
 
-/* Between rows of one thread, and before the row of one that had been away. */
+/* Launches between rows of one thread, and before the row of a thread that had been away. */
 TEST(test_between)
 {
     struct idle_capture rows[] = {row(10, MAIN, false), row(20, MAIN, true), row(30, OTHER, false),
@@ -48,7 +48,7 @@ TEST(test_between)
     mem_free(c.order);
 }
 
-/* The thread's last launch before, where it has none after. */
+/* If the thread has no row after the launch, its last row before it counts. */
 TEST(test_last)
 {
     struct idle_capture rows[] = {row(2, MAIN, true), row(5, MAIN, true), row(10, MAIN, true),
@@ -60,7 +60,7 @@ TEST(test_last)
     mem_free(c.order);
 }
 
-/* Where no row could test the rule, the rule names no thread. */
+/* If no row could test the rule, the rule names no thread. */
 TEST(test_untested)
 {
     struct idle_capture rows[] = {row(10, MAIN, true), row(20, MAIN, false)};
@@ -71,7 +71,7 @@ TEST(test_untested)
     mem_free(c.order);
 }
 
-/* Threads that launch in turns: rows around tell the wrong one, and so nothing is told. */
+/* Threads launch in turns: rows around a launch name the wrong thread, so no thread is named. */
 TEST(test_by_turns)
 {
     struct idle_capture rows[ROWS];
@@ -79,7 +79,8 @@ TEST(test_by_turns)
     for (uint32_t i = 0; i < ROWS; i++)
         rows[i] = row(10 + 10 * i, i == 20 || i == 40 ? OTHER : MAIN, true);
     sort(&c, rows, ROWS);
-    assert_int_equal(c.tested, 98 - 4); /* not the neighbours of the two: two threads around them */
+    /* without the neighbours of the two, which are between two threads */
+    assert_int_equal(c.tested, 98 - 4);
     assert_int_equal(c.wrong, 2);
     assert_int_equal(idle_captured_around(&c, 95, 100000)->thread, MAIN);
     mem_free(c.order);
@@ -100,7 +101,7 @@ static void captured(struct program *p, int64_t why, int64_t thread, int64_t sta
     program_launch(p, (struct program_kernel){.ns = 2000, .thread = thread});
 }
 
-/* ns of a cause that have no line; ns that a launch's stack ended. */
+/* ns of a cause that have no line. */
 static int64_t without_line(const struct model *m, enum idle_cause c)
 {
     int64_t ns = 0;
@@ -128,7 +129,7 @@ static struct idle_line with_line(const struct model *m, enum idle_cause c)
 }
 
 /* Slow launches of the main thread. Another thread launches before and after, so that calls do not
- * show who launched; a third one runs Python, so that looks do not show it either. */
+ * show who launched; a third one runs Python, so that samples do not show it either. */
 static void read_slow(struct model *m, bool by_turns)
 {
     struct program p;
@@ -181,8 +182,8 @@ TEST(test_turns_stay_unknown)
     model_fini(&m);
 }
 
-/* Work that had been queued has the launch that stands for it, and the launch need not have taken
- * the time. */
+/* Work that had been queued has the launch that it belongs to, which need not have taken the
+ * time. */
 TEST(test_queued)
 {
     struct program p;
@@ -191,7 +192,7 @@ TEST(test_queued)
     int64_t push = program_python(&p, 0, "queue.py", "push", 3);
     captured(&p, LONG, MAIN, push);
     for (int i = 0; i < 10; i++) {
-        p.gpu += 50000; /* the GPU lets it wait */
+        p.gpu += 50000; /* the work waits in the GPU */
         program_launch(&p, (struct program_kernel){.ns = 2000});
     }
     captured(&p, SUM, MAIN, push);

@@ -64,7 +64,7 @@ static void step(const struct sites *s, enum between what)
     launch(s);
 }
 
-/* The finding at the line, of a program with so many steps. */
+/* The finding at the line of a program with STEPS steps. */
 static const struct insight *run(const char *function, enum between what)
 {
     finder_begin("plans");
@@ -78,7 +78,7 @@ static const struct insight *run(const char *function, enum between what)
     return i;
 }
 
-/* The samples before the load are the plan's, and the plans are counted; several loads are one. */
+/* The samples before the load are the plan's, and plans are counted; several loads are one plan. */
 TEST(test_plans)
 {
     for (int its = 0; its < 2; its++) {

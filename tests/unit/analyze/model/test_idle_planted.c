@@ -51,10 +51,10 @@ static struct planted {
     struct action actions[ACTIONS];
     size_t count;
     int64_t busy;      /* ns: end of the last kernel */
-    int64_t next_look; /* ns; INT64_MAX: nobody looks */
+    int64_t next_look; /* ns; INT64_MAX: no samples */
     int64_t left[2], sum[2], next_sum[2];
     int64_t truth[LINES]; /* ns */
-    int64_t idle;         /* ns in gaps that are more than the GPU's own */
+    int64_t idle;         /* ns in gaps that are longer than the GPU's own */
     unsigned seed;
 } now;
 
@@ -64,7 +64,7 @@ static double chance(void)
     return (now.seed >> 8) / (double)(1 << 24);
 }
 
-/* The host works at a line; whoever looks sees the main thread there. */
+/* The host works at a line; samples see the main thread there. */
 static void act(int line, int64_t ns, int64_t state)
 {
     struct action a = {now.p.now, now.p.now + ns, line};
@@ -88,7 +88,7 @@ static void add_truth(int64_t start, int64_t end)
 }
 
 /* Launches by the capture's rule, and notes the truth about the gap that the launch ends. held: ns
- * for which the GPU lets the work wait. */
+ * for which the work waits in the GPU. */
 static void launch(int64_t thread, int line, int64_t stack, int64_t held)
 {
     int t = thread == NATIVE;
@@ -159,7 +159,8 @@ static void plant(bool looks)
     program_end(&now.p);
 }
 
-/* ns at a line between the first work and the last; what only ended there counts where asked. */
+/* ns at a line between the first work and the last; ended_by: only the time that ended there, else
+ * only the other time. */
 static int64_t time_at(const struct model *m, const struct idle_table *t, const char *place,
                        bool ended_by)
 {
@@ -210,7 +211,7 @@ TEST(test_planted)
     program_fini(&now.p);
 }
 
-/* Without looks no line is said to have taken the host's own time: the launches only ended it. */
+/* Without samples no line is said to have taken the host's own time: launches only ended it. */
 TEST(test_only_launches)
 {
     struct model m;

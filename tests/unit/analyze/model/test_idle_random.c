@@ -43,7 +43,7 @@ static void random_step(struct program *p, unsigned *seed, const int64_t *stacks
     }
 }
 
-/* Every row of the one is in the other with twice the time. */
+/* Every row of `one` is in `two` with twice the time. */
 static void check_twice(const struct model *one, const struct model *two)
 {
     struct idle_table a, b;

@@ -25,8 +25,8 @@ static void put_kernels_status(struct program *p, const char *status)
     make_log_rows(&p->log, RECORD_capability, &c, 1);
 }
 
-/* A session whose engine records no kernels says nothing of how much of the time they ran,
- * whichever is merged first. */
+/* A session whose engine records no kernels does not say how much of its time they ran, whichever
+ * is merged first. */
 TEST(test_beside_a_session_without_kernels)
 {
     for (int sampled_first = 0; sampled_first < 2; sampled_first++) {
@@ -50,7 +50,7 @@ TEST(test_beside_a_session_without_kernels)
         program_read(&p, &of[1]);
         program_fini(&p);
         assert_int_equal(sum_windows_gpu_time(&of[1]),
-                         sum_facts_duration(&of[1])); /* of what there is */
+                         sum_facts_duration(&of[1])); /* all the time that there is */
         model_init(&all, names);
         assert_int_equal(model_merge(&all, &of[sampled_first]), 0);
         assert_int_equal(model_merge(&all, &of[!sampled_first]), 0);
@@ -63,7 +63,7 @@ TEST(test_beside_a_session_without_kernels)
     }
 }
 
-/* Where only copies are recorded, what the GPU did between them is unknown: none of it is idle. */
+/* If only copies are recorded, what the GPU did between them is unknown: none of it is idle. */
 TEST(test_copies_alone)
 {
     static const char *const status[] = {"collected", "not_requested"};

@@ -170,7 +170,8 @@ TEST(test_merge)
         char session[8];
         snprintf(session, sizeof session, "m%d", i);
         make_log_init(&l, session);
-        l.real = 1700000000000000000 - i * 500; /* the second's clock zero is 500 ns earlier */
+        /* the second session's clock begins 500 ns earlier */
+        l.real = 1700000000000000000 - i * 500;
         put_kernels(&l, 1, 0, 0);
         make_log_kernel(&l, 2000, 1000, 1 + i, 0);
         make_log_write(&l, tmpdir, "device.log");

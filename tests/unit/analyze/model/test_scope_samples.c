@@ -102,7 +102,7 @@ static void near(double is, double should)
         fail_msg("%g is not %g", is, should);
 }
 
-/* Nothing was measured: by time alone. What was launched outside keeps its part, 1/10. */
+/* No sample has a scope: time alone divides them. What was launched outside keeps 1/10. */
 TEST(test_by_time)
 {
     struct model m;
@@ -122,8 +122,8 @@ TEST(test_by_time)
     model_fini(&m);
 }
 
-/* 900 were measured in outer, of which 800 are due to outer and inner, 200 : 600. The other 100 and
- * the 100 of which nothing is known are of other and what is outside, half of each reason. */
+/* 900 were measured in outer: 800 of them are due to outer and inner, 200 : 600. The other 100 and
+ * the 100 without a known scope go to `other` and to no scope, half of each reason. */
 TEST(test_measured)
 {
     struct model m;
@@ -172,7 +172,8 @@ static double sum_of(const struct model *m)
     return sum;
 }
 
-/* Measured where the kernel was never launched: it is of where it was. */
+/* Samples were measured in a scope that never launched the kernel: the scope that launched it has
+ * them. */
 TEST(test_elsewhere)
 {
     struct model m;
@@ -205,7 +206,7 @@ TEST(test_waits_for_others)
     model_fini(&m);
 }
 
-/* What inner does not lack goes to the scope around it before any other. */
+/* Samples that inner does not lack go to the scope around it before any other. */
 TEST(test_handed_up)
 {
     struct model m;
@@ -225,7 +226,8 @@ TEST(test_handed_up)
     model_fini(&m);
 }
 
-/* Measured outside all scopes, by a thread that waits there for what a scope launched. */
+/* Samples are measured outside all scopes, by a thread that waits there for what a scope
+ * launched. */
 TEST(test_waits_outside)
 {
     struct model m;
@@ -258,7 +260,7 @@ TEST(test_not_followed)
     model_fini(&m);
 }
 
-/* Records that tell no time: nothing is better than where it was measured. */
+/* Records without times give no better estimate than the scope of the measurement. */
 TEST(test_no_time)
 {
     struct model m;
@@ -305,7 +307,8 @@ TEST(test_merged)
     model_fini(&all);
 }
 
-/* A session that records no kernels counts with what it measured, in whichever order they come. */
+/* A session that records no kernels counts with what it measured, in whichever order sessions
+ * come. */
 TEST(test_merged_without_kernels)
 {
     for (int first = 0; first < 3; first++) {
@@ -334,7 +337,7 @@ TEST(test_merged_without_kernels)
     }
 }
 
-/* The lines and the member that tell of samples without an estimate. */
+/* The lines and the member that report samples without an estimate. */
 static void check_reported(struct report *r)
 {
     char *text = NULL;
@@ -356,7 +359,7 @@ static void check_reported(struct report *r)
     buf_fini(&j.buf);
 }
 
-/* No room, for measured samples or for estimates: those without room are counted. */
+/* There is no room for measured samples or for estimates: those without room are counted. */
 TEST(test_no_room)
 {
     for (int pools = 0; pools < 2; pools++) {
@@ -364,7 +367,7 @@ TEST(test_no_room)
         struct model *m = &r.model, all;
         memset(&r, 0, sizeof r);
         begin(m);
-        (pools ? &m->samples.pools : &m->samples.estimates)->max = 2; /* [0] is none */
+        (pools ? &m->samples.pools : &m->samples.estimates)->max = 2; /* [0] is unused */
         put_kernel(m, 900, IN_OTHER);
         put_kernel(m, 100, IN_INNER);
         put_samples(m, KERNEL, WAIT, CELL_NULL, pools ? 300 : 1000);

@@ -31,7 +31,7 @@ static void launch(int64_t config, int64_t ns)
     program_launch(&p, (struct program_kernel){.ns = ns, .config = config});
 }
 
-/* The host works, and then waits for the GPU. */
+/* The host waits for the GPU, and then works. */
 static void work(int64_t ns)
 {
     p.now = p.now > p.gpu ? p.now : p.gpu;
@@ -122,7 +122,7 @@ TEST(test_scope)
     end();
 }
 
-/* Lengths that change are no reason against a scope, but they have no steady part. */
+/* A scope whose lengths change can be the step, but its steps have no steady part. */
 TEST(test_lengths)
 {
     begin("lengths");
@@ -141,8 +141,8 @@ TEST(test_lengths)
     end();
 }
 
-/* An epoch, a part of a step, and a scope that is open for an instant are no steps. One of two
- * threads that step is taken. */
+/* An epoch, a part of a step, and a scope that is open for an instant are no steps. If two threads
+ * step, one of them is taken. */
 TEST(test_other_scopes)
 {
     begin("others");
@@ -222,8 +222,8 @@ TEST(test_a_list_that_is_copied)
     }
 }
 
-/* A model that is copied back after the last step is copied once, however long the run: shares of
- * copies are of those in the steps. */
+/* A model is copied back after the last step, once, however long the run is: shares of copies are
+ * shares of the copies in the steps. */
 TEST(test_copies_after_the_steps)
 {
     for (int after = 0; after < 2; after++) {
@@ -355,7 +355,7 @@ TEST(test_early)
     end();
 }
 
-/* Two sessions, of which one has steps: shares are of its steady part and of all of the other. */
+/* One of two sessions has steps: shares are of its steady part and of all of the other session. */
 TEST(test_merge)
 {
     struct model whole;
@@ -479,7 +479,7 @@ TEST(test_two_devices)
     assert_int_equal(t->kernels, 5);
     assert_int_equal(t->busy, 9 * MS);
     assert_int_equal(sum_steps_idle(&m, t), 2 * (t->end - t->start) - 9 * MS);
-    /* What each device did before: a kernel's part is that of both together. */
+    /* Each device worked before the steps: a kernel's part is that of both together. */
     assert_int_equal(s->compute_before >= 95 * MS, 1);
     const struct kernel_name *k = m.kernels.names;
     for (size_t i = 0; i < m.kernels.name_count; i++)
@@ -524,7 +524,7 @@ TEST(test_graphs)
     }
 }
 
-/* Graphs by node are kernels in order. */
+/* Graphs that are recorded by node are kernels in order. */
 TEST(test_graph_nodes)
 {
     begin("nodes");
@@ -549,7 +549,7 @@ TEST(test_graph_nodes)
     end();
 }
 
-/* Nobody knows the steps of a run of which only windows were recorded. */
+/* The steps of a run are unknown if only windows of it were recorded. */
 TEST(test_windows)
 {
     begin("windows");

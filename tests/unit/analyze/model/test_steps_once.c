@@ -31,8 +31,8 @@ static void work(int64_t ns)
     program_work(&p, ns);
 }
 
-/* A compiler tries 60 kernels six times each before the steps: more different ones, each more
- * seldom, than the steps have. */
+/* Before the steps a compiler tries 60 kernels six times each: these are more different kernels
+ * than the steps have, and each of them runs less often. */
 TEST(test_tuned_at_the_start)
 {
     int64_t k[KERNELS], settled;
@@ -62,7 +62,7 @@ TEST(test_tuned_at_the_start)
     program_fini(&p);
 }
 
-/* The line's idle time because of its waits, and without them. */
+/* The line with the waits at that place, or NULL. */
 static const struct wait_line *line_at(const char *place)
 {
     for (size_t i = 0; i < m.wait_lines.lines.count; i++) {
@@ -78,8 +78,8 @@ static const struct wait_line *line_at(const char *place)
     return NULL;
 }
 
-/* Each step waits, and results are read one by one after the last: a longer run does that once as
- * well, so only the waits of the steps can be won. */
+/* Each step waits, and results are read one by one after the last step. A longer run reads them
+ * once, too, so only the waits of the steps can be saved. */
 TEST(test_waits_after_the_steps)
 {
     struct idle_sum sums[IDLE_CAUSES];

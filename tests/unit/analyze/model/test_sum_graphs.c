@@ -23,8 +23,8 @@ static const struct graph_sum *nth(const struct model *m, size_t i)
     return keyed_at(&m->graphs.graphs, m->graphs.by_time[i]);
 }
 
-/* A launch lasts from the first start to the last end, among kernels of other launches and of
- * none. */
+/* A launch lasts from the first start to the last end, among kernels of other launches and of no
+ * graph. */
 TEST(by_node)
 {
     struct model m;
@@ -48,7 +48,7 @@ TEST(by_node)
     model_fini(&m);
 }
 
-/* The driver's ids come again: what repeats the first node is another launch. */
+/* The driver uses ids again: a repetition of the first node is another launch. */
 TEST(ids_that_come_again)
 {
     struct model m;
@@ -63,7 +63,7 @@ TEST(ids_that_come_again)
     model_fini(&m);
 }
 
-/* Graphs of two processes with one number are two graphs, and the sums add up. */
+/* Graphs of two processes with the same id are two graphs, and the sums add up. */
 TEST(as_a_whole_of_two_sessions)
 {
     struct model all, one;

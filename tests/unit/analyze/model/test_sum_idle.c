@@ -34,7 +34,7 @@ static int64_t blamed(const struct model *m)
     return ns;
 }
 
-/* Waits that are long enough are to blame for the gap they leave, launches and all. */
+/* Waits that are long enough are to blame for the gap after them, including its launches. */
 TEST(test_sync)
 {
     struct program p;
@@ -116,7 +116,7 @@ TEST(test_calls_in_gap)
     model_fini(&m);
 }
 
-/* A watcher that waits all the time holds up nobody. */
+/* A thread that only watches, and waits all the time, delays nobody. */
 static void check_watcher(bool reported)
 {
     struct program p;
@@ -200,7 +200,7 @@ TEST(test_back_to_back)
     model_fini(&m);
 }
 
-/* Few spans are kept and gaps are reported early: the sums stay equal. */
+/* Few spans are kept, and gaps are reported early: the sums stay equal. */
 TEST(test_bounded)
 {
     struct idle_sum all[IDLE_CAUSES];
@@ -318,7 +318,7 @@ TEST(test_together)
     model_fini(&one[1]);
 }
 
-/* The library, or an engine, keeps a thread. */
+/* The library, or an engine, holds a thread for ns. */
 static void keep(struct program *p, const char *kind, int64_t thread, int64_t ns)
 {
     struct overhead_row o = {.start = p->now,
@@ -328,9 +328,9 @@ static void keep(struct program *p, const char *kind, int64_t thread, int64_t ns
     make_log_rows(&p->log, RECORD_overhead, &o, 1);
 }
 
-/* Time that an engine takes is its own, inside a call and outside, logged before the kernels or
- * after them; that of another thread is not the launching one's, nor is the overhead that the
- * library reports of itself. */
+/* Time that an engine takes is the engine's, inside a call and outside, logged before the kernels
+ * or after them. Time that it takes on another thread does not count for the launching one, nor
+ * does the overhead that the library reports of itself. */
 TEST(test_engine)
 {
     struct program p;
@@ -377,7 +377,7 @@ static void put_window(struct program *p, bool opens)
     make_log_rows(&p->log, RECORD_window, &w, 1);
 }
 
-/* A window: 5 kernels of 1 ms with 1 ms of the host's work between them. */
+/* A window: 5 kernels of 1 ms, with 2 ms of the host's work after each launch. */
 static int64_t window(struct program *p)
 {
     int64_t begin = p->now;
@@ -390,7 +390,7 @@ static int64_t window(struct program *p)
     return p->now - begin;
 }
 
-/* Time between windows of capture is unknown: neither idle nor part of the whole of shares. */
+/* Time between windows of capture is unknown: it is not idle, and not in the share base. */
 TEST(test_windows)
 {
     struct program p;
@@ -415,7 +415,7 @@ TEST(test_windows)
     assert_int_equal(sum_idle_of_run(&m, ns), ns);
     assert_string_equal(sum_windows_whole(&m), "the windows");
     assert_true(sum_facts_duration(&m) > 1500000000);
-    /* A session without windows is merged: it counts whole, and lies at another time. */
+    /* A session without windows is merged: it counts as a whole, and lies at another time. */
     model_init(&all, names);
     assert_int_equal(model_merge(&all, &m), 0);
     model_fini(&m);
@@ -436,7 +436,7 @@ TEST(test_windows)
     model_fini(&all);
 }
 
-/* One that is still open at the end goes until then. */
+/* A window that is still open at the end lasts until then. */
 TEST(test_open_window)
 {
     struct program p;
@@ -454,7 +454,7 @@ TEST(test_open_window)
     model_init(&m, names);
     program_read(&p, &m);
     assert_int_equal(sum_windows_time(&m), m.facts.end - since);
-    struct model all; /* alone in a merged one it is no longer */
+    struct model all; /* the time is the same if the session is merged alone */
     model_init(&all, names);
     assert_int_equal(model_merge(&all, &m), 0);
     assert_int_equal(model_settle(&all), 0);

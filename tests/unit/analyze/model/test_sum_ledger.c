@@ -202,7 +202,7 @@ TEST(test_last_row_counts)
     rows_put(&m, RECORD_ledger, &b); /* older */
     assert_int_equal(m.ledger.row.launches, 90);
     b.time = 500;
-    b.final = 0; /* a heartbeat never beats the closing row */
+    b.final = 0; /* a heartbeat never replaces the closing row */
     rows_put(&m, RECORD_ledger, &b);
     assert_int_equal(m.ledger.row.launches, 90);
     model_fini(&m);

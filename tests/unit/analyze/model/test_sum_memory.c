@@ -102,7 +102,7 @@ TEST(a_free_may_come_first)
     sum_memory_fini(&m);
 }
 
-/* A block that nobody has seen, and one that is freed twice, have no size. It is not zero. */
+/* A block that nobody has seen, and one that is freed twice, have no size: unknown, not zero. */
 TEST(frees_without_a_block_are_unknown)
 {
     static struct model m;

@@ -107,7 +107,7 @@ TEST(test_throttle)
     model_fini(&m);
 }
 
-/* Two processes saw one device: what it took is not added. */
+/* Two processes sampled one device: its energy is not added up. */
 TEST(test_merge)
 {
     struct model all, m;

@@ -255,7 +255,7 @@ TEST(test_merge)
     model_fini(&all);
 }
 
-/* One nested in the other to a depth that no stack of calls would survive. */
+/* Scopes are nested so deeply that no stack of calls would suffice. */
 TEST(test_deep)
 {
     enum { LEVELS = 150000 };
@@ -336,7 +336,7 @@ TEST(test_circles)
     }
 }
 
-/* A name a step: paths are bounded, nothing is lost from the sums. */
+/* Each step has another name: the number of paths is bounded, and nothing is lost from the sums. */
 TEST(test_too_many_paths)
 {
     enum { PATHS_MADE = SCOPE_NODES + 5000 };
@@ -355,7 +355,7 @@ TEST(test_too_many_paths)
     model_fini(m);
 }
 
-/* Openings of one path and kernels that come before their rows: pairs fall together, so that the
+/* Openings of one path, and kernels that come before their rows: pairs are merged, so that the
  * table does not grow with the openings. */
 TEST(test_folding)
 {

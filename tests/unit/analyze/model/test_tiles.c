@@ -31,7 +31,7 @@ struct event {
 struct shape {
     unsigned streams, names;
     int64_t from, step;   /* ns: times grow by up to 2 x step */
-    int64_t back;         /* and stand up to this much earlier */
+    int64_t back;         /* and are up to this much earlier */
     unsigned longest_log; /* durations: up to 2^this ns */
     int64_t absurd;       /* one row in this many has no interval; 0: none */
 };
@@ -80,7 +80,7 @@ static void make_batch(const struct shape *s, int64_t *now, int64_t cells[5][ROW
     }
 }
 
-/* ---- what is handed out ---------------------------------------------------------------------- */
+/* ---- what the sink gets ---------------------------------------------------------------------- */
 
 struct got {
     struct tile *tiles[TILE_LEVELS];
@@ -134,7 +134,7 @@ static int by_key(const void *a, const void *b)
     return 0;
 }
 
-/* Rows of one bucket added up, as a reader does; returns how many are left. */
+/* Adds up the rows of one bucket, as a reader does; returns how many are left. */
 static size_t add_up(struct tile *rows, size_t n)
 {
     size_t out = 0;
@@ -262,7 +262,8 @@ TEST(test_reference)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Feeds n kernels of 100 ns each at one time, names by `pick`. */
+/* Feeds n kernels of 100 ns each at one time, with the names that `pick` chooses; returns the
+ * tile. */
 static struct tile name_of(uint32_t (*pick)(int i), int n, int level)
 {
     enum { MOST = 4096 };
@@ -454,7 +455,8 @@ static int feed_many(struct tiles *t, const struct tiles_sink *sink)
     return rc ? rc : tiles_flush(t, sink);
 }
 
-/* A sink that fails once: what was under way is dropped, and the same again comes out whole. */
+/* A sink fails once: unfinished tiles are dropped, and the same events give whole tiles
+ * afterwards. */
 TEST(test_sink_fails)
 {
     for (int at = 1; at < 400; at += 13) {

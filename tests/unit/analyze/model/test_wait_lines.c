@@ -99,7 +99,7 @@ TEST(test_threads)
     model_fini(&m);
 }
 
-/* A stream that waits for an event is listed apart. */
+/* A stream that waits for an event is listed separately. */
 TEST(test_stream_wait)
 {
     struct program p;
@@ -188,7 +188,7 @@ TEST(test_native)
     assert_int_equal(line(&m, "inner.h:12")->count, 1);
     assert_int_equal(line(&m, "stripped+0x4242")->count, 1);
     assert_int_equal(line(&m, "<driver-internal>")->count, 1);
-    assert_int_equal(line(&m, "<unknown>")->count, 1); /* the driver's, or not: nobody knows */
+    assert_int_equal(line(&m, "<unknown>")->count, 1); /* whether it is the driver's is unknown */
     assert_int_equal(line(&m, "")->count, 2);
     assert_int_equal(m.wait_lines.unstacked, 2);
     struct stacks_walk w = {.node = line(&m, "inner.h:12")->node};
@@ -207,7 +207,7 @@ TEST(test_native)
     model_fini(&m);
 }
 
-/* The driver's records of synchronizations are used where there are no wait rows. */
+/* The driver's records of synchronizations are used if there are no wait rows. */
 TEST(test_sync_rows)
 {
     struct program p;
@@ -345,7 +345,7 @@ TEST(test_merge)
         model_fini(&m[i]);
 }
 
-/* Rows of nonsense: nothing falls over, and no share is above 100 %. */
+/* Rows have meaningless values: nothing crashes, and no share is above 100 %. */
 TEST(test_nonsense)
 {
     static const int64_t odd[] = {0,  1,         2,         3,         -1,         7,
