@@ -1,6 +1,6 @@
 /* test_absurd.c - reports of sessions whose cells are absurd: every record with the largest,
- * smallest and strangest numbers that a line can hold. Nothing may overflow (the sanitizers look
- * on), shares stay shares, and text and JSON come out whole. */
+ * smallest and strangest numbers that a line can hold. Nothing may overflow (sanitizers check
+ * that), shares stay shares, and text and JSON come out whole. */
 #include "base/buf.h"
 #include "tests/test.h"
 #include "tests/unit/support/make_log.h"
@@ -22,7 +22,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-/* Half of them small, so that ids find what they refer to. */
+/* Half of the numbers are small, so that ids find what they refer to. */
 static int64_t absurd(void)
 {
     static const int64_t values[] = {0,

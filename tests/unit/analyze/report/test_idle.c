@@ -76,7 +76,7 @@ TEST(test_text)
     text = text_of("lines");
     expect(text, "  20.0 % of the samples came more than 1 ms late");
     free(text);
-    /* Without any of these rows there is no such table. */
+    /* A session without any of these rows has no such table. */
     report_session("plain", false, true, 10);
     text = text_of("plain");
     assert_null(strstr(text, "Idle time by line"));
@@ -117,7 +117,8 @@ TEST(test_json)
     json_decref(root);
 }
 
-/* One line of the user's holds all: what a framework does below it is shown where it parts. */
+/* One line of the user's has all the time: what a framework does below the line is shown from where
+ * it divides. */
 TEST(test_fork)
 {
 #define SITE "/usr/lib/python3/site-packages/lightning/"
@@ -139,7 +140,7 @@ TEST(test_fork)
     }
     program_write(&p);
     char *text = text_of("fork");
-    expect(text, "█ kernels <0.1 %"); /* 31 us of 107 ms: little, and not nothing */
+    expect(text, "█ kernels <0.1 %"); /* 31 us of 107 ms: little, but not zero */
     expect(text, "  Below lit.py:9 > Loop.advance():\n"
                  "    47.6 % fetch.py:134 DataFetcher.__next__()\n"
                  "    38.2 % optimizer.py:80 step()\n"

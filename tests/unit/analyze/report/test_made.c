@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names as hostile as they come: nothing of them reaches the terminal but text, and their
- * length costs neither the report nor its time. */
+/* Names are hostile: only text of them reaches the terminal, and their length spoils neither the
+ * report nor its time. */
 TEST(test_hostile_names)
 {
     struct make_log l;
@@ -86,7 +86,7 @@ static void ended_so(const char *id, const char *ending)
     free(source);
 }
 
-/* What each session says of its program's end is counted where they are merged. */
+/* What each session says of its program's end is counted when sessions are merged. */
 TEST(test_ends_of_a_run)
 {
     static const char by_exit[] = "the program ended by _exit, code 0";
@@ -280,7 +280,7 @@ TEST(test_their_stacks)
     json_decref(root);
 }
 
-/* A log without kernels says why; nothing is divided by zero. */
+/* The report of a log without kernels says why; nothing is divided by zero. */
 TEST(test_empty)
 {
     struct make_log l;
@@ -320,7 +320,7 @@ static void make_asked(const char *id, int64_t ran, int64_t why)
     make_log_fini(&l);
 }
 
-/* Each session says where another engine replaced the requested one. */
+/* Each session says whether another engine replaced the requested one. */
 TEST(test_stand_in)
 {
     assert_int_equal(mkdir(tmpdir_path("asked"), 0777), 0);

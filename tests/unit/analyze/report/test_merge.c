@@ -64,7 +64,7 @@ static void put_rows(struct program *p, enum record_kind kind)
     }
 }
 
-/* A program of its own, with lines that others have, too. */
+/* Writes a program of its own for each number, with lines that other programs have, too. */
 static void write_session(struct program *p, int number)
 {
     static char session[SESSIONS][16];
@@ -110,7 +110,7 @@ static char *report_of(const struct model *m)
     return text;
 }
 
-/* Equal, or what differs. */
+/* Both texts are equal; otherwise the test shows where they differ. */
 static void same(const char *expected, char *got)
 {
     size_t at = 0;
@@ -123,7 +123,7 @@ static void same(const char *expected, char *got)
     free(got);
 }
 
-/* Sessions [from, to), merged in groups of groups. */
+/* Merges the sessions [from, to) in groups of groups. */
 static void merge_groups(struct program *p, int from, int to, struct model *out)
 {
     model_init(out, names);
@@ -221,7 +221,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* The next rows of a type, as a batch. */
+/* Adds the next rows of a type to the model, as a batch. */
 static void report(struct chunks *c, int type, size_t rows)
 {
     struct rows *r = &c->types[type];

@@ -1,5 +1,5 @@
 /* test_occupancy.c - the text report says what limits each kernel's occupancy, and how to
- * ask for metrics of devices and host where a session has none. */
+ * ask for metrics of devices and host if a session has none. */
 #include "tests/test.h"
 #include "tests/unit/support/reported.h"
 #include "tests/unit/support/tmpdir.h"
@@ -62,7 +62,7 @@ TEST(test_limits)
     free(text);
 }
 
-/* There is no such table where no kernel's limits are known. */
+/* There is no such table if no kernel's limits are known. */
 TEST(test_nothing_known)
 {
     write_channel(

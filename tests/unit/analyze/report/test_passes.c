@@ -15,7 +15,7 @@
 struct pass_log {
     int64_t number;
     const char *asked, *ran;
-    int64_t ms;        /* of gather, each launch */
+    int64_t ms;        /* duration of each launch of gather */
     int64_t launches;  /* of gather; of axpy there is one of 10 ms */
     int64_t launched;  /* by the ledger; CELL_NULL: not counted */
     bool bare;         /* kernels have no rows */
@@ -140,7 +140,7 @@ static void has(const char *text, const char *part)
         fail_msg("no '%s' in:\n%s", part, text);
 }
 
-/* Like has(), for a sentence that may be broken anywhere. */
+/* Like has(), for a sentence that may have line breaks anywhere. */
 static void says(const char *text, const char *sentence)
 {
     char *flat = strdup(text);
@@ -238,7 +238,7 @@ TEST(test_alike)
     free(text);
 }
 
-/* Instrumented kernels that have no rows: as many launches is all that is known. */
+/* Instrumented kernels have no rows: only the number of launches is known. */
 TEST(test_alike_in_all)
 {
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "bare");
@@ -283,7 +283,7 @@ TEST(test_different)
     json_decref(root);
 }
 
-/* As many launches of other kernels: their sum alone would look alike. */
+/* The passes launch equally many kernels, but different ones: the sum alone would look alike. */
 TEST(test_different_kernels)
 {
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "swap");
@@ -311,7 +311,7 @@ TEST(test_unknown)
 
 /* ---- less than all ----------------------------------------------------------------------- */
 
-/* The engine could not be had: the pass says why, and its kernels are not added to the others. */
+/* The engine was not available: the pass says why, and its kernels are not added to the others. */
 TEST(test_nothing)
 {
     write_pass(&(struct pass_log){1, "Trace", "Trace", 40, 2, 3, false, false}, "none");

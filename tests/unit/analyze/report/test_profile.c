@@ -60,7 +60,7 @@ static void put_kernel_counter(struct program *p, const char *kernel, int64_t sc
     make_log_rows(&p->log, RECORD_counter, &c, 1);
 }
 
-/* A function of device code of its own; its id. */
+/* Adds a function in a code object of its own; returns its id. */
 static int64_t put_function(struct program *p, const char *name)
 {
     struct code_object_row o = {.id = ++p->ids, .crc = 1, .size = CELL_NULL};
@@ -72,8 +72,7 @@ static int64_t put_function(struct program *p, const char *name)
     return f.id;
 }
 
-/* A function that was sampled, and whose instructions nobody knows; and kernels of which there is
- * nothing but counters. */
+/* One function was sampled, and its instructions are unknown; other kernels have counters alone. */
 static void write_bare(void)
 {
     struct program p;
@@ -127,8 +126,8 @@ static void write_nothing(void)
     program_write(&p);
 }
 
-/* 300 of 400 ns of a kernel in a scope that has half of its samples measured; and, without records,
- * measured ones alone. */
+/* A kernel ran 300 of 400 ns in a scope, where half of its samples were measured. If not recorded,
+ * there are measured samples alone. */
 static void write_scoped(const char *session, bool recorded)
 {
     struct program p;
@@ -150,7 +149,7 @@ static void write_scoped(const char *session, bool recorded)
     program_write(&p);
 }
 
-/* A third of three samples is a scope's: less than half a one of each reason. */
+/* A third of three samples is the scope's: less than half a sample of each reason. */
 static void write_few(void)
 {
     static const char *const reasons[] = {"wait", "barrier", "lg_throttle"};
@@ -218,7 +217,7 @@ TEST(test_tables)
     free(text);
 }
 
-/* All kernels of a session that has nothing of any: the engines that give it are named. */
+/* All kernels are asked for in a session that has no data of any: the error names the engines. */
 static void test_none_at_all(void)
 {
     struct gpufl_report_options o;
@@ -256,7 +255,7 @@ TEST(test_kernel)
     test_none_at_all();
 }
 
-/* Why there is no text, and then what there is: offsets that were sampled. */
+/* The report says why there is no text, and then shows the sampled offsets. */
 TEST(test_no_text)
 {
     json_error_t error;
@@ -281,7 +280,7 @@ TEST(test_no_text)
     free(text);
 }
 
-/* A kernel of which there are hardware counters alone is an answer, too. */
+/* A kernel that has only hardware counters is shown, too. */
 TEST(test_kernel_counters)
 {
     json_error_t error;
@@ -296,7 +295,7 @@ TEST(test_kernel_counters)
               "  gpu__time_duration.sum       1     5      5     5\n");
     assert_null(strstr(text, "other"));
     free(text);
-    /* By its short name, which the tables show. */
+    /* The kernel is found by its short name, which the tables show. */
     text = report_on("bare", "NCCL AllReduce sum", GPUFL_REPORT_TEXT, 0);
     has(text, "ncclDevKernel_AllReduce_Sum_f32_RING_LL\n");
     free(text);
@@ -391,7 +390,7 @@ TEST(test_scopes)
     free(text);
 }
 
-/* Parts of samples are in both, and sum up to the same. */
+/* Text and JSON have parts of samples, with the same sum. */
 TEST(test_parts_of_samples)
 {
     json_error_t error;

@@ -54,8 +54,8 @@ TEST(test_first_screen)
     free(text);
 }
 
-/* Sections are what was asked for, and nothing else; a name that is no section is refused by
- * name. */
+/* The report has the sections that were asked for, and nothing else; a name that is no section is
+ * refused by name. */
 TEST(test_sections)
 {
     struct gpufl_report_options o = report_options(GPUFL_REPORT_TEXT);
@@ -116,7 +116,7 @@ TEST(test_answer)
     json_decref(root);
 }
 
-/* Is it said that the engine held the program up (NULL: that any did)? */
+/* Whether the report says that the engine held the program up (NULL: any engine). */
 static bool engine_is_reported(const json_t *root, const char *engine)
 {
     size_t at;
@@ -166,7 +166,7 @@ TEST(test_slowed)
             assert_false(cases[i].slowed && idle);
             bool low = !strcmp(json_string_value(json_object_get(item, "severity")), "LOW");
             assert_false(cases[i].slowed && waits &&
-                         !low); /* what counts stands before the waits */
+                         !low); /* findings that count precede the waits */
             waits += sync;
             if (sync || idle)
                 back += json_integer_value(json_object_get(item, "gives_back_ns"));
@@ -253,7 +253,7 @@ TEST(test_json)
     json_decref(root);
 }
 
-/* Neither width nor odd numbers break the page; colours only where asked. */
+/* Neither width nor odd numbers break the page; colours are used only if asked for. */
 TEST(test_pages)
 {
     for (int width = 0; width < 220; width += 20) {
@@ -291,7 +291,7 @@ TEST(test_several)
     const char *broken = strstr(text, "\n  broken "); /* nothing of it is known */
     assert_non_null(broken);
     assert_null(memmem(broken + 1, strcspn(broken + 1, "\n"), " 0", 2));
-    size_t reasons = 0; /* each that is left out has its own */
+    size_t reasons = 0; /* each session left out has its own */
     for (const char *reason = text; (reason = strstr(reason, "\n  Left out: ")); reason++)
         reasons++;
     assert_int_equal(reasons, 2);
@@ -371,7 +371,7 @@ TEST(test_export)
                      (long long)report_number(theirs, same[i]));
     assert_string_equal(error, ""); /* nothing to say about a whole log */
     assert_true(report_number(theirs, "log/gpuflight_lines") > 0);
-    /* Their copies and waits have no scope: unknown is not 0. */
+    /* The public client's copies and waits have no scope: unknown is not 0. */
     json_t *scope = json_array_get(json_object_get(theirs, "scopes"), 0);
     assert_true(json_integer_value(json_object_get(scope, "kernels")) > 0);
     assert_true(json_is_null(json_object_get(scope, "copy_ns")));
@@ -381,7 +381,7 @@ TEST(test_export)
     assert_true(json_is_integer(json_object_get(scope, "wait_ns")));
     json_decref(ours);
     json_decref(theirs);
-    /* A second time it would overwrite. */
+    /* A second export would overwrite the first. */
     assert_int_equal(
         gpufl_export_gpuflight(report_data("sessions/train"), out, error, sizeof error),
         GPUFL_E_STATE);
@@ -390,8 +390,8 @@ TEST(test_export)
                      GPUFL_E_NOENT);
 }
 
-/* A session that cannot be read does not cost the others; what is begun and not finished is
- * taken back, so that the next try finds room. */
+/* A session that cannot be read does not prevent the export of the others. Files that were begun
+ * and not finished are removed, so that the next attempt finds room. */
 TEST(test_export_failures)
 {
     char error[512] = "", out[PATH_MAX];
@@ -406,7 +406,7 @@ TEST(test_export_failures)
     assert_non_null(strstr(error, "not a session log"));
     assert_non_null(strstr(error, "the other 1 of 2 sessions were written"));
     assert_true(file_is_regular(tmpdir_path("mixed-out/good/device.1.log.gz")));
-    /* Here the second file that is to be made is in the way, and is not ours. */
+    /* Here the second file to be made is there already, and is not ours. */
     assert_int_equal(mkdir(tmpdir_path("again"), 0777), 0);
     assert_int_equal(mkdir(tmpdir_path("again/good"), 0777), 0);
     tmpdir_write("again/good/scope.1.log.gz", "x", 1);
@@ -417,7 +417,8 @@ TEST(test_export_failures)
     assert_true(file_is_regular(tmpdir_path("again/good/scope.1.log.gz")));
 }
 
-/* What damage took is not written, and that is said; a line that was being written is no damage. */
+/* Damaged lines are not written, and the message says so; a line that was being written is no
+ * damage. */
 TEST(test_export_damaged)
 {
     char error[512], out[PATH_MAX];

@@ -94,7 +94,7 @@ static void put_device(struct make_log *l, const struct process *p)
     make_log_write(l, tmpdir, "device.log");
 }
 
-/* Ten were opened; those that never ended have no row. */
+/* Ten scopes were opened; those that never ended have no row. */
 static void put_scopes(struct make_log *l, const struct process *p)
 {
     make_log_header(l, "scope", 1);
@@ -213,7 +213,8 @@ static void check_percents(const char *text)
         id, "train", start, length, kernels, 30, 5, 132, 0, COLLECTED, 0, true, 0                  \
     }
 
-/* The launcher ran before and after them: in no time, share or cause, and listed apart. */
+/* The launcher ran before and after the ranks: it is in no time, share or cause, and is listed
+ * separately. */
 TEST(test_apart)
 {
     const struct process run[] = {LAUNCHER, RANK("b-rank0", 100, 200, 6),
@@ -237,7 +238,7 @@ TEST(test_apart)
     free(text);
 }
 
-/* No session is apart where none worked. */
+/* No session is listed separately if none worked. */
 TEST(test_none_worked)
 {
     const struct process run[] = {LAUNCHER,
@@ -254,7 +255,7 @@ TEST(test_none_worked)
     free(text);
 }
 
-/* The fate of requests is given for all sessions: the best of the answers, and the others. */
+/* The report has the result of each request for all sessions: the best one, and the others. */
 TEST(test_asked)
 {
     const struct process run[] = {
@@ -275,14 +276,14 @@ TEST(test_asked)
     assert_string_equal(json_string_value(json_object_get(kernels, "status")), "collected");
     assert_int_equal(json_integer_value(json_object_get(kernels, "sessions")), 1);
     assert_int_equal(json_array_size(json_object_get(kernels, "others")), 2);
-    /* One session records none: what the others launched and recorded is known, and closes. */
+    /* One session records none: what the others launched and recorded is known, and agrees. */
     assert_int_equal(json_integer_value(at(root, "ledger", "kernels_recorded")), 6);
     assert_int_equal(json_integer_value(at(root, "ledger", "launches")), 6);
     assert_string_equal(json_string_value(at(root, "ledger", "verdict")), "complete");
     json_decref(root);
 }
 
-/* No line says that there was none of what a table below shows. */
+/* No line says that there was no data if a table below shows it. */
 TEST(test_says_none_and_has_some)
 {
     struct process alone = RANK("a", 0, 100, 6);
@@ -300,7 +301,7 @@ TEST(test_says_none_and_has_some)
     free(text);
 }
 
-/* A known value wins over an unknown one, whoever comes first. */
+/* A known value replaces an unknown one, whichever comes first. */
 TEST(test_known_wins)
 {
     struct process run[] = {RANK("a", 0, 100, 3), RANK("b", 50, 100, 3)};
@@ -317,7 +318,7 @@ TEST(test_known_wins)
     }
 }
 
-/* Gaps have one length: in the finding, its evidence and the table. */
+/* A gap has one length, in the finding, its evidence and the table. */
 TEST(test_one_number)
 {
     const struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 150, 67, 2)};
@@ -356,7 +357,7 @@ TEST(test_cost)
     free(text);
 }
 
-/* "Complete" is said of all rows, or the exception is named with it. */
+/* The report says "complete" of all rows, or names the exception with it. */
 TEST(test_open_scopes)
 {
     struct process run[] = {RANK("a", 0, 200, 6), RANK("b", 0, 200, 6)};

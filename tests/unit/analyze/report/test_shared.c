@@ -55,8 +55,9 @@ static bool near(double a, double b)
     return fabs(a - b) < 1e-9;
 }
 
-/* From the other log: what held when it began to rely on it (at 2 s), and 3, 4, 5; then its own
- * three. Energy from 3 s on, and the step to its own first reading with it. */
+/* The session has samples of the other log: those that held when it began to rely on that log, at
+ * 2 s, and those at 3, 4 and 5 s. Three of its own follow. Energy counts from 3 s on, and includes
+ * the step to its own first reading. */
 TEST(test_one_session)
 {
     struct seen s;
@@ -73,7 +74,7 @@ TEST(test_one_session)
     assert_true(s.sources == 1 && s.here);
     assert_non_null(strstr(s.text, "8 of these samples stand in the log of session a"));
 
-    look("a", &s); /* relies on nobody */
+    look("a", &s); /* relies on no other session */
     assert_true(s.device == 5 && s.host == 5 && s.sources == 0);
     assert_true(s.energy && near(s.joules, 4));
 }
@@ -126,7 +127,7 @@ TEST(test_elsewhere)
     assert_true(s.device == 8 && s.here && s.borrowed == 0);
 }
 
-/* A log is input: no path in an id, and no other session in place of the one that is named. */
+/* A log is not trusted: an id is no path, and no other session replaces the one that is named. */
 TEST(test_not_believed)
 {
     char place[PATH_MAX];

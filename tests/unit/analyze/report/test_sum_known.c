@@ -198,7 +198,7 @@ TEST(test_answers)
     }
 }
 
-/* A part alone does not hold what others do. */
+/* A part alone does not hold the data of others. */
 TEST(test_one_part)
 {
     bool damaged;
@@ -229,8 +229,8 @@ TEST(test_several)
     free(text);
 }
 
-/* The system channel says what was recorded, and how the session ended: where it cannot be read,
- * both are unknown. Nobody was "killed", and no kind is "none". */
+/* The system channel says what was recorded, and how the session ended: if it cannot be read, both
+ * are unknown. Nobody was "killed", and no kind is "none". */
 TEST(test_system_channel)
 {
     static const struct {
@@ -271,7 +271,7 @@ TEST(test_system_channel)
 }
 
 /* Engine Sync has the waits of the program's threads, in the scope channel, and none of the
- * driver's: its waits are unknown where that channel is gone, and its idle time always. */
+ * driver's: its waits are unknown if that channel is gone, and its idle time always. */
 TEST(test_waits)
 {
     static const char sentence[] =
