@@ -50,7 +50,7 @@ struct sampler {
     uint32_t windows[WINDOWS_MOST]; /* names of open ones; one opened twice is here twice */
     unsigned window_count;
     struct described *described;    /* owned */
-    int described_count;            /* not handed over yet */
+    int described_count;            /* not delivered yet */
     struct sampler_change *changes; /* owned; not given to the collector yet */
     size_t change_count, change_cap;
     struct sampler_status status;

@@ -36,7 +36,7 @@ struct ungz {
     bool inside;          /* of a member */
     bool held;            /* see above */
     bool damaged;         /* nothing more comes */
-    uint64_t given, skip; /* plain bytes: handed out; still to be read again */
+    uint64_t given, skip; /* plain bytes: delivered; still to be read again */
     z_stream z;           /* where step is by_zlib */
 #ifdef GPUFL_ISAL
     struct inflate_state isal; /* elsewhere */

@@ -36,7 +36,7 @@ enum {
 #define LATE_REPORTED 20           /* if one look in so many is late, a message says so ... */
 #define LATE_LEAST    100          /* ... from so many looks on */
 
-/* A look on its way to the collector. */
+/* A sample that the collector has not taken yet. */
 struct looked {
     int64_t start, late;   /* ns */
     int64_t state, number; /* see struct look */

@@ -139,7 +139,7 @@ static int keep_aside(struct replay *r, uint64_t first, int64_t from, int64_t to
     if (r->error)
         return unread(r, first, e);
     if (error)
-        return err_set_vendor(e, GPUFL_E_IO, -error, "%s: damaged frames cannot be kept aside",
+        return err_set_vendor(e, GPUFL_E_IO, -error, "%s: damaged frames cannot be set aside",
                               path);
     r->journal->stats.damaged++;
     r->journal->stats.damaged_bytes += to - from;
@@ -208,7 +208,7 @@ static int put_aside(struct replay *r, uint64_t first, const char *path, struct 
     }
     journal_segment_path(r->journal, first, ".damaged", aside);
     if (rename(path, aside))
-        return err_set_vendor(e, GPUFL_E_IO, errno, "%s: cannot be put aside", path);
+        return err_set_vendor(e, GPUFL_E_IO, errno, "%s: cannot be set aside", path);
     r->journal->stats.damaged++;
     r->journal->stats.damaged_bytes += r->size;
     log_warn("journal: %s is no segment: renamed to %s", path, aside);

@@ -157,7 +157,7 @@ void small_copy_close(struct small_copy *c)
     mem_free(c);
 }
 
-/* ---- handed over ----------------------------------------------------------------------------- */
+/* ---- what a reader gets ---------------------------------------------------------------------- */
 
 /* The index of the first row that is not before this place and level. */
 static size_t find(const struct small_copy *c, unsigned place, int64_t level)
