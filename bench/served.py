@@ -8,18 +8,18 @@ import resource
 import subprocess
 import time
 
-TICKS = 100  # of /proc/PID/stat, a second
-SLOWEST = 600  # s until an answer must be there
+TICKS = 100  # ticks of /proc/PID/stat in a second
+SLOWEST = 600  # longest wait for an answer, s
 
 
 def processor_time(pid):
-    """s of a process, its threads together."""
+    """Processor time in s of all threads of a process."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 class Refused(RuntimeError):
-    """The server's answer is none of 2xx."""
+    """The server's answer is not 2xx."""
 
 
 class Server:
@@ -32,7 +32,7 @@ class Server:
             stdout=subprocess.PIPE, text=True, preexec_fn=limit)
         atexit.register(self.process.kill)
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline().strip()).group(1))
-        self.owner = None  # header of the first user, who may do all
+        self.owner = None  # headers of the first user, who may do everything
         self.key = key or self.make_account()
 
     @property
@@ -40,7 +40,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def make_account(self):
-        """The first user, by the link that the server prints; a key to send and read with."""
+        """Makes the first user with the link that the server prints; returns a key to send and read with."""
         token = re.search(r"token=(\S+)", self.process.stdout.readline()).group(1)
         account = {"token": token, "email": "bench@localhost", "name": "Bench", "password": "a long pass phrase"}
         answer, headers = self.ask("POST", "/api/v1/auth/setup", account)
@@ -50,11 +50,11 @@ class Server:
         return made["key"]
 
     def keep(self, size):
-        """So many bytes of sessions, the oldest go first."""
+        """Keeps at most `size` bytes of sessions; the oldest are deleted first."""
         self.ask("PUT", "/api/v1/retention", {"sessions": 0, "bytes": size, "metrics": 0}, self.owner)
 
     def ask(self, method, path, body=None, headers=None):
-        """(answer, header) of one request on a connection of its own; Refused where it is."""
+        """Makes one request on a connection of its own; returns (answer, headers), or raises Refused."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SLOWEST)
         data = json.dumps(body) if isinstance(body, dict) else body
         kind = {"Content-Type": "application/json"} if isinstance(body, dict) else {}
@@ -70,7 +70,7 @@ class Server:
         return self.ask("GET", path, headers={"Authorization": f"Bearer {self.key}"})[0]
 
     def until(self, path, is_so):
-        """The answer once it is as wanted; refusals meanwhile are waited out."""
+        """Asks again until is_so(answer), also after refusals, and returns that answer."""
         end = time.monotonic() + SLOWEST
         while time.monotonic() < end:
             try:
@@ -83,7 +83,7 @@ class Server:
         raise RuntimeError(f"{path} does not become what it should")
 
     def send(self, data, packed):
-        """One body; seconds until the answer."""
+        """Sends one body; returns the seconds until the answer."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/x-ndjson"}
         if packed:
             headers["Content-Encoding"] = "gzip"
@@ -99,7 +99,7 @@ class Server:
         return processor_time(self.process.pid)
 
     def peak(self):
-        """Bytes of memory at most."""
+        """The most bytes of memory that the server had."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) * 1024
 
@@ -111,13 +111,13 @@ class Server:
 
 
 def percentile(values, share):
-    """By nearest rank."""
+    """The percentile by nearest rank."""
     values = sorted(values)
     return values[min(len(values) - 1, max(0, -(-len(values) * share // 100) - 1))]
 
 
 def milliseconds(seconds):
-    """What is printed of many waits."""
+    """The figures that are printed for many waits."""
     if not seconds:
         return {"count": 0}
     return {"count": len(seconds), "p50_ms": round(percentile(seconds, 50) * 1e3, 1),

@@ -5,8 +5,8 @@
 
 A real gpufl-server, a gpufl-agent with --allow-remote-control, and a program whose session (engine Monitor, option
 remote_control) records nothing before. Each capture lasts 200 ms; the time is that from the POST until the server's row
-of the session has more kernels than before, and until a page has them that asks as the dashboard does: when an event of
-the session comes, and a second after its last question at the earliest.
+of the session has more kernels than before, and until a page has them. The page asks as the dashboard does: when an
+event of the session comes, at most once a second.
 """
 import argparse
 import contextlib

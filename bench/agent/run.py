@@ -37,12 +37,12 @@ ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
-    """Takes everything, and says so at once."""
+    """Accepts everything, and answers at once."""
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     received = 0
     by_channel = {}
-    positions = None  # what every session has, as the server says; None: no such address
+    positions = None  # the server's answer about what each session has; None: the address does not exist
 
     def log_message(self, *_):
         pass
@@ -102,7 +102,7 @@ def cpu_of(pid):
 
 
 def drain(agent, state, logs, url, *options):
-    """Runs the agent until all of logs is sent."""
+    """Runs the agent until it has sent all logs."""
     with agent_run.Agent(agent, state, url, [logs], "--no-names", *options) as a:
         a.ask("drain")
         a.wait()
@@ -134,7 +134,7 @@ def throughput(args):
 
 
 def finished_folders(logs, state):
-    """10 000 sessions on the disk that the cursor says are done."""
+    """Writes 10 000 session folders, and a cursor that says that they are sent."""
     notes = ["gpufl-agent-cursor 1\n"]
     for n in range(10_000):
         log = agent_run.Log(logs, f"{n:08x}-0000-4000-8000-000000000000")
@@ -144,7 +144,7 @@ def finished_folders(logs, state):
 
 
 def idle_share(pid, seconds):
-    """The share of a core that a process takes over so many seconds, two seconds after its last work."""
+    """The share of a core that a process takes over the given seconds, which begin two seconds after the call."""
     time.sleep(2)
     began, at = cpu_of(pid), time.monotonic()
     time.sleep(seconds)
@@ -153,7 +153,7 @@ def idle_share(pid, seconds):
 
 def idle(args):
     server, url = sink()
-    Sink.positions = b'{"channels":[{"channel":"device","offset":1}]}'  # the agent asks whether all is still there
+    Sink.positions = b'{"channels":[{"channel":"device","offset":1}]}'  # answers the agent, which asks whether all is there
     with folder() as place:
         logs, state = place / "logs", place / "state"
         state.mkdir()
@@ -201,7 +201,7 @@ def latency(args):
 
 
 def told(server, owner):
-    """What the server's events say, as they come."""
+    """Yields the data of the server's events as they come."""
     link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=live_server.DEADLINE_S)
     link.request("GET", "/api/v1/live", headers=owner)
     with contextlib.closing(link):
@@ -211,12 +211,13 @@ def told(server, owner):
 
 
 def events(server, owner):
-    """The sessions that the server's events name, as they come; None: of an event that names none."""
+    """Yields the session that each event of the server names; None for an event that names none."""
     return (data.get("session") for data in told(server, owner))
 
 
 def live(args):
-    """A page asks when an event of its session comes, at most once a second; each line's time until such an answer has it."""
+    """A page asks when an event of its session comes, at most once a second. Measures how long after its writing a line
+    is in an answer."""
     with folder() as place:
         server = live_server.Server(args.build / "bin/gpufl-server", place / "server")
         owner = live_server.set_up(server)
@@ -273,7 +274,7 @@ class Cards:
 
     def __init__(self, count):
         self.lock, self.news, self.over = threading.Lock(), threading.Event(), threading.Event()
-        self.waiting = [{f"GPU-{n}": {} for n in range(count)} for _ in range(2)]  # power: when; shown, and by answers alone
+        self.waiting = [{f"GPU-{n}": {} for n in range(count)} for _ in range(2)]  # written when, by power: all; answers alone
         self.told, self.late, self.by_events = [], ([], []), 0
 
     def write(self, number, power):
@@ -282,7 +283,7 @@ class Cards:
                 waiting[f"GPU-{number}"][power] = time.monotonic()
 
     def show(self, rows, answered):
-        """Rows are drawn now."""
+        """Counts the samples of these rows as shown now."""
         now = time.monotonic()
         with self.lock:
             before = len(self.late[0])
@@ -293,7 +294,7 @@ class Cards:
             self.by_events += 0 if answered else len(self.late[0]) - before
 
     def draw(self):
-        """What events said, at most every half second, as web/src/pages/fleet/fresh.ts does."""
+        """Shows the rows of events, at most every half second, as web/src/pages/fleet/fresh.ts does."""
         last = 0.0
         while not self.over.is_set():
             if not self.news.wait(1):
@@ -335,7 +336,8 @@ def spread(late):
 
 
 def fleet(args):
-    """The fleet page with the cards of 8 GPUs, each sampled once a second: each sample's time until its card shows it."""
+    """Measures how long after its writing a sample is on its card: the fleet page has 8 GPUs, each sampled once a
+    second."""
     with folder() as place:
         server = live_server.Server(args.build / "bin/gpufl-server", place / "server")
         owner = live_server.set_up(server)
@@ -361,7 +363,7 @@ def fleet(args):
 
 
 class Bucket(http.server.BaseHTTPRequestHandler):
-    """As much of S3 as an archive takes; objects are files."""
+    """The part of S3 that an archive uses; objects are files."""
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     place = None
@@ -424,8 +426,8 @@ def archive(args):
             back = subprocess.Popen([args.build / "bin/gpufl-agent", "restore", *where, "--into", place / "into", log.name],
                                     env={**ENV, **key}, stdout=subprocess.DEVNULL)
             used = 0
-            while back.poll() is None:  # ru_maxrss would have this program's own memory from before exec
-                with contextlib.suppress(IndexError, FileNotFoundError):  # it is over
+            while back.poll() is None:  # ru_maxrss would include this program's own memory from before exec
+                with contextlib.suppress(IndexError, FileNotFoundError):  # the process has ended
                     used = max(used, peak(back.pid))
                 time.sleep(0.002)
             assert back.returncode == 0 and (place / "into" / log.name / "device.log").stat().st_size == size
@@ -436,13 +438,14 @@ def archive(args):
 
 
 def kernel_lines(session):
-    """A recorded session's lines of kernels, and their count."""
+    """The lines of a recorded session that have kernels, and the number of kernels."""
     lines = [line for line in agent_run.channels_of(session)["device"].splitlines() if line.startswith(b'{"type":"kernel"')]
     return lines, sum(json.loads(line)["rows"] for line in lines)
 
 
 def alone(args, url, session, place):
-    """Bytes of its records of kernels, nothing else: of a finished session, and as a program writes them, a body each."""
+    """Bytes of the session's kernel records alone: in one body, as a finished session is sent, and in a body for each
+    write of a program."""
     lines, kernels = kernel_lines(session)
     sent = []
     for live in (False, True):

@@ -56,7 +56,7 @@ def profiled(program, trace, stacks):
 
 
 def pictures_left_out():
-    """HTA draws with plotly; only its tables are asked for here, so an absent plotly is no hindrance."""
+    """Replaces plotly, with which HTA draws, if it is absent: only HTA's tables are used here."""
     class Absent(types.ModuleType):
         __path__ = []
 
@@ -85,7 +85,7 @@ def analysed(hta, trace):
     for name, ask in asked.items():
         try:
             told[name] = json.loads(ask().head(12).to_json(orient="records"))
-        except Exception as error:  # a table that HTA cannot make is an answer, too
+        except Exception as error:  # that HTA cannot make a table is a result, too
             told[name] = f"{type(error).__name__}: {error}"[:300]
     told["analysis_s"] = time.perf_counter() - begin
     print("\n" + json.dumps(told))
@@ -158,7 +158,7 @@ def main():
         else:
             one(name, args, gate, write)
     gate = threading.Semaphore(args.at_once)
-    with concurrent.futures.ThreadPoolExecutor(args.at_once + 3) as runs:  # three analyses beside
+    with concurrent.futures.ThreadPoolExecutor(args.at_once + 3) as runs:  # three for analyses
         for done in [runs.submit(begun, name) for name in names]:
             done.result()
     if left_out:

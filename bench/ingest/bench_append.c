@@ -1,8 +1,8 @@
-/* bench_append.c - the limit to compare ingest with: the rows of a session's files, decoded
- * beforehand, given to the store's append alone (DuckDB's appender with data chunks), one
- * transaction a million rows. No journal, no pyramid, no HTTP. Prints JSON.
+/* bench_append.c - the limit to compare ingest with: rows of a session's files are decoded first,
+ * then passed to the store's append alone (DuckDB's appender with data chunks), with a transaction
+ * for each million rows. No journal, no pyramid, no HTTP. Prints JSON.
  *
- *   bench_append FOLDER FILE...     FOLDER: for the columns; parts of a log, plain */
+ *   bench_append FOLDER FILE...     FOLDER: for the columns; FILE: part of a log, plain */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -15,7 +15,7 @@
 enum { BATCHES_MAX = 1 << 20, COMMIT_ROWS = 1000000 };
 
 struct rows {
-    struct wire_batch *batches; /* owned, cells too */
+    struct wire_batch *batches; /* owned, as are their cells */
     size_t count, cap;
     uint64_t kernels;
 };

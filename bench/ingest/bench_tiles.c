@@ -1,7 +1,7 @@
 /* bench_tiles.c - what decoding a session's lines costs (MB/s of plain text, ns a row), and
  * what the timeline's pyramid costs on top (million events/s), on one core.
  *
- *   bench_tiles FILE...     parts of a session's log, plain; prints JSON */
+ *   bench_tiles FILE...     uncompressed parts of a session's log; prints JSON */
 #include "analyze/model/tiles.h"
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -43,7 +43,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     struct work *w = arg;
     bool event = b->record->kind == RECORD_KIND_EVENT;
     if (!w->tiles)
-        return 0; /* decoding alone */
+        return 0; /* this pass only decodes */
     w->events += event ? b->rows : 0;
     w->since += b->rows;
     int64_t from = clock_thread_cpu();
@@ -56,7 +56,7 @@ static int take_batch(void *arg, const struct wire_batch *b)
     return rc;
 }
 
-/* One pass over the text; ns of CPU. */
+/* Decodes the text once; returns ns of processor time, or -1. */
 static int64_t pass(struct work *w, char *text, size_t len)
 {
     struct decoder *d;

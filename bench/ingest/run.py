@@ -36,7 +36,7 @@ def options():
 
 
 def simulate(build, folder, kernels, number):
-    """A session's files; (kernels, plain paths)."""
+    """Simulates a session; returns (what `gpufl sim` printed, paths of the uncompressed files)."""
     told = subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max", "--seed",
                            str(number + 1), "--output", folder], capture_output=True, text=True, check=True)
     paths = []

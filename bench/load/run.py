@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from served import Server, milliseconds  # noqa: E402
 
 DAY = 86_400
-PAGES = {  # of a reader: questions of the workspace, and of a session
+PAGES = {  # what a reader asks about the workspace, and about a session
     "fleet": ["/api/v1/hosts?limit=1000", "/api/v1/gpus?limit=1000", "/api/v1/running"],
     "sessions": ["/api/v1/sessions?limit=100", "/api/v1/session-count"],
     "session": ["{s}/summary", "{s}/insights", "{s}/kernels?limit=100", "{s}/lanes", "{s}/sync"],
@@ -59,7 +59,7 @@ def options():
 
 
 def record(build, folder, kernels):
-    """Lines of a simulated session by channel; its id."""
+    """Simulates a session; returns its lines by channel, and its id."""
     told = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
                                       "--output", folder], capture_output=True, text=True, check=True).stdout)
     paths = sorted(pathlib.Path(told["directory"]).glob("*.log"), key=lambda p: [len(p.name), p.name])
@@ -72,12 +72,12 @@ def record(build, folder, kernels):
 
 
 def pieces(lines, count):
-    """Lines in so many pieces of about the same length."""
+    """Splits lines into this number of pieces of about equal length."""
     return [b"".join(lines[len(lines) * i // count:len(lines) * (i + 1) // count]) for i in range(count)]
 
 
 def metric_pieces(lines, seconds):
-    """The pieces of the system channel: its head, then a row of metrics each second."""
+    """The pieces of the system channel: its first lines, then a row of metrics for each second."""
     head = [line for line in lines if not re.match(rb'\{"type":"(device_metric|host_metric|ledger|end)"', line)]
     metric = json.loads(next(line for line in lines if line.startswith(b'{"type":"device_metric"')))
     row = {name: value[0] if isinstance(value, list) else value for name, value in metric.items()} | {"rows": 1}
@@ -103,7 +103,8 @@ class Sender:
 
 
 class Connection:
-    """HTTP/1.1, one request after the other; made again after a pause in which the server may have closed it."""
+    """An HTTP/1.1 connection for one request after the other. It is made again after a pause in which the server may
+    have closed it."""
 
     PAUSE_S = 30
 
@@ -205,7 +206,7 @@ def folder_mib(path):
     for file in path.rglob("*"):
         try:
             total += file.stat().st_blocks * 512
-        except OSError:  # it went meanwhile
+        except OSError:  # the file was removed meanwhile
             pass
     return total / 2**20
 
@@ -225,7 +226,7 @@ async def watch(server, data, looks, until):
 
 
 async def again_and_again(make, server, counts, until, kind, current):
-    """A session of its own each round, which ends before the next one begins."""
+    """Sends sessions one after the other: each ends before the next one begins."""
     connection, number = Connection(server), 0
     while time.monotonic() < until:
         sender = make(number)
@@ -256,7 +257,7 @@ async def soak(o, server, make_live, make_metrics, lanes, data):
 
 
 def grown(looks, counts):
-    """Sentences for what should not be."""
+    """A sentence for each fault that was found."""
     said, third = [], len(looks) // 3
     for name, (factor, more) in ALLOWED.items():
         before = max(look[name] for look in looks[third:2 * third])

@@ -1,11 +1,11 @@
-/* bench_meta.c - the small tables by themselves: sessions in, lists and searches out, in SQLite and
- * in a PostgreSQL of its own where that is installed.
+/* bench_meta.c - the cost of the small tables alone: storing, listing and searching sessions in
+ * SQLite and, if it is installed, in a PostgreSQL of its own.
  *
  *   bench_meta [SESSIONS]      10 000
  *
- * Prints a line a measurement: median, 99th percentile and greatest of 200 calls, and the processor
- * time of one. Everything is durable, as it is in a server, except that this PostgreSQL leaves
- * syncing to the system; the sessions have two GPUs and three labels each. */
+ * Prints a line for each measurement: median, 99th percentile and greatest of 200 calls, and the
+ * processor time of one call. Everything is durable, as it is in a server, except that this
+ * PostgreSQL leaves syncing to the system; the sessions have two GPUs and three labels each. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench/meta/both.h"
@@ -26,7 +26,7 @@ static double now(void)
     return (double)clock_mono() / 1e9;
 }
 
-/* CPU seconds of this process: all of SQLite's work, our side only of PostgreSQL's. */
+/* CPU seconds of this process: all work of SQLite, but only the client's work with PostgreSQL. */
 static double processor(void)
 {
     return (double)clock_process_cpu() / 1e9;
@@ -115,8 +115,8 @@ static void see_stored(void *arg, bool gpu, size_t i, const char *state, int64_t
     *bytes += strlen(state);
 }
 
-/* The states of a second of a fleet, in one transaction, with and without a look at those that are
- * stored; states as long as a monitor's. */
+/* Stores the states that a fleet reports in a second, in one transaction, with and without reading
+ * the stored states first. The states are as long as those of a monitor. */
 static void measure_fleet(void)
 {
     enum { HOSTS = 32, GPUS = 8, TURNS = 40 };

@@ -1,11 +1,11 @@
-/* bench_year.c - questions over a year of sessions, by the small tables: the fleet, usage, and sums
- * of kernels, scopes and lines, in SQLite and in a PostgreSQL where that is installed.
+/* bench_year.c - questions over a year of sessions, which the small tables answer: the fleet,
+ * usage, and sums of kernels, scopes and lines, in SQLite and, if it is installed, in PostgreSQL.
  *
  *   bench_year [SESSIONS [FILE]]      10 000
  *
- * With FILE only SQLite, in that file, without syncing. The file is made and kept; an existing
- * file is used as it is, so that two builds can be compared with one year (with a copy for each,
- * since the newer build changes the schema).
+ * With FILE only SQLite is measured, in that file, without syncing. The file is made and kept; an
+ * existing file is used as it is, so that two builds can be compared with one year. Each build
+ * needs a copy of its own, because the newer build changes the schema.
  *
  * Sessions start evenly over 365 days, with 37 applications, 200 hosts, two GPUs, three findings,
  * and 20 kernels, 10 scopes and 10 lines each. Half of them are dropped afterwards, as retention

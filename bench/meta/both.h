@@ -1,12 +1,12 @@
 /* both.h - runs a measurement of the small tables over each engine: SQLite in a folder below the
- * current one, then a PostgreSQL of its own where that is installed. */
+ * current one, then, if it is installed, a PostgreSQL of its own. */
 #ifndef GPUFL_BENCH_META_BOTH_H
 #define GPUFL_BENCH_META_BOTH_H
 
 #include "meta/meta.h"
 
-/* name: of the folder, which is removed. An engine that cannot be started is left out. The exit
- * code: 0, or 2 where there is no folder. */
+/* The folder's name begins with `name`; the folder is removed at the end. If PostgreSQL cannot be
+ * started, it is left out. Returns the exit code: 0, or 2 if the folder cannot be made. */
 int both_engines(const char *name, void (*run)(const struct meta_config *config));
 
 #endif

@@ -1,4 +1,5 @@
-/* bench_monitor_day.c - the log of a day in minutes: the monitor's rounds with a clock that jumps.
+/* bench_monitor_day.c - writes the log of a day within minutes: the monitor's rounds run with a
+ * clock that jumps.
  *
  * Usage: bench_monitor_day DIR ROUNDS INTERVAL_MS; over the fake management library. Prints the
  * rounds, the rows lost, and the bytes before compression. */
@@ -9,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each look at the clock takes so long, and up to a fifth more: the window of PCIe's counters is
- * over at its first look. */
+/* Each reading of the clock advances it by LOOK ns, and by less than MORE ns in addition, so that
+ * the window of PCIe's counters is over at the first reading. */
 enum { LOOK = 2100000, MORE = 400000 };
 
 static int64_t now = 1000000000;
@@ -32,7 +33,7 @@ int main(int argc, char **argv)
     long rounds = argc > 2 ? atol(argv[2]) : 1000;
     o.interval = (argc > 3 ? atol(argv[3]) : 1000) * 1000000;
     struct err e = {0};
-    /* A day that begins at midnight. */
+    /* The day begins at midnight. */
     clock_set_source(jumping, INT64_C(1795824000000000000));
     if (monitor_init(&m, &o, backend_nvidia.devices) || rundir_open(&m.rundir, o.run_dir, &e) ||
         journal_open(&m.journal, &o, "nvidia", NULL, &e)) {

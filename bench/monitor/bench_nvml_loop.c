@@ -1,5 +1,6 @@
-/* bench_nvml_loop.c - the calls that gpufl-monitor makes of the management library, and nothing
- * else: what its cost is compared with. run.py checks that both make as many.
+/* bench_nvml_loop.c - makes the same calls of the management library as gpufl-monitor and does
+ * nothing else: the monitor's cost is compared with it. run.py checks that both make equally many
+ * calls.
  *
  * Usage: bench_nvml_loop INTERVAL_MS PROCESS_INTERVAL_MS; ends with SIGTERM. */
 #include "backend/nvidia/library/nvml.h"

@@ -40,7 +40,7 @@ with open(path, "w") as f:
 PY
 
 cat >"$out/nvml.py" <<'PY'
-# The values of NVML once a second: by pynvml if it is there, else by ctypes. Argument: the file.
+# Reads values of NVML once a second, with pynvml if it is installed, else with ctypes. Argument: the file.
 import ctypes as C, json, sys, time
 try:
     import pynvml as n
@@ -122,7 +122,7 @@ print(text); print("# ms", sorted(t)[2])
 PY
 python3 "$out/load.py" phases /dev/null >/dev/null 2>&1 & other=$!   # holds the GPU while the traced one runs
 timeout 45 "$bin/gpufl" trace -o "$out/traced" python3 "$out/load.py" scope /dev/null >"$out/trace.out" 2>&1 & traced=$!
-# the traced program is looked for in what the monitor says, not waited for by the clock
+# waits until the monitor's output names the traced program, not for a fixed time
 python3 - "$out/live.json" "$out/seen.json" <<'PY'
 import json, sys, time
 until, best = time.time() + 20, None
@@ -190,7 +190,7 @@ for phase, a, b in phases:
             if m is None or o is None:
                 say(False, f"{phase} {key}: monitor {m} ({n}), {other} {o} ({k})"); continue
             most = max(flat, share * o)
-            if phase == "half" and key in ("power", "clock_sm"): most *= 3   # both move within the second
+            if phase == "half" and key in ("power", "clock_sm"): most *= 3   # both values change within the second
             say(abs(m - o) <= most, f"{phase} {key}: monitor {m:g}, {how if other == 'nvml' else other} {o:g}, at most {most:g} {unit} apart; {n} and {k} samples")
 want = {"idle": (0, 5), "half": (30, 90), "full": (95, 100)}
 for phase, a, b in phases:
@@ -198,7 +198,7 @@ for phase, a, b in phases:
     say(m is not None and lo <= m <= hi, f"{phase}: use {m} within {lo} to {hi} %")
     act, n = med(mine, a, b, "sm_active")
     print(f"INFO {phase}: sm_active {act} (% x 100), tensor {med(mine, a, b, 'tensor_active')[0]}, dram {med(mine, a, b, 'dram_active')[0]}, {n} values")
-for phase, a, b in phases:                      # energy counter against the integral of power
+for phase, a, b in phases:                      # compares the energy counter with the integral of power
     part = [(t, r) for t, r in mine if a <= t <= b and r.get("energy") is not None]
     if len(part) > 3:
         e = (part[-1][1]["energy"] - part[0][1]["energy"]) / 1e3

@@ -38,7 +38,7 @@ def cpu_ns(pid):
 
 
 def memory(pid):
-    """KiB: resident; of it not of files; its proportional share (PSS); of that, what no other process has."""
+    """KiB: resident; anonymous; its proportional share (PSS); memory that no other process has."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         lines = dict(line.split(":", 1) for line in f if ":" in line)
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
@@ -54,7 +54,7 @@ def measure(command, control, seconds, environment, url=False):
     if url:
         p.stdout.readline()
         address = p.stdout.readline().split()[-1]
-    time.sleep(5)  # past what the first seconds do
+    time.sleep(5)  # the first seconds have other work
     scrapes = []
     begun, cpu, calls = time.monotonic(), cpu_ns(p.pid), control.queries
     end = begun + seconds
@@ -75,18 +75,18 @@ def measure(command, control, seconds, environment, url=False):
 
 
 def announce(path):
-    """What a traced process whose scope changes all the time sends to the monitor: a datagram every 5 s."""
+    """Sends the monitor a datagram every 5 s, as a traced process does whose scope changes all the time."""
     out = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     for i in itertools.count():
         try:
             out.sendto(b"gpufl-session 1 01234567-89ab-cdef-0123-456789abcdef 10000000000 step %d" % i, path)
-        except OSError:  # no monitor now, or no room
+        except OSError:  # no monitor runs, or its socket is full
             pass
         time.sleep(5)
 
 
 def announcers(path, n):
-    """n processes that announce a session, until they are killed."""
+    """Starts n processes that announce a session until they are killed; returns their ids."""
     pids = []
     for _ in range(n):
         pid = os.fork()

@@ -39,7 +39,7 @@ def main():
             tmux = ["tmux", "-S", os.path.join(folder, "tmux"), "-f", "/dev/null"]
             subprocess.run([*tmux, "-u", "new-session", "-d", "-x", "200", "-y", "50", "exec " + command], env=environment,
                            check=True)
-            time.sleep(5)  # past the first frames
+            time.sleep(5)  # the first frames cost more
             pid = subprocess.run([*tmux, "display-message", "-p", "#{pane_pid}"], capture_output=True, text=True, check=True)
             got = what(pid.stdout.strip())
             subprocess.run([*tmux, "kill-server"], check=True)

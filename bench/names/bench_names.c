@@ -1,10 +1,10 @@
-/* bench_names.c - what names of kernels cost on one core: demangling them, the short name of one,
- * and a table of distinct ones. Prints JSON.
+/* bench_names.c - what names of kernels cost on one core: demangling them, making a short name, and
+ * making a table of distinct names. Prints JSON.
  *
- * The names are those of a file, in turn; for the table each is made distinct by another first
- * number, or one at its end, as instances of a template are.
+ * The names are those of a file, in turn. For the table each name gets another first number or a
+ * number at its end, so that the names differ like instances of a template.
  *
- *   bench_names MANGLED DEMANGLED [rows]      default 100000 rows; of DEMANGLED what follows a tab
+ *   bench_names MANGLED DEMANGLED [rows]      default 100000 rows; DEMANGLED: names follow a tab
  *   bench_names tests/data/names/cutlass.txt tests/data/names/kernels.txt */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -19,7 +19,7 @@ enum { NAMES_MAX = 4096, ROUNDS = 2000, TEXT_MAX = 1 << 30 };
 
 static char *names[NAMES_MAX];
 
-/* Reads the lines of a file, from after the tab where they have one. */
+/* Reads the lines of a file. If a line has a tab, only the part after it is kept. */
 static size_t read_names(const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -61,7 +61,7 @@ static void bench_demangle(const char *path)
     buf_fini(&out);
 }
 
-/* The name with another first number, or one at its end. */
+/* Makes the name with another first number, or with a number at its end if it has none. */
 static char *instance(const char *name, size_t number)
 {
     char *text = mem_alloc(strlen(name) + 32);

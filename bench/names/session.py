@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes a session with that many kernels of different names, for `gpufl report`.
+"""Writes a session for `gpufl report` with KERNELS kernels, each of another name.
 
   bench/names/session.py FOLDER [KERNELS]      default 100000
   /usr/bin/time -v build/bin/gpufl report --json FOLDER > /dev/null
 
-Names are those of tests/data/names/kernels.txt, each made distinct by another first number, or one at its end. Each kernel
+Names are those of tests/data/names/kernels.txt, each with another first number, or with a number at its end. Each kernel
 is launched once.
 """
 import json

@@ -4,11 +4,11 @@
 //   bench_counting bare|cupti|gpufl [--ms T] [--log DIR]
 //
 // The kernel is the tiled matrix product of examples/cuda/train_loop.cu on 512 x 512 matrices.
-// Both sides count ten metrics, instruments kernels where they are first launched, and
-// takes the counts once a second. A process runs one side only: a device is configured once.
-// Prints one JSON object: the first launch's ms, and ms per launch of every chunk of about
-// 100 ms thereafter; what beginning and ending took; and how many warp instructions
-// were counted (for gpufl, by the session).
+// Both sides count ten metrics, instrument kernels at their first launch, and collect the counts
+// once a second. A process runs one side only: a device is configured once. Prints one JSON object:
+// the first launch's ms, and ms per launch of every chunk of about 100 ms thereafter; what
+// beginning and ending took; and how many warp instructions were counted (for gpufl, by the
+// session).
 
 #include <gpufl/gpufl.h>
 
@@ -55,11 +55,11 @@ const char *const metrics[] = {
 };
 constexpr size_t METRICS = sizeof metrics / sizeof *metrics;
 
-// CUPTI's API and nothing else.
+// The side that uses CUPTI's API alone.
 struct {
     void *library;
     cuda_context context;
-    uint64_t instructions, counted; // the metric's id; warp instructions so far
+    uint64_t instructions, counted; // id of the metric of instructions; warp instructions so far
 } cupti;
 
 void must(int result, const char *doing)
@@ -141,7 +141,7 @@ void cupti_end()
 
 float *a, *b, *c;
 
-// ms per launch of so many, the final wait counted.
+// Launches the kernel that many times and returns ms per launch, with the final wait.
 double chunk(int launches)
 {
     int64_t begin = now();

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <time.h>
 
-// Ends the program with a sentence where a runtime call failed.
+// Ends the program with a message if a runtime call failed.
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         cudaError_t error = (call);                                                                \
@@ -20,7 +20,7 @@
         }                                                                                          \
     } while (0)
 
-// ns on CLOCK_MONOTONIC, the clock of session logs.
+// The time in ns of CLOCK_MONOTONIC, the clock of session logs.
 inline int64_t now()
 {
     timespec t;

@@ -1,11 +1,12 @@
-// cupti_life.cu - what CUPTI survives if it is attached and finalized in a running program:
-// CUPTI alone, without gpufl's library. ADR 13 has the conclusions.
+// cupti_life.cu - whether CUPTI can be attached and finalized in a running program: CUPTI alone,
+// without gpufl's library. ADR 13 has the conclusions.
 //
 //   bench_cupti_life [--runs N] [--jobs J] [CASE...]      24 runs, 4 at a time, all cases
 //
-// Each run of a case is a process of its own: it ends well, by a signal (a fault or an abort inside
-// CUPTI), or is ended after a minute (stuck); waited: CUPTI waited for a kernel that ran; failed: a
-// call did not succeed, so that nothing is known. Prints one JSON object a case.
+// Each run of a case is a process of its own. It ends well, or by a signal (a fault or an abort
+// inside CUPTI), or it is killed after a minute (stuck). Waited: CUPTI waited for a kernel that
+// ran. Failed: a call did not succeed, so that nothing is known. Prints one JSON object for each
+// case.
 
 #include "backend/nvidia/abi/cupti.h"
 #include "bench/overhead/cuda_check.hpp" // now()
@@ -37,7 +38,7 @@ __global__ void kernel()
 {
 }
 
-// Each is launched once: a program's code is loaded kernel by kernel, where that is first launched.
+// Each is launched once: the driver loads a kernel's code at its first launch.
 constexpr int FIRSTS_EACH = 6, FIRSTS = FINALIZES * FIRSTS_EACH;
 template <int I> __global__ void first()
 {
@@ -59,7 +60,7 @@ void pause_ms(double ms)
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
-// What the driver's API answers.
+// Checks a result of the driver's API.
 void must(CUresult result, const char *doing)
 {
     if (result == CUDA_SUCCESS)
@@ -73,10 +74,10 @@ void must_rt(cudaError_t result, const char *doing)
     if (result == cudaSuccess)
         return;
     std::fprintf(stderr, "%s: %s\n", doing, cudaGetErrorString(result));
-    std::_Exit(FAILED); // other threads are inside CUDA: no handlers of the exit
+    std::_Exit(FAILED); // not exit: other threads are inside CUDA
 }
 
-// What CUPTI answers.
+// Checks a result of CUPTI.
 void must_cupti(int result, const char *doing)
 {
     if (result == CUPTI_OK)
@@ -126,10 +127,10 @@ enum Where { NOWHERE, AT_EXIT, AT_ENTRY_OF_DESTROY, APART };
 
 cupti_subscriber subscriber;
 std::atomic<int> wanted{NOWHERE}; // where CUPTI is to be finalized
-std::atomic<bool> holds, held;    // others are kept waiting in callbacks meanwhile; now
-std::atomic<int> inside;          // of a call, others' threads; of this attachment
+std::atomic<bool> holds, held;    // other threads wait in callbacks meanwhile; they wait now
+std::atomic<int> inside;          // other threads inside a call that began in this attachment
 std::atomic<unsigned> attachment;
-thread_local bool ends; // the thread at whose exits it is done
+thread_local bool ends; // the thread at whose exits CUPTI is finalized
 thread_local unsigned entered;
 
 void finalize()
@@ -168,7 +169,7 @@ void leave()
     held = holds.load();
     for (int64_t begin = now(); held && inside > 0; std::this_thread::yield())
         if (now() - begin > 20000000) {
-            held = false; // they do not come out: at the next call
+            held = false; // they do not leave their calls: try at the next exit
             return;
         }
     finalize();
@@ -208,7 +209,7 @@ void stop_recording()
     must_cupti(cupti.cuptiActivityFlushAll(1), "cuptiActivityFlushAll");
 }
 
-// At the exit of a call of this thread, as CUPTI's guide has it.
+// Finalizes at the exit of a call of this thread, as CUPTI's guide does.
 void detach(cudaStream_t stream)
 {
     stop_recording();
@@ -221,7 +222,7 @@ void detach(cudaStream_t stream)
     }
 }
 
-// By a thread that is inside no call.
+// Finalizes while this thread is inside no call.
 void detach_separately()
 {
     stop_recording();
@@ -229,7 +230,7 @@ void detach_separately()
     finalize();
 }
 
-// ---- beside the making of contexts -------------------------------------------------------------
+// ---- while contexts are made -------------------------------------------------------------------
 
 enum Coming {
     SUBSCRIBED_IN_MAKING,
@@ -239,7 +240,7 @@ enum Coming {
     ENDS_AT_ENTRY
 };
 
-// How long the driver takes to make one, ms.
+// How long the driver takes to make a context, ms.
 double context_ms(CUdevice device, CUcontext back)
 {
     CUcontext c;
@@ -251,10 +252,11 @@ double context_ms(CUdevice device, CUcontext back)
     return ms;
 }
 
-// One context, made and destroyed by another thread; CUPTI comes somewhere within its making.
+// Another thread makes and destroys a context; CUPTI is attached while the context is made, or
+// after that.
 void one_context(Coming coming, CUdevice device, double after_ms)
 {
-    std::atomic<int> state{0}; // 1: it is being made; 2: it is made, and used
+    std::atomic<int> state{0}; // 1: the context is being made; 2: it is made, and used
     std::atomic<bool> over{false};
     if (coming == RECORDS_IN_MAKING)
         subscribe();
@@ -309,11 +311,11 @@ void contexts(Coming coming, unsigned seed)
         one_context(coming, device, within(random));
 }
 
-// ---- beside other calls ------------------------------------------------------------------------
+// ---- while other threads call the driver -------------------------------------------------------
 
 std::atomic<bool> over;
 
-// What another thread does over and over meanwhile. i: how often it has.
+// Work that another thread repeats meanwhile. i: the number of the repetition.
 using Work = void (*)(cudaStream_t stream, int i);
 
 void launches(cudaStream_t stream, int)
@@ -323,7 +325,7 @@ void launches(cudaStream_t stream, int)
     must_rt(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
-// Each time CUPTI goes, some of them.
+// Launches some new kernels each time CUPTI is to be finalized.
 void first_launches(cudaStream_t stream, int i)
 {
     while (wanted == NOWHERE && !over)
@@ -417,7 +419,7 @@ void beside(Work work, unsigned seed, bool apart)
             for (int i = 0; !over; i++)
                 w(s, i);
         });
-    while (ready < 2) // what they make at their begin is not one of the case
+    while (ready < 2) // what threads make at their begin is not part of the case
         pause_ms(1);
     ends = true;
     for (int i = 0; i < FINALIZES; i++) {
@@ -474,7 +476,7 @@ void spin_twice(int how, int *reported, std::atomic<int> &turn)
     }
 }
 
-// Launches and waits until it is over; longest is the longest launch with its wait, ns.
+// Launches and waits again and again; longest is the longest launch with its wait, ns.
 void wait_meanwhile(std::atomic<int64_t> &longest)
 {
     cudaStream_t s;
@@ -487,9 +489,8 @@ void wait_meanwhile(std::atomic<int64_t> &longest)
     }
 }
 
-// A kernel that ends when a thread writes a flag, which needs nobody else, while CUPTI is attached
-// and
-// detached. How long a third thread is held up by that is printed, too.
+// Attaches and finalizes CUPTI while a kernel runs that ends when a thread writes a flag. Also
+// prints for how long that holds up a third thread.
 void running(unsigned, int how)
 {
     int *reported = nullptr;
@@ -611,7 +612,8 @@ void count_end(Ends &e, int status)
         signal == SIGKILL || (!signal && WEXITSTATUS(status) && WEXITSTATUS(status) != WAITED);
 }
 
-// In processes that have not touched CUDA before: this one never does.
+// Forks a process for each run. This process never uses CUDA, so that each child is the first to
+// use it.
 Ends run_case(const Case &c, int runs, int jobs)
 {
     Ends ended = {};

@@ -7,7 +7,7 @@
 // Two users take turns. Each has its own buffers and its own clock. The first one gives CUPTI up as
 // the capture library does (life/handover.c): records end, a forced flush, the subscription ends,
 // CUPTI's own clock. It never calls cuptiFinalize. The second one has CUPTI's clock and gives it up
-// in the same way. Prints one JSON object a situation:
+// in the same way. Prints one JSON object for each situation:
 //   change_ms         the least, the median and the longest time to give CUPTI up
 //   kept              buffers that CUPTI still has of the user that gave it up
 //   foreign           buffers that one user got back and the other one gave
@@ -71,7 +71,7 @@ void open_cupti()
 #undef MEMBER
 }
 
-// One of the two, with what came back to it.
+// One of the two users, with what came back to it.
 struct User {
     std::mutex lock;
     std::set<uint8_t *> out; // buffers that CUPTI has
@@ -95,7 +95,7 @@ template <int U> void give(cuda_context, uint32_t, uint8_t *buffer, size_t, size
     std::lock_guard<std::mutex> hold(u.lock);
     if (!u.out.erase(buffer)) {
         u.foreign++;
-        return; // the other one's: it is read by nobody
+        return; // the other user's buffer: nobody reads it
     }
     cupti_record *record = nullptr;
     while (valid && cupti.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_OK) {
@@ -133,7 +133,7 @@ template <int U> void begin()
     MUST(cuptiActivityEnable(CUPTI_KIND_KERNEL));
 }
 
-// ms that giving CUPTI up took.
+// Gives CUPTI up; returns the time in ms.
 template <int U> double end()
 {
     int64_t from = now();

@@ -1,7 +1,6 @@
-// graph.cu - replays a CUDA graph of empty kernels as fast as the GPU takes it,
-// or at a given rate: the workload that breaks tracers. Prints one JSON object
-// with what it launched and the memory it saw; the ledger of the session says
-// whether all of it was recorded.
+// graph.cu - replays a CUDA graph of empty kernels, at a given rate or as fast as the GPU executes
+// it: a load under which tracers lose records. Prints one JSON object with what it launched and the
+// memory it saw; the ledger of the session says whether all of it was recorded.
 //
 //   gpufl trace -- bench_graph --seconds 60 [--per-second 900000] [--nodes 100] [--kernels N]
 

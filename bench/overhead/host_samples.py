@@ -5,8 +5,8 @@ Usage: bench/overhead/host_samples.py [BUILD] [--threads 1,4,16] [--seconds 5] [
 
 Runs `gpufl trace` over the fake libraries of the tests (no GPU), in turn: a C program with THREADS threads that block
 in read(2), and a Python program with THREADS threads that sleep 20 calls deep. The process's first thread is
-sampled, too. CPU time and samples are those of the ledger; "of a core" is CPU time by the session's length. Medians
-over the rounds, least and greatest in brackets."""
+sampled, too. CPU time and samples are those of the ledger; "of a core" is CPU time divided by the session's length.
+Prints medians over the rounds, with least and greatest in brackets."""
 import argparse
 import json
 import os

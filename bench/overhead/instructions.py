@@ -21,8 +21,8 @@ import tempfile
 LAUNCHES = 4000
 PATIENCE = 120  # seconds of a run
 
-# What is measured: the program, options of gpufl trace, whether stacks are captured at some launches. Under valgrind a
-# launch takes so long that some two in a hundred are captured: far more than outside.
+# For each state: the program, options of gpufl trace, whether stacks are captured at some launches. Under valgrind a
+# launch takes so long that about 2 % of the launches are captured, far more than without it.
 STATES = {
     "Trace": ("fake_program", [], False),
     "Trace, stacks at some": ("fake_program", [], True),
@@ -36,8 +36,8 @@ STATES = {
 
 
 def counted(build, programs, program, options, idle, launches):
-    """Instructions in the callback of build's library, and the launches that the program of the build `programs` says
-    it made; None where the build does not know one of the options."""
+    """The instructions in the callback of build's library, and the number of launches that the program reports; None if
+    the build does not know one of the options."""
     fake = programs / "fake"
     with tempfile.TemporaryDirectory(prefix="gpufl-bench-") as work:
         counts = pathlib.Path(work) / "counts"

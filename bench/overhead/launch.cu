@@ -1,16 +1,16 @@
 // launch.cu - what an empty kernel launch costs in each state of libgpufl.
 //
-// All states are compared inside one process, in interleaved rounds, because
-// the same binary varies by 10 % between processes. Prints one JSON object:
-// ns per launch of every round and state; run.py makes statistics of it.
+// All states are compared inside one process, in interleaved rounds, because times of the same
+// binary vary by 10 % between processes. Prints one JSON object: ns per launch of every round and
+// state. run.py computes statistics from it.
 //
 //   bench_launch pairs  [--rounds N] [--launches N]   bare, disabled, Monitor
 //   bench_launch trace  [--rounds N] [--launches N]   floor, Trace, Trace in a scope
 //   bench_launch rate   --per-second R --seconds S [--floor]   memory at a steady rate
 //   bench_launch once                                 one launch: start-up and shutdown
 //
-// floor: the least a tracer can do with the same subscription, the same launch
-// callback and kernel activity records: count and free (gpufl_bench_floor).
+// floor: the least that a tracer can do with the same subscription, launch callback and kernel
+// records: it counts records and frees them (gpufl_bench_floor).
 
 #include <gpufl/gpufl.h>
 
@@ -31,7 +31,7 @@ __global__ void empty()
 {
 }
 
-// Launches n kernels and returns ns per launch, the final wait not counted.
+// Launches n kernels and returns ns per launch, without the final wait.
 double launches(int n)
 {
     int64_t start = now();
@@ -80,7 +80,7 @@ void pairs(int rounds, int n, const char *log_path)
     launches(n);
     for (int r = 0; r < rounds; r++)
         for (int k = 0; k < 3; k++) {
-            int state = (k + r) % 3; // rotate the order: no state always follows the same one
+            int state = (k + r) % 3; // rotate: no state always follows the same state
             if (state == 1)
                 start(GPUFL_ENGINE_MONITOR, false, log_path);
             if (state == 2 && !start(GPUFL_ENGINE_MONITOR, true, log_path))

@@ -9,16 +9,17 @@ that is deliberately not fused.
     python3 pytorch_step.py switched --library libgpufl.so --half-width 0.3 --seconds 300
 
 `beside` takes turns, inside one process, between a Trace session, torch.profiler with
-CUDA activity, and neither; `before` are rounds before either was loaded. `floor` alternates,
+CUDA activity, and neither; `before` are rounds before either has run. `floor` alternates,
 inside one process, rounds under the traced state with rounds in which libgpufl does
-the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each
-begun before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch
-(stacks at launches), Trace-idle (without stacks of launches and samples of threads for the line behind idle
-time), PcSampling:none (with that pc_kernel_collect); its step ends by reading the loss, so that
-there is a wait to name. `blocks` does so for seconds at a time, with --apart in a process each, injected as `gpufl
-trace` does; `switched` has one Trace session and switches the stacks and samples that name the line of idle time, in the order
-on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. Other options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...).
-Prints one JSON object: ms per step of every round.
+the least a tracer can (gpufl_bench_floor). `states` alternates sessions of engines inside one process, each begun
+before its round and ended after it: bare, Monitor, Sync, Trace, Trace+launch (stacks at launches), Trace-idle (without
+stacks of launches and samples of threads, which name the line that idle time belongs to), PcSampling:none (with that
+pc_kernel_collect). Its step ends by reading the loss, so that there is a wait to name. `blocks` does the same for
+seconds at a time; with --apart each block is a process of its own, into which the library is injected as by `gpufl
+trace`. `switched` has one Trace session and switches the stacks and samples that name the line of idle time, in the
+order on off off on, until half the 95 % interval of the ratio is --half-width percent or --seconds are over. Other
+options of the library come from the environment (GPUFL_WINDOW_EVERY_MS=15000 ...). Prints one JSON object: ms per step
+of every round.
 """
 import argparse
 import ctypes
@@ -84,7 +85,7 @@ def make_step():
 
 
 def timed(step, count: int) -> float:
-    """ms per step over count steps, ended by one synchronization."""
+    """ms per step over count steps, with one synchronization at the end."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(count):
@@ -101,7 +102,7 @@ def kernels_of_a_step(step) -> int:
 
 
 def session_options(state: str) -> dict:
-    """The environment that a state stands for."""
+    """The environment variables of a state."""
     state, _, without = state.partition("-")
     engine, _, launch = state.partition("+")
     engine, _, collect = engine.partition(":")
@@ -111,7 +112,7 @@ def session_options(state: str) -> dict:
 
 
 class Session:
-    """A session of libgpufl in this process, by the environment; "bare": none."""
+    """A session of libgpufl in this process, configured by the environment; the state "bare" has none."""
 
     def __init__(self, library, state: str):
         self.library, self.state = library, state
@@ -130,7 +131,7 @@ class Session:
 
 class TorchProfiler:
     """torch.profiler with CUDA activity only. Kineto would keep CUPTI's only subscription; with TEARDOWN_CUPTI,
-    a thread of its own gives it up and finalizes CUPTI in some CUDA call after the end: leaving waits for that.
+    a thread of Kineto's gives it up and finalizes CUPTI in some CUDA call after the end: __exit__ waits for that.
     `kernels` says afterwards how many it recorded."""
 
     def __init__(self, step):
@@ -144,7 +145,7 @@ class TorchProfiler:
 
     def __exit__(self, *_):
         self.profile.__exit__(None, None, None)
-        # Kineto's own list: events() would build Python objects of all, which takes seconds.
+        # Kineto's own list: the profiler's events() would make a Python object of each event, which takes seconds.
         events = self.profile.profiler.kineto_results.events()
         self.kernels = sum(e.device_type() == torch.autograd.DeviceType.CUDA and not e.name().startswith("Mem")
                            for e in events)
@@ -156,7 +157,7 @@ class TorchProfiler:
 
 
 def cupti_is_free() -> bool:
-    """Tried: subscribed, and unsubscribed at once."""
+    """Tries to subscribe, and unsubscribes at once."""
     with open("/proc/self/maps") as maps:
         loaded = next(line.split()[-1] for line in maps if "libcupti.so" in line)
     cupti, subscriber = ctypes.CDLL(loaded), ctypes.c_void_p()
@@ -196,8 +197,8 @@ def alternate(step, args):
 
 
 def stepped(step, count: int) -> tuple:
-    """Median wall-clock time and processor time of the launching thread of a step, ms. Medians, since a virtual machine
-    stands still now and then."""
+    """Median wall-clock time of a step and median processor time of its launching thread, ms. Medians, since a virtual
+    machine sometimes pauses."""
     torch.cuda.synchronize()
     wall, thread = [time.perf_counter()], [time.thread_time()]
     for _ in range(count):
@@ -215,14 +216,15 @@ def mean_interval(values) -> tuple:
 
 
 def trimmed(values):
-    """Without the tenth that is lowest and the tenth that is highest: a virtual machine stands still now and then."""
+    """The values without the lowest tenth and the highest tenth, since a virtual machine sometimes pauses."""
     cut = len(values) // 10
     return sorted(values)[cut:len(values) - cut]
 
 
 def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least: int = 40) -> dict:
-    """Blocks of rounds: on off off on, so that a drift that is steady over a block cancels. switch(on) switches. Ends when half
-    the 95 % interval of the wall-clock ratio is that many percent, after `least` blocks, or after so many seconds."""
+    """Measures blocks of rounds in the order on off off on, so that a steady drift within a block cancels. switch(on)
+    switches. Ends after the given seconds, or earlier if there are `least` blocks and half the 95 % interval of the
+    wall-clock ratio is at most half_width percent."""
     result = {"on_s": 0.0, "on": [], "off": [], "thread_on": [], "thread_off": []}
     ratios = {"wall": [], "thread": []}
     begin = time.perf_counter()
@@ -249,7 +251,7 @@ def in_blocks(step, switch, steps: int, seconds: float, half_width: float, least
 
 
 def switched(step, args):
-    """One Trace session; what names the line behind idle time is switched."""
+    """One Trace session, in which the stacks and samples that name the line of idle time are switched on and off."""
     library = ctypes.CDLL(args.library)
 
     def switch(on):
@@ -279,7 +281,7 @@ def in_turn(args):
 
 
 def block_apart(args, state: str) -> dict:
-    """In a process of its own that has not touched CUDA: as a program that `gpufl trace` starts."""
+    """Measures one block. This process has not used CUDA before, as a program that `gpufl trace` starts."""
     if state != "bare":
         os.environ.update(session_options(state), CUDA_INJECTION64_PATH=os.path.abspath(args.library))
     times = [time.perf_counter()]
@@ -301,10 +303,11 @@ def block_apart(args, state: str) -> dict:
 
 
 def blocks_apart(args):
-    """Each state for args.seconds at a time, in turn, each in a process of its own: what an engine leaves on after a session (PC sampling, ADR 10) is not in the blocks after it. All are forked from this process, which has imported
-    what they need and never touches the GPU: they have one layout of memory, in which processes of Python differ by
-    10 % otherwise, and nothing to import."""
-    import torch._dynamo  # noqa: F401 -- what the making of an optimizer imports, some seconds
+    """Measures each state for args.seconds at a time, in turn, each block in a process of its own: so the next blocks
+    are free of what an engine leaves enabled after a session (PC sampling, ADR 10). All processes are forked from this
+    one, which has imported what they need and never uses the GPU. So they need no import, and their layout of memory is
+    equal; without that, times of Python processes differ by 10 %."""
+    import torch._dynamo  # noqa: F401 -- an optimizer imports it when it is made, which takes seconds
     result = {state: {} for state in args.states.split(",")}
     for state in in_turn(args):
         source, sink = os.pipe()
@@ -328,8 +331,8 @@ def blocks_apart(args):
 
 
 def compared(ours, base):
-    """Ratios of the steps, and what it takes longer to begin, ms: median over the pairs of processes that followed
-    each other, with its 95 % interval; of the means, that of all steps of one side to those of the other."""
+    """Ratios of step times, and how much longer the start takes (ms): the median over pairs of consecutive processes,
+    with its 95 % interval. The ratio of means compares all steps of one side with all steps of the other."""
     from run import interval
     def pairs(value, of):
         return interval([of(value(o), value(b)) for o, b in zip(ours["ms"], base["ms"])])
@@ -343,7 +346,7 @@ def compared(ours, base):
 
 
 def bootstrap_of_means(ours, base, resamples=4000):
-    """Ratio of the means and its 95 % interval over resampled pairs of processes."""
+    """The ratio of the means, and its 95 % interval from resampled pairs of processes."""
     means = [(statistics.mean(o), statistics.mean(b)) for o, b in zip(ours, base)]
     rng = random.Random(1)
     def ratio(chosen):
@@ -353,7 +356,7 @@ def bootstrap_of_means(ours, base, resamples=4000):
 
 
 def blocks(step, args):
-    """Each state for args.seconds at a time, in turn; the first half second is dropped."""
+    """Measures each state for args.seconds at a time, in turn; the first half second is not counted."""
     library = ctypes.CDLL(args.library)
     states = args.states.split(",")
     result = {state: {"ms": [], "rss_mib": [], "first_ms": []} for state in states}

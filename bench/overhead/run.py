@@ -26,7 +26,7 @@ import table
 
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 300  # seconds a program may take
-# pc_window_every_ms, from the end of a window to the next: as measured here, as it is by default; pc_window_for_ms.
+# pc_window_every_ms, from the end of a window to the next one: the value here, and the default; pc_window_for_ms.
 WINDOW_EVERY_MS, WINDOW_DEFAULT_MS, WINDOW_FOR_MS = 1500, 30000, 100
 
 
@@ -46,8 +46,8 @@ def versus(ours, base):
 
 
 def unpaired(ours, base, of, resamples=2000):
-    """The interval for series that have no pairs: a figure (`of`) of ours against that of base, each side resampled by
-    itself. Chunks of one block are alike, so that the interval is narrower than that over blocks would be."""
+    """The statistics of series without pairs: a figure (`of`) of ours compared with that of base, each side resampled
+    separately. Chunks of one block are similar, so the interval is narrower than one over blocks would be."""
     rng = random.Random(1)
     pairs = [(of(rng.choices(ours, k=len(ours))), of(rng.choices(base, k=len(base)))) for _ in range(resamples)]
 
@@ -59,7 +59,8 @@ def unpaired(ours, base, of, resamples=2000):
 
 
 def around(block, steps, begin, end):
-    """Seconds that the rounds of so many steps (ms a step) take longer that end within [begin, end] s of a block."""
+    """How many seconds longer the rounds take that end within [begin, end] s of a block; block has ms a step of each
+    round."""
     at, near, other = 0, [], []
     for ms in block:
         at += ms * steps / 1e3
@@ -73,7 +74,8 @@ def aimed(row, of, most, upper_end=False):
     return {**row, "target": {"of": of, "most": most, "upper_end": upper_end, "met": value <= most}}
 
 
-# Targets of the rows whose measurement does not set one itself: what of the row, at most, of the interval's upper end.
+# Targets of rows whose measurement sets none: the value of the row, its maximum, whether the interval's upper end
+# counts.
 TARGETS = {
     "disabled over bare, ns": ("ratio", 1.02, True),
     "monitor over bare, ns": ("ratio", 1.02, True),
@@ -144,13 +146,13 @@ class Bench:
                 "kernels of a step": {"ours": self.run(["python3", step, "count"])["kernels"]}}
 
     def profiler(self):
-        """The same step under Trace, under torch.profiler (CUDA activity) and bare, in turn inside one process,
-        for processes of one program were seen to differ by 20 % on a virtual machine; several of them.
+        """The same step under Trace, under torch.profiler (CUDA activity) and bare, in turn inside one process, because
+        processes of one program differed by 20 % on a virtual machine. Several processes are measured.
 
-        Comparable: both consume CUPTI's record of every kernel of the same steps, and the numbers of kernels they
-        recorded stand below. Ours also records waits with their stacks and writes its log meanwhile; Kineto also
-        takes CUPTI's record of every runtime call, and keeps all in memory. Not compared: beginning and end of a
-        session, when Kineto puts its events together."""
+        Comparable: both consume CUPTI's record of every kernel of the same steps, and the result has the numbers of
+        kernels that they recorded. Ours also records waits with their stacks and writes its log meanwhile; Kineto also
+        takes CUPTI's record of every runtime call, and keeps all in memory. The beginning and the end of a session, at
+        which Kineto assembles its events, are not compared."""
         rounds, processes = (4, 1) if self.quick else (20, 3)
         log, of = self.work / "beside", {"before": [], "bare": [], "Trace": [], "profiler": [], "kernels": []}
         ratios = []
@@ -187,9 +189,9 @@ class Bench:
         return result
 
     def idle(self):
-        """The same step with what names the line behind idle time (stacks of some launches, samples of threads) over
-        Trace without, switched inside one session in blocks of on off off on. From the ledger: what the captures took on
-        the launching threads, and the thread that samples, of a core."""
+        """The same step with the stacks of some launches and the samples of threads that name the line of idle time,
+        over Trace without them, switched inside one session in blocks of on off off on. The ledger says how much time
+        the captures took on the launching threads, and the share of a core that the sampling thread used."""
         log = self.work / "idle"
         r = self.run(["python3", HERE / "pytorch_step.py", "switched", "--library", self.bin.parent / "lib" / "libgpufl.so",
                       "--settle", 3, "--steps", 2, "--seconds", 20 if self.quick else 280], patience=2 * PATIENCE,
@@ -282,12 +284,12 @@ class Bench:
     # -- the engines -------------------------------------------------------------------
 
     def blocks(self, base, ours, rounds, seconds, **extra):
-        """Blocks of two states of bench_sampling in turn, inside one process."""
+        """Runs blocks of two states of bench_sampling in turn, inside one process."""
         return self.run([self.bin / "bench_sampling", "--states", f"{base},{ours}", "--rounds", rounds, "--seconds",
                          seconds, "--log", self.work / "sampling"], **extra)
 
     def launches(self, base, ours, rounds, seconds, target, figure="ratio"):
-        """Empty launches under one state over another, by the means and by the medians of chunks; target: of both."""
+        """Empty launch: one state over another, by the means and by the medians of chunks; target holds for both."""
         r = self.blocks(base, ours, rounds, seconds)
         return {f"{ours} over {base}, {name}, ns": aimed(unpaired(r[ours]["ns"], r[base]["ns"], of), figure, target)
                 for name, of in (("means", statistics.mean), ("medians", statistics.median))}, r
@@ -296,7 +298,7 @@ class Bench:
         """Empty launch: PcSampling without kernel records over bare, with them over Trace."""
         rounds, seconds = (1, 1) if self.quick else (5, 5)
         result, r = self.launches("bare", "none", rounds, seconds, 300, "difference")
-        # The first blocks count: later ones of either side are in a process that has sampled before.
+        # Only the first blocks are in a process that has not sampled before.
         begin = r["none"]["init_ms"][0] + r["none"]["start_ms"][0]
         more = (r["none"]["rss_kib"][0] - r["bare"]["rss_kib"][0]) / 1024
         result["none, start-up in a new process, ms"] = aimed({"ours": begin}, "ours", 400)
@@ -312,7 +314,8 @@ class Bench:
         return self.launches("bare", "between:PcSampling", *((1, 4) if self.quick else (4, 8)), 1.01)[0]
 
     def windows(self):
-        """Empty launch: PcSampling with windows of kernel records over without; what that is by the default."""
+        """Empty launch: PcSampling with windows of kernel records over PcSampling without; the share at the default
+        interval."""
         rounds, seconds = (1, 3) if self.quick else (3, 9)
         r = self.blocks("none", "windows", rounds, seconds, GPUFL_PC_WINDOW_EVERY_MS=str(WINDOW_EVERY_MS))
         row = unpaired(r["windows"]["ns"], r["none"]["ns"], statistics.mean)
@@ -336,8 +339,8 @@ class Bench:
                 f"{ours} over bare, MiB resident": versus(r[ours]["rss_mib"], r["bare"]["rss_mib"])}
 
     def pytorch_again(self):
-        """Training step: windows that come again over bare, each block with one of them in a process of its own; and
-        what one takes: the steps around it over the others of its block, as processes differ by more than that."""
+        """Training step: repeated windows over bare; each block is a process of its own and has one window. The cost of
+        a window compares the steps around it with the others of its block, because processes differ by more than that."""
         rounds, every, lasts, settle = (1, 5, 0.3, 4) if self.quick else (9, 12, 0.5, 5)
         name, steps = "PcSampling:none", 5
         r = self.run(["python3", HERE / "pytorch_step.py", "blocks", "--apart", "--library",
@@ -388,7 +391,7 @@ def machine():
 
 
 def show_target(target):
-    """What is aimed at, and whether it was reached."""
+    """The target, and whether it was met."""
     most = {"difference": "{:+g}", "ratio": "x{:g}"}.get(target["of"], "{:g}").format(target["most"])
     return f"   {'upper end' if target['upper_end'] else 'target'} <= {most}: {'met' if target['met'] else 'missed'}"
 

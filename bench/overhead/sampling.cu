@@ -5,13 +5,13 @@
 //
 // States: bare; none, windows and all are PcSampling with that pc_kernel_collect; counters and
 // counters_all are PmSampling with none and all, every ms; trace is engine Trace; between:ENGINE
-// is a session of that engine with windows (--windows), one of which was open for a moment at the
-// begin. Measured is the time from 3 s after it on, when the engine has given back what it held
-// (window_rest_ms is 1000 unless it is set) and CUPTI has been detached. Inside one process they
-// take turns, each for S seconds, of which the first half second (or those 3) is dropped, in a
-// session of its own. Prints one JSON object: of each state ns per launch of every chunk of 20 000
-// launches, and of every block how long its beginning took beyond that (start_ms), the resident
-// memory (rss_kib), and what gpufl_init took (init_ms).
+// is a session of that engine with windows (--windows), one of which is open for a moment at the
+// beginning. The measurement begins 3 s later, when the engine has given its resources back
+// (window_rest_ms is 1000 unless it is set) and CUPTI is detached. The states take turns inside one
+// process, each for S seconds in a session of its own; the first half second (or those 3 s) is not
+// counted. Prints one JSON object: for each state ns per launch of every chunk of 20 000 launches,
+// and for every block how much longer its beginning took (start_ms), the resident memory (rss_kib),
+// and the time of gpufl_init (init_ms).
 
 #include <gpufl/gpufl.h>
 
@@ -34,7 +34,7 @@ __global__ void empty()
 {
 }
 
-// ns that CHUNK launches take, the final wait not counted.
+// Returns the ns of CHUNK launches, without the final wait.
 double chunk()
 {
     int64_t begin = now();
@@ -73,7 +73,7 @@ gpufl_engine engine_named(const std::string &name)
     std::exit(2);
 }
 
-// One window of a few launches.
+// Opens a window for a few launches.
 void open_once()
 {
     if (gpufl_window_open("once") != 0)

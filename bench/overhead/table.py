@@ -1,14 +1,14 @@
 """Converts the JSON of run.py --json to the Markdown tables of docs/benchmarks.md: one table for each topic, one line for each row."""
 import re
 
-# Topic, and the measurements of run.py that belong to it.
+# Each topic, with the measurements of run.py that belong to it.
 TOPICS = (
     ("A launch and a scope", ("pairs", "launch", "scope")),
     ("A PyTorch step of 931 kernels", ("pytorch", "profiler", "stacks", "idle")),
     ("Start, memory, log, graphs", ("startup", "memory", "size", "graph", "soak", "graph_modes")),
     ("Engines beyond Trace", ("sampling", "pytorch_sampling", "pytorch_again", "windows", "counters", "counting", "between")),
 )
-# Rows of run.py as the page calls them; a row that is not here keeps its name.
+# The page's names of run.py's rows; a row that is not here keeps its name.
 SAMPLED, COUNTED = "PcSampling without kernel records", "SassMetrics, a matrix product"
 NAMES = {
     "disabled over bare, ns": "empty launch, disabled over bare",
@@ -58,7 +58,7 @@ UNIT = re.compile(r", (ns|us|ms|s|MiB|bytes|%)\b[^,]*(?: resident)?$")
 
 
 def figure(value, unit):
-    """Three significant digits or all of the whole number, with the unit."""
+    """The value with three significant digits, or as a whole number from 100 on, with the unit."""
     digits = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{digits} {unit}".strip()
 
@@ -69,14 +69,14 @@ def ranged(values, form):
 
 
 def compared(row, unit):
-    """What ours is over the base: the figure that the target is about, else the ratio."""
+    """Ours compared with the base: the difference if the target is about it, else the ratio."""
     if row.get("target", {}).get("of") == "difference":
         return ranged(row["difference"], lambda v: f"{v:+.3g}") + f" {unit}".rstrip()
     return ranged(row["ratio"], lambda v: f"x{v:.3f}")
 
 
 def target(row):
-    """The target and the verdict; nothing where a row has none."""
+    """The target and the verdict; empty texts if the row has no target."""
     aim = row.get("target")
     if not aim:
         return "", ""
@@ -85,7 +85,7 @@ def target(row):
 
 
 def line(name, row, run):
-    """One row of a table; nothing for what is no measurement (lists of rounds, counts for the JSON alone)."""
+    """One row of a table; an empty text if the value is no measurement (a list of rounds, counts for the JSON alone)."""
     unit = UNIT.search(name)
     unit = unit.group(1) if unit else ""
     if not isinstance(row, dict):
@@ -107,7 +107,7 @@ def line(name, row, run):
 
 
 def markdown(results):
-    """The tables of several runs, each row with its card and day. A part that failed is a row that says so."""
+    """The tables of several runs; each row names its GPU and day. A measurement that failed has a row that says so."""
     text = ""
     for topic, parts in TOPICS:
         rows = ""

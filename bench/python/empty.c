@@ -1,9 +1,9 @@
-/* empty.c - the least that a context manager in C can be: what bench/python/scope.py compares
- * gpufl.Scope with. Same calling convention, same limited API. */
+/* empty.c - the smallest context manager in C, with which bench/python/scope.py compares
+ * gpufl.Scope. It has the same calling convention and the same limited API. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Keeps its one argument, as a context manager that does something with it would. */
+/* An object that keeps its one argument, as a useful context manager would. */
 struct empty {
     PyObject_HEAD PyObject *name; /* owned */
 };

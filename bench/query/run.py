@@ -28,8 +28,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from served import SLOWEST, Server, milliseconds  # noqa: E402
 
-COLUMNS = 1600  # of a screen
-LANES = 1024  # of one question
+COLUMNS = 1600  # pixels of a screen
+LANES = 1024  # the most lanes of one question
 TILE_LEVELS, TILE_SHIFT, TILE_SHIFT_STEP = 8, 17, 3  # src/wire/tile.h
 QUESTIONS = {
     "summary": "/summary",
@@ -44,19 +44,19 @@ QUESTIONS = {
 }
 
 
-# What a table of a session's file is, by how its name begins: the first that fits.
+# The part of a session's file that a table belongs to, by the beginning of its name: the first match counts.
 PARTS = {"pyramid": ("tile_", "span_", "lane"), "sums": ("kernel_",), "kernel_rows": ("kernel",), "other_rows": ("",)}
 
 
 class Asker:
-    """One connection, as a browser keeps it."""
+    """A connection that stays open, as in a browser."""
 
     def __init__(self, server):
         self.server = server
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=SLOWEST)
 
     def ask(self, path):
-        """(seconds, bytes)."""
+        """Requests the path; returns (seconds, bytes)."""
         began = time.monotonic()
         self.connection.request("GET", path, headers={"Authorization": f"Bearer {self.server.key}"})
         response = self.connection.getresponse()
@@ -68,7 +68,7 @@ class Asker:
 
 
 def stored(build, path, folder):
-    """Bytes of a session's file by part: what its columns take of the blocks; rest: what is not taken, and what describes it."""
+    """Bytes of a session's file by part: how much of its blocks the columns use. `rest` is unused space and metadata."""
     duck, database, link = ctypes.CDLL(f"{build}/lib/libduckdb.so"), ctypes.c_void_p(), ctypes.c_void_p()
     if duck.duckdb_open(os.fsencode(path), ctypes.byref(database)) or duck.duckdb_connect(database, ctypes.byref(link)):
         raise RuntimeError(f"{path} cannot be opened")
@@ -94,7 +94,8 @@ def stored(build, path, folder):
 
 
 def load(o, folder):
-    """A server's folder with the session; (session, key, seconds of loading, length in ns, lanes, bytes a kernel by part)."""
+    """Loads the session into a server's folder; returns (path of its API, key, seconds of loading, length in ns, lanes,
+    bytes a kernel by part)."""
     server = Server(o.build, f"{folder}/data", "--loaders", "1")
     began = time.monotonic()
     subprocess.run([f"{o.build}/bin/gpufl", "upload", "--quiet", "--server", server.url, f"{folder}/sim"], check=True,
@@ -115,7 +116,8 @@ def load(o, folder):
 
 
 def windows(o, base, length, lanes):
-    """What the timeline asks for a window, all lanes: sums and long events, or where it is narrow all events."""
+    """Yields what the timeline asks for a window over all lanes: sums and long events, or all events if the window is
+    narrow."""
     chance, names = random.Random(1), ",".join(str(lane) for lane in lanes["lane"][:LANES])
     for _ in range(o.tiles):
         wide = length / 2 ** chance.uniform(0, 20)

@@ -1,11 +1,11 @@
-/* bench_captures.c - what a launch costs that the library considers for a capture
- * (idle_stacks), without a GPU: the call that a backend makes for a plain kernel, with captures off
- * and on in turns, in one session; and one capture with its stack.
+/* bench_captures.c - what a launch costs if the library considers it for a capture (idle_stacks),
+ * without a GPU: the call that a backend makes for a plain kernel, with captures off and on in
+ * turns, in one session. It also measures one capture with its stack.
  *
  * Prints one JSON object, ns per launch: the median and the least of the rounds, and the median of
- * the differences within a round. So many launches of a few ns are hardly ever captured: "captured"
- * says how many were. tick: the time of reading the counter alone. capture: the time of launches
- * that are all captured, from a stack of few frames; "lost" says that there was room for all.
+ * the differences within a round. Launches of a few ns are hardly ever captured: "captured" says
+ * how many were. tick: the time of one reading of the counter. capture: the time of a launch when
+ * each is captured, from a stack of few frames; "lost" is 0 if there was room for all.
  *
  *   bench_captures [--rounds N] */
 #include <gpufl/gpufl.h>
@@ -77,14 +77,14 @@ static double ticks(int n)
     return (double)(now_ns() - start) / n;
 }
 
-/* Every launch is the first of a stretch, so that it is captured. */
+/* Makes each launch the first one after captures were resumed, so that it is captured. */
 static double captures(int n)
 {
     int64_t start = now_ns();
     for (int i = 0; i < n; i++) {
         captures_resume();
         still_sink->ops->kernel(still_sink, (uint32_t)i);
-        thread_here->rule.left = 0; /* else it is known to be short, before anything else */
+        thread_here->rule.left = 0; /* else the launch is known to be short */
     }
     return (double)(now_ns() - start) / n;
 }

@@ -1,11 +1,11 @@
-/* bench_scope.c - what a scope costs the program's thread: off and on, and an NVTX range, with
- * a text that stays and with one as PyTorch makes it for each of its operations; and an NVTX mark
- * compared with the push of a range.
+/* bench_scope.c - what the program's thread pays for a scope, off and on, and for an NVTX range,
+ * with a constant text and with a new text for each operation, as PyTorch makes it. It also
+ * compares an NVTX mark with the push of a range.
  *
  * Prints one JSON object, ns per scope (begin and end together), mark or push: the median and
- * the least of the rounds. Rounds are short, with a pause in between, so that
- * rings do not become full: a refused scope costs less than a recorded one; lost
- * says that none was. With --log DIR sessions go there, else below /tmp.
+ * the least of the rounds. Rounds are short, with a pause in between, so that rings do not become
+ * full, because a refused scope costs less than a recorded one. lost says how many were refused.
+ * With --log DIR sessions go there, else below /tmp.
  *
  *   bench_scope [--rounds N] [--log DIR] */
 #include <gpufl/gpufl.h>
@@ -41,7 +41,7 @@ static double plain(int n)
     return (double)(now() - start) / n;
 }
 
-/* As C++ scopes do it: no second call where nothing was begun. */
+/* Like a C++ scope: no second call if no scope was begun. */
 static double off(int n)
 {
     int64_t start = now();
@@ -64,7 +64,8 @@ static double tagged(int n)
     return (double)(now() - start) / n;
 }
 
-/* What an NVTX client offers a tool: three pointers of the core module, mark, push and pop. */
+/* The part of NVTX that a client offers a tool here: the core module's pointers to mark, push and
+ * pop. */
 static void (*mark_set)(void), (*range_push)(void), (*range_pop)(void);
 
 static int pointers(int module, void (****table)(void), unsigned *count)
@@ -105,7 +106,7 @@ static double mark(int n)
     return (double)(now() - start) / n;
 }
 
-/* Pushes of ranges in each other, without their pops. */
+/* The time of pushing nested ranges, without their pops. */
 static double push_alone(int n)
 {
     enum { DEEP = 100 };
@@ -123,7 +124,7 @@ static double push_alone(int n)
     return (double)sum / n;
 }
 
-/* The texts are made before. */
+/* Ranges with a text for each operation; the texts are made before the clock starts. */
 static double operation(int n)
 {
     static char texts[SCOPES][64];
@@ -139,8 +140,8 @@ static double operation(int n)
     return (double)(now() - start) / n;
 }
 
-/* Two readings of the system's clock, which say how fast the machine is. A scope takes two of the
- * CPU's counter instead, where the kernel keeps its time with it. */
+/* The time of two readings of the system's clock, which shows how fast the machine is. A scope
+ * reads the CPU's counter twice instead, if the kernel's clock uses that counter. */
 static double clocks(int n)
 {
     int64_t start = now(), sum = 0;
@@ -154,7 +155,7 @@ static void report(const char *name, double (*measure)(int), int n, int rounds)
     static double samples[ROUNDS_MAX];
     const struct timespec pause = {.tv_nsec = 3000000};
     for (int r = 0; r < rounds; r++) {
-        measure(n / 10); /* caches, and the ring's next pages */
+        measure(n / 10); /* fills caches, and touches the ring's next pages */
         samples[r] = measure(n);
         nanosleep(&pause, NULL);
     }

@@ -37,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from served import Server, milliseconds  # noqa: E402
 
-LOOK_S = 0.25  # between looks at what is loaded
+LOOK_S = 0.25  # between two checks of what is loaded
 PAGE_S = 2  # between two pages of a reader, whose questions follow each other at once
 
 
@@ -66,14 +66,14 @@ def options():
 
 
 def record(build, folder, kernels):
-    """Text of a simulated session by channel; its id."""
+    """Simulates a session; returns its id, and its text by channel."""
     told = json.loads(subprocess.run([f"{build}/bin/gpufl", "sim", "--kernels", str(kernels), "--scopes", "--rate", "max",
                                       "--output", folder], capture_output=True, text=True, check=True).stdout)
     return told["session"], {p.name.split(".")[0]: p.read_bytes() for p in pathlib.Path(told["directory"]).glob("*.log")}
 
 
 class Sender(threading.Thread):
-    """Takes sessions from a queue, and sends each with its end on one connection."""
+    """Takes sessions from a queue, and sends them on one connection, each with its end if it has one."""
 
     def __init__(self, server, work, counts):
         super().__init__(daemon=True)
@@ -119,11 +119,11 @@ class Counts(collections.Counter):
     def __init__(self):
         super().__init__()
         self.waits, self.reasons = [], set()
-        self.last = {}  # when the last answer 200 came, by key
+        self.last = {}  # time of the last answer 200, by key
 
 
 def without_end(channels):
-    """A session that goes on: the server ends one whose log has its `end` after a while."""
+    """The channels without the line `end`: the server ends a session whose log has it after a while."""
     return {c: b"".join(line for line in text.splitlines(True) if b'"type":"end"' not in line) for c, text in channels.items()}
 
 
@@ -132,17 +132,18 @@ def renamed(number, session, channels):
     return other, {c: text.replace(session.encode(), other.encode()) for c, text in channels.items()}
 
 
-# ---- what is looked at ---------------------------------------------------------------------------
+# ---- what is checked -----------------------------------------------------------------------------
 
 
 def listed(server, key):
-    """The sessions of a workspace that are loaded to their end: kernels by id."""
+    """The number of kernels, by id, of the sessions of a workspace that are loaded to their end."""
     answer, _ = server.ask("GET", "/api/v1/sessions?limit=1000", headers={"Authorization": f"Bearer {key}"})
     return {row["id"]: row["kernels"] for row in answer["rows"] if row["state"] == "ended"}
 
 
 class Healthz(threading.Thread):
-    """Asks on a connection of its own each time, as a balancer does, until it is told to stop; counts descriptors."""
+    """Asks for /healthz again and again, each time on a new connection, as a load balancer does; counts the server's
+    descriptors."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -182,7 +183,7 @@ def read_pages(port, key, done, waits, answers):
 
 
 def read_all(port, key, readers, done, results):
-    """A process of its own: what senders compute does not count as a wait."""
+    """Runs the readers in a process of their own, so that the work of senders does not count as a wait."""
     waits, answers = [], collections.Counter()
     people = [threading.Thread(target=read_pages, args=(port, key, done, waits, answers)) for _ in range(readers)]
     for person in people:
@@ -200,7 +201,7 @@ class Readers:
             self.process.start()
 
     def end(self):
-        """Waits and answers of all."""
+        """Stops the readers; returns their waits and answers."""
         self.done.set()
         return self.results.get(timeout=600) if self.count else ([], {})
 
@@ -219,7 +220,7 @@ def other_workspace(server):
 
 
 def wait_for_all(server, wanted, began, patience):
-    """Seconds at which each session of each key was loaded; what never was is missing."""
+    """For each key (seconds until it was loaded, kernels) by session; sessions that were never loaded are missing."""
     at = {key: {} for key in wanted}
     while any(len(at[key]) < len(wanted[key]) for key in wanted) and time.monotonic() - began < patience:
         for key in wanted:
@@ -232,7 +233,7 @@ def wait_for_all(server, wanted, began, patience):
 
 
 def send_all(server, o, mine, other, recorded):
-    """Sends everything; (sessions of each key, counts, seconds until the last answer)."""
+    """Starts the senders; returns (sessions of each key, counts, when sending began, senders)."""
     work, counts, wanted = queue.Queue(), Counts(), {mine: [], other: []}
     going = recorded[0], without_end(recorded[1])
     for i in range(o.live + o.sessions + o.others):

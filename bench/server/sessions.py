@@ -38,7 +38,7 @@ from burst import each_server  # noqa: E402
 from served import Server, milliseconds, processor_time  # noqa: E402
 
 LOOK_S = 0.5  # between two checks of how many are loaded
-REST_S = 45  # without a change; ClickHouse has then removed the files of replaced parts
+REST_S = 45  # s without a change, after which ClickHouse has removed the files of replaced parts
 
 
 def options():
@@ -101,7 +101,7 @@ def metrics(server):
 
 
 def wait_for_all(server, o):
-    """Returns when all sessions were there and had ended; None: not in time."""
+    """Returns the time at which all sessions were listed and had ended; None if that took too long."""
     end = time.monotonic() + o.patience
     while time.monotonic() < end:
         now = time.monotonic()
@@ -112,7 +112,7 @@ def wait_for_all(server, o):
 
 
 def wait_for_analyses(server, o):
-    """Returns when all sessions had their report; None: not in time."""
+    """Returns the time at which all sessions had their report; None if that took too long."""
     end = time.monotonic() + o.patience
     while time.monotonic() < end:
         now = time.monotonic()
@@ -172,17 +172,17 @@ OURS = "database LIKE 'e2e%' AND active"
 
 
 def files_below(folder):
-    """Some are removed meanwhile."""
+    """The number of files; some may be removed meanwhile."""
     return sum(len(files) for _, _, files in os.walk(folder))
 
 
 def numbers(store, what):
-    """Of the parts of our tables."""
+    """Selects figures of the active parts of our tables."""
     return [int(cell) for cell in store.ask(f"SELECT {what} FROM system.parts WHERE {OURS}")[0]]
 
 
 def in_clickhouse(store, o):
-    """What the store's server has now, and what it has used."""
+    """What ClickHouse stores now, and what it has used."""
     parts, rows, size, partitions = numbers(store, "count(), sum(rows), sum(bytes_on_disk), uniqExact(database, table, partition)")
     events = {name: int(value) for name, value in store.ask("SELECT event, value FROM system.events")}
     statements = {name: round(events.get(event, 0) / o.sessions, 2)
@@ -193,7 +193,7 @@ def in_clickhouse(store, o):
 
 
 def rested(store, o):
-    """The same when the number of parts has stayed for some seconds, and no deletion is under way."""
+    """The same after the number of parts has not changed for some seconds and no deletion runs."""
     end, seen, since = time.monotonic() + o.patience, None, time.monotonic()
     while time.monotonic() < end:
         now = numbers(store, "count(), sum(rows)"), store.ask("SELECT count() FROM system.mutations WHERE NOT is_done")
@@ -206,12 +206,12 @@ def rested(store, o):
 
 
 def delete(server, store, o, ids):
-    """Deletes sessions; s until ClickHouse has none of their rows, and what it has then."""
+    """Deletes sessions; returns the seconds until ClickHouse has none of their rows, and what it stores then."""
     began, rows = time.monotonic(), numbers(store, "sum(rows)")[0]
     for session in ids[:o.delete]:
         server.ask("DELETE", f"/api/v1/sessions/{session}", headers=server.owner)
     end, left = time.monotonic() + o.patience, rows
-    most = rows * (1 - o.delete / o.sessions) + 50 * o.sessions  # a deleted session leaves its commits, and its history
+    most = rows * (1 - o.delete / o.sessions) + 50 * o.sessions  # the commits and the history of a deleted session stay
     while left > most and time.monotonic() < end:
         time.sleep(LOOK_S)
         left = numbers(store, "sum(rows)")[0]

@@ -51,7 +51,7 @@ def options():
 
 
 class Paced:
-    """Work for senders: session number i is given out when its time has come."""
+    """A queue for senders that gives session number i out when its time has come."""
 
     def __init__(self, o, server, recorded):
         self.o, self.server, self.recorded = o, server, recorded
@@ -126,7 +126,7 @@ def measure(o, folder):
 
 
 def wrong(o, r):
-    long = r["looks"] >= 24  # else the first third is the start
+    long = r["looks"] >= 24  # in a shorter run the first third is the start
     return [text for bad, text in (
         (not r["loaded"], "not all sessions were loaded in time"),
         (set(r["kernels"]) - {o.kernels}, f"sessions have {r['kernels']} kernels, not {o.kernels}"),

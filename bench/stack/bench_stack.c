@@ -1,9 +1,9 @@
 /* bench_stack.c - ns per captured stack, at a repeated site and at many in turn.
  *
  * Compared with glibc's backtrace (libgcc's unwinder) and libunwind's unw_backtrace, which
- * only collect addresses: no modules, no id. All of them inside the same stack, one after the
- * other in every round. Prints one JSON object: for each depth (frames that backtrace
- * sees) median, least and quartiles of the rounds.
+ * only collect addresses: no modules, no id. All run inside the same stack, one after the other in
+ * every round. Prints one JSON object: for each depth (frames that backtrace sees) median, least
+ * and quartiles of the rounds.
  *
  *   bench_stack [--rounds N] */
 #include "base/err.h"
@@ -36,7 +36,7 @@ static void capture_ours(void)
     stacks_capture(NULL);
 }
 
-/* libc's own: libunwind has one of the same name. */
+/* backtrace of libc: libunwind has a function of the same name. */
 static int (*libc_backtrace)(void **addresses, int n);
 
 static void capture_backtrace(void)
@@ -71,7 +71,7 @@ static struct {
     int round, depth;
 } measured;
 
-/* At the inner end of the stack. */
+/* Runs at the inner end of the stack. */
 static void measure(void *arg)
 {
     void *addresses[ADDRESSES];
@@ -106,7 +106,8 @@ static void capture_once(void *arg)
 
 static double ns_many[ROUNDS_MAX];
 
-/* 64 stacks of 17 frames of their own in turn; what calling those costs is taken off. */
+/* The probe that captures nothing: its time is subtracted from that of 64 different stacks in
+ * turn. */
 static void nothing(void *arg)
 {
     (void)arg;
@@ -135,7 +136,7 @@ int main(int argc, char **argv)
     printf("{\"unit\": \"ns per capture\", \"rounds\": %d", rounds);
     for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++) {
         shape_deep(measure, NULL, depths[d]);
-        int calls = depths[d] - (measured.depth - depths[d]); /* main and libc count */
+        int calls = depths[d] - (measured.depth - depths[d]); /* frames of main and libc count */
         for (measured.round = 0; measured.round < rounds; measured.round++)
             shape_deep(measure, NULL, calls);
         printf(",\n \"depth %d\": {", measured.depth);

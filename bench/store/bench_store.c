@@ -1,14 +1,14 @@
-/* bench_store.c - the column store by itself: kernels in with their pyramid, questions
- * out, and the size on disk.
+/* bench_store.c - the column store alone: storing kernels with their pyramid, answering questions,
+ * and the size on disk.
  *
  *   bench_store [KERNELS [FOLDER [THREADS [URL]]]]  10 million, in a folder under /tmp; threads of
  *                                                   the engine; URL: in ClickHouse there
  *
  * KERNELS 0 asks the session that an earlier run has left there.
  *
- * Prints one line a measurement. For comparison, from the same rows in the same run: the raw
- * appender of DuckDB without pyramid and sums, and SQLite where it is installed; in ClickHouse
- * plain inserts. */
+ * Prints one line for each measurement. For comparison the same run stores the same rows with
+ * DuckDB's raw appender, without pyramid and sums, and with SQLite if it is installed; in
+ * ClickHouse it stores them with plain inserts. */
 #include "raw_clickhouse.h"
 #include "rows.h"
 
@@ -42,7 +42,7 @@ static double now(void)
     return (double)clock_mono() / 1e9;
 }
 
-/* CPU time of all threads: what load of others on the machine does not change. */
+/* CPU time of all threads, which other load on the machine hardly changes. */
 static double cpu(void)
 {
     return (double)clock_process_cpu() / 1e9;
@@ -69,7 +69,7 @@ static double peak_mib(void)
     return (double)r.ru_maxrss / 1024;
 }
 
-/* ---- in -------------------------------------------------------------------------------------- */
+/* ---- storing --------------------------------------------------------------------------------- */
 
 static int put_tiles(void *arg, int level, const struct tile *rows, size_t n)
 {
@@ -91,7 +91,8 @@ static void append_names(struct store_session *ss)
     OK(ops->append(ss, rows_configs(), e));
 }
 
-/* All kernels into a session; *making: seconds that making the rows and the pyramid took. */
+/* Stores all kernels in a session. *making: seconds of making the rows; *pyramid: of the
+ * pyramid. */
 static double load(struct store_session *ss, double *making, double *pyramid)
 {
     static struct rows_made rows;
@@ -123,7 +124,7 @@ static double load(struct store_session *ss, double *making, double *pyramid)
     return now() - begun;
 }
 
-/* These rows by the appender alone, to a file of its own. */
+/* Stores the same rows with the appender alone, in a file of its own. */
 static void raw(void)
 {
     static struct rows_made made;
@@ -171,7 +172,7 @@ static void raw(void)
     unlink(path);
 }
 
-/* ---- out ------------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------------------- */
 
 static int count_chunk(void *arg, const struct store_chunk *c)
 {
@@ -210,7 +211,7 @@ static void ask_top(struct store *s, struct store_session *ss, const char *how)
            (cpu() - worked) * 1e3, rows);
 }
 
-/* Windows anywhere in the session, each as wide as a screen at its level. */
+/* Asks for windows at random places in the session, each as wide as a screen at its level. */
 static void ask_windows(struct store *s, struct store_session *ss, enum store_query q, int level,
                         int64_t from, int64_t to)
 {

@@ -42,7 +42,7 @@ static void make_table(struct links *l, const struct table *t)
     buf_fini(&text);
 }
 
-/* Rows of some batches as one block. */
+/* The rows of several batches, which are one block. */
 static void send_block(struct links *l, const struct table *t, struct buf *columns, size_t rows,
                        struct buf *body)
 {

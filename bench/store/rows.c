@@ -1,5 +1,5 @@
 /* rows.c - see rows.h. A step of the loop is a scope of some hundred launches over
- * four streams; durations are near the mean of their configuration, some are far from it. */
+ * four streams; most durations are near the mean of their configuration, some are much longer. */
 #include "rows.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void one(struct rows_made *r, size_t i)
         [COL_kernel_stack] = 1 + place % 90,
         [COL_kernel_thread] = 4711,
     };
-    if (place == LAUNCHES_A_STEP - 1) /* the streams meet at the end of a step */
+    if (place == LAUNCHES_A_STEP - 1) /* the other streams wait for stream 0 */
         for (int k = 0; k < ROWS_STREAMS; k++)
             r->clock[k] = r->clock[0] > r->clock[k] ? r->clock[0] : r->clock[k];
     for (unsigned c = 0; c < COL_kernel_COUNT; c++)

@@ -1,5 +1,5 @@
-/* rows.h - for the benchmark: kernels as a training loop launches them, made as fast
- * as they are needed. Reproducible. */
+/* rows.h - makes kernels like those of a training loop for the benchmark, the same ones in each
+ * run. */
 #ifndef GPUFL_BENCH_STORE_ROWS_H
 #define GPUFL_BENCH_STORE_ROWS_H
 
@@ -16,10 +16,10 @@ struct rows_made {
 
 void rows_start(struct rows_made *r);
 
-/* The next batch, of n kernels at most ROWS_BATCH. */
+/* The next batch, with n kernels; n is at most ROWS_BATCH. */
 const struct wire_batch *rows_next(struct rows_made *r, size_t n);
 
-/* All configurations as a batch; name of name id (1 to ROWS_NAMES). */
+/* All configurations as a batch, and the text of a name's id (1 to ROWS_NAMES). */
 const struct wire_batch *rows_configs(void);
 const char *rows_name(uint32_t id);
 

@@ -1,5 +1,5 @@
-/* spent.c - runs a command and adds a line to a file: seconds of processor of all its processes,
- * the kind, the command's output file. CMake puts it before compilers and linkers (run.py). */
+/* spent.c - runs a command and adds a line to a file: processor seconds of all its processes, the
+ * kind, the command's output file. CMake starts compilers and linkers with it (run.py). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

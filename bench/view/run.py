@@ -23,7 +23,7 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SLOWEST = 300  # s until everything must be there
+SLOWEST = 300  # longest wait, s
 WAITS = ["link", "page", "session", "summary", "finding", "loaded"]
 
 

@@ -1,5 +1,5 @@
-// browser.mjs - the parts that the measurements in a browser share: sessions, a server over them (gpufl view), frames
-// as the browser shows them, the main thread's CPU time as the browser traces it.
+// browser.mjs - the parts that the measurements in a browser share: sessions, a server that shows them (gpufl view), the times of
+// the browser's frames, and the main thread's CPU time from the browser's trace.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -43,7 +43,7 @@ export function view(bin, session, cache) {
   return { address, pid: child.pid, stop: () => (child.kill("SIGTERM"), gone) };
 }
 
-/** The session's row once it has ended and is summed up: then the loader has nothing to do. */
+/** Waits until the session has ended and is analysed, so that the loader has nothing to do; returns its row. */
 export const loaded = (page) =>
   page.evaluate(async () => {
     for (;;) {
@@ -60,7 +60,7 @@ export function spread(values) {
   return { median: round(quantile(sorted, 0.5)), p99: round(quantile(sorted, 0.99)), most: round(sorted.at(-1) ?? NaN) };
 }
 
-const TICK_MS = 10; // of /proc: USER_HZ is 100 on Linux
+const TICK_MS = 10; // a tick of /proc: USER_HZ is 100 on Linux
 
 /** ms of processor time of a process and of those that it has started. */
 function treeMs(root) {
@@ -69,21 +69,21 @@ function treeMs(root) {
       const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ");
       return [{ pid: Number(pid), parent: Number(fields[1]), ms: (Number(fields[11]) + Number(fields[12])) * TICK_MS }];
     } catch {
-      return []; // it has ended meanwhile
+      return []; // the process has ended meanwhile
     }
   });
   const of = (pid) => all.filter((one) => one.parent === pid).reduce((sum, one) => sum + of(one.pid), all.find((one) => one.pid === pid)?.ms ?? 0);
   return of(root);
 }
 
-/** What the browser's processes and the server have had of the processor until now; `since` gives the ms from then on. */
+/** The processor time of the browser's processes and of the server until now, in ms; `since` subtracts an earlier result. */
 export async function processorTime(cdp, server) {
   const { processInfo } = await cdp.send("SystemInfo.getProcessInfo");
   const browser = new Map(processInfo.map(({ id, cpuTime }) => [id, cpuTime * 1000]));
   return { browser, server: treeMs(server), since: (before) => ({ browser: [...browser].reduce((sum, [id, ms]) => sum + ms - (before.browser.get(id) ?? 0), 0), server: treeMs(server) - before.server }) };
 }
 
-/** Notes each frame from now on: when it was shown. */
+/** Notes from now on when each frame is shown. */
 export const record = (page) =>
   page.evaluate(() => {
     const notes = { shown: [], going: true };
@@ -104,7 +104,7 @@ export async function recorded(page) {
   return { frames: between.length, between_ms: spread(between), over_100_ms: between.filter((ms) => ms > 100).length };
 }
 
-/** What the page's main thread did, as the browser traces it: CPU ms between two animation frames. */
+/** Traces the page's main thread: the function that it returns gives the CPU ms between two animation frames. */
 export async function trace(cdp) {
   const events = [];
   cdp.on("Tracing.dataCollected", ({ value }) => events.push(...value));
@@ -119,7 +119,7 @@ export async function trace(cdp) {
     const counts = new Map();
     fired.forEach((event) => counts.set(thread(event), (counts.get(thread(event)) ?? 0) + 1));
     const main = [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
-    // Two callbacks of one frame: the page's and the note's.
+    // A frame has two callbacks: the page's and that of record().
     const frames = fired.filter((event) => thread(event) === main).map((event) => event.ts).sort((a, b) => a - b).filter((at, i, all) => i === 0 || at - all[i - 1] > 4000);
     const tasks = events.filter((event) => event.name === "RunTask" && thread(event) === main && event.tdur !== undefined).sort((a, b) => a.ts - b.ts);
     const cpu = [];

@@ -1,9 +1,10 @@
 // kernel.mjs - the page of a kernel with very many launches: the server's time for each of the page's questions, the bytes
 // over the wire, and the time from the click in the list, and from the address, until the page shows the launches.
 //   node bench/web/kernel.mjs BIN [--launches N] [--rounds N] [--keep FOLDER] [--json FILE] [--hold]
-// The session is simulated (a million launches unless --launches says else); each launch of it is made one of the same kernel.
-// --hold: exits with 1 if a page asks for more than it shows, or takes more processor time than CPU_MS in its best round: other work
-// on the machine changes the clock, and hardly changes these. The target of the clock is printed, and not enforced in this mode.
+// The session is simulated (a million launches unless --launches says otherwise), and all its launches are made launches of one
+// kernel.
+// --hold: exits with 1 if a page asks for more than it shows, or takes more processor time than CPU_MS in its best round: other
+// work on the machine hardly changes these. The target for the elapsed time is printed in this mode, and not enforced.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -19,7 +20,7 @@ if (positionals.length !== 1) {
 }
 const [launches, rounds] = [Number(values.launches), Number(values.rounds)];
 const TARGET_MS = 500;
-const CPU_MS = 1500; // browser and server, of a click: some 400 on an idle machine
+const CPU_MS = 1500; // of browser and server for a click: about 400 on an idle machine
 const SEEN = 1000; // launches that a page asks for at first
 const WIRE = 100_000; // bytes of all answers after a click
 const folder = values.keep ?? mkdtempSync(path.join(os.tmpdir(), "gpufl-bench-"));
@@ -50,7 +51,7 @@ async function asked(page, world, origin, row) {
   cdp.on("Network.requestWillBeSent", ({ requestId, request, type }) => type !== "EventSource" && request.url.includes("/api/v1/") && requests.set(requestId, { path: new URL(request.url).pathname.replace(row.id, "{session}"), query: new URL(request.url).search, bytes: null }));
   cdp.on("Network.responseReceived", ({ requestId, response }) => requests.has(requestId) && Object.assign(requests.get(requestId), { server_ms: response.timing ? response.timing.receiveHeadersEnd - response.timing.sendEnd : null }));
   cdp.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => requests.has(requestId) && (requests.get(requestId).bytes = encodedDataLength));
-  cdp.on("Network.loadingFailed", ({ requestId }) => requests.delete(requestId)); // asked for by a page that is left, and given up
+  cdp.on("Network.loadingFailed", ({ requestId }) => requests.delete(requestId)); // cancelled: its page was left
   await click(page, world, origin, row, () => requests.clear());
   while ([...requests.values()].some(({ bytes }) => bytes === null)) await page.evaluate(() => new Promise(requestAnimationFrame));
   await cdp.detach();

@@ -1,5 +1,5 @@
-// pages.mjs - what a page of the dashboard costs until it is useful, what the click on a kernel costs, and what the table of
-// very many kernels costs while it is scrolled: the pieces of run.mjs and pair.mjs.
+// pages.mjs - measures what a page of the dashboard costs until it is useful, what the click on a kernel costs, and what scrolling
+// the table of very many kernels costs: the parts that run.mjs and pair.mjs share.
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { loaded, processorTime, record, recorded, trace, view, WEB } from "./browser.mjs";
@@ -12,7 +12,7 @@ export const NAMES = 5000;
 export const A_KERNEL = "a kernel";
 const PATIENCE_MS = 120_000;
 
-/** The pages whose first useful paint counts: what must stand on them. */
+/** The pages whose first useful paint counts, each with what makes it useful. */
 export const PAINTS = {
   insights: { tab: "insights", useful: () => document.querySelector("main .finding") !== null, target: 1000 },
   timeline: { tab: "timeline", useful: () => window.gpuflTimeline?.frames > 0 && window.gpuflTimeline.heap > 0, target: 1500 },
@@ -20,8 +20,8 @@ export const PAINTS = {
   [A_KERNEL]: { tab: "kernels/{most}", useful: () => document.querySelector(".kernel-name") !== null && document.querySelector(".histogram rect") !== null && document.querySelector(".table tbody tr") !== null, target: 500 },
 };
 
-export const EMPTY = { tab: "", useful: () => document.readyState === "complete", target: Infinity }; // what a browser costs without a page of ours
-/** ms from the start of the navigation to the frame in which what is useful stands, in a browser without a cache. */
+export const EMPTY = { tab: "", useful: () => document.readyState === "complete", target: Infinity }; // the cost of the browser alone
+/** ms from the start of the navigation to the first frame in which the page is useful, in a browser without a cache. */
 export async function paint(browser, { state, cdp, pid }, address, useful) {
   const before = await processorTime(cdp, pid);
   const context = await browser.newContext({ viewport: DESK, storageState: state });
@@ -40,14 +40,14 @@ export async function paint(browser, { state, cdp, pid }, address, useful) {
   }
 }
 
-/** The address of a page: of the session, or of its kernel with most time (builds differ in how they name it). */
+/** The address of a page of the session, or of its kernel with most time (builds name that kernel in different ways). */
 export const addressOf = (origin, { id, most }, tab) => (tab ? `${origin}/sessions/${id}/${tab.replace("{most}", most)}` : `${origin}/favicon.svg`);
 
 /** The scripts and styles of a build's page: their names have the hash of what they contain. */
 const assetsOf = async (page, origin) => [...(await (await page.request.get(origin)).text()).matchAll(/\/assets\/[\w.-]+/g)].map(([name]) => name).sort();
 
-/** From the click on the first kernel of the list to the frame in which its page stands, in a browser that has the page's parts.
- * atList: called before the click. */
+/** ms from the click on the first kernel of the list to the frame in which its page is useful, in a browser that has the page's
+ * parts. atList is called before the click. */
 export async function click(page, { cdp, pid }, origin, { id }, atList = () => undefined) {
   const { useful } = PAINTS[A_KERNEL];
   await page.goto(`${origin}/sessions/${id}/kernels`);
@@ -98,7 +98,7 @@ export async function open(browser, bin, session, cache) {
   }
 }
 
-/** A session with kernels of that many names, as its log. */
+/** Writes the log of a session with kernels of that many names. */
 export function manyNames(folder) {
   const session = made("00000000-0000-4000-8000-000000005000", "many names");
   const to = path.join(folder, "names", session.id);
@@ -110,7 +110,7 @@ export function manyNames(folder) {
   return path.join(folder, "names");
 }
 
-/** The table of all those kernels, scrolled by the wheel for `hold` ms. */
+/** Scrolls the table of all those kernels by the wheel for `hold` ms. */
 export async function scrolled(browser, page, origin, { id }, speed, hold) {
   await page.goto(`${origin}/sessions/${id}/kernels`);
   const box = page.locator(".table");

@@ -1,10 +1,11 @@
 // pair.mjs - the dashboard of two builds, measured in turns, so that other work of the machine affects both equally.
 //   node bench/web/pair.mjs NEW OLD [--kernels N] [--rounds N] [--seconds N] [--frames] [--keep FOLDER] [--json FILE]
 // NEW and OLD are the folders bin of two builds, each with its own `gpufl view`, which has the server and the page of its commit.
-// Both read one session, which OLD writes. Two builds with equal pages are refused, because comparing them says nothing. Each round measures what run.mjs measures, of both builds, the second first in
-// every other round: pages until they are useful, the click on a kernel, frames while the timeline moves and while a long table
-// scrolls, the JS heap. It prints the least of each, the medians, and the ratio of the medians, new to old, with its 95 % interval
-// (bootstrap over rounds). A round before the first one warms up and is not counted. --frames: only the moving timeline.
+// Both read one session, which OLD writes. Two builds with equal pages are refused, because comparing them says nothing. Each round
+// measures both builds as run.mjs does, in the other order in every second round: pages until they are useful, the click on a
+// kernel, frames while the timeline moves and while a long table scrolls, the JS heap. It prints the least of each, the medians,
+// and the ratio of the medians, new to old, with its 95 % interval (bootstrap over rounds). A round before the first one warms up
+// and is not counted. --frames: only the moving timeline.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -29,13 +30,13 @@ const sorted = (list) => [...list].sort((a, b) => a - b);
 const at = (list, q) => sorted(list)[Math.min(list.length - 1, Math.floor(q * list.length))];
 const median = (list) => at(list, 0.5);
 
-/** A generator of numbers from 0 to 1 that is the same in each run: the interval of the same measurements is the same. */
+/** Random numbers from 0 to 1, the same ones in each run, so that equal measurements have equal intervals. */
 function random(seed) {
   let state = seed;
   return () => ((state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32);
 }
 
-/** Old and new of a round are drawn together: what the machine did then met both. */
+/** Draws old and new of a round together, because other work of the machine affected both. */
 function ratioOf(ours, theirs) {
   const next = random(7);
   const drawn = Array.from({ length: DRAWS }, () => {
@@ -62,14 +63,14 @@ async function measured(browser, big, many) {
   return out;
 }
 
-/** Throws where both show one page: its scripts and styles are compiled into each program. */
+/** Throws if both builds have the same page, by the names of the scripts and styles that are compiled into each program. */
 function differ({ new: [ours], old: [theirs] }) {
   if (!ours.assets.length || !theirs.assets.length) throw new Error("a page names no script of its own");
   if (ours.assets.join() === theirs.assets.join()) throw new Error(`both builds show the same page (${ours.assets.join(" ")}): build the older commit with its own web/`);
 }
 
 const browser = await startBrowser();
-const opened = []; // to be closed
+const opened = []; // closed at the end
 try {
   const sessions = [simulate(positionals[1], Number(values.kernels), path.join(folder, `session-${values.kernels}`)), manyNames(folder)];
   const builds = { new: [], old: [] };

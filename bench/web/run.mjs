@@ -1,12 +1,11 @@
 // run.mjs - the dashboard in a headless Chromium, compared with the targets of the project: one command, a
 // table and JSON.
 //   node bench/web/run.mjs BIN [--kernels N,N,…] [--rounds N] [--seconds N] [--keep FOLDER] [--json FILE]
-// For each size of simulated session (10 million kernels; 100 million where that is asked for): the time to
-// the first useful paint of its pages, loaded by a browser that has nothing of them, median and most of ROUNDS, with
-// the processor time that browser and server take until then (other work on the machine does not change it much);
-// the timeline's frames while it moves for SECONDS; the JS heap after that and a collection. Then the table of
-// 5 000 kernels, scrolled by the wheel. Sessions and what the server makes of them go to a folder of their own,
-// which is kept and used again with --keep (100 million kernels: about 6 GB and minutes).
+// For each size of simulated session (10 million kernels, unless --kernels says otherwise) it measures the time to the first useful
+// paint of its pages, loaded by a browser with an empty cache, median and most of ROUNDS, with the processor time that browser and
+// server take until then (other work on the machine does not change it much); the timeline's frames while it moves for SECONDS; the
+// JS heap after that and a collection. Then the table of 5 000 kernels, scrolled by the wheel. Sessions and what the server makes
+// of them go to a folder of their own, which is kept and used again with --keep (100 million kernels: about 6 GB and minutes).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -24,13 +23,13 @@ if (!bin) {
 const folder = values.keep ?? mkdtempSync(path.join(os.tmpdir(), "gpufl-bench-"));
 mkdirSync(folder, { recursive: true });
 const hold = Number(values.seconds) * 1000;
-const FRAME_MS = 16.7; // of 60 a second: a headless browser shows no more, so that a median of 16 cannot be
+const FRAME_MS = 16.7; // 60 frames a second, the most that a headless browser shows: a median of 16 is impossible
 
-const rows = []; // of the table: what, measured, target
+const rows = []; // rows of the table: what, measured, target
 const round = (value) => Math.round(value);
 const tell = (what, measured, target, met) => rows.push([what, measured, target, met ? "met" : "missed"]);
 
-/** A number of measurements of one page: printed, and in the result. */
+/** Prints the measurements of one page, and adds them to the table. */
 function told(what, times, target) {
   const of = (part) => spread(times.map((one) => one[part]));
   const result = { ...of("ms"), browser_cpu: of("browser"), server_cpu: of("server") };

@@ -1,7 +1,7 @@
 // samples.mjs - the timeline of a session with very many samples of very many host threads: bytes and requests until
 // it is shown, and the cost of its frames while it is scrolled, moved and zoomed.
 //   node bench/web/samples.mjs BIN [--samples N] [--threads N] [--seconds N] [--keep FOLDER] [--json FILE]
-// A session is written as its log (docs/format.md): the threads are sampled in turn, and each has stacks of its own lines.
+// The script writes the log of a session (docs/format.md): threads are sampled in turn, and each has stacks with lines of its own.
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -53,7 +53,7 @@ function write(to) {
   closeSync(file);
 }
 
-/** What goes over the wire from now on. */
+/** Counts the requests and their bytes from now on. */
 function listen(page) {
   const sums = { requests: 0, bytes: 0 };
   page.on("requestfinished", async (request) => {
@@ -78,7 +78,7 @@ async function moved(page, cdp, name, act) {
 
 const held = (page, key) => async () => {
   await page.keyboard.down(key);
-  await page.waitForTimeout(hold); // what is measured is that time, not a condition
+  await page.waitForTimeout(hold); // the measurement lasts for this time
   await page.keyboard.up(key);
 };
 

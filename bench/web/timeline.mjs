@@ -1,8 +1,8 @@
-// timeline.mjs - how smoothly the timeline moves while keys are held. A movement is made twice:
-// "cold", while its pieces are on their way, and "warm", when the server has nothing to do.
+// timeline.mjs - how smoothly the timeline moves while keys are held. Each movement is made twice: "cold", while its data is being
+// requested, and "warm", when the page has the data already.
 import { record, recorded, trace } from "./browser.mjs";
 
-/** Nothing is on its way and nothing is drawn any more. */
+/** Waits until no request is pending and nothing is drawn any more. */
 export const rest = (page) =>
   page.evaluate(
     () =>
@@ -43,7 +43,7 @@ export async function movements(page, hold) {
       await record(page);
       const traced = await trace(cdp);
       await page.keyboard.down(key);
-      await page.waitForTimeout(hold); // what is measured is that time, not a condition
+      await page.waitForTimeout(hold); // the measurement lasts for this time
       await page.keyboard.up(key);
       const main_thread_cpu_ms = await traced();
       result[`${name}, ${state}`] = { ...(await recorded(page)), main_thread_cpu_ms };

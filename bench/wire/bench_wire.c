@@ -1,9 +1,9 @@
 /* bench_wire.c - what a kernel row costs: encoding it (ns, plain bytes) and
  * reading it back (MB/s of plain text), on one core.
  *
- * Rows are like those of a training step: short kernels back to back, a few
- * hundred configurations that repeat in order, one or two streams, correlation
- * ids that count up, scopes that change now and then. Prints JSON.
+ * Rows are like those of a training step: short kernels back to back, 240 configurations that
+ * repeat in order, one stream, correlation ids that count up, scopes that change now and then.
+ * Prints JSON.
  *
  *   bench_wire [batches of 4096 rows]        default 512 */
 #include "wire/decode.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DISTINCT = 16 }; /* different batches, so that branches cannot be learnt by heart */
+enum { DISTINCT = 16 }; /* different batches, so that branches cannot be predicted */
 
 static uint64_t random_state = 88172645463325252ull;
 

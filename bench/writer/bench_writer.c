@@ -7,7 +7,8 @@
  * under TMPDIR and prints nanoseconds and bytes of a row. Time is the wall and
  * the CPU time of this thread from the first row to the last flush; the time of
  * making the rows is measured separately and subtracted. With ROTATE_BYTES the compressor runs
- * concurrently. Then one part is packed at levels 1, 4 and 6, for bytes of a row. */
+ * concurrently. Without it, the log is one part, which is then packed at levels 1, 4 and 6 to
+ * measure bytes of a row. */
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/intern.h"
@@ -64,7 +65,7 @@ static void define_all(struct writer *w, struct intern *names)
     }
 }
 
-/* ns of one row of the source itself. */
+/* The time that making one row takes, in ns. */
 static double source_cost(int64_t rows)
 {
     struct source s = source_make();

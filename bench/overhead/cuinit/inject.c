@@ -1,5 +1,5 @@
-/* inject.c - what the driver calls inside cuInit (CUDA_INJECTION64_PATH); CUINIT_CASE says what it
- * does there. See run.py. */
+/* inject.c - the library whose InitializeInjection the driver calls inside cuInit
+ * (CUDA_INJECTION64_PATH); CUINIT_CASE says what that function does. See run.py. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ static void init_nvml(void)
     fflush(stdout);
 }
 
-/* One call of the driver, CALLS times; prints whether the answers agree. */
+/* Makes one call of the driver again and again; prints whether all results are equal. */
 static void repeat(const char *name, int (*call)(void))
 {
     int first = call(), same = 0;
@@ -106,7 +106,7 @@ int InitializeInjection(void)
     return 1;
 }
 
-/* The program ends when the thread has: a call that never returns is seen. */
+/* Waits for the thread, so that a call that never returns keeps the program from ending. */
 __attribute__((destructor)) static void finish(void)
 {
     if (started)
