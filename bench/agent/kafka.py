@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What sending to Kafka costs the agent: `kafka.py [--build DIR] [--megabytes N] [--rounds N] [--seconds N]`.
+"""Measures what sending to Kafka costs the agent: `kafka.py [--build DIR] [--megabytes N] [--rounds N] [--seconds N]`.
 
-The same log drained to Kafka and to an HTTP server that answers at once, interleaved: processor time (user and system)
-of the agent, median of the rounds. Then 10 000 finished folders that the cursor knows, with brokers connected: processor
-time and resident bytes. The brokers are librdkafka's mock cluster in a process of its own.
+The agent sends the same log to Kafka and to an HTTP server that answers at once, in turn; the script prints its
+processor time (user and system), median of the rounds. Then it measures processor time and resident bytes with 10 000
+finished folders that the cursor knows and connected brokers. The brokers are librdkafka's mock cluster in a process of
+its own.
 """
 import argparse
 import os

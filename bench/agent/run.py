@@ -4,12 +4,12 @@
 throughput  Plain NDJSON read, packed and sent by the agent, beside `zstd -1` (and `gzip -1`) alone over the same bytes,
             interleaved: processor time (user and system) of each, median of the rounds. The server answers at once.
 idle        10 000 finished folders that the cursor knows: processor time over a minute, resident bytes.
-latency     Write to arrival of single lines, one a second in each of 8 sessions.
-live        Write to a real server's counts of the session, as a page that follows its events asks for them.
-fleet       Write to a real server's newest samples, as the fleet page shows them: by events, and by the answers that it asks for.
+latency     Time from writing to arrival of single lines, one a second in each of 8 sessions.
+live        Time from writing to a real server's counts of the session, as a page asks for them that follows events.
+fleet       Time from writing to a real server's newest samples on the fleet page: by events, and by the answers alone.
 wire        Bytes on the wire for a kernel, of recorded sessions of PyTorch programs in tests/data/answers: of the whole
             session, of each channel, and of its records of kernels alone, sent together and as a program writes them.
-archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes.
+archive     The most memory of the agent, and of `restore`, for a session of 8 MB and one of --megabytes MB.
 """
 import argparse
 import contextlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the cure of a program of tests/answers gains: bare and cured in turn, several times, on a GPU.
+"""Measures what the cure of a program of tests/answers gains: it runs bare and cured in turn, several times, on a GPU.
 
     bench/answers/cure.py [--rounds N] [--json FILE] NAME ...
 
-Each round runs the program and its cure one after the other, in the other order in every second round. Prints the medians of
+Each round runs the program and its cure; every second round runs them in the other order. Prints the medians of
 `work_s`, the gain of the medians, and the least and the most that a round gained. The first run of each side is not
 counted: it fills the caches of compilers.
 """

@@ -4,10 +4,10 @@
     bench/answers/torch_profiler.py --hta FOLDER --out FILE [--shard I/N] [--budget S] [--limit S] [NAME ...]
 
 FOLDER holds a checkout of HolisticTraceAnalysis (its folder hta). Each program runs whole under torch.profiler; then HTA
-reads the trace: where the GPU's time went, why it was idle, which kernel took most. torch.profiler itself is asked for the
-group of calls with the most host time and for the one with the most device time, as its tutorial does; with --stacks it
-keeps Python stacks and groups by them. FILE gets a line of JSON a program. Analyses run beside the next program. Needs
-torch and what HTA needs (pandas, networkx), no network.
+reads the trace: where the GPU's time went, why it was idle, which kernel took most. As in torch.profiler's tutorial,
+the script takes the group of calls with the most host time and the one with the most device time; with --stacks the
+profiler keeps Python stacks and groups calls by them. FILE gets a line of JSON for each program. Analyses run while the
+next program runs. Needs torch and what HTA needs (pandas, networkx), no network.
 """
 import argparse
 import concurrent.futures

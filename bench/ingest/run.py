@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Ingest, durable, end to end over HTTP: how many kernel rows a second reach the columns.
+"""Measures durable ingest over HTTP: how many kernel rows a second reach the columns.
 
 Sessions of `gpufl sim` are sent, gzip as the agent sends them, to a gpufl-server of
-this run; the clock stops when the loader has committed every row, tile pyramid
-included. Beside it, in the same run and with the same rows: decoding alone, the
-pyramid alone, and the store's append alone. Prints JSON.
+this run; the clock stops when the loader has committed every row, including the pyramid of tiles. The same run measures
+decoding alone, the pyramid alone, and the store's append alone with the same rows. Prints JSON.
 
   bench/ingest/run.py [--build DIR] [--kernels N] [--sessions N] [--loaders N]
 """

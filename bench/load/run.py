@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The server under load: --hosts hosts that send their metrics each second, --live sessions that
-send their kernels each second, and --readers people at the dashboard, for --seconds.
+"""Measures the server under load for --seconds: --hosts hosts send their metrics each second, --live sessions send
+their kernels each second, and --readers people use the dashboard.
 
-What is sent are sessions of `gpufl sim` under other ids and host names, cut into pieces of a
-second. A reader opens a page each --pause seconds: its questions one after the other on one
-connection. Senders, readers and server share the machine. Prints JSON: waits of reads by
-question and of sends, answers by status, the server's processor and memory, and how long
-rows took from their sending until they could be asked for, measured by a probe of its own.
+The sessions are those of `gpufl sim` with other ids and host names, cut into pieces of a second. A reader opens a page
+each --pause seconds: it sends the page's requests one after the other on one connection. Senders, readers and server
+share the machine. Prints JSON: response times of reads by request and of sends, answers by status, the server's
+processor time and memory, and how long rows took from sending until they could be requested, by a probe of the server's
+own.
 
-With --soak S it goes on for S seconds: sessions of --seconds follow each other, and end; retention keeps
---keep MiB of them. Memory, descriptors, threads, journal and disk are looked at every five seconds, and must
-not grow: the greatest of the last third of the time is compared with that of the second. Ends with 1, and
-says what, where something does, where a read or a send is answered with 5xx, or where lines are lost.
+With --soak S it runs for S seconds: sessions of --seconds follow each other, and end; retention keeps --keep MiB of
+them. Memory, descriptors, threads, journal and disk are measured every five seconds and must not grow: the maximum of
+the last third of the time is compared with that of the second third. The exit status is 1 if one of them grows or if a
+read or a send is answered with 5xx; "wrong" says which.
 
   bench/load/run.py [--build DIR] [--hosts N] [--live N] [--rate N] [--readers N] [--pause S] [--seconds S]
                     [--soak S [--keep MIB]]

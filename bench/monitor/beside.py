@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Whether a program on the GPU becomes slower while gpufl-monitor samples the machine: a PyTorch step and empty launches.
+"""Measures whether a program on the GPU becomes slower while gpufl-monitor samples the machine: a PyTorch step and
+empty launches.
 
     bench/monitor/beside.py BUILD [--seconds N] [--interval MS] [--json FILE]
 
-BUILD has bin/gpufl-monitor. The program runs without any capture, in one process; the monitor is stopped (SIGSTOP) and goes
-on (SIGCONT) in blocks of on off off on, each part 2.2 intervals long, so that two or three rounds of samples fall into it. It says the ratio of wall-clock times, with half the 95 % interval of the mean, and of processor time
-of the launching thread. Needs a GPU and torch.
+BUILD has bin/gpufl-monitor. The program runs without any capture, in one process; the monitor is stopped (SIGSTOP) and
+continued (SIGCONT) in blocks of on off off on, each part 2.2 intervals long, so that it has two or three rounds of
+samples. The script prints the ratios of wall-clock time and of processor time of the launching thread, each with half
+the 95 % interval of the mean. Needs a GPU and torch.
 """
 import argparse
 import json

@@ -3,11 +3,11 @@
 
 Usage: bench/monitor/run.py BUILD [--seconds 60] [--rounds 3] [--day ROUNDS]
 
-8 GPUs, 64 processes, a sample a second, every call of the library keeps a core busy for 20 us (FAKE_NVML_US). The
-monitor and a bare loop that makes the same calls (bench_nvml_loop) run in turns, then the monitor with /metrics
-scraped every 15 s, then the monitor while 64 processes announce their session and a new scope every 5 s. CPU time is
-that of /proc/PID/task/*/schedstat; memory is read at the end. --day: the log of so many seconds, made with a clock that
-jumps and values that move at random (FAKE_NVML_NOISE); 86400 takes some minutes.
+There are 8 GPUs, 64 processes and a sample a second; every call of the library keeps a core busy for 20 us
+(FAKE_NVML_US). The monitor and a bare loop that makes the same calls (bench_nvml_loop) run in turns, then the monitor
+with /metrics scraped every 15 s, then the monitor while 64 processes announce their session and a new scope every 5 s.
+CPU time is that of /proc/PID/task/*/schedstat; memory is read at the end. --day: the log of so many seconds, made with
+a clock that jumps and values that move at random (FAKE_NVML_NOISE); 86400 takes some minutes.
 """
 import argparse
 import glob

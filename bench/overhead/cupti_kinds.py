@@ -1,14 +1,14 @@
-"""What each kind of CUPTI's activity records costs the training step of pytorch_step.py, by CUPTI alone:
-without gpufl's library, with a consumer that gives buffers out and takes them back.
+"""What each kind of CUPTI's activity records costs the training step of pytorch_step.py, with CUPTI alone: without
+gpufl's library, with a consumer that provides buffers and takes them back.
 
     python3 cupti_kinds.py --rounds 12 --states bare,kernels,kernels+synchronizations
 
 A state is `bare`, `profiler` (torch.profiler with CUDA activity) or kinds joined by +: kernels,
 synchronizations, runtime, driver (all calls of these interfaces), launches (the driver's calls that
-start kernels, by cuptiActivityEnableDriverApi, CUDA 12.5), copies, memory. The states take turns in
-one process, each in a session of its own that ends with cuptiFinalize. Prints one JSON object: of
-each state ms per step of every round, and us per kernel and the ratio over the bare round of the
-same turn, medians with their 95 % intervals.
+start kernels, by cuptiActivityEnableDriverApi, CUDA 12.5), copies, memory. The states take turns in one process, each
+with a subscription of its own that ends with cuptiFinalize. Prints one JSON object: for each state ms per step of every
+round, and, compared with the bare round of the same turn, us per kernel and the ratio, as medians with their 95 %
+intervals.
 """
 import argparse
 import ctypes

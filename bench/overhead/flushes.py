@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The cost of the interval at which records are taken from CUPTI, and what a killed program loses with it.
+"""Measures what the interval costs at which records are taken from CUPTI, and how much a killed program loses with it.
 
     bench/overhead/flushes.py [--build DIR] [--rounds 8] [--kills 8] [--intervals 250,200,100]
 

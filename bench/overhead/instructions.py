@@ -4,10 +4,9 @@
     bench/overhead/instructions.py [--build DIR] [--against DIR] [--json FILE]
 
 The program's launches go through the fake driver and profiling library of tests/fake; valgrind's callgrind
-counts what runs in the library's callback, in two runs of N and 2 N launches, whose difference is
-exact whatever else the machine does. A launch calls back twice. The work of the real CUPTI before
-and after is not included. --against: another build of the library, counted with the programs of --build; a
-state whose option that build does not know has no number.
+counts what runs in the library's callback, in two runs of N and 2 N launches, whose difference is exact also on a busy
+machine. A launch causes two callbacks. The work of the real CUPTI before and after is not included. --against: another
+build of the library, counted with the programs of --build; a state whose option that build does not know has no number.
 """
 import argparse
 import json

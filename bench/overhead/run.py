@@ -5,9 +5,9 @@
     bench/overhead/run.py --table FILE...
 
 Every comparison interleaves its two sides: rounds inside one process where the
-state can be switched there, else alternating processes. Stated are the median
-and the 95 % interval of the difference (bootstrap over paired rounds). --table
-runs nothing: it prints the tables of docs/benchmarks.md from files of --json.
+state can be switched there, else alternating processes. The script prints the median and the 95 % interval of the
+difference (bootstrap over paired rounds). --table runs nothing: it prints the tables of docs/benchmarks.md from files
+of --json.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A session's kernels as a DataFrame: processor time and memory of reading it and of making all columns.
+"""Measures processor time and memory of reading a session's kernels as a DataFrame and of making all columns.
 
     PYTHONPATH=build/python bench/python/frames.py SESSION [--rounds N]
 

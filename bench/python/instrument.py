@@ -4,10 +4,10 @@
     PYTHONPATH=build/python bench/python/instrument.py [--rounds N] [--width N] [--depth N]
     PYTHONPATH=build/python bench/python/instrument.py --gpu SECONDS [--depth N]
 
-A model of 6 blocks (LayerNorm, Linear, GELU, Linear) on the processor with one thread, in a session without a GPU; turns of
-20 steps without and with the hooks, in turn, medians. A small width makes the cost itself visible. --gpu has the step of
-bench/overhead (931 kernels) in a Trace session instead, for so many seconds, in blocks of on off off on: wall-clock time
-of a step and processor time of the launching thread.
+A model of 6 blocks (LayerNorm, Linear, GELU, Linear) on the processor with one thread, in a session without a GPU; the
+script runs 20 steps without and with the hooks in turn, and prints medians. A small width makes the cost of the hooks
+visible. --gpu runs the step of bench/overhead (931 kernels) in a Trace session instead, for SECONDS, in blocks of on
+off off on: wall-clock time of a step and processor time of the launching thread.
 """
 import argparse
 import pathlib

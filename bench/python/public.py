@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The kernels of one session as a DataFrame, by gpufl.analyzer and by the way of the public client's analyzer.
+"""Compares gpufl.analyzer with the method of the public client's analyzer: the kernels of one session as a DataFrame.
 
     gpufl sim --kernels 1000000 --scopes -o OURS && gpufl export -f gpuflight -o PUBLIC OURS
     PYTHONPATH=build/python bench/python/public.py OURS PUBLIC [--rounds N]
 
-The public analyzer's way is rebuilt here from its columns: each line through json, the rows of each batch into
-pandas, batches put together, names looked up in the dictionary lines, details joined by correlation id. Ours reads the same
-files, and our own log of the same session. Each round is an interpreter of its own, ways in turn; figures are processor
-time, medians.
+The public analyzer's method is rebuilt here from its columns: json parses each line, pandas gets the rows of each
+batch, batches are concatenated, names are looked up in the dictionary lines, and details are joined by correlation id.
+Ours reads the same files, and our own log of the same session. Each round is an interpreter of its own, with the
+methods in turn; figures are medians of processor time.
 """
 import argparse
 import statistics

@@ -3,9 +3,9 @@
 
     PYTHONPATH=build/python bench/python/scope.py [--rounds N]
 
-Processor time of this thread, blocks of 2 000 in turn, medians over the rounds. On: a session of the simulated GPU; pauses
-between blocks let its collector take the rows, so that none is lost. Import: processor time of whole interpreters with and
-without the import, in turn.
+The figures are processor time of this thread for blocks of 2 000 in turn, medians over the rounds. On: a session of the
+simulated GPU; pauses between blocks give its collector time to take the rows, so that none is lost. Import: processor
+time of whole interpreters with and without the import, in turn.
 """
 import argparse
 import os

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Questions over HTTP to a session of --kernels kernels: what the dashboard asks, cold and warm.
+"""Measures requests over HTTP about a session of --kernels kernels: what the dashboard requests, cold and warm.
 
 A session of `gpufl sim` is sent with `gpufl upload`; when it is loaded and summed up,
-the server is started again. Cold: the first time a question is asked of a server that
-has just started (the system's page cache stays). Warm: --rounds times, one after the
-other, one connection. Tiles: --tiles windows of every size at random places, 1600 columns, all lanes.
-Beside it, in the same run: `gpufl report` of the same files. What is on disk is listed by kind: rows, what is
-summed up of kernels, the pyramid. Prints JSON.
+the server is started again. Cold: a request for the first time to a server that has just started (the system's page
+cache stays). Warm: the request --rounds times on one connection. Tiles: --tiles windows of every size at random places,
+1600 columns, all lanes. The same run measures `gpufl report` of the same files. The size on disk is listed by kind:
+rows, sums of kernels, the pyramid. Prints JSON.
 
   bench/query/run.py [--build DIR] [--kernels N] [--rounds N] [--tiles N]
 """

@@ -4,15 +4,15 @@
 --sessions sessions of one workspace are sent by --senders threads as fast as the server takes them, their ends
 included, while --busy loops keep the processors busy; --others sessions of another workspace follow at once.
 After a 429 or 503 a sender waits as Retry-After says. Then the script watches the server until everything that it
-acknowledged is loaded, or --patience is over. Several --server are measured in turn, so that two builds can
-be compared. Prints JSON: waits of bodies, answers by status, seconds until the last session of each
-workspace was loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
+acknowledged is loaded, or until --patience seconds are over. Several --server are measured in turn, so that two builds
+can be compared. Prints JSON: waits of bodies, answers by status, seconds until the last session of each workspace was
+loaded, how many never were, frames set aside, the slowest /healthz, descriptors, memory.
 
 --live N keeps N sessions open meanwhile, without an end. --readers N people look at lists and sessions from the first
-body on, and --read-for seconds longer than all is sent and loaded; their waits and answers are printed. With --check it ends with 1 where a session that was
-acknowledged is not loaded, is loaded with other rows than it has, or was set aside, and where the
-other workspace had to wait for all of the first (not with --backlog: its senders wait as well), and where a reader got
-an answer that is not 200.
+body on, and --read-for seconds longer than all is sent and loaded; their waits and answers are printed. With --check
+the exit status is 1 if an acknowledged session is not loaded, is loaded with other rows than it has, or was set aside;
+if the other workspace had to wait for all sessions of the first one (not with --backlog, with which its senders wait as
+well); or if a reader got an answer that is not 200.
 
   bench/server/burst.py [--build DIR] [--server FILE ...] [--sessions N] [--others N] [--busy N] [--live N [--readers N]] [--check]
 """

@@ -9,7 +9,7 @@ interface Seen {
   headers: Headers;
 }
 
-/** A transport that gives these answers in turn and notes what was asked and waited. */
+/** A transport that returns these answers in turn, and notes requests and waits. */
 function scripted(...answers: (Response | Error)[]) {
   const seen: Seen[] = [];
   const waits: number[] = [];

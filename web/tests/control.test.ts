@@ -117,7 +117,7 @@ describe("a capture", () => {
     expect(at({})).toBe("7000000000-11000000000");
     expect(at({ duration: 10e9 })).toBe("0-15000000000");
     expect(at({ state: "open" })).toBeNull();
-    expect(at({}, "1009000000000")).toBeNull(); // it would have begun before its session
-    expect(at({ ended: "1090000000000" })).toBeNull(); // and here after all that came of it
+    expect(at({}, "1009000000000")).toBeNull(); // else the capture would begin before its session
+    expect(at({ ended: "1090000000000" })).toBeNull(); // and here after the last row of its session
   });
 });

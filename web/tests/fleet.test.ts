@@ -1,4 +1,4 @@
-// States of hosts and GPUs from events, between two answers.
+// The states of hosts and GPUs that events report between two answers.
 import { describe, expect, it } from "vitest";
 import { reasonsOf } from "../src/pages/fleet/GpuCard";
 import { gpuName, hostName, withNewer } from "../src/pages/fleet/fresh";

@@ -1,4 +1,4 @@
-// Ways back to views of a session: as they were left; views over time share their part of the time.
+// Links back to views of a session open them as they were left; views over time share their part of the time.
 import { expect, it } from "vitest";
 import { asLeft, leave, viewFrom } from "../src/pages/session/left";
 import { match } from "../src/router/router";

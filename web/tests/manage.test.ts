@@ -1,4 +1,4 @@
-// Settings, the identity for requests, live events: the logic below the pages.
+// The logic of settings, of the identity for requests, and of live events, without the pages.
 import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import { makeClient, type Transport } from "../src/api/client";
@@ -70,7 +70,7 @@ describe("the list of sessions", () => {
     const asked = askedFor(new URLSearchParams("app=a&label=k=v&sort=bytes&ascending=true&evil=1&host="), 0);
     expect(asked).toEqual({ app: "a", label: "k", label_value: "v", sort: "bytes", ascending: true, limit: 200 });
     expect(askedFor(new URLSearchParams("sort=evil"), 0).sort).toBe("started");
-    // The choice of rows and columns makes no other question.
+    // The choice of rows and columns does not change the request.
     expect(askingOf(new URLSearchParams("chosen=a,b&app=x&columns=app&follow=1&ascending=true"))).toBe("app=x&ascending=true");
   });
   it("columns: known ones in order, the name always", () => {
@@ -200,7 +200,7 @@ describe("the fleet", () => {
   it("ranges of days: the address's where they make sense", () => {
     expect(rangeOf("1970-01-03", "1970-01-05", 100)).toEqual({ from: 2, to: 5 });
     for (const [from, to] of [["x", "y"], ["1970-03-01", "1970-02-01"], ["", ""]] as const) expect(rangeOf(from, to, 100, 7).to - rangeOf(from, to, 100, 7).from).toBe(7);
-    // A clock that stands at the epoch, or before.
+    // A clock that shows the epoch or an earlier time.
     for (const today of [0, 3, -5]) expect(rangeOf("", "", today)).toEqual({ from: 0, to: Math.max(1, today + 1) });
     expect(rangeOf("1969-12-01", "1969-12-31", 100)).toEqual({ from: 0, to: 1 });
     expect([dayText(0), dayFrom("1970-01-02"), dayFrom("1970-13-02")]).toEqual(["1970-01-01", 1, null]);

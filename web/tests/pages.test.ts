@@ -1,4 +1,4 @@
-// The table of pages: the bar, the keys, and addresses with parts left out.
+// The table of pages: the bar, the shortcuts, and addresses without some parts.
 import { describe, expect, it } from "vitest";
 import { addressOf, menu, pageAt, pageOfKey, PAGES, type PageId } from "../src/router/pages";
 import { href, match } from "../src/router/router";

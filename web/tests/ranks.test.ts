@@ -1,5 +1,5 @@
-// The ranks of a run on one timeline: their lanes keep their own clocks, each is asked from its own session, and
-// the address keeps which groups are open.
+// The ranks of a run on one timeline: their lanes keep their own clocks, requests go to each rank's own session, and the address
+// has the open groups.
 import { describe, expect, it } from "vitest";
 import type { AnswerLanes, RowSession } from "../src/api/schema";
 import { ranksBeside, RANKS_MOST } from "../src/pages/timeline/TimelinePage";
@@ -28,7 +28,7 @@ describe("lanes of ranks", () => {
     const asks = first.map(({ ask }) => ask).filter((ask) => ask.kind === "lanes");
     expect(new Set(asks.map((ask) => ask.session))).toEqual(new Set(["a", "b", "c"]));
     expect(asks.every((ask) => ask.lanes.join() === KERNEL && ask.threads.length === 0)).toBe(true);
-    // On each rank's own clock, and only as far as it has events.
+    // Requests use each rank's own clock, and cover only the time of its events.
     expect(asks.every((ask) => ask.from <= 900 && ask.to >= 100)).toBe(true);
     expect(new Set(first.map(({ key }) => key)).size).toBeGreaterThanOrEqual(3);
     expect(late).toEqual([]);

@@ -64,7 +64,7 @@ describe("processes on one clock", () => {
   it("adds up lanes as far as a column goes", () => {
     const span = { epoch: "0", columns: [], names: [], mangled: [], short_names: [], rows: 2, data: { lane: ["7", "9"], start: [0, 40], duration: [50, 60], name: [null, null], ref: [null, null] } };
     const none = { ...span, rows: 0, data: { lane: [], at: [], events: [], busy: [], longest: [], name: [] } };
-    expect([...busyOf(none, span, ["7", "9"], 131072, 100, 10)]).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 0]); // as on the timeline, a px stays free where an event ends
+    expect([...busyOf(none, span, ["7", "9"], 131072, 100, 10)]).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 0]); // as on the timeline, a px stays free at the end of an event
     const tile = { ...none, rows: 1, data: { ...none.data, lane: ["7"], at: [-50], events: [1], busy: [100], longest: [100], name: [null] } };
     expect([...busyOf(tile, { ...span, rows: 0, data: { lane: [], start: [], duration: [], name: [], ref: [] } }, ["7"], 100, 100, 10)]).toEqual([1, 1, 1, 1, 1, 0, 0, 0, 0, 0]); // a step that begins before the session
     expect([...busyOf(none, span, ["7"], 131072, 100, 10)].map((part) => part > 0.5)).toEqual([true, true, true, true, false, false, false, false, false, false]);

@@ -1,5 +1,5 @@
-// The steps of a report: reading them, which are slow, the differences of a slow step, and which are drawn
-// if there are many.
+// The steps of a report: reading them, finding slow ones, the differences of a slow step, and choosing what to draw if there are
+// many.
 import { describe, expect, it } from "vitest";
 import { differencesOf, stepsOf, thinned, typicalOf, type Step } from "../src/pages/steps/steps";
 

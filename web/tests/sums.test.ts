@@ -1,4 +1,4 @@
-// Sums by day as the server answers them: bars without gaps, and parts by application or host.
+// The server's sums by day: bars without gaps, and parts by application or host.
 import { describe, expect, it } from "vitest";
 import type { RowRollupDay, RowRollupSum } from "../src/api/schema";
 import { daysOf, meanOf, partsOf, totalOf } from "../src/pages/sums/sums";

@@ -1,4 +1,4 @@
-// Histories as the server answers them: positions in the picture, and what can be followed.
+// The server's histories: positions in the picture, and what can be followed.
 import { describe, expect, it } from "vitest";
 import type { AnswerKernelHistory, History, RowUsageSum } from "../src/api/schema";
 import { sumOf } from "../src/pages/fleet/days";

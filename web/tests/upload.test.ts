@@ -1,5 +1,5 @@
-// The upload page's logic: which files are parts of what, pieces of whole lines, and a sender with a
-// server that enforces its rules (offsets, gaps, repeats).
+// The upload page's logic: which session and channel a file belongs to, pieces of whole lines, and a sender with a server that
+// enforces its rules (offsets, gaps, repeats).
 import { gzipSync, gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { BrokenOff, headOf, nameOfPart, piecesOf, sessionsIn, type Found } from "../src/pages/upload/parts";
@@ -136,7 +136,7 @@ describe("sending", () => {
   });
   it("a body that is too large goes in pieces", async () => {
     const server = makeServer(zipped(first).length - 1);
-    await expect(send(server.remote)).rejects.toThrow(); // its pieces are as large here: said, not sent again for ever
+    await expect(send(server.remote)).rejects.toThrow(); // the pieces cannot be smaller: the sender reports that and does not send them for ever
   });
   it("a missing part is a gap, in words", async () => {
     const [session] = await sessionsIn([found("s1/device.log", second)]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What may be called while cuInit runs, and from which thread: the driver alone, without gpufl's library.
+"""Measures what may be called while cuInit runs, and from which thread: the driver alone, without gpufl's library.
 
     bench/overhead/cuinit/run.py [--runs N] [--jobs J] [--program FILE] [CASE...]      24 runs of each case, one at a time
 

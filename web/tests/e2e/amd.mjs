@@ -17,16 +17,16 @@ if (!existsSync(CODE)) {
   console.log("skipped: no clang for AMD GPUs is installed (clang-16, lld-16)");
   process.exit(77);
 }
-const LAUNCHES = 400; // of two kernels in turn
+const LAUNCHES = 400; // launches of two kernels in turn
 const A_LAUNCH = 20; // samples
-const WAITING = { waitcnt: 10, alu_dependency: 3, barrier_wait: 2 }; // of those 20
+const WAITING = { waitcnt: 10, alu_dependency: 3, barrier_wait: 2 }; // of those 20 samples
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const { check } = t;
 const server = await startServer(bin);
 const { origin } = server;
 
-/** Records the program's kernels with an engine, as the simulated library is told to behave; sends the session. */
+/** Records the program's kernels with an engine, over the simulated library, which behaves as `script` says; sends the session. */
 function record(key, { script, options, name, metrics }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-amd-"));
   const env = { PATH: process.env.PATH, LC_ALL: "C.UTF-8", HOME: folder, LD_LIBRARY_PATH: FAKES, GPUFL_ROCPROFILER_PATH: path.join(FAKES, "7"), FAKE_ROCP: script, FAKE_CODE: CODE, GPUFL_APP_NAME: name, ...(metrics ? { GPUFL_AMD_SMI_PATH: path.join(bin, "../fake/amd-7") } : {}) };
@@ -51,10 +51,10 @@ const open = async (page, address) => {
   await rest(page);
 };
 
-/** What NVIDIA alone calls so. The options and the log's own names of records are no vendor's words. */
+/** Words that only NVIDIA uses. Names of options and of the log's records are not a vendor's words. */
 const OTHERS = [/\bwarps?\b/i, /multiprocessor/i, /\bSMs?\b/, /\bCUDA\b/, /\bCUPTI\b/, /\bNVML\b/, /\bSASS\b/, /\bNVTX\b/, /\bPTX\b/, /\bNsight\b/i, /thread blocks?\b/i, /\bNVLink\b/i, /\bscheduler\b/i, /local memory/i, /\bcontext\b/i, /hardware slowdown/i, /[\d.]+ waves\b/i];
 
-/** All tabs and the first kernel's page: whole, without a finding of axe, in AMD's words. */
+/** All tabs and the first kernel's page are whole, without a finding of axe, and in AMD's words. */
 async function pages(page, made) {
   await open(page, `/sessions/${made.id}/insights?more=1`);
   const tabs = await page.locator("nav.tabs a").evaluateAll((all) => all.map((a) => new URL(a.href).pathname.split("/").at(-1)));
@@ -70,7 +70,7 @@ async function pages(page, made) {
   }
 }
 
-/** How often a kernel was sampled, in all and by reason, as the server tells; "": without a reason. */
+/** How often a kernel was sampled, by reason, as the server reports; "": without a reason. */
 async function samplesOf(page, id, kernel) {
   const { samples } = await ask(page, `sessions/${id}/profile`);
   const sums = {};

@@ -1,6 +1,6 @@
-// causes.mjs - the way to the cause of a slow program: an empty server with a key made there, from
-// a finding to its own event, through a range's tables to the kernel; unknown values are shown
-// as unknown; the bytes of the first screen over the wire; and `gpufl view`.
+// causes.mjs - the way to the cause of a slow program: an empty server and its first key, from a finding to its own event, and
+// through a range's tables to the kernel. Unknown values are shown as unknown. The test also counts the bytes of the first screen
+// over the wire, and opens `gpufl view`.
 //   node tests/e2e/causes.mjs BIN DATA OUT HF_TRAIN JAX_TRAIN
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -44,7 +44,7 @@ async function shots(page, name) {
   }
 }
 
-/** Nobody is sent round: the form stands at the address that was asked for; the first page makes the key. */
+/** The form to log in is at the address that was opened, without a redirection; the first page makes the key. */
 async function firstVisit(page) {
   await page.goto(`${origin}/trends`);
   await page.getByLabel("Password").waitFor();
@@ -76,7 +76,8 @@ async function ownEvents(page, session, app, least) {
   await ownPlaces({ page, origin, check }, session, app, { least, seen: () => shots(page, `causes-insights-${app}`) });
 }
 
-/** What the bar and the findings' shares are of: of a session with a steady part not of the run, of which the header tells. */
+/** The share base of the bar and of the findings: in a session with a steady part it is that part, and the page says what the bar
+ * leaves out. */
 async function ofWhole(page, session, wanted) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await page.locator(".finding").first().waitFor();
@@ -88,7 +89,7 @@ async function ofWhole(page, session, wanted) {
   check(shares.length > 0 && shares.every((share) => share.endsWith(wanted === "run" ? "of the run" : "of the steady part")), `shares of findings: ${shares}`);
 }
 
-/** The range's tables stand below the timeline, as wide as the timeline. */
+/** The range's tables are below the timeline, and as wide. */
 async function range(page, session) {
   await page.goto(`${origin}/sessions/${session}/timeline?range=0-2000000000`);
   const table = page.locator(".tl-below .table");
@@ -114,7 +115,7 @@ async function range(page, session) {
   await page.locator(".histogram rect").first().waitFor();
 }
 
-/** Enter counts at once, before what was typed is in the address. */
+/** Enter works at once, before the typed text is in the address. */
 async function enter(page, session) {
   await page.goto(`${origin}/sessions/${session}/timeline`);
   await drawn(page);
@@ -128,7 +129,7 @@ async function enter(page, session) {
   await shots(page, "causes-selected");
 }
 
-/** A session that counts instructions and records no kernels: unknown is no 0, and the counts can be reached. */
+/** A session that counts instructions and records no kernels: unknown is not 0, and links lead to the counts. */
 async function unknown(page, session) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await page.locator(".finding").first().waitFor();
@@ -148,7 +149,7 @@ async function unknown(page, session) {
   await shots(page, "causes-counts");
 }
 
-/** What comes when sessions are chosen moves no row from under the pointer. */
+/** The bar that appears when sessions are chosen moves no row away from the pointer. */
 async function choose(page) {
   await page.goto(`${origin}/sessions`);
   const rows = page.locator("tbody tr");
@@ -159,7 +160,7 @@ async function choose(page) {
   check((await rows.nth(1).boundingBox()).y === before, `sessions: a row moves from ${before} to ${(await rows.nth(1).boundingBox()).y}`);
 }
 
-/** No address is asked twice while a page loads; events begin meanwhile. */
+/** No address is requested twice while a page loads, though the connection for events opens meanwhile. */
 async function once(session) {
   const page = await visitor();
   await page.addInitScript(() => delete window.SharedWorker); // so that the connection for events is the page's own
@@ -188,7 +189,7 @@ async function once(session) {
   await page.close();
 }
 
-/** Bytes over the wire until the insights stand there, in a browser that has nothing yet. */
+/** Bytes over the wire until the insights are shown, in a browser with an empty cache. */
 async function wire(app, session) {
   const fresh = await browser.newContext({ viewport: { width: 1280, height: 800 }, storageState: await context.storageState() });
   const page = await visitor(fresh);
@@ -199,7 +200,7 @@ async function wire(app, session) {
   client.on("Network.responseReceived", ({ requestId, response }) => files.set(requestId, { url: response.url, packed: response.headers["content-encoding"] ?? response.headers["Content-Encoding"] ?? "" }));
   client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => sizes.push([encodedDataLength, files.get(requestId)]));
   const underWay = new Map();
-  client.on("Network.requestWillBeSent", ({ requestId, request: { url } }) => /^http/.test(url) && !/live/.test(new URL(url).pathname) && underWay.set(requestId, url)); // of the worker for events the page does not hear, and events have no end
+  client.on("Network.requestWillBeSent", ({ requestId, request: { url } }) => /^http/.test(url) && !/live/.test(new URL(url).pathname) && underWay.set(requestId, url)); // without the connection for events, which does not end
   for (const end of ["Network.loadingFinished", "Network.loadingFailed"]) client.on(end, ({ requestId }) => underWay.delete(requestId));
   await page.goto(`${origin}/sessions/${session}/insights`);
   await page.locator(".finding").first().waitFor();
@@ -221,7 +222,7 @@ async function wire(app, session) {
   }
 }
 
-/** Neither the sheet of keys nor a key leads to a page that `gpufl view` has not. */
+/** Neither the list of shortcuts nor a shortcut leads to a page that `gpufl view` does not have. */
 async function onlyItsPages(page) {
   await page.keyboard.press("?");
   const sheet = await page.getByRole("dialog").innerText();
@@ -236,7 +237,7 @@ async function onlyItsPages(page) {
   check(page.url() === before, `view: keys lead to ${page.url()}`);
 }
 
-/** `gpufl view`: one session is opened, several are listed; nothing else is there. */
+/** `gpufl view` opens one session and lists several, and has nothing else. */
 async function view(folder, then) {
   const cache = mkdtempSync(path.join(tmpdir(), "gpufl-cache-"));
   const child = spawn(path.join(bin, "gpufl"), ["view", "--no-browser", "--cache", cache, folder], { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,5 +1,5 @@
-// compare.mjs - two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes link to
-// their pages; a large difference that is not certain is called not clear; and a flame graph shows where the time differs.
+// compare.mjs - comparing two sides: the answer comes first, in the words of `gpufl compare`; kernels and scopes link to their
+// pages; a large difference that is not certain is called not clear; and a flame graph shows where the time differs.
 //   node tests/e2e/compare.mjs BIN OUT
 import { rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
@@ -21,10 +21,10 @@ const COMPILER = ["XlaCompile:#module=jit_step_of_a_model#", ...Array.from({ len
 const ODD_NAMES = ["a|b", "a", "b", "c\\", "d;e f/g%h#i?j&k=l"];
 const ODD_PARENTS = [0, 0, 2, 0, 4, 0];
 const oddScopes = (times) => [[0, 1e9, 0], [2e9, 2e9, 1], [2.5e9, 5e8, 2], [5e9, 3e8, 3], [5.1e9, 1e8, 0], [6e9, 2e8, 4]].map(([start, ns, name]) => [start, ns * times, name]);
-/** As the server writes their paths, with what they are called and how long they took in the second session. */
+/** The paths as the server writes them, the names, and the durations in the second session. */
 const ODD = [["a\\|b", "a|b", "500 ms"], ["a", "a", "1.00 s"], ["a|b", "b", "250 ms"], ["c\\\\", "c\\", "150 ms"], ["c\\\\|a\\|b", "a|b", "50.0 ms"], ["d;e f/g%h#i?j&k=l", "d;e f/g%h#i?j&k=l", "100 ms"]].map(([path, name, wall]) => ({ path, name, wall }));
 
-/** Kernels, scopes and waits with stacks: all that a comparison shows. waits: [duration, line]. */
+/** Sends kernels, scopes and waits with stacks: all that a comparison shows. waits: [duration, line]. */
 async function made(key, id, { kernels, scopes, waits, named = ["epoch", "step"], parents = [0, 1] }) {
   const one = session(id, id, AT);
   const texts = { type: "names", rows: 4, id: [800, 801, 802, 803], text: ["main", "step", "read_loss", "train.py"] };
@@ -76,7 +76,7 @@ async function links(page) {
   check((await page.locator(".scope-here").innerText()).startsWith("step"), "links: a scope leads to itself");
 }
 
-/** Scopes of a compiler have paths of hundreds of letters, which differ late: each is in its own row, and no two read alike. */
+/** Scopes of a compiler have paths of hundreds of letters, which differ late: each has a row of its own, and no two look equal. */
 async function longPaths(page) {
   await open(page, "/compare?a=cmp-c&b=cmp-d");
   const rows = page.getByRole("region", { name: /^Scopes/ }).locator("tbody tr");
@@ -95,7 +95,8 @@ async function longPaths(page) {
   await t.whole(page, "long paths, trends");
 }
 
-/** Names with what parts names elsewhere: each row of the comparison leads to its own scope, and each scope to its own trend. */
+/** Names contain separators of paths and addresses: each row of the comparison leads to its own scope, and each scope to its own
+ * trend. */
 async function oddNames(page) {
   await open(page, "/compare?a=cmp-e&b=cmp-f");
   const rows = page.getByRole("region", { name: /^Scopes/ }).locator("tbody tr td.lead a");
@@ -119,7 +120,7 @@ async function oddNames(page) {
   check(JSON.stringify(roots) === JSON.stringify(["a", "a|b", "c\\", "d;e f/g%h#i?j&k=l"]), `odd names: outermost scopes of the picture: ${JSON.stringify(roots)}`);
 }
 
-/** px of the picture that are much redder than blue, and the other way round. */
+/** How many px of the picture are much redder than blue, and much bluer than red. */
 const colours = (page) =>
   page.evaluate(() => {
     const canvas = document.querySelector(".icicle canvas");
@@ -160,7 +161,7 @@ async function flame(page) {
   }
 }
 
-/** Sides that are not there, or too many, are told in a sentence. */
+/** A sentence says that a side does not exist, or that there are too many. */
 async function bad(page) {
   for (const [query, status] of [["a=cmp-a&b=no-such", 404], ["a=cmp-a&b=", 400], ["a=cmp-a&b=cmp-b&tree=x", 400], [`a=cmp-a&b=${Array.from({ length: 65 }, () => "cmp-b").join()}`, 400]]) {
     const answer = await page.evaluate(async (url) => {

@@ -21,8 +21,8 @@ const { origin } = server;
 const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-control-"));
 const [logs, cache] = ["logs", "cache"].map((name) => path.join(folder, name));
 const children = [];
-t.expected.add(403); // a viewer's wish, asked on purpose
-t.expected.add(409); // two authors at once
+t.expected.add(403); // a viewer's request, made on purpose
+t.expected.add(409); // two authors save at once
 
 async function visitor() {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
@@ -32,7 +32,7 @@ async function visitor() {
   return page;
 }
 
-/** As a page of this person asks: status and answer. */
+/** Makes a request as a page of this person does; returns status and answer. */
 const api = (page, method, address, body) =>
   page.evaluate(
     async ([how, where, what]) => {
@@ -43,7 +43,7 @@ const api = (page, method, address, body) =>
     [method, address, body],
   );
 
-/** Until something outside of the browser is so. */
+/** Waits until a condition outside of the browser holds. */
 async function holds(page, condition, what) {
   for (const end = Date.now() + PATIENCE_MS; !condition(); ) {
     if (Date.now() > end) throw new Error(`does not become so: ${what}`);
@@ -70,7 +70,7 @@ function startAgent(key) {
   return run(path.join(bin, "gpufl-agent"), ["--source", logs, "--server", origin, "--api-key-file", keyFile, "--state", path.join(folder, "state"), "--config-cache", cache, "--allow-remote-control", ...quick], {});
 }
 
-/** A program that launches on and on, with the configuration of its host; its session's id. */
+/** Starts a program that launches kernels all the time, with the configuration of its host; returns its session's id. */
 async function startProgram(page) {
   const fake = path.join(bin, "../fake");
   run(path.join(fake, "fake_program"), ["2000000", "rate=2"], {
@@ -88,7 +88,7 @@ const form = (page, name) => page.getByRole("form", { name });
 const addOption = (page, name) => page.getByRole("combobox", { name: "Add an option" }).selectOption(name);
 const world = {};
 
-/** Made, changed, changed by two at once, and taken back from a version; all of it stands in the history. */
+/** A configuration is made, changed, changed by two people at once, and restored from a version; the history has all of it. */
 async function write(page) {
   await settingsPage(page);
   await page.getByText("No configurations yet").waitFor();
@@ -135,18 +135,18 @@ async function write(page) {
   check(second.includes("flush_interval_ms: 50 → 60") && second.includes("by another"), `write: version 2: ${second}`);
   await picture(page, "control-history");
 
-  // An older version is where a form begins.
+  // The form begins with an older version.
   await page.getByRole("button", { name: "Use again: version 2" }).click();
   await page.getByText("remote_control: no longer set").waitFor();
   await form(page, "Change prod").getByRole("button", { name: "Cancel" }).click();
-  // The address brings back what is open.
+  // The address opens the same form again.
   await settingsPage(page, "?config=prod&edit=prod");
   await form(page, "Change prod").waitFor();
   await settingsPage(page, "?config=nobody");
   await page.getByText("There is no configuration nobody").waitFor();
 }
 
-/** Assigned to a host, fetched by its agent, taken by a program; and the page says which version runs. */
+/** A configuration is assigned to a host, fetched by its agent, and used by a program; the page says which version runs. */
 async function assign(page) {
   await settingsPage(page);
   await page.getByRole("combobox", { name: `Configuration of ${HOST}` }).selectOption("prod");
@@ -165,7 +165,7 @@ async function assign(page) {
   await api(page, "PUT", "configs/prod", { options: '{"profiling_engine":"Monitor"}', note: "", base: 4 });
 }
 
-/** The click, its states, and the way to what was recorded. */
+/** The click that requests a capture, the states of the request, and the link to what was recorded. */
 async function record(page) {
   await page.goto(`${origin}/sessions/${world.session}/insights`);
   await page.getByRole("button", { name: "Record now" }).click();
@@ -177,7 +177,7 @@ async function record(page) {
   check(await dialog.getByRole("button", { name: "Record", exact: true }).isDisabled(), "record: a duration that is too short is not sent");
   await dialog.getByRole("textbox", { name: "Seconds" }).fill("1");
   await t.accessible(page, "record: the dialog");
-  await page.waitForFunction(() => ![...document.querySelectorAll("dialog button")].at(-1).disabled); // the agent was heard of
+  await page.waitForFunction(() => ![...document.querySelectorAll("dialog button")].at(-1).disabled); // the agent has connected
   await dialog.getByRole("button", { name: "Record", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   const line = page.getByRole("group", { name: "Captures that were asked for" });
@@ -191,7 +191,7 @@ async function record(page) {
   await page.waitForFunction(() => window.gpuflTimeline?.scene.tracks.length > 0);
   await picture(page, "control-timeline", { wide: false });
 
-  // What the session cannot do says why, on its own page and on the host's.
+  // If a session cannot be captured, its own page and the host's page say why.
   await page.goto(`${origin}/sessions/${world.session}/insights`);
   await page.getByRole("button", { name: "Record now" }).click();
   await dialog.getByRole("combobox", { name: "Engine" }).selectOption("Deep");
@@ -206,14 +206,14 @@ async function record(page) {
   check((await list.locator("tbody tr").count()) === 2 && (await list.innerText()).includes(refused.reason), `record: the host's page: ${await list.innerText()}`);
   await picture(page, "control-host");
 
-  // From the host's page all its sessions are asked.
+  // The host's page requests a capture of all its sessions.
   await page.getByRole("button", { name: "Record now" }).click();
   await dialog.getByRole("textbox", { name: "Seconds" }).fill("0.2");
   await page.waitForFunction(() => ![...document.querySelectorAll("dialog button")].at(-1).disabled);
   await dialog.getByRole("button", { name: "Record", exact: true }).click();
   await page.waitForFunction(() => document.querySelectorAll('[aria-label="Captures that were asked for"] tbody tr').length === 3);
   await list.getByRole("link", { name: "See it on the timeline" }).nth(1).waitFor();
-  // Where no agent takes requests, that is said before the click.
+  // If no agent accepts requests, the page says so before the click.
   await page.goto(`${origin}/hosts/nowhere`);
   await page.getByRole("button", { name: "Record now" }).click();
   await dialog.getByText("No agent of nowhere takes requests").waitFor();
@@ -248,7 +248,7 @@ async function viewer(page) {
   await other.context().close();
 }
 
-/** Deleted: the host has none, its versions stay. */
+/** After a configuration is deleted the host has none, and its versions stay. */
 async function remove(page) {
   await settingsPage(page, "?config=prod");
   await page.getByRole("button", { name: "Delete prod" }).click();

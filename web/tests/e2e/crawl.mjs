@@ -1,22 +1,21 @@
-// crawl.mjs - every page that links lead to: tests that use this walk check a new page
-// of the dashboard without naming it.
+// crawl.mjs - visits every page that links lead to: so tests check a new page of the dashboard without naming it.
 
-/** Nothing is on its way any more. */
+/** Waits until the page has loaded and the timeline does not move. */
 export async function rest(page) {
   await page.waitForFunction(() => document.querySelector("main h1, main h2, main form") && !document.querySelector("main .skeleton"), undefined, { polling: 100 });
   await page.waitForFunction(() => {
     const engine = window.gpuflTimeline;
     if (!document.querySelector(".tl-canvas")) return true;
     if (!(engine?.shown.rests > 0) || engine.shown.pending > 0) return false;
-    const [told, now] = [engine.shown.view, engine.scene.view]; // they differ from a movement until it has come to rest
+    const [told, now] = [engine.shown.view, engine.scene.view]; // they differ while the timeline moves
     return engine.shown.follow || (told.from === now.from && told.to === now.to);
   }, undefined, { polling: 100 });
 }
 
-/** Addresses of one page with other values are one page. */
+/** Addresses that differ only in ids and numbers are one page. */
 const shapeOf = (path) => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "*").replace(/\/-?\d+/g, "/#");
 
-/** Goes to all pages from `first` on, each once; `visit(path)` sees it at rest. Their paths. */
+/** Visits all pages that `first` and links lead to, each once; calls `visit(path)` when one is at rest. Returns their paths. */
 export async function crawl(page, origin, first, visit) {
   const known = new Map();
   const add = (path) => known.has(shapeOf(path)) || known.set(shapeOf(path), path);

@@ -1,4 +1,4 @@
-"""Asks DuckDB's library one statement and prints its rows, cells between tabs.
+"""Runs one statement with DuckDB's library and prints its rows, with tabs between cells.
 
 Usage: duckdb.py LIBRARY STATEMENT"""
 import ctypes
@@ -12,7 +12,7 @@ library.duckdb_value_varchar.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctype
 
 
 class Result(ctypes.Structure):
-    """duckdb_result: all of it belongs to the library."""
+    """duckdb_result, whose content the library owns."""
     _fields_ = [("words", ctypes.c_uint64 * 3), ("pointers", ctypes.c_void_p * 3)]
 
 

@@ -1,8 +1,8 @@
 // exports.mjs - the files of the page Export are loaded by the programs that the page names: pprof's file by
 // `go tool pprof`, speedscope's, the collapsed stacks and the trace of events by speedscope's own page (npm's package, which
-// reads Chrome's format of traces), Parquet by DuckDB. Perfetto's own reader, its trace processor, is in no package of Debian
-// (searched for: perfetto, trace-processor, catapult) or npm (perfetto, trace-processor): the test uses it if it is in
-// the path. And a shared link opens the view from which it was made.
+// reads Chrome's format of traces), Parquet by DuckDB. Neither Debian (perfetto, trace-processor, catapult) nor npm (perfetto,
+// trace-processor) has a package with Perfetto's own reader, its trace processor: the test uses it if it is in the path. And a
+// shared link opens the view from which it was made.
 //   node tests/e2e/exports.mjs BIN DATA OUT LIBRARY
 import { spawnSync } from "node:child_process";
 import { createReadStream, existsSync, readFileSync, readdirSync, statSync } from "node:fs";
@@ -20,9 +20,9 @@ const t = makeHarness(out);
 const server = await startServer(bin);
 const { check } = t;
 const { origin } = server;
-const TOTAL_NS = 117429239; // of the time that this session's host was blocked, by its report
+const TOTAL_NS = 117429239; // how long this session's host was blocked, by its report
 
-/** Debian's Go keeps its tools below the version's folder, and no `go` in the path without another package. */
+/** Debian's package of Go has its tools below the version's folder; `go` in the path needs another package. */
 function pprofProgram() {
   const found = (existsSync("/usr/lib") ? readdirSync("/usr/lib") : [])
     .filter((name) => /^go-\d/.test(name))
@@ -50,7 +50,7 @@ function pprof(file) {
   check(ask("-top", "-sample_index=gpu_time").includes("GPU"), "pprof reads the GPU's time");
 }
 
-/** The page of the package, and the files that it shall load, at an address of this machine. */
+/** Serves the page of the package, and the files that it loads, at an address of this machine. */
 async function serve(files) {
   const root = path.join(path.dirname(createRequire(import.meta.url).resolve("speedscope/package.json")), "dist/release");
   const http = createServer((request, response) => {
@@ -65,7 +65,7 @@ async function serve(files) {
   return { at: `http://127.0.0.1:${http.address().port}`, close: () => http.close() };
 }
 
-/** speedscope's table of all frames, as it shows it. */
+/** Checks the text of speedscope's table of all frames. */
 async function speedscope(context, at, name, wanted) {
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
@@ -130,7 +130,7 @@ async function shared(page, visitor, session) {
   await until(visitor, () => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
   check((await visitor.evaluate(() => location.pathname + location.search)) === sent, `the link opens the view: ${visitor.url()} for ${sent}`);
   check(!visitor.url().includes("gpfs_"), "the token is not in the address");
-  // A view that is none of this session's is not followed.
+  // A link to a view outside of this session is not followed.
   await visitor.goto(link.replace(/to=[^#]*/, `to=${encodeURIComponent("/settings/keys")}`));
   await visitor.waitForURL(/insights/);
 }

@@ -33,7 +33,7 @@ const open = async (page, address) => {
 };
 const main = (page) => page.locator("main").innerText();
 
-/** Pictures in both themes at the three widths of a desk. */
+/** Takes pictures in both themes at three widths of a desk. */
 async function shots(page, name) {
   for (const width of [1280, 1600, 3840]) {
     await page.setViewportSize({ width, height: width === 1280 ? 800 : width === 1600 ? 900 : 2160 });
@@ -49,7 +49,7 @@ async function shots(page, name) {
 
 const NAMES = ["_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", ...Array.from({ length: 60 }, (_, n) => `_Z${`kernel_${n}`.length}kernel_${n}v`)];
 
-/** Kernels without stacks, and one copy that has one; two machines with one name. */
+/** Sends kernels without stacks, one copy that has one, and sessions of GPUs on hosts with the same name. */
 async function made(key) {
   const host = { host: "twin", real: REAL, gpu: "GPU-aaaaaaaa-1111" };
   const one = session("faults-stacks", "copies with stacks", host);
@@ -80,9 +80,9 @@ async function made(key) {
   await complete(origin, key, lossy);
 }
 
-const LINE = 140; // of the 300 of train.py
+const LINE = 140; // of the 300 lines of train.py
 
-/** A line that launches kernels and waits for them, in a file that is kept with the session. */
+/** Sends a session whose kept source file has a line that launches kernels and waits for them. */
 async function lineWithKernels(key) {
   const at = { host: "twin", real: REAL, gpu: "GPU-aaaaaaaa-1111" };
   const one = session("faults-launched", "launches and waits at a line", at);
@@ -98,7 +98,7 @@ async function lineWithKernels(key) {
   await complete(origin, key, one);
 }
 
-/** The line that is marked, and whether people see it: in its box, and on the screen. */
+/** The text of the marked line, and whether it is visible in its box and on the screen. */
 const marked = (page, selector) =>
   page.locator(selector).evaluate((row) => {
     const within = (box, place) => place.top >= box.top - 1 && place.bottom <= box.bottom + 1;
@@ -106,12 +106,12 @@ const marked = (page, selector) =>
     return { text: row.innerText, seen: within(row.closest("[role=region]").getBoundingClientRect(), place) && within({ top: 0, bottom: innerHeight }, place) };
   });
 
-/** From a source line to the kernels launched there, and to the page of one of them, at that line. */
+/** A source line leads to the kernels launched there, and to the page of one of them, at that line. */
 async function launched(page) {
   await open(page, "/sessions/faults-launched/syncs");
   await page.getByRole("button", { name: `train.py:${LINE}` }).click();
   const list = page.getByRole("dialog").getByRole("region", { name: "Kernels launched from this line" });
-  await list.getByRole("link", { name: "kernel_0" }).waitFor(); // a link from when it is known where it leads
+  await list.getByRole("link", { name: "kernel_0" }).waitFor(); // the name is a link once its target is known
   const rows = (await list.locator("tbody tr").allInnerTexts()).map((row) => row.replaceAll("\u202f", " ").split(/\s+/).join(" "));
   check(rows.join(" | ") === "kernel_0 60.0 ms | kernel_1 10.0 ms", `line: kernels launched there: ${rows.join(" | ")}`);
   await shots(page, "line-kernels");
@@ -130,7 +130,7 @@ async function launched(page) {
   await page.waitForFunction(() => !location.search && !document.querySelector(".at-line"));
 }
 
-/** From a line of a kernel's own code to the kernel, its SASS at that line with samples and counts, and why its warps wait. */
+/** A line of a kernel's own code leads to the kernel, its SASS at that line with samples and counts, and why its warps wait. */
 async function ownCode(page, id) {
   const { code } = await ask(page, `sessions/${id}/profile`);
   const { insights } = await ask(page, `sessions/${id}/insights`);
@@ -161,14 +161,15 @@ async function ownCode(page, id) {
   await shots(page, "line-code");
 }
 
-/** The header of a session of which a little is lost: no part that is rounded to all of it, and no word of what it does not show. */
+/** The header of a session with a small loss does not round the recorded share up to 100 %, and mentions nothing that it does not
+ * show. */
 async function lossy(page) {
   await open(page, "/sessions/faults-lossy/insights");
   const told = (await page.locator(".captured").innerText()).replaceAll("\u202f", " ");
   check(told.includes("> 99.9 %") && told.includes("the driver dropped records") && !told.includes("below"), `header: what is lost: ${told}`);
 }
 
-/** What the flame graph leaves out is said; columns in which no launch has anything are not there. */
+/** The page says what the flame graph leaves out; columns in which no launch has a value are not shown. */
 async function flame(page) {
   await open(page, "/sessions/faults-stacks/flame?tree=GPU");
   await page.getByText("No kernel of this session has a stack").waitFor();
@@ -183,7 +184,8 @@ async function flame(page) {
   check(heads.some((head) => head.startsWith("Stream")) && !heads.some((head) => /Graph|Thread/.test(head)), `launches: columns ${heads}`);
 }
 
-/** The table beside the graph has frames with time of their own alone, most first: the innermost ones of the stacks. */
+/** The table next to the graph has only frames with time of their own, which are the innermost frames of stacks, the largest
+ * first. */
 async function selves(page, _, { hf }) {
   const told = await page.evaluate(async (id) => (await fetch(`/api/v1/sessions/${id}/flame`)).text(), hf);
   const [times, all] = [new Map(), new Set()];
@@ -203,14 +205,14 @@ async function selves(page, _, { hf }) {
   check(exact.join(" | ") === wanted.map(([name, ns]) => `${name} ${ns}`).join(" | "), `flame: frames that take most themselves: ${exact.join(" | ")}, not ${wanted.map((one) => one.join(" ")).join(" | ")}`);
 }
 
-/** The strip with the whole session says what it shows, and is empty, and says so, where no GPU work was recorded. */
+/** The strip with the whole session says what it shows. It is empty, and says so, if no GPU work was recorded. */
 async function strip(_, __, { hf }) {
   const page = await visitor(context, origin);
   await page.addInitScript(() => {
     const { fillText } = CanvasRenderingContext2D.prototype;
     window.written = new Set();
     CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-      if (!this.canvas.classList.contains("tl-canvas")) window.written.add(text); // the strip's ground is a canvas that no page has
+      if (!this.canvas.classList.contains("tl-canvas")) window.written.add(text); // the strip is drawn on a canvas that is not in the page
       return fillText.call(this, text, ...rest);
     };
   });
@@ -236,7 +238,7 @@ async function strip(_, __, { hf }) {
   await page.close();
 }
 
-/** A key that is too short is said so in the words of the form, before anything is sent. */
+/** The form says that a key is too short, before anything is sent. */
 async function secret(page) {
   await open(page, "/alerts");
   await page.getByRole("button", { name: "Make a rule" }).click();
@@ -251,7 +253,7 @@ async function secret(page) {
   await page.keyboard.press("Escape");
 }
 
-/** No key of the report's JSON stands in a source window. */
+/** No source window shows a key of the report's JSON. */
 async function evidence(page, id) {
   await open(page, `/sessions/${id}/insights?more=1`);
   const chips = page.locator(".finding button.place");
@@ -264,7 +266,7 @@ async function evidence(page, id) {
   }
 }
 
-/** The list is as long as the screen, and is searched by what people read. */
+/** The list fits the screen, and a search finds the names as people read them. */
 async function trends(page) {
   await open(page, "/trends");
   const tall = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -278,7 +280,7 @@ async function trends(page) {
 
 const CARD = 250; // px: a plot of 150, its title and its values
 
-/** A plot says its values also while nothing points at it, and what NVML's number means. */
+/** A plot shows its values also while the pointer is elsewhere, and says what NVML's number means. */
 async function system(page) {
   await open(page, "/sessions/faults-stacks/system");
   await page.locator(".uplot canvas").first().waitFor();
@@ -295,7 +297,7 @@ async function system(page) {
   await shots(page, "system");
 }
 
-/** What NVML's number means stands at the row of the timeline, too. */
+/** The row of the timeline also says what NVML's number means. */
 async function sampleTip(page) {
   await page.goto(`${origin}/sessions/faults-stacks/timeline`);
   await page.waitForFunction(() => window.gpuflTimeline?.shown.rests > 0 && window.gpuflTimeline.shown.pending === 0);
@@ -312,10 +314,10 @@ async function sampleTip(page) {
   await page.mouse.move(0, 0);
 }
 
-/** By what the page tells three GPUs of one number apart: as much of the UUID as it takes. */
+/** The part of the UUID by which the page distinguishes three GPUs of one number: as short as possible. */
 const SHORT = ["GPU-aaaaaaaa-11", "GPU-aaaaaaaa-12", "GPU-bbbbbbbb"];
 
-/** GPUs with one number can be told apart, and old values are no news; the bars have axes. */
+/** GPUs with one number are distinguishable, old values are not shown as new, and the bars have axes. */
 async function fleet(page) {
   await open(page, "/");
   const cards = await page.locator(".gpu-card").allInnerTexts();
@@ -338,14 +340,14 @@ async function fleet(page) {
   check(["2024-12-20", "2025-01-05", "GPU hours held", "GPU was busy", " h"].every((words) => figure.includes(words)), `host: the bars' axes and legend: ${figure.replaceAll("\n", " ")}`);
   const used = page.locator("main .stat", { hasText: "from the driver: kernels of any program" });
   check((await used.count()) === 1, "host: what the driver's number is");
-  // Nobody has asked for a capture: there is the button that asks, and no panel without content.
+  // Without a requested capture there is the button that requests one, and no panel is empty.
   check((await page.getByRole("button", { name: "Record now" }).count()) === 1, "host: one button asks for a capture");
   const panels = await page.locator("main .panel").evaluateAll((all) => all.map((panel) => [panel.querySelector("h2")?.innerText ?? "", panel.querySelector("td, dd, svg, canvas") !== null]));
   check(panels.length > 1 && panels.every(([, filled]) => filled), `host: panels without content: ${JSON.stringify(panels)}`);
   await shots(page, "host");
 }
 
-/** Columns out of view are hinted at, and the hint leads to them; on paper all rows and columns are there. */
+/** A hint leads to columns that are out of view; on paper all rows and columns are present. */
 async function kernels(page) {
   await open(page, "/sessions/faults-stacks/kernels");
   const more = page.getByRole("button", { name: "More columns to the right" });
@@ -364,7 +366,7 @@ async function kernels(page) {
   await page.waitForFunction(() => document.querySelectorAll("main .table tbody tr").length < 61);
 }
 
-/** A server of its own for one person has all pages but those of others. */
+/** A server for one person has all pages except those about other people. */
 async function local() {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-local-"));
   const child = spawn(path.join(bin, "gpufl-server"), ["--local", "--data", path.join(folder, "data"), "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "ignore"] });

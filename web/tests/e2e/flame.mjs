@@ -13,7 +13,7 @@ export async function flameViews({ page, session, origin, see, picture, check })
   const blocked = text.split("\n").filter((line) => line.startsWith("host blocked;"));
   check(blocked.length > 5, "flame: the session has stacks");
 
-  // By keyboard: to the widest callee and into it, which the address says; back out again.
+  // Keys select the widest callee and zoom into it, which the address records, and back out again.
   const box = page.locator(".icicle-box");
   await box.focus();
   await page.keyboard.press("ArrowDown");
@@ -26,7 +26,7 @@ export async function flameViews({ page, session, origin, see, picture, check })
   await page.keyboard.press("Escape");
   await inQuery(page, "zoom", false);
 
-  // Search: its sum is that of the lines that have the words.
+  // The sum of a search is that of the lines that have the words.
   await page.getByRole("searchbox", { name: "Search frames" }).fill("train_loop.cu:235");
   await inQuery(page, "find");
   await see("in matching frames");

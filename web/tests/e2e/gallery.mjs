@@ -1,7 +1,7 @@
 // gallery.mjs - every page that links lead to, in both themes at 1280, 1600 and 3840 px, with sessions of each kind. No table is
 // clipped, nothing but text of programs scrolls sideways, no number is cut off, no two names and no two rows look alike,
-// axe has no finding by any of its rules, and the console is empty. With GPUFL_WEB_PICTURES=1 there are pictures of all of
-// it for people to look at. Each view of each recorded session, and of a simulated one, fits a desk and a phone, too.
+// axe has no finding by any of its rules, and the console is empty. With GPUFL_WEB_PICTURES=1 the test takes pictures of everything
+// for people to look at. Each view of each recorded session, and of a simulated one, fits a desk and a phone, too.
 //   node tests/e2e/gallery.mjs BIN OUT SESSION...
 import { crawl, rest } from "./crawl.mjs";
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
@@ -21,8 +21,8 @@ const SIMULATED = [
 const PHONE = { width: 390, height: 844 };
 const ONE_LINE = 44; // px: a line of buttons
 
-/** The views of a session, and the page of its first kernel, at the widths of a desk and of a phone. Views that need the screen have
- * a header of one line. */
+/** The views of a session, and the page of its first kernel, fit the widths of a desk and of a phone. Views that need the screen's
+ * height have a header of one line. */
 async function fits(page, { id, app }) {
   await page.goto(`${origin}/sessions/${id}/insights`);
   await rest(page);
@@ -49,8 +49,8 @@ async function fits(page, { id, app }) {
   }
 }
 
-/** Pages that links with a query lead to, which a crawl by addresses does not tell apart: of a run, of one kernel over sessions, of
- * a part of the time, of a search. Runs in the page. */
+/** Addresses with a query, which the crawl does not distinguish: of a run, of one kernel over sessions, of a part of the time, of a
+ * search. Runs in the page. */
 async function statesOf() {
   const { rows } = await (await fetch("/api/v1/sessions?limit=100")).json();
   const longest = rows.reduce((most, row) => (row.kernels > most.kernels ? row : most));
@@ -77,7 +77,7 @@ try {
   for (const folder of sessions) server.upload(key, folder);
   await until(page, async (least) => {
     const { rows } = await (await fetch("/api/v1/sessions?limit=100")).json();
-    return rows.length >= least && rows.every((row) => row.analyzed); // a folder has one or more
+    return rows.length >= least && rows.every((row) => row.analyzed); // a folder has one or more sessions
   }, SIMULATED.length + sessions.length);
   const rows = await page.evaluate(async () => (await (await fetch("/api/v1/sessions?limit=100")).json()).rows.map((row) => row.id));
   const states = await page.evaluate(statesOf);

@@ -5,32 +5,32 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-// The first is Chromium without the windows around its pages: the same engine, a quarter less work.
-const SHELL = "/usr/bin/chromium-headless-shell"; // which moves a mouse of its own
+// The first one is Chromium without windows: the same engine, with a quarter less work.
+const SHELL = "/usr/bin/chromium-headless-shell"; // moves the mouse when it starts
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** Pictures are made where somebody wants to look at them. */
+/** Whether the tests take pictures, for somebody who wants to look at them. */
 const PICTURES = Boolean(process.env.GPUFL_WEB_PICTURES);
 const DESK = { width: 1280, height: 800 };
-const WALL = { width: 3840, height: PICTURES ? 2160 : 800 }; // how wide it is, is what is checked
+const WALL = { width: 3840, height: PICTURES ? 2160 : 800 }; // only the width is checked
 const PHONE = { width: 390, height: 844 };
 const DESKS = [DESK, { width: 1600, height: 900 }, WALL];
 
 export const MARKUP = `<img src=x onerror="document.title='taken'">`;
 
-/** The rules of axe that read colours: the themes differ in nothing else. */
+/** The rules of axe that read colours: the themes differ only in these. */
 const COLOURS = ["color-contrast", "link-in-text-block"];
 
-/** Rules of axe to which no page is held, each with its reason; there are no others. */
+/** The only rules of axe that pages need not follow, each with its reason. */
 const LEFT_OUT = {
   "color-contrast-enhanced": "a contrast of 7, of level AAA: grey letters keep the 4.5 of level AA, so that they stand back",
 };
 
-/** How long a test waits for what must come: a machine may have much else to do. */
+/** How long a test waits for something that must happen, also on a busy machine. */
 export const PATIENCE_MS = 90_000;
 
-/** Until `condition`, run in the page, holds. It may be asynchronous: page.waitForFunction would take the
- * promise itself for a yes. */
+/** Waits until `condition` holds in the page. The condition may be asynchronous: page.waitForFunction would take the promise itself
+ * for true. */
 export async function until(page, condition, argument) {
   const end = Date.now() + PATIENCE_MS;
   while (!(await page.evaluate(condition, argument))) {
@@ -39,7 +39,7 @@ export async function until(page, condition, argument) {
   }
 }
 
-/** The session has its end, and its last report: before that the server answers of what has come so far. */
+/** Waits until the session has ended and has its last report: before that the server's answers cover only a part. */
 export const finished = (page, id) =>
   until(
     page,
@@ -61,17 +61,17 @@ export async function startBrowser(out, { whole = false } = {}) {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
-/** The themes that a test goes through: both where it checks them, and for pictures; else the first. */
+/** The themes that a test uses: both if it checks them or takes pictures, else the first. */
 export const themes = (checked) => (checked || PICTURES ? ["dark", "light"] : ["dark"]);
 
-/** A picture for people to look at. No test reads any, and to encode one takes longer than to draw it, so they are made
- * where GPUFL_WEB_PICTURES asks for them; else the page has drawn itself as it is now. */
+/** Takes a picture for people to look at, if GPUFL_WEB_PICTURES is set; else waits until the page is drawn. No test reads pictures,
+ * and encoding one takes longer than drawing the page. */
 export async function shoot(page, options) {
   if (PICTURES) await page.screenshot(options);
   else await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** Runs in the page: each text that is drawn on a canvas, with its box, until the canvas is cleared. */
+/** Runs in the page: notes each text that is drawn on a canvas, with its box, until the canvas is cleared. */
 function noteTexts() {
   const drawn = (window.drawnTexts = new WeakMap());
   const pen = CanvasRenderingContext2D.prototype;
@@ -96,11 +96,11 @@ function noteTexts() {
 
 export function makeHarness(out) {
   const wrong = [];
-  // A line without words would hide what is wrong.
+  // An empty line would hide an error.
   wrong.push = (...lines) => Array.prototype.push.apply(wrong, lines.map((line) => (typeof line === "string" && line.trim() ? line : `no words: ${new Error(`what was said is ${JSON.stringify(line)}`).stack}`)));
   let views = 0;
   let checks = 0;
-  const expected = new Set([401, 404]); // a browser's words about answers that a test asks for on purpose
+  const expected = new Set([401, 404]); // statuses that tests cause on purpose, which the browser reports
   const check = (fine, what) => {
     if (typeof what !== "string" || !what.trim()) throw new Error(`a check must have words: ${JSON.stringify(what)}`);
     checks++;
@@ -119,8 +119,8 @@ export function makeHarness(out) {
     });
   }
 
-  /** axe finds nothing by any of its rules. It is handed over as a function of the test's own world, once a document; the page's
-   * policy stays as it is. Of a view that was looked at in another theme, `colours` are all that can differ. */
+  /** axe finds nothing by any of its rules. Its script is evaluated once in each document, without a change of the page's policy. A
+   * view that was checked in another theme can differ only in `colours`. */
   async function accessible(page, name, { colours = false } = {}) {
     if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
     const { violations, rules } = await page.evaluate(async ({ only, leftOut }) => {
@@ -134,7 +134,7 @@ export function makeHarness(out) {
       wrong.push(`${name}: ${found.id}: ${found.help}: ${found.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
   }
 
-  /** As another tab of the browser would choose it. */
+  /** Sets the theme as another tab of the browser would. */
   const theme = (page, wanted) =>
     page.evaluate((t) => {
       localStorage.setItem("gpufl.theme", t);
@@ -143,13 +143,13 @@ export function makeHarness(out) {
 
   const narrow = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
 
-  /** In tables no number is cut off, and of names that differ what is seen of them differs, too. */
+  /** In tables no number is cut off, and the visible parts of different names differ. */
   async function legible(page, name) {
     const { cut, alike, short } = await page.evaluate(() => {
       const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
       const torn = [...document.querySelectorAll("main .table td > .button, main .table td > .row > .button")].filter((button) => seen(button) && button.getBoundingClientRect().right > button.closest("td").getBoundingClientRect().right);
       const cut = [...torn, ...[...document.querySelectorAll("main td.right, main th.right")].filter((cell) => seen(cell) && getComputedStyle(cell).overflowX === "hidden" && cell.scrollWidth > cell.clientWidth + 1)].map((cell) => cell.innerText);
-      /** The letters that stand within what the name's box shows. */
+      /** The letters that are visible in the name's box. */
       const shown = (element) => {
         let box = element;
         while (box && getComputedStyle(box).overflowX !== "hidden") box = box.parentElement;
@@ -177,10 +177,10 @@ export function makeHarness(out) {
           names.set(text, whole);
         }
       }
-      // A name that is shortened has no room: the whole one would not stand in one line of its cell.
+      // A name is shortened only if the whole name does not fit one line of its cell.
       const pen = document.createElement("canvas").getContext("2d");
       const short = [...document.querySelectorAll("main .table td.lead [data-name]")].filter((element) => {
-        const lead = element.querySelector(".found")?.textContent ?? ""; // what was searched for, before the name itself
+        const lead = element.querySelector(".found")?.textContent ?? ""; // the searched part, which is shown before the name
         if (!seen(element) || !element.textContent.replace(lead, "").includes("…") || element.dataset.name.includes("…")) return false;
         pen.font = getComputedStyle(element).font;
         const icons = [...element.closest("td").querySelectorAll("button")].reduce((sum, button) => sum + (button.contains(element) ? 0 : button.getBoundingClientRect().width + 12), 0);
@@ -205,7 +205,7 @@ export function makeHarness(out) {
       const hinted = (element) => element.parentElement.querySelector(":scope > .table-more") !== null;
       const clipped = [...document.querySelectorAll("main table")].filter(seen).filter((table) => {
         for (let box = table.parentElement; box && box !== document.body; box = box.parentElement) {
-          if (scrolls(box)) return false; // the next check's
+          if (scrolls(box)) return false; // for the next check
           if (clips(box) && table.getBoundingClientRect().right > box.getBoundingClientRect().right + 1) return true;
         }
         return table.getBoundingClientRect().right > innerWidth + 1;
@@ -229,13 +229,13 @@ export function makeHarness(out) {
         pen.font = font;
         return seen(field) && pen.measureText(field.placeholder).width > field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1;
       });
-      // What a choice says before anything is chosen; names that were chosen may be of any length.
+      // The text of a select element before anything is chosen; chosen names may be longer.
       const chosen = [...document.querySelectorAll("main select")].filter((select) => {
         const { font, paddingLeft, paddingRight } = getComputedStyle(select);
         pen.font = font;
-        return seen(select) && select.value === "" && pen.measureText(select.selectedOptions[0]?.text ?? "").width > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 16; // the arrow
+        return seen(select) && select.value === "" && pen.measureText(select.selectedOptions[0]?.text ?? "").width > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 16; // px of the arrow
       });
-      // Texts of a plot's axes: those of one line do not touch, and those of one column do not, either.
+      // Texts of a plot's axes do not touch, in lines and in columns.
       const touching = [...document.querySelectorAll("main .uplot canvas")].filter(seen).flatMap((canvas) => {
         const texts = window.drawnTexts?.get(canvas) ?? [];
         return texts.flatMap((one, at) => texts.slice(at + 1).filter((other) => Math.abs(one.y - other.y) < 0.8 * Math.max(one.size, other.size) && one.left < other.right + 3 && other.left < one.right + 3).map((other) => `${one.text} ${other.text}`));
@@ -275,7 +275,7 @@ export function makeHarness(out) {
     views++;
   }
 
-  /** Whole pages: at the desk's width from top to bottom, and as wider screens show them. */
+  /** Takes pictures of the page: at the desk's width from top to bottom, and as wider screens show it. */
   async function shots(page, name, { judged = false } = {}) {
     for (const size of DESKS) {
       await page.setViewportSize(size);
@@ -293,7 +293,8 @@ export function makeHarness(out) {
     await page.setViewportSize(DESK);
   }
 
-  /** Runs the steps in order, or those that GPUFL_WEB_ONLY names; a step that throws has a picture, and the next one runs. */
+  /** Runs the steps in order, or those that GPUFL_WEB_ONLY names. After a step that throws it takes a picture, and runs the next
+   * one. */
   async function walk(page, steps, ...given) {
     const only = process.env.GPUFL_WEB_ONLY?.split(",");
     for (const [name, step] of Object.entries(steps)) {
@@ -307,7 +308,7 @@ export function makeHarness(out) {
     }
   }
 
-  /** Tells what was wrong; the process's exit status. */
+  /** Prints what was wrong; returns the process's exit status. */
   function finish(what) {
     wrong.forEach((line, at) => console.log(`wrong ${at + 1} of ${wrong.length}: ${line}`));
     console.log(`${what ?? `${views} views in two themes and three widths`}, ${checks} checks, ${wrong.length} failed; pictures in ${out}`);

@@ -2,7 +2,7 @@
 // could write it to attack a reader's page.
 import { BEGIN, REAL, deltas, header, lineOf } from "./sessions.mjs";
 
-/** What must stay text: `field` tells where it came from. */
+/** Markup that must stay text; `field` says where it came from. */
 export const nasty = (field) => `${field} <script>window.taken=1</script><img src=x onerror="window.taken=2"><svg onload=window.taken=3>"'><b id=taken>&lt;javascript:window.taken=4\u202e`;
 const NUL = (field) => `${nasty(field)}\u0000`;
 
@@ -17,7 +17,7 @@ export function hostileSession(id) {
   const times = (late) => deltas(each((at) => BEGIN + at * STEP + late));
   const ids = deltas(each((at) => at + 1));
   const none = 0;
-  const file = name(nasty("file").replace("\u202e", "")); // findings name it, where such letters are question marks already
+  const file = name(nasty("file").replace("\u202e", "")); // findings name it, with question marks instead of such letters
   const source = `one\n${nasty("source")}\nthree\n`;
 
   const device = [

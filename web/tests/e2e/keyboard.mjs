@@ -1,6 +1,6 @@
-// keyboard.mjs - all of the dashboard by keyboard alone. On every page Tab reaches each control, forwards
-// and backwards, the focus is visible and not covered, and no page traps the focus. Then a usual session
-// of work: commands, shortcuts, sessions, tabs, timeline, kernel, settings, link, deleting, logging out and in.
+// keyboard.mjs - the whole dashboard by keyboard alone. On every page Tab reaches each control, forwards and backwards, the focus
+// is visible and not covered, and no page traps the focus. Then the usual work: commands, shortcuts, sessions, tabs,
+// timeline, kernel, settings, link, deleting, logging out and in.
 //   node tests/e2e/keyboard.mjs BIN DATA OUT
 import { makeHarness, PATIENCE_MS, startBrowser, until } from "./harness.mjs";
 import { simulate } from "./sessions.mjs";
@@ -20,15 +20,14 @@ await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin }
 const page = await context.newPage();
 t.watch(page, origin);
 page.setDefaultTimeout(PATIENCE_MS);
-// Runs in the page: what has the focus, and what a person would be able to say of it.
+// Runs in the page: which element has the focus, and what a person sees of it.
 await page.addInitScript(() => {
   for (const type of ["pointerdown", "mousedown", "mousemove", "wheel", "touchstart"]) window.addEventListener(type, (event) => event.isTrusted && console.error(`a mouse was used: ${type}`), true);
   const reached = new WeakSet();
   const nameOf = (element) => `${element.tagName.toLowerCase()} ${element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? ""}`.replace(/\s+/g, " ").trim().slice(0, 80);
   const tabbable = (element) => element.tabIndex >= 0 && !element.disabled && element.checkVisibility({ visibilityProperty: true });
   const all = () => [...(document.querySelector("dialog[open]") ?? document).querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(tabbable);
-  /** In view, and not below something else. */
-  /** What covers the middle of an element; "": nothing. */
+  /** The element that covers the middle of an element; "": none does. */
   function cover(element) {
     const box = element.getBoundingClientRect();
     const clamp = (value, most) => Math.min(Math.max(value, 1), most - 2);
@@ -66,7 +65,7 @@ const here = () => page.evaluate(() => window.keyboard.here());
 const see = (text) => page.getByText(text, { exact: false }).filter({ visible: true }).first().waitFor();
 const type = (text) => page.keyboard.type(text);
 
-/** What has the focus can be seen; and something has it. */
+/** The focused element is visible and not covered; null if none has the focus. */
 async function seen(name) {
   const at = await here();
   if (at === null) return null;
@@ -75,12 +74,12 @@ async function seen(name) {
   return at;
 }
 
-/** After something was done: the focus is somewhere, once the page has come to rest. */
+/** After an action some element gets the focus. */
 async function kept(name) {
   await page.waitForFunction(() => window.keyboard?.here() !== null, undefined, { timeout: PATIENCE_MS }).catch(() => wrong.push(`${name}: the focus is lost`));
 }
 
-/** Tab until the focus is on it. */
+/** Presses Tab until the element has the focus. */
 async function tabTo(selector, words = "", key = "Tab") {
   for (let presses = 0; presses < MOST; presses++) {
     if (await page.evaluate(([s, w]) => window.keyboard.is(s, w), [selector, words])) return seen(`${selector} ${words}`);
@@ -89,7 +88,7 @@ async function tabTo(selector, words = "", key = "Tab") {
   throw new Error(`Tab does not come to ${selector} ${words} of ${page.url()}`);
 }
 
-/** To the row of a table that has these words in such a control: by Tab to a row, by the arrow keys to this one. */
+/** Moves the focus to the row of a table with these words in such a control: with Tab to the table, with arrow keys to the row. */
 async function rowTo(selector, words) {
   await tabTo(`tbody ${selector}`);
   await press("Home");
@@ -101,7 +100,7 @@ async function rowTo(selector, words) {
   throw new Error(`no row of ${page.url()} has ${selector} ${words}`);
 }
 
-/** Through the whole page by Tab: every control is come to, and the page's end is left again; then back. */
+/** Moves through the whole page with Tab: it reaches every control, and then leaves the page; then back. */
 async function walk(name) {
   const visited = [];
   let ended = false;
@@ -122,7 +121,7 @@ async function walk(name) {
   return visited.length;
 }
 
-/** A dialog: the focus is in it, Tab stays in it, Escape ends it, and the focus is where it was. */
+/** A dialog has the focus, Tab stays in it, Escape closes it, and then an element of the page has the focus. */
 async function dialog(name, close = true) {
   await page.getByRole("dialog").waitFor();
   await kept(name);
@@ -158,7 +157,7 @@ async function begin() {
   await until(page, async () => (await (await fetch("/api/v1/sessions")).json()).rows.filter((row) => row.analyzed).length === 2);
 }
 
-/** Every page there is, from top to bottom and back. */
+/** Walks through every page, from top to bottom and back. */
 async function pages(session) {
   await page.goto(`${origin}/sessions/${session}/insights`);
   await see("Findings, by what");
@@ -278,7 +277,7 @@ async function session(id) {
   await launches();
 }
 
-/** Hundreds of rows are one stop of Tab; each is come to by the arrow keys, and in view. */
+/** Hundreds of rows are one stop of Tab; the arrow keys reach each row and bring it into view. */
 async function launches() {
   const rows = Number(await page.locator("table[aria-rowcount]").last().getAttribute("aria-rowcount"));
   check(rows > 300, `a kernel's launches, as many as are asked for at first: ${rows}`);
@@ -315,7 +314,7 @@ async function timeline(id) {
   }
   await press("0");
   await has("at", false);
-  await press("]", "."); // to a lane, and to its first event
+  await press("]", "."); // select a lane, and its first event
   await has("sel");
   const first = query("sel");
   await press(".");

@@ -39,7 +39,7 @@ async function begin(page) {
   return key;
 }
 
-/** What a page shows of a person's doing. */
+/** What a page shows of a person's choices. */
 const look = (page) =>
   page.evaluate(() => {
     const all = (selector) => [...document.querySelectorAll(`main ${selector}`)].filter((element) => element.checkVisibility());
@@ -60,7 +60,7 @@ const look = (page) =>
     });
   });
 
-/** Nothing that was asked is on its way any more, and what came is on the page. */
+/** Requests that are not answered yet; quiet() waits until there are none and the page is drawn. */
 const flying = new WeakMap();
 function listen(page) {
   const asked = new Set();
@@ -78,9 +78,9 @@ async function quiet(page) {
 
 const inAddress = (page, names) => page.waitForFunction((wanted) => wanted.every((name) => new URLSearchParams(location.search).has(name)), names, { polling: 50 });
 
-const ALIKE_MS = 20_000; // a page that never becomes like the other one is waited for as long
+const ALIKE_MS = 20_000; // the longest wait until two pages show the same
 
-/** Does something at an address; what is seen then is what others see at the address that it made. */
+/** Acts on a page; another browser sees the same at the address that the action made. */
 async function view(page, fresh, path, names, act) {
   await page.goto(origin + path);
   await rest(page);
@@ -102,7 +102,7 @@ async function view(page, fresh, path, names, act) {
   return fresh;
 }
 
-/** The script holds the pixels of a few lanes, however many the screen shows; all of them are drawn. */
+/** The script keeps the pixels of a few lanes, also if the screen shows many; all lanes are drawn. */
 async function fewPixels(page) {
   await page.setViewportSize({ width: 1280, height: 2000 });
   await page.goto(`${origin}/sessions/links-many/timeline`);
@@ -195,7 +195,7 @@ const VIEWS = (deep) => [
     await page.keyboard.press("s");
     await fill(page, "Rows", "stream");
   }],
-  // An event is too small to be seen in the whole session: it is chosen, and the whole stays in view.
+  // An event that is too small to be seen in the whole session is selected, and the whole session stays in view.
   [`/sessions/${H200}/timeline`, ["sel", "closed"], async (page) => {
     await fill(page, "Search events", "matmul");
     await inAddress(page, ["find"]);
@@ -205,7 +205,7 @@ const VIEWS = (deep) => [
     await page.keyboard.press("0");
     await page.evaluate(() => window.gpuflTimeline.toggleCategory("host"));
   }],
-  // Far down, a column of many kernels.
+  // A column of many kernels far down is selected.
   ["/sessions/links-many/timeline", ["sel", "y"], async (page) => {
     const box = await page.locator(".tl-scroll").boundingBox();
     await page.mouse.move(box.x + box.width * 0.6, box.y + 150);
@@ -224,7 +224,7 @@ const VIEWS = (deep) => [
   }],
 ];
 
-/** A kernel's page, by its own links. */
+/** The views of a kernel's page, reached by its own links. */
 async function kernelPage(page, fresh, deep) {
   await page.goto(`${origin}/sessions/${deep}/kernels?sort=calls`);
   await page.getByRole("link", { name: /gemm_kernel/ }).first().click();
@@ -241,8 +241,7 @@ async function kernelPage(page, fresh, deep) {
   check(new URL(page.url()).searchParams.get("sort") === "calls", "kernels: a key comes back to the table as it was left");
 }
 
-/** What this browser keeps is in the address from the beginning, so that it can be copied; and it is the
- * beginning again. */
+/** Settings that this browser keeps are in the address from the beginning, so that a copied address has them. */
 async function keptColumns(page, fresh) {
   await page.goto(`${origin}/sessions`);
   await inAddress(page, ["columns"]);
@@ -260,7 +259,7 @@ async function keptColumns(page, fresh) {
   check(page.url().endsWith(`/compare?a=links-many&b=${H200}`), `sessions: the chosen ones are compared: ${page.url()}`);
 }
 
-/** The goal of a command is what is told from then on, however late the picture gets there. */
+/** After a command the engine reports the goal at once, before the animation reaches it. */
 async function atOnce(page) {
   await page.goto(`${origin}/sessions/${H200}/timeline?at=0-100000000`);
   await rest(page);
@@ -275,7 +274,7 @@ async function atOnce(page) {
   await page.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
 }
 
-/** A list that is followed goes to the newest live session, by its address as well, and once. */
+/** A list that follows goes to the newest live session once; an address can ask for that, too. */
 async function following(page, key) {
   const made = session("links-live", "still running");
   await page.goto(`${origin}/sessions?sort=app`);

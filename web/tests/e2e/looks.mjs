@@ -16,9 +16,9 @@ const server = await startServer(bin);
 const { origin } = server;
 const { check } = t;
 
-const LATE_MS = 120; // of every answer, so that what a page shows meanwhile is seen
-const SHIFT_MOST = 0.1; // layout shift of a page, as browsers count it, that they call good
-const A4 = { width: 794, height: 1123 }; // px at 96 a inch
+const LATE_MS = 120; // the delay of every answer, so that the test sees what a page shows meanwhile
+const SHIFT_MOST = 0.1; // the most layout shift of a page that browsers call good
+const A4 = { width: 794, height: 1123 }; // px at 96 px an inch
 const shifts = [];
 
 async function visitor(theme) {
@@ -51,7 +51,7 @@ async function begin(page) {
   return page.evaluate(async () => (await (await fetch("/api/v1/sessions")).json()).rows.map((row) => row.id));
 }
 
-/** How the page came: nothing that stood was pushed, nothing moves by itself. */
+/** While the page loaded nothing was pushed away, and nothing moves by itself. */
 async function still(page, path) {
   const { shift, shifted, moving } = await page.evaluate(() => ({ shift: window.shift, shifted: window.shifted, moving: document.getAnimations().filter((animation) => animation.playState === "running").length }));
   shifts.push([path, shift]);
@@ -59,13 +59,13 @@ async function still(page, path) {
   check(moving === 0, `${path}: ${moving} animations though no motion is wished for`);
 }
 
-/** On paper, from either theme: dark letters on white, nothing cut off, no controls. */
+/** Paper has dark letters on white from either theme, nothing is cut off, and there are no controls. */
 async function paper(page, session) {
   await page.goto(`${origin}/sessions/${session}/insights?more=1`);
   await rest(page);
   const findings = await page.locator(".finding").evaluateAll((all) => all.map((f) => ["h3", ".finding-main > p", ".place", ".finding-next", ".gain strong"].map((part) => f.querySelector(part)?.innerText ?? "")));
   check(findings.some(([, , , next]) => next.includes("Let the compiler use fewer registers")), "insights: steps are those of the case, not of the rule alone");
-  await page.goto(`${origin}/sessions/${session}/insights`); // some are folded on the screen, none on paper
+  await page.goto(`${origin}/sessions/${session}/insights`); // some findings are folded on the screen, none on paper
   await rest(page);
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize(A4);
@@ -113,7 +113,7 @@ try {
   await late.context().addCookies(cookies);
   await late.context().route(/\/api\/v1\/(?!live)/, async (route) => {
     await new Promise((resolve) => setTimeout(resolve, LATE_MS));
-    await route.continue().catch(() => undefined); // the page has gone on
+    await route.continue().catch(() => undefined); // the page was left meanwhile
   });
   let at = 0;
   const paths = await crawl(late, origin, ["/", ...sessions.map((id) => `/sessions/${id}/insights`), "/login", "/share", "/invite", "/reset", "/no/such/page"], async (path) => {

@@ -14,7 +14,7 @@ const browser = await startBrowser(out);
 const t = makeHarness(out);
 const server = await startServer(bin);
 
-/** Another person, or another browser of the same one. */
+/** A browser of another person, or another browser of the same person. */
 async function visitor() {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", acceptDownloads: true });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.origin });
@@ -33,7 +33,7 @@ try {
   for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
   await page.getByRole("button", { name: "Make the account" }).click();
   await world.see(page, "No sessions yet");
-  await page.locator(".dot-live").waitFor(); // the worker's own policy lets it ask the server
+  await page.locator(".dot-live").waitFor(); // the worker's own policy allows requests to the server
   const steps = { settings, upload, fleet, sessions, memory, trends, host, kernels, kernel, counters, managed, asked, alerts };
   await t.walk(page, Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => step(world)])));
 } catch (error) {

@@ -64,7 +64,7 @@ async function open(words) {
   await page.goto(`${origin}/sessions/${ID}/timeline?${words}`);
   await drawn();
 }
-/** Where a time of a lane is on the page, and what lies there. */
+/** Where a time of a lane is on the page, and which event is there. */
 const placeOf = (lane, at) =>
   page.evaluate(
     ([key, time]) => {
@@ -78,7 +78,7 @@ const placeOf = (lane, at) =>
     },
     [lane, at],
   );
-/** How many px of a strip to the right of a place differ from the ground, which most px have. */
+/** How many px of a strip to the right of a place do not have the most frequent colour. */
 const inked = (x, y, wide) =>
   page.evaluate(
     ([left, middle, width]) => {
@@ -110,7 +110,7 @@ try {
   server.upload(await alertAndKey(page), folder);
   await finished(page, ID);
 
-  // The whole session: each epoch is a tick with its name, though a px is milliseconds wide.
+  // In the whole session each epoch is a tick with its name, though a px is milliseconds wide.
   await open("");
   const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.filter(({ kind }) => kind === 12).map(({ id, events }) => [id, events]));
   check(JSON.stringify(lanes) === JSON.stringify([[LANE(MAIN), main.length], [LANE(BUSY), BURST]]), `lanes of marks: ${JSON.stringify(lanes)}`);
@@ -122,21 +122,21 @@ try {
   check((await inked(third.x + 5, third.y, 60)) > 40, "a name stands beside its tick");
   await shots("marks-whole");
 
-  // Ten thousand a second, summed up: columns say how many there are.
+  // Ten thousand marks a second are summed up: columns say how many there are.
   const many = await placeOf(LANE(BUSY), 7.5 * SECOND);
   check(many.hit && (many.hit.kind === "event" || many.hit.events > 1), `many marks: ${JSON.stringify(many.hit)}`);
   const tiles = await page.evaluate(async ([id, lane]) => (await fetch(`/api/v1/sessions/${id}/tiles?level=2&step=1&lanes=${lane}&from=0&to=10000000000`)).json(), [ID, LANE(BUSY)]);
   check(tiles.rows <= 1200 && tiles.data.events.reduce((sum, n) => sum + n, 0) === BURST, `tiles: ${tiles.rows} rows`);
   check(tiles.data.name.every((name) => tiles.names[name]?.startsWith("item ")), "tiles have a name of theirs");
 
-  // The tip: name, domain, thread, time.
+  // The tip has name, domain, thread and time.
   await page.mouse.move(third.x, third.y);
   const tip = page.locator(".tl-tip");
   await tip.getByText("epoch 3 begins").waitFor();
   const words = await tip.innerText();
   check(words.includes("domain nvtx") && words.includes(String(MAIN)) && words.includes("3.000\u202f000\u202f137 s"), `tip: ${words}`);
 
-  // A click selects it: domain, payload, thread.
+  // A click selects the mark: its details have domain, payload and thread.
   await page.mouse.click(third.x, third.y);
   await page.waitForFunction((wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${LANE(MAIN)}~${epochAt(3)}`);
   await fact("Payload").getByText("0.0625").waitFor();
@@ -144,7 +144,7 @@ try {
   check((await details.locator("h2").innerText()) === "epoch 3 begins", "details: the name");
   await shots("marks-selected");
 
-  // The keyboard: the next mark of the lane, and the view about it.
+  // A key selects the next mark of the lane, and the view moves to it.
   await page.locator(".tl-scroll").focus();
   await page.keyboard.press(".");
   await page.waitForFunction((wanted) => new URLSearchParams(location.search).get("sel") === wanted, `${LANE(MAIN)}~${epochAt(4)}`);
@@ -154,7 +154,7 @@ try {
   const [from, to] = query("at").split("-").map(Number);
   check(from <= epochAt(4) && to >= epochAt(4), `F: ${query("at")}`);
 
-  // The search: the next mark with these words; the address alone brings it back.
+  // The search finds the next mark with these words; the address alone brings it back.
   await open("");
   await page.getByRole("searchbox", { name: "Search events" }).fill("EPOCH 7");
   await page.keyboard.press("Enter");
@@ -164,7 +164,7 @@ try {
   await details.getByRole("heading", { name: "epoch 7 begins" }).waitFor();
   await fact("Domain").getByText("nvtx").waitFor();
 
-  // Close by, each of very many is there.
+  // Zoomed in, each of the very many marks is drawn.
   await open(`at=${7 * SECOND}-${7 * SECOND + 2_000_000}`);
   const close = await placeOf(LANE(BUSY), 7 * SECOND + 1_000_000);
   check(close.hit?.kind === "event" && close.hit.start === 7 * SECOND + 1_000_000 && close.name === "item 10", `one of many: ${JSON.stringify(close.hit)} ${close.name}`);

@@ -15,7 +15,7 @@ const world = { t, server, origin, out, bin, browser };
 t.expected.add(500).add(503);
 
 const HOUR = 3600e9;
-const LONG = `_Z${"n".repeat(4000)}v`; // no name that could be demangled
+const LONG = `_Z${"n".repeat(4000)}v`; // a name that cannot be demangled
 
 async function firstAccount(page) {
   await page.goto(await server.printed(/first account at (\S+)/));
@@ -74,7 +74,7 @@ async function streams(page, key) {
   // Once the session is analysed there are lanes of idle gaps, too.
   const lanes = await page.evaluate(() => window.gpuflTimeline.scene.lanes.filter((lane) => lane.kind === 1).length);
   t.check(lanes === 10_000, `10 000 streams: ${lanes} lanes of kernels`);
-  // To the last one: its kernels come, and a frame stays a frame.
+  // After scrolling to the end the last row is in view.
   await page.evaluate(() => document.querySelector(".tl-scroll").scrollTo(0, 1e9));
   await holds(page, () => window.gpuflTimeline.scene.scroll > 100_000);
   await drawn(page);
@@ -103,7 +103,7 @@ async function hour(page, key) {
   const wide = await filled(page);
   t.check(wide > 2000, `one kernel of an hour fills its row (${wide} px)`);
   await t.picture(page, "odd-hour", { wide: false });
-  // In the middle of it, 20 ns wide: still there, and it can be chosen.
+  // A view of 20 ns in its middle still shows the kernel, which can be selected.
   await open(page, made, "timeline", `?at=${1800e9}-${1800e9 + 20}`);
   await drawn(page);
   t.check((await filled(page)) > 2000, "one kernel of an hour fills a view of 20 ns");
@@ -118,7 +118,7 @@ async function hour(page, key) {
   await everyTab({ ...world, page }, made, { kernels: "endless", "kernels/10": "60.0 min" });
 }
 
-/** Graphs that were recorded as a whole have a row of their own, and can be chosen. */
+/** Graphs that were recorded as a whole have a row of their own, and can be selected. */
 async function graphs(page, key) {
   const made = session("odd-graphs", "graphs as a whole");
   await send(origin, key, made, "device", made.kernels([[0, 1e6, 1, 0]], { streams: 1, names: ["_Z4initv"] }) + made.graphs([[2e6, 5e6, 1], [8e6, 5e6, 1], [14e6, 50e3, 1]]));
@@ -147,7 +147,7 @@ async function graphs(page, key) {
   await graphsAlone(page, key);
 }
 
-/** Only graphs as a whole: nothing is missing, and no page says that nothing ran. */
+/** A session with only graphs as a whole: nothing is missing, and no page says that nothing ran. */
 async function graphsAlone(page, key) {
   const made = session("odd-graphs-alone", "graphs alone");
   const ledger = { type: "ledger", rows: 1, time: BEGIN + 2e7, final: 1, launches: 0, graph_launches: 3, graph_kernels: 600, graph_unknown: 0, kernels_recorded: 0, kernels_written: 0, graphs_recorded: 3, graphs_written: 3 };
@@ -202,7 +202,7 @@ async function trouble(page, key) {
   await complete(origin, key, made);
   await loaded(page, made, 1000);
 
-  // Slow: what is known is shown; the rest says that it is on its way.
+  // With a slow server known values are shown, and the rest says that it loads.
   let letGo;
   const gate = new Promise((resolve) => (letGo = resolve));
   let held = 0;
@@ -220,7 +220,7 @@ async function trouble(page, key) {
   t.check((await filled(page)) > 500, "slow server: the kernels came");
   await page.context().unroute(/\/(tiles|spans|events)\?/);
 
-  // 500: said in the server's words, with a way to try again; what was there stays.
+  // An answer 500 is shown in the server's words, with a way to try again; what was shown before stays.
   const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
   await page.context().route(/\/(tiles|spans|events)\?/, fail);
   await page.evaluate(() => window.gpuflTimeline.setView({ from: 2e8, to: 2.0001e8 }));
@@ -229,11 +229,11 @@ async function trouble(page, key) {
   t.check((await filled(page)) > 100 && (await again.count()) === 1, "500: the coarser picture stays, and there is a way to try again");
   await t.picture(page, "odd-500", { wide: false });
   await page.context().unroute(/\/(tiles|spans|events)\?/);
-  await again.evaluateAll((buttons) => buttons.forEach((button) => button.click())); // unless it has asked again by itself
+  await again.evaluateAll((buttons) => buttons.forEach((button) => button.click())); // unless the page has asked again by itself
   await page.getByText("The disk is on fire.").waitFor({ state: "detached" });
   await drawn(page);
 
-  // The whole page's questions fail: a problem with a way on, for each view.
+  // If all requests of a page fail, each view shows the problem and a way to continue.
   await page.context().route(/\/(lanes|flame|scopes)(\?|$)/, (route) => (route.request().resourceType() === "document" ? route.continue() : fail(route)));
   for (const tab of ["timeline", "flame", "scopes"]) {
     await open(page, made, tab);
@@ -245,7 +245,7 @@ async function trouble(page, key) {
   await page.getByText("No scopes").waitFor();
 }
 
-/** A session grows while it is looked at. */
+/** A session grows while its page is open. */
 async function live(page, key) {
   const made = session("odd-live", "still running");
   const part = (from) => Array.from({ length: 100 }, (_, at) => [from + at * 1e6, 8e5, 1, 0]);

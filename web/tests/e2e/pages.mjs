@@ -17,7 +17,7 @@ let views = 0;
 
 async function picture(page, name) {
   for (const theme of ["light", "dark"]) {
-    // As another tab of the browser would choose it.
+    // Sets the theme as another tab of the browser would.
     await page.evaluate((wanted) => {
       localStorage.setItem("gpufl.theme", wanted);
       window.dispatchEvent(new StorageEvent("storage"));
@@ -36,7 +36,7 @@ try {
   watch(page, server.origin);
   const see = (text) => page.getByText(text, { exact: false }).first().waitFor({ timeout: PATIENCE_MS });
 
-  // Nobody in particular: the form to log in.
+  // Without a login there is the form to log in.
   await page.goto(server.origin);
   await see("Password");
   await picture(page, "login");
@@ -52,7 +52,7 @@ try {
   check((await page.locator(".command pre").allInnerTexts()).some((line) => line.includes(server.origin)), "first run: the server's address");
   await picture(page, "first-run");
 
-  // Sessions come in as they do in life.
+  // Sessions are sent as users send them.
   const key = await page.evaluate(async () => {
     const me = await (await fetch("/api/v1/auth/me")).json();
     const answer = await fetch("/api/v1/keys", {
@@ -70,7 +70,7 @@ try {
   await picture(page, "sessions");
   check((await page.locator("tbody tr").count()) >= 1, "sessions: a row");
 
-  // Search stands in the address; what nothing matches is said.
+  // The search is in the address; the page says if nothing matches.
   await page.getByRole("searchbox", { name: "Search sessions" }).fill(MARKUP);
   await see("No session matches");
   check(new URL(page.url()).searchParams.get("text") === MARKUP, "sessions: the search is in the address");
@@ -80,7 +80,7 @@ try {
   await picture(page, "sessions-none");
   await page.getByRole("link", { name: "Clear search and filters" }).click();
 
-  // A session and its views.
+  // The views of a session.
   await page.getByRole("link", { name: "train_loop" }).first().click();
   await see("Findings, by what");
   const session = page.url().split("/")[4];
@@ -132,7 +132,7 @@ try {
   await flameViews({ page, session, origin: server.origin, see, picture, check });
   await timelineViews({ page, session, origin: server.origin, see, picture, check });
 
-  // Keyboard: commands and the sheet of shortcuts.
+  // Keys open the commands and the list of shortcuts.
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Where to?" }).fill("Kern");
   await picture(page, "palette");
@@ -150,7 +150,7 @@ try {
   await page.goto(`${server.origin}/nowhere/at/all/really`);
   await see("There is no such page");
 
-  // The engines' own sessions: passes of one run, each with what it tells and what is not the program's.
+  // The passes of one run, each of another engine: the insights say what the engine itself has caused.
   server.upload(key, `${data}_engines`);
   const passes = await page.evaluate(async () => {
     const made = {};
@@ -164,7 +164,7 @@ try {
   for (const [engine, text] of [["PcSampling", "while engine PcSampling was set up"], ["SassMetrics", "engine SassMetrics makes kernels take many times as long"], ["RangeProfiler", "while engine RangeProfiler was set up"]]) {
     await page.goto(`${server.origin}/sessions/${passes[engine]}/insights`);
     await see(text);
-    // Of counts alone nobody knows what to change; that is not "nothing".
+    // Counts alone do not say what to change, which is not the same as "nothing".
     if (engine === "SassMetrics") await see("What to change: not known from what was recorded");
     await page.goto(`${server.origin}/sessions/${passes[engine]}/kernels`);
     await see("matmul");
@@ -174,7 +174,7 @@ try {
   await see("Findings, by what");
   check((await page.getByText("not the program's own").count()) === 0, "insights: of Trace all is the program's");
 
-  // A phone.
+  // At the width of a phone.
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${server.origin}/sessions/${session}/insights`);
   await see("Findings, by what");

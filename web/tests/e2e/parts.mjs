@@ -15,13 +15,13 @@ const context = await browser.newContext({ viewport: { width: 1280, height: 800 
 
 const first = (page) => page.evaluate(async () => (await (await fetch("/api/v1/sessions?limit=1")).json()).rows[0]);
 
-/** While the page's clock stands still no timer rings: what is shown then has waited for none. */
+/** While the page's clock is stopped no timer ends: what is shown then has waited for none. */
 async function noTimer(page) {
   const { id } = await first(page);
   const fresh = await context.newPage();
   t.watch(fresh, origin);
   fresh.setDefaultTimeout(PATIENCE_MS);
-  await fresh.goto(origin); // it logs in with the context's cookie
+  await fresh.goto(origin); // the page uses the login of the context's cookie
   await rest(fresh);
   await fresh.clock.install({ time: Date.now() });
   await fresh.clock.pauseAt(Date.now() + 60_000);
@@ -36,7 +36,7 @@ async function noTimer(page) {
   await fresh.close();
 }
 
-/** The kernel's launches are asked for before its own row has come, and no list of kernels is. */
+/** The kernel's launches are requested before its own row has arrived, and no list of kernels is requested. */
 async function kernel(page) {
   const { id } = await first(page);
   const list = await page.evaluate(async (session) => (await (await fetch(`/api/v1/sessions/${session}/kernels?limit=1`)).json()).data, id);
@@ -61,7 +61,7 @@ async function kernel(page) {
   check(twice.length === 0, `kernel: asked twice: ${twice.join(" ")}`);
   const lists = api.filter((url) => url.pathname.endsWith("/kernels")).map((url) => url.searchParams.get("limit"));
   check(lists.join() === "1", `kernel: kernels asked for: ${lists.join()}`);
-  // From the list the head is there at once.
+  // After a click in the list the page's head is shown at once.
   await page.goto(`${origin}/sessions/${id}/kernels`);
   await page.locator(".table tbody tr a").first().waitFor();
   const never = new Promise(() => undefined);

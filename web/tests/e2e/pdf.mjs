@@ -1,5 +1,5 @@
-// pdf.mjs - the letters on the sheets of a PDF that Chromium has written: its fonts' tables say which letter
-// a glyph is. No reader of other PDFs.
+// pdf.mjs - reads the letters on the sheets of a PDF that Chromium has written: its fonts' tables say which letter a glyph is. It
+// does not read other PDFs.
 import { readFileSync } from "node:fs";
 import { inflateSync } from "node:zlib";
 
@@ -15,7 +15,7 @@ function streamOf(object) {
 
 const letterOf = (hex) => Buffer.from(hex, "hex").swap16().toString("utf16le");
 
-/** A font's glyphs: hexadecimal numbers to letters. */
+/** The letters of a font's glyphs, by hexadecimal number. */
 function lettersOf(cmap) {
   const letters = new Map();
   for (const [, rows] of cmap.matchAll(/beginbfchar\n([\s\S]*?)endbfchar/g)) for (const [, glyph, text] of rows.matchAll(/<(\w+)> <(\w+)>/g)) letters.set(parseInt(glyph, 16), letterOf(text));

@@ -8,7 +8,7 @@ import { alertAndKey, firstAccount, startServer } from "./server.mjs";
 import { ownPlaces } from "./steps_places.mjs";
 
 const [bin, out, ...folders] = process.argv.slice(2);
-const LEAST = 330; // places of all recorded sessions; fewer: some were not walked
+const LEAST = 330; // places of all recorded sessions; with fewer, some were not visited
 const browser = await startBrowser(out);
 const t = makeHarness(out);
 const server = await startServer(bin);

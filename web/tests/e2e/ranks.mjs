@@ -15,7 +15,7 @@ const server = await startServer(bin);
 const { origin } = server;
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
 const RANKS = 64;
-const FEW = 6; // more than are open at first
+const FEW = 6; // more ranks than are open at first
 const LATER = 20e6; // ns by which each process begins after the one before it
 const LENGTH = 1e9;
 const BARE = 40; // a rank without GPU work
@@ -24,7 +24,7 @@ const MINE = 5;
 const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
 const query = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
-/** What is drawn has come to rest, and the lanes of every rank are there: each rank's are asked for by themselves. */
+/** Waits until the drawing does not change and the lanes of every rank are loaded: each rank has a request of its own. */
 async function drawn(page) {
   await until(page, () => {
     const { frames, scene, shown } = window.gpuflTimeline ?? {};
@@ -44,7 +44,7 @@ const heads = (page) =>
     return scene.layout.rows.filter((row) => row.lanes).map((row) => ({ group: row.category, ...scene.heads.get(row.category), lanes: row.lanes.length, y: row.y }));
   });
 
-/** The part of the canvas' columns that is coloured in the row of a group's head, from the left: first and last px. */
+/** The times of the first and the last coloured column in the row of a group's head, and the time of a px. */
 const inked = (page, group) =>
   page.evaluate((wanted) => {
     const { scene } = window.gpuflTimeline;
@@ -68,7 +68,7 @@ async function rank(key, run, n) {
   await complete(origin, key, made);
 }
 
-/** The recorded run: both processes, each where its own records say that it ran. */
+/** The recorded run has both processes, each at the time that its own records say. */
 async function two(page) {
   const rows = (await ask(page, "sessions?limit=100")).rows.filter((row) => row.app === "two_ranks").sort((a, b) => Number(BigInt(a.started) - BigInt(b.started)));
   await open(page, `/sessions/${rows[1].id}/timeline`);
@@ -92,7 +92,7 @@ async function two(page) {
   const titles = await page.evaluate(() => window.gpuflTimeline.scene.tracks.map((track) => track.title));
   check(titles.every((title) => /^GPU \d · stream \d+$/.test(title)), `two: streams by the driver's numbers: ${titles.join()}`);
   await t.shots(page, "ranks-two");
-  // An event under the pointer tells of its rank. The window has its first width again, and so has the drawing.
+  // The tip of an event names its rank. First the drawing must have the window's first width again.
   await until(page, () => window.gpuflTimeline.scene.width * window.gpuflTimeline.scene.unit === document.querySelector(".tl-scroll").clientWidth);
   await drawn(page);
   const place = await page.evaluate(() => {
@@ -117,7 +117,7 @@ async function many(page) {
   check(groups.length === RANKS && groups.every((group) => !group.pending), `many: ${groups.length} heads`);
   check(groups.find((group) => group.title.endsWith(String(1000 + BARE)))?.note === "no GPU work", "many: a rank without GPU work says so");
   check(groups.some((group) => group.title.startsWith("<img")) && (await page.title()) !== "taken", "many: a host's name stays text");
-  // Tiles are asked for ranks that can be seen alone.
+  // Tiles are requested only for ranks in view.
   const seen = await page.evaluate(() => { const { layout, height, scroll } = window.gpuflTimeline.scene; return layout.rows.filter((row) => row.y < scroll + height - 30 && row.y + row.height > scroll).length; });
   const tiles = asked.filter((one) => one.endsWith("/tiles")).length;
   check(seen < RANKS && tiles <= 2 * (seen + 2), `many: ${tiles} tiles for ${seen} rows in view`);
@@ -132,7 +132,7 @@ async function many(page) {
   await page.mouse.move(0, 0);
 }
 
-/** A head opens and closes its group; the address keeps which are open, and the view. */
+/** A click on a head opens and closes its group; the address has the open groups and the view. */
 async function groups(page) {
   await open(page, "/sessions/few-1/timeline?ranks=all");
   const box = await page.locator(".tl-canvas").boundingBox();
@@ -150,7 +150,7 @@ async function groups(page) {
   await page.getByRole("button", { name: "Open all" }).click();
   check(await page.evaluate((n) => window.gpuflTimeline.scene.layout.rows.filter((row) => row.track >= 0).length === 2 * n, FEW), "groups: all are open");
   await page.getByRole("button", { name: "Close all" }).click();
-  // By keys alone: to the third row, opened, and to its own timeline.
+  // Keys select the third row, open it, and lead to its own timeline.
   await page.locator(".tl-scroll").focus();
   for (let n = 0; n < 3; n++) await page.keyboard.press("]");
   await page.keyboard.press(" ");
@@ -162,7 +162,7 @@ async function groups(page) {
   await drawn(page);
 }
 
-/** A click on a strip: the rank's own timeline, of the same width, at the same place of the common clock. */
+/** A click on a strip leads to the rank's own timeline, at the same time of the common clock and with the same width. */
 async function click(page) {
   await open(page, "/sessions/few-1/timeline?ranks=all&at=200000000-400000000");
   const target = (await heads(page)).find(({ title }) => title.endsWith("· 1004"));
@@ -174,14 +174,14 @@ async function click(page) {
   check(from === 200e6 - 3 * LATER && to === 400e6 - 3 * LATER, `click: ${from}-${to}`);
   await drawn(page);
   check((await page.getByRole("link", { name: `All ${FEW} ranks` }).count()) === 1, "click: the way back");
-  // Back among all the same place of this rank's clock is shown.
+  // The way back to all ranks shows the same time of this rank's clock.
   await page.getByRole("link", { name: `All ${FEW} ranks` }).click();
   await page.getByLabel(/^Timeline of the ranks/).waitFor();
   await drawn(page);
   check(query(page).at === `${from}-${to}`, `click: back among all: ${query(page).at}`);
 }
 
-/** Frames while all ranks move. */
+/** Measures frames while all ranks move. */
 async function frames(page) {
   await open(page, `/sessions/many-${MINE}/timeline?ranks=all`);
   await page.locator(".tl-scroll").focus();
@@ -190,7 +190,7 @@ async function frames(page) {
   await until(page, (from) => window.gpuflTimeline.frames > from + 30, before);
   await page.keyboard.up("d");
   await drawn(page);
-  // What a frame costs the page itself, apart from what else this machine does.
+  // The cost of a frame for the page itself, without other work of this machine.
   const cost = await page.evaluate(() => {
     const engine = window.gpuflTimeline;
     const times = Array.from({ length: 30 }, () => {

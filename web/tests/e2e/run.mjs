@@ -53,7 +53,7 @@ async function passes(page) {
   check(/Times: pass 1, Trace.*Stalls: pass 2, PcSampling.*Counts: pass 3, SassMetrics.*Counters: unknown: no pass recorded it/.test(whole.from), `kernel: which pass tells what: ${whole.from}`);
   check(whole.stalls > 2 && whole.executed > 5 && whole.sampled > 2, `kernel: numbers of all passes: ${JSON.stringify(whole)}`);
   await t.shots(page, "run-kernel");
-  // Opened in another pass the page is the same one: its times are those of Trace.
+  // Opened in another pass the page is the same, with the times of Trace.
   const profiled = (await ask(page, `sessions/${of.PcSampling}/kernels?limit=100`)).data;
   const at = profiled?.name?.length ? profiled.name[0] : null;
   if (at !== null) {
@@ -75,7 +75,7 @@ const kernelFacts = (page) =>
     sampled: [...document.querySelectorAll(".sass tbody tr td:nth-child(3)")].filter((cell) => cell.innerText.trim()).length,
   }));
 
-/** Each process has a strip in the group of its host, where it ran on the clock of all; a click leads there. */
+/** Each process has a strip in the group of its host, at its time on the common clock; a click leads to it. */
 async function onOneClock(page) {
   const groups = page.locator(".ranks section");
   await page.waitForFunction((n) => document.querySelectorAll(".rank-work").length === n, RANKS);

@@ -16,11 +16,11 @@ const { origin } = server;
 const { check, wrong } = t;
 t.expected.add(403);
 
-/** Where a name must be seen by somebody who looks at all pages. */
+/** The fields whose names must be visible on some page. */
 const FIELDS = ["app", "host", "gpu", "kernel", "scope", "function", "file", "source", "feature", "reason", "label", "member", "workspace", "key", "rule", "sass", "stall"];
 const seen = new Set();
 
-/** A browser of somebody's own; what its pages were told is kept in `told`. */
+/** A page in a browser of its own; `told` gets the server's answers to it. */
 async function visitor(told = []) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -50,7 +50,7 @@ async function join(page, link, fields) {
   await page.waitForURL(`${origin}/`);
 }
 
-/** Checks the page as it stands: nothing became markup, nothing ran, no link does what a script would. */
+/** Checks the page as it is now: no text became markup, nothing ran, and no link is a script. */
 async function textOnly(page, where) {
   const found = await page.evaluate(() => ({
     taken: window.taken,
@@ -79,7 +79,7 @@ async function begin(page) {
   return made;
 }
 
-/** Every page, and what opens on it. */
+/** Checks every page, and what opens on it. */
 async function everywhere(page, made) {
   const paths = await crawl(page, origin, ["/", `/sessions/${made.id}/insights`], async (path) => {
     await textOnly(page, path);
@@ -113,11 +113,11 @@ async function everywhere(page, made) {
   return paths;
 }
 
-/** What stands in an address is as little to be trusted. */
+/** Text from the address is not trusted, either. */
 async function addresses(page, made) {
   const bad = encodeURIComponent(nasty("address"));
   const queries = ["text", "label", "account", "app", "sort", "find", "search", "line", "at", "range", "sel", "pin", "closed", "rows", "zoom", "by", "a", "b", "view", "from", "to", "code", "next"].map((name) => `${name}=${bad}`).join("&");
-  const part = encodeURIComponent(`<img src=x onerror="taken=6">\u202e`); // a path with a dot is a file's, which the server has not
+  const part = encodeURIComponent(`<img src=x onerror="taken=6">\u202e`); // a path with a dot means a file, which the server does not have
   for (const path of ["/", "/sessions", `/sessions/${made.id}/insights`, `/sessions/${made.id}/timeline`, `/sessions/${made.id}/kernels`, `/sessions/${made.id}/flame`, `/sessions/${made.id}/scopes`, `/sessions/${made.id}/${part}`, `/sessions/${part}/insights`, `/sessions/${made.id}/kernels/${part}`, "/compare", "/alerts", `/settings/${part}`, `/${part}`, "/login", "/share", "/invite", "/reset"]) {
     t.expected.add(400);
     await page.goto(`${origin}${path}?${queries}#${bad}`);
@@ -126,7 +126,7 @@ async function addresses(page, made) {
   }
 }
 
-/** The policy is there, and what it forbids does not happen. */
+/** Answers have the policy, and what it forbids does not happen. */
 async function policy(page, made) {
   const answer = await page.goto(`${origin}/sessions`);
   const headers = answer.headers();
@@ -157,7 +157,7 @@ async function policy(page, made) {
   }
 }
 
-/** Somebody of another workspace, with the addresses of this one's pages. */
+/** A member of another workspace opens the addresses of this workspace's pages. */
 async function strangers(page, made, paths) {
   const { id } = await ask(page, "POST", "workspaces", { name: "Other" });
   const { token } = await ask(page, "POST", `invitations?workspace=${id}`, { role: "owner" });

@@ -7,11 +7,11 @@ import path from "node:path";
 
 export const ACCOUNT = { email: "owner@example.org", name: "Owner", password: "a long pass phrase", workspace_name: "Lab" };
 
-/** prepare: what puts something into the folder of its data, `data`, before it starts. */
+/** prepare(folder) may write into the server's data, `data` in that folder, before it starts. */
 export async function startServer(bin, prepare = () => undefined) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-web-"));
   prepare(folder);
-  // The log stands where somebody looks for it after a failure, not between the test's own lines.
+  // The log is a file for people to read after a failure, and not part of the test's own output.
   const log = process.env.GPUFL_WEB_LOG ?? path.join(folder, "log");
   let said = "";
   let child;
@@ -34,13 +34,13 @@ export async function startServer(bin, prepare = () => undefined) {
 
   return {
     origin,
-    /** Ends it as a power cut would; `again` starts it at the same address with the same data. */
+    /** Kills the server, as a power cut would; `again` starts it at the same address with the same data. */
     async kill() {
       child.kill("SIGKILL");
       await gone;
     },
     again: () => start(new URL(origin).host),
-    /** What it has printed so far matches: its first group. */
+    /** Waits until the server's output matches; returns the pattern's first group. */
     async printed(pattern) {
       for (;;) {
         const found = pattern.exec(said);
@@ -62,7 +62,7 @@ export async function startServer(bin, prepare = () => undefined) {
   };
 }
 
-/** The owner's account, by the link that the server printed. */
+/** Makes the owner's account with the link that the server printed. */
 export async function firstAccount(page, server) {
   await page.goto(await server.printed(/first account at (\S+)/));
   for (const [name, value] of Object.entries(ACCOUNT)) await page.locator(`input[name=${name}]`).fill(value);
@@ -70,7 +70,7 @@ export async function firstAccount(page, server) {
   await page.getByText("No sessions yet").waitFor();
 }
 
-/** An alert that always fires, and a key for what sends sessions: the key. */
+/** Makes an alert that always fires and a key to send sessions with; returns the key. */
 export const alertAndKey = (page) =>
   page.evaluate(async () => {
     const { csrf } = await (await fetch("/api/v1/auth/me")).json();

@@ -8,10 +8,10 @@ import path from "node:path";
 export const BEGIN = 1_000_000_000_000;
 export const REAL = 1_735_689_600_000_000_000n;
 
-/** Times and ids stand as differences. */
+/** Times and ids are written as differences. */
 export const deltas = (values) => values.map((value, at) => value - (at ? values[at - 1] : 0));
 
-/** host, gpu: where it ran; real: when, ns since the Unix epoch; engine: what recorded it, Trace where it is not told. */
+/** host, gpu: where the session ran; real: when, ns since the Unix epoch; engine: its engine, Trace by default. */
 const AT = { host: "made", gpu: "GPU-1", real: REAL };
 
 export function header(id, channel, app, { host, real, engine = "Trace" } = AT) {
@@ -21,13 +21,13 @@ export function header(id, channel, app, { host, real, engine = "Trace" } = AT) 
   };
 }
 
-/** A line of JSON; the clock's 64 bits, which no number holds, stand as texts before. */
+/** A line of JSON. The clock's values need 64 bits, so that the record has them as texts, which become numbers here. */
 export const lineOf = (record) => `${JSON.stringify(record).replace(/"((?:clock_)?real)":"(\d+)"/, '"$1":$2')}\n`;
 
 export const session = (id, app, at = AT) => ({
   id,
   app,
-  /** Lines of the device channel: these kernels, [start since the session's start, duration, stream, name]. */
+  /** Lines of the device channel with these kernels: [start since the session's start, duration, stream, name]. */
   kernels(list, { streams, names }) {
     const ids = names.map((_, at) => at + 10);
     return [
@@ -48,7 +48,7 @@ export const session = (id, app, at = AT) => ({
       correlation: deltas(list.map((_, at) => at + correlation)), scope: deltas(list.map(() => 0)), graph: 0, graph_node: 0, external_kind: 0, external_id: 0, stack: 0, inherited: 0,
     });
   },
-  /** Lines behind those of kernels(): graphs as a whole, [start since the session's start, duration, stream]. */
+  /** Lines that follow those of kernels(): graphs as a whole, [start since the session's start, duration, stream]. */
   graphs(list) {
     const column = (at) => list.map((row) => row[at]);
     const zeros = deltas(list.map(() => 0));
@@ -57,7 +57,7 @@ export const session = (id, app, at = AT) => ({
       correlation: deltas(list.map((_, at) => at + 800_001)), scope: zeros, stack: zeros, thread: null,
     });
   },
-  /** Lines behind those of kernels(): allocations and frees, [time, bytes (negative: freed), address]. */
+  /** Lines that follow those of kernels(): allocations and frees, [time, bytes (negative: freed), address]. */
   allocations(list) {
     const column = (at) => list.map((row) => row[at]);
     return lineOf({
@@ -65,12 +65,12 @@ export const session = (id, app, at = AT) => ({
       address: column(2).map((address) => address.toString(16)), bytes: column(1).map(Math.abs), device: 1, stream: 0, correlation: deltas(list.map((_, at) => at + 900_001)),
     });
   },
-  /** Lines behind those of kernels(): managed memory, [time, duration (null: a moment), kind, bytes, faults]. */
+  /** Lines that follow those of kernels(): managed memory, [time, duration (null: a moment), kind, bytes, faults]. */
   managed(list) {
     const column = (at) => list.map((row) => row[at]);
     return lineOf({ type: "managed", rows: list.length, start: deltas(column(0).map((time) => BEGIN + time)), duration: column(1), kind: column(2), bytes: column(3), faults: column(4), address: list.map(() => "7f00"), device: 1, peer: 0, cause: 1 });
   },
-  /** Lines behind those of kernels(): samples of a hardware counter every 10 ms. */
+  /** Lines that follow those of kernels(): samples of a hardware counter every 10 ms. */
   counters(name, values) {
     return [
       { type: "names", rows: 1, id: [900], text: [name] },
@@ -79,7 +79,7 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
-  /** Lines behind those of kernels(): hardware counters of ranges and kernels, [metric, value in thousandths, name of the
+  /** Lines that follow those of kernels(): hardware counters of ranges and kernels, [metric, value in thousandths, name of the
    * range, number of the kernel's name from 0; null: of the whole range]. */
   ranges(list) {
     const texts = [...new Set(list.flatMap(([metric, , range]) => [metric, range]))];
@@ -96,7 +96,7 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
-  /** parents: of each the number of the one around it, from 1; 0: none. */
+  /** parents: for each scope the number, from 1, of the scope around it; 0: none. */
   scopes(list, names, parents = list.map(() => 0)) {
     const column = (at) => list.map((row) => row[at]);
     return [
@@ -107,7 +107,7 @@ export const session = (id, app, at = AT) => ({
       .map(lineOf)
       .join("");
   },
-  /** The whole system channel: it ends after `length` ns. names: of what `more` refers to, from 501 on. */
+  /** The whole system channel of a session that ends after `length` ns. names: texts for `more`, with ids from 501 on. */
   end(length, { names = [], more = [] } = {}) {
     return [
       header(id, "system", app, at),
@@ -121,7 +121,7 @@ export const session = (id, app, at = AT) => ({
   },
 });
 
-/** Sends lines of a channel as a sender does; the body begins with the part's header, or goes on at `offset`. */
+/** Sends lines of a channel as a sender does; the body begins with the part's header, or continues at `offset`. */
 export async function send(origin, key, made, channel, lines, offset) {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/x-ndjson" };
   if (offset !== undefined) Object.assign(headers, { "X-GpuFlight-Session-Id": made.id, "X-GpuFlight-Channel": channel, "X-GpuFlight-Offset": String(offset) });
@@ -136,7 +136,7 @@ export async function complete(origin, key, made) {
   if (!answer.ok) throw new Error(`session-complete: ${answer.status} ${await answer.text()}`);
 }
 
-/** A session of `gpufl sim`, there as long as `use` runs. */
+/** Makes a session with `gpufl sim`, which exists while `use` runs. */
 export function simulate(bin, options, use, settings = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-sim-"));
   try {
@@ -148,7 +148,7 @@ export function simulate(bin, options, use, settings = {}) {
   }
 }
 
-/** As counting or sampling instructions leaves a session on a real GPU: without records of kernels. */
+/** Removes the kernels' records: sessions that count or sample instructions on a real GPU have none. */
 export function withoutKernels(folder) {
   for (const file of readdirSync(folder, { recursive: true }).filter((name) => /device.*\.log$/.test(name))) {
     const at = path.join(folder, file);

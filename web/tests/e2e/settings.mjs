@@ -26,7 +26,7 @@ async function visitor() {
   return page;
 }
 
-/** As the page itself asks: the answer, which has to be a good one. */
+/** Makes a request as the page does; returns the answer, and throws if it is an error. */
 async function api(page, method, address, body) {
   const { status, text } = await page.evaluate(
     async ([how, where, what]) => {
@@ -41,7 +41,7 @@ async function api(page, method, address, body) {
   return text ? JSON.parse(text) : null;
 }
 
-/** What is on the screen now, at all widths. */
+/** Checks the page at all widths. */
 async function look(page, name) {
   await t.shots(page, `settings-${name}`, { judged: true });
   await page.setViewportSize(PHONE);
@@ -62,7 +62,7 @@ async function lookAtAll(page, how, paths = PAGES) {
 
 const empty = (page) => lookAtAll(page, "empty");
 
-/** Text of so many bytes that is HTML, begins like all others, and ends with what tells it from them. */
+/** HTML of that many bytes, which begins like all others and ends with a text of its own. */
 const long = (bytes, last) => `${MARKUP.repeat(9).slice(0, bytes - last.length - 1)} ${last}`;
 const unbroken = (bytes, last) => `${"w".repeat(bytes - last.length)}${last}`;
 
@@ -78,7 +78,8 @@ async function join(page, role, email, name) {
 
 let viewer;
 
-/** Who makes a workspace stays where one is, whatever its name is; a choice of an earlier visit that is gone is forgotten. */
+/** Whoever makes a workspace stays in the current one. A workspace that was chosen at an earlier visit and no longer exists is
+ * forgotten. */
 async function workspaces(page) {
   const here = async () => (await page.evaluate(async () => (await (await fetch("/api/v1/auth/me")).json()).workspaces)).find(({ name }) => name === ACCOUNT.workspace_name);
   const lab = await here();
@@ -127,7 +128,7 @@ async function full(page) {
   await look(page, "full-configuration");
 }
 
-/** A refusal stands in the server's words where it was asked for, and what was typed stays. */
+/** A refusal is shown in the server's words next to its form, and what was typed stays. */
 async function refused(page, path, name, act) {
   await page.goto(origin + path);
   await rest(page);
@@ -171,7 +172,7 @@ async function refusals(page) {
   });
 }
 
-/** What a role may not do is not offered, and whom to ask is said. */
+/** A page does not offer what a role may not do, and says whom to ask. */
 async function asViewer() {
   await lookAtAll(viewer, "viewer");
   for (const part of ["keys", "links", "audit"]) {

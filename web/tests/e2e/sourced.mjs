@@ -44,7 +44,7 @@ async function shots(name) {
   }
 }
 const details = page.locator(".tl-below");
-/** The row of what is selected is above the panel that tells of it. */
+/** Waits until the selected row is above the panel with its details. */
 const uncovered = () =>
   until(page, () => {
     const { scene, shown } = window.gpuflTimeline;
@@ -67,7 +67,7 @@ try {
   const placeOf = (node) => told.places[told.nodes.place[node]]?.place ?? null;
   const lineOf = (stack) => placeOf(told.stacks[stack]);
 
-  // The whole session: what the host did beside what the GPU did.
+  // The whole session shows what the host did and what the GPU did.
   const tiles = [];
   const asked = (request) => new URL(request.url()).pathname.endsWith("/tiles") && tiles.push(new URL(request.url()).searchParams);
   page.on("request", asked);
@@ -113,7 +113,7 @@ try {
   await page.locator(".tl-tip").getByText(lineOf(wait.stack)).waitFor();
   await page.mouse.move(0, 0);
   await shots("sourced-wait");
-  // Whether a loop waits there, as the report has it, and in the line's window the numbers of its waits.
+  // The panel says whether a loop waits there, as the report does; the line's window has the numbers of its waits.
   const waited = (await answer("sync")).synchronization_lines.lines.find(({ place }) => place === lineOf(wait.stack));
   const between = waited.launches_between.synchronizations.median;
   const verdict = !waited.blocks_host ? "a stream waits, not the host" : waited.calls >= 3 && between >= 3 ? `in a loop: ${between} launches between` : "no loop seen";
@@ -149,7 +149,7 @@ try {
   check(query("sel") === `${lane}~${launch.at}~0`, `launch: the address keeps it: ${query("sel")}`);
   await shots("sourced-launch");
 
-  // The kernel itself: the arrow back, how it was launched in numbers that mean something, its line.
+  // The kernel has the arrow back, readable numbers of its launch, and its line.
   const stream = laneOf(1n, 0, kernel.stream);
   await open(`at=${kernel.start - 200000}-${kernel.start + kernel.duration + 200000}&sel=${stream}~${kernel.start}`);
   await details.getByText("Grid", { exact: true }).waitFor();
@@ -175,7 +175,7 @@ try {
   check((await details.innerText()).includes(told.causes[gap.cause].text), "gap: its cause");
   await shots("sourced-gap");
 
-  // Samples in the gap: the lines that the program was at, as the server counts them.
+  // Samples in the gap name the lines of the program, as the server counts them.
   const samples = await rows(`samples?threads=${threads}&from=${gap.start}&to=${gap.start + gap.duration}`);
   check(samples.length > 0, "gap: the host was sampled in it");
   const seen = await page.evaluate(([kind, from, to]) => {
@@ -192,7 +192,7 @@ try {
   }, [Number(STATE), gap.start, gap.start + gap.duration]);
   check(seen > 0, "gap: states of threads are drawn in it");
 
-  // Colours: the choice is part of the address, and changes the picture.
+  // The choice of colours is part of the address, and changes the picture.
   const colours = () => page.evaluate(() => {
     const canvas = document.querySelector(".tl-canvas");
     const { data: px } = canvas.getContext("2d").getImageData(Math.round(canvas.width * 0.3), 60, Math.round(canvas.width * 0.6), canvas.height - 60);
@@ -209,7 +209,7 @@ try {
   check(new Set(pictures.values()).size === 4, `colours: each choice has a picture of its own: ${JSON.stringify([...pictures])}`);
   await shots("sourced-lines");
 
-  // A range: lines that wait as the server has them, and their flame.
+  // A range has its waiting lines, as the server reports them, and their flame graph.
   await open(`range=${Math.floor(waits.at(-1).start / 2)}-9000000000&of=lines`);
   const [from, to] = query("range").split("-").map(Number);
   await details.getByRole("button", { name: /^Lines that wait \d/ }).waitFor();
@@ -221,7 +221,7 @@ try {
   check((await details.innerText()).includes(most[0]), `range: the line that waits longest is ${most[0]}`);
   await shots("sourced-range-lines");
 
-  // The range's kernels: told apart, copied as they stand, and one of them picked out.
+  // The range's kernels are distinguishable, are copied as shown, and one can be highlighted.
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
   await details.getByRole("button", { name: /^Kernels \d/ }).click();
   await details.locator("tbody tr").nth(1).waitFor();
@@ -247,7 +247,7 @@ try {
   check(query("of") === "flame", "range: the tab is in the address");
   await shots("sourced-range-flame");
 
-  t.expected.add(403); // a link that writes
+  t.expected.add(403); // a change with a share link is refused
   await page.setViewportSize({ width: 1280, height: 800 });
   await bookmarks({ page, context, session, open, shots, check, watch: t.watch, origin });
 } finally {

@@ -18,7 +18,7 @@ const t = makeHarness(out);
 const server = await startServer(bin);
 const { check } = t;
 const { origin } = server;
-let at; // the page, for a picture of what failed
+let at; // the page, for a picture after a failure
 t.expected.add(400); // statements that are wrong on purpose
 t.expected.add(429); // one statement a workspace at once: the page asks again
 
@@ -39,7 +39,7 @@ async function taken(page, button) {
   return file.path();
 }
 
-/** What comes late, the editor and what the tables are, pushes nothing down that people see already. */
+/** The editor and the list of tables, which load late, push nothing down that is already visible. */
 async function stands(page) {
   let release;
   const held = new Promise((resolve) => (release = resolve));
@@ -151,7 +151,7 @@ async function notebook(page, key) {
   check(code.includes("GPUFL_API_KEY") && !code.includes("gpfl_"), "the key is not in the notebook's text");
   await t.accessible(page, "sql, notebook");
   await page.keyboard.press("Escape");
-  // The request of the text, as Python sends it; the frames of pandas and DuckDB come after it.
+  // Python sends the request of the text; the lines for pandas and DuckDB follow it.
   const request = code.slice(0, code.indexOf("frame =")).replace(/^import duckdb.*$/m, "");
   const done = spawnSync("python3", ["-c", `${request}\nprint(answer["rows"])`], { encoding: "utf8", env: { ...process.env, GPUFL_API_KEY: key } });
   const pandas = spawnSync("python3", ["-c", "import pandas"]).status === 0;

@@ -18,7 +18,7 @@ const page = await context.newPage();
 page.setDefaultTimeout(PATIENCE_MS);
 t.watch(page, origin);
 
-const LISTED = 10_000; // steps of a report
+const LISTED = 10_000; // the most steps in a report
 
 const ask = (address) => page.evaluate(async (url) => (await fetch(url)).json(), `/api/v1/${address}`);
 const plain = (text) => text.replaceAll("\u202f", "").replace(/\s+/g, " ").trim();
@@ -37,7 +37,7 @@ async function shots(name) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-/** The page of a session's steps, held against the report. */
+/** Compares the page of a session's steps with the report. */
 async function view(id, name, rule) {
   await page.goto(`${origin}/sessions/${id}/steps`);
   await page.locator(".uplot canvas").first().waitFor();
@@ -52,7 +52,7 @@ async function view(id, name, rule) {
   const first = page.locator(".table tbody tr[aria-rowindex='2']");
   const said = plain(await first.innerText());
   check(said.startsWith(`${steps.items.indexOf(longest) + 1} `) && /slow .*idle \+/.test(said), `${name}: the longest step comes first and says why: ${said}`);
-  // Below the plot stand the keys of its colours, and the values at the pointer alone.
+  // Below the plot are the keys of its colours, and values only while the pointer is on it.
   const keys = plain(await page.locator(".u-legend").innerText());
   check(keys.includes("GPU busy") && !keys.includes("–"), `${name}: keys of the plot: ${keys}`);
   check((await page.locator(".plot-values").innerText()) === "", `${name}: values where nothing is pointed at`);
@@ -87,7 +87,7 @@ async function sorted(id) {
   await page.waitForURL(/sort=kernels/);
 }
 
-/** More steps than a report lists: the page has those that it gets, and says so. */
+/** With more steps than a report lists the page shows those that it gets, and says so. */
 async function many(key) {
   const made = session("many-steps", "long");
   const at = Array.from({ length: LISTED + 2000 }, (_, n) => n * 100_000);
@@ -103,7 +103,7 @@ async function many(key) {
   check((await page.locator(".table table").getAttribute("aria-rowcount")) === String(LISTED + 1), "many: rows");
 }
 
-/** Three kernels of one name are no steps. */
+/** Three kernels of one name are not steps. */
 async function none(key) {
   const made = session("no-steps", "once");
   await send(origin, key, made, "device", made.kernels([[0, 1e6, 1, 0], [3e6, 1e6, 1, 0], [9e6, 1e6, 1, 0]], { streams: 1, names: ["_Z4oncev"] }));

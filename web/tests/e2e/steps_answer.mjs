@@ -10,13 +10,13 @@ const ask = (page, address) => page.evaluate(async (url) => (await fetch(url)).j
 const rowsOf = ({ rows, columns, data }) => Array.from({ length: rows }, (_, at) => Object.fromEntries(columns.map((name) => [name, data[name][at]])));
 
 const UNITS = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9 };
-/** Whether a time with three digits, as pages have it, is that many ns. */
+/** Whether a time with three digits, as pages show it, is about that many ns. */
 const near = (text, ns) => {
   const [, value, unit] = /^([\d.]+) (\S+)$/.exec(text) ?? [];
   return Math.abs(Number(value) * UNITS[unit] - ns) <= ns / 150;
 };
 
-/** What the page must link to, from the server's own documents. */
+/** The gap that the page must link to, from the server's own answer. */
 async function longestOf(page, session, cause, from) {
   const { causes, gaps } = await ask(page, `sessions/${session}/timeline`);
   const number = causes.findIndex((one) => one.cause === cause);
@@ -54,7 +54,7 @@ export async function bar({ page, t, origin, hf }) {
   await t.shots(page, "answer-gap");
 }
 
-/** Each part of the bar leads to the card that is about it, and to none where no finding is. */
+/** Each part of the bar leads to the card about it, or to none if there is no finding. */
 export async function opened({ page, t, origin, hf, shared }) {
   let buttons = 0;
   for (const session of [hf, shared]) {
@@ -62,7 +62,7 @@ export async function opened({ page, t, origin, hf, shared }) {
     const { insights } = await ask(page, `sessions/${session}/insights`);
     const cardOf = (at) => insights[at].part_of ?? at;
     for (const { part, permille } of time.parts) {
-      if (permille === 0) continue; // has no place in the bar
+      if (permille === 0) continue; // the bar has no such part
       const cards = new Set(insights.flatMap(({ parts }, at) => (parts.includes(part) ? [insights[cardOf(at)].title] : [])));
       await page.goto(`${origin}/sessions/${session}/insights?part=${part}`);
       await page.locator(".time-part").waitFor();
@@ -80,8 +80,8 @@ export async function opened({ page, t, origin, hf, shared }) {
   t.check(buttons > 6, `parts: ${buttons} lead to a finding`);
 }
 
-/** No line is told of more idle time than is its own: beside each line of a part stands the line's own time of that cause, and
- * the line's window says the same. Where a finding names a line, its window says no more than all idle time at that line. */
+/** No line shows more idle time than its own: each line of a part has the line's own time of that cause, and the line's window says
+ * the same. If a finding names a line, its window shows no more than all idle time at that line. */
 export async function shares({ page, t, origin, hf }) {
   const told = await ask(page, `sessions/${hf}/summary`);
   const plain = (text) => text.replaceAll("\u202f", " ");
@@ -128,7 +128,7 @@ export async function folded({ page, t, origin, deep }) {
   await cards.nth(5).waitFor();
 }
 
-/** The searched part is seen in each row, and the whole name is copied. */
+/** The searched part is visible in each row, and the whole name is copied. */
 export async function names({ page, t, origin, hf }) {
   await page.context().grantPermissions(CLIPBOARD, { origin });
   for (const [words, least] of [["direct_copy", 2], ["at::native", 10], ["gemm f32", 1]]) {
@@ -138,7 +138,7 @@ export async function names({ page, t, origin, hf }) {
     await table.locator("tbody mark").first().waitFor();
     for (const width of [1280, 1600, 3840]) {
       await page.setViewportSize({ width, height: 900 });
-      // The rows take their height on this screen before they are read, all in one go: one that goes has no place any more.
+      // The rows are read in one call after they have their height on this screen, because a row may be replaced.
       await until(page, () => {
         const all = [...document.querySelectorAll("main .table tbody tr")];
         const [first, second] = all.map((row) => row.getBoundingClientRect());
@@ -177,7 +177,7 @@ export async function names({ page, t, origin, hf }) {
   t.check((await copied()) === whole, `names: what is copied: ${await copied()}`);
 }
 
-/** A source line is searched for: the next wait, gap or launch there, whichever comes first. */
+/** The search for a source line finds the next wait, gap or launch there, whichever comes first. */
 export async function lines({ page, t, origin, hf }) {
   await page.goto(`${origin}/sessions/${hf}/timeline`);
   await drawn(page);
@@ -205,9 +205,9 @@ export async function lines({ page, t, origin, hf }) {
   await page.getByText("No event has this text in its name or line.").waitFor();
 }
 
-/** Small things of many pages. */
+/** Details of many pages. */
 export async function small({ page, t, origin, id }) {
-  // A line of waits opens its text; its row is no taller than what it says.
+  // A line of waits opens its source; its row is no taller than its text.
   await page.goto(`${origin}/sessions/${id}/syncs`);
   await rest(page);
   await page.getByRole("button", { name: "train_loop.cu:235" }).click();
@@ -215,14 +215,14 @@ export async function small({ page, t, origin, id }) {
   await page.keyboard.press("Escape");
   const tall = await page.locator("main tbody tr").evaluateAll((rows) => Math.max(...rows.map((row) => row.getBoundingClientRect().height)));
   t.check(tall < 110, `waits: a row is ${tall} px tall`);
-  // Nothing is reserved beside the bar of pages.
+  // No space next to the bar of pages stays empty.
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 800 });
     const bar = await page.evaluate(() => document.querySelector("header.topbar").getBoundingClientRect().right - innerWidth);
     t.check(Math.abs(bar) < 1, `bar: ends ${bar} px from the edge at ${width}`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
-  // About findings a threshold in degrees means nothing.
+  // The rule for findings has no threshold in degrees.
   await page.goto(`${origin}/alerts`);
   await page.getByRole("button", { name: "Make a rule" }).click();
   const threshold = page.getByRole("dialog").locator("input[name=threshold]");
@@ -230,7 +230,7 @@ export async function small({ page, t, origin, id }) {
   await page.getByRole("dialog").getByRole("combobox").first().selectOption("insight");
   await until(page, () => document.querySelector("dialog input[name=threshold]").value === "10");
   await page.keyboard.press("Escape");
-  // An empty view of scopes names only what there is.
+  // An empty view of scopes says how a program makes scopes.
   await page.goto(`${origin}/sessions/faults-stacks/scopes`);
   await page.getByText("torch.cuda.nvtx.range_push").waitFor();
 }

@@ -1,11 +1,11 @@
-// steps_bookmarks.mjs - bookmarks in the page: a bookmark is made from a range, shown as a mark and in the list, kept
-// after a reload, changed and deleted; a note of markup stays text; a share link can read bookmarks and cannot write.
+// steps_bookmarks.mjs - bookmarks in the page: a bookmark is made from a range, shown as a mark and in the list, kept after a
+// reload, changed and deleted. A note of markup stays text. Whoever has a share link can read bookmarks and cannot change them.
 import { MARKUP, until } from "./harness.mjs";
 
 const [FROM, TO] = [1_000_000_000, 3_000_000_000];
 const EARLIER = { start: 200_000_000, duration: 0, note: "warm-up ends" };
 
-/** Asks the server as the page's login. */
+/** Makes a request with the page's login. */
 const api = (page, method, address, body) =>
   page.evaluate(
     async ([way, url, what]) => {
@@ -25,7 +25,7 @@ const onAxis = (page, at) =>
     const box = document.querySelector(".tl-canvas").getBoundingClientRect();
     return [box.x + (scene.side + ((time - scene.view.from) / (scene.view.to - scene.view.from)) * (scene.width - scene.side)) * scene.unit, box.y + 15];
   }, at);
-/** No part of a note has become an element, and none has run. */
+/** No part of a note has become an element or has run. */
 const isText = (page) => page.evaluate(() => document.querySelector(".tl img") === null && document.title !== "taken");
 const rangeIs = (page, range) => until(page, (wanted) => new URLSearchParams(location.search).get("range") === wanted, range);
 
@@ -34,7 +34,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   const notes = page.locator(".tl-bookmark .tl-note");
   const stored = async () => (await api(page, "GET", `sessions/${session}/bookmarks`)).rows;
 
-  // Made of the range that is selected.
+  // A bookmark is made from the selected range.
   await open(`range=${FROM}-${TO}`);
   check((await page.getByRole("button", { name: /^Bookmarks/ }).count()) === 0, "bookmarks: no list where there are none");
   await below.getByRole("button", { name: "Bookmark this range" }).click();
@@ -46,14 +46,14 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   const [made] = await stored();
   check(made.start === FROM && made.duration === TO - FROM && made.note === MARKUP, `bookmarks: the server keeps the range and the note: ${JSON.stringify(made)}`);
 
-  // Seen on the axis, its note in the tooltip.
+  // The axis shows it, with its note in the tooltip.
   await until(page, (id) => window.gpuflTimeline.scene.bookmarks.some((one) => one.id === id), made.id);
   await page.mouse.move(...(await onAxis(page, FROM)));
   await page.locator(".tl-tip").getByText(MARKUP, { exact: true }).waitFor();
   check(await isText(page), "bookmarks: a note of markup stays text");
   await shots("sourced-bookmark");
 
-  // After a reload it is there, in the order of the begins; a click goes there, with the range selected.
+  // After a reload the list has it, in the order of begins; a click goes there and selects the range.
   await api(page, "POST", `sessions/${session}/bookmarks`, EARLIER);
   await open("");
   await page.getByRole("button", { name: "Bookmarks 2" }).click();
@@ -72,7 +72,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   await page.mouse.click(...(await onAxis(page, EARLIER.start)));
   await page.locator(".tl-tip").getByText(EARLIER.note, { exact: true }).waitFor();
 
-  // Changed; Escape leaves the note as it was.
+  // The note can be changed; Escape leaves it as it was.
   const entry = page.locator(".tl-bookmark").nth(1);
   await entry.getByRole("button", { name: /^Change note:/ }).click();
   await entry.getByRole("textbox").fill("not kept");
@@ -87,7 +87,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
 
   await byLink({ page, context, session, check, watch, origin });
 
-  // Deleted, after a question.
+  // It is deleted after a question.
   for (const left of [1, 0]) {
     await page.locator(".tl-bookmark").first().getByRole("button", { name: /^Delete:/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
@@ -98,7 +98,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
   check((await stored()).length === 0, "bookmarks: the server has none any more");
 }
 
-/** Whoever has a link reads them; no button writes, and the server refuses it. */
+/** Whoever has a link can read bookmarks; there is no button to change them, and the server refuses changes. */
 async function byLink({ page, context, session, check, watch, origin }) {
   const { token } = await api(page, "POST", `sessions/${session}/shares`, { expires: "9000000000000000000" });
   const other = await context.browser().newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });

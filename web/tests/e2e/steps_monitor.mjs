@@ -7,8 +7,8 @@ import path from "node:path";
 import { rest } from "./crawl.mjs";
 import { until } from "./harness.mjs";
 
-const DAY = "2026-11-28"; // on which bench_monitor_day begins, at midnight
-const ROUNDS = 5400; // of a second each
+const DAY = "2026-11-28"; // the day of bench_monitor_day, which begins at midnight
+const ROUNDS = 5400; // rounds of a second each
 const [GPUS, OF_HOST, OF_GPU] = [2, 2, 4]; // and their plots
 const XIDS = 3;
 
@@ -21,7 +21,7 @@ function plant(bin, file, how) {
   return { ...process.env, LD_LIBRARY_PATH: path.join(bin, "../fake"), FAKE_NVML_DEVICES: String(GPUS), FAKE_NVML_CONTROL: file };
 }
 
-/** GPU 0 is held by a process and idle, and heat holds both GPUs down. */
+/** A process holds GPU 0, which is idle, and heat slows both GPUs down. */
 function aDay(bin, folder) {
   const logs = path.join(folder, "day");
   mkdirSync(logs);
@@ -31,7 +31,8 @@ function aDay(bin, folder) {
   return logs;
 }
 
-/** A monitor that runs while `during` does, below a folder that the agent sends; pages of programs failed XIDS times. */
+/** Runs a monitor while `during` runs; its logs are in a folder that the agent sends, and programs cause XIDS page faults (XID
+ * 31). */
 async function running(bin, folder, logs, during) {
   const run = path.join(folder, "run");
   mkdirSync(run);
@@ -47,7 +48,7 @@ async function running(bin, folder, logs, during) {
   }
 }
 
-/** On the fleet page the cards of its GPUs follow what the monitor writes, also while no question for them is answered again. */
+/** The cards of the fleet page follow what the monitor writes, also while requests for the list are not answered. */
 async function follows({ page, t, origin, host, api }) {
   await page.goto(`${origin}/`);
   const selector = `.gpu-card[aria-label^="${host} "][aria-label*=" GPU-00000000-"]`;
@@ -121,7 +122,7 @@ export async function watched({ page, t, origin, bin, server, key, folder, logs,
 
   await foundOnFleet({ page, t, origin, host, wanted });
 
-  // A monitor of today comes first, with its events; the other one can be chosen by its address.
+  // The newest monitor comes first, with its events; an address chooses the other one.
   await running(bin, folder, logs, () => follows({ page, t, origin, host, api }));
   await until(page, async (of) => (await (await fetch(`/api/v1/sessions?${of}`)).json()).rows.filter((row) => row.analyzed).length === 2, ofHost);
   const newest = (await api(page, "GET", `sessions?${ofHost}`)).body.rows.find((row) => row.id !== id).id;

@@ -22,7 +22,7 @@ async function deliver({ origin, key, page }, made, channels) {
   await until(page, async (id) => typeof (await (await fetch(`/api/v1/sessions/${id}`)).json()).busy !== "undefined", made.id);
 }
 
-/** What a page says of itself: never nothing, and never that a part of it broke. */
+/** The text of a page: it is never empty, and never says that a part of the page broke. */
 async function readable(t, page, where) {
   const text = await page.locator("main").innerText();
   t.check(text.trim().length > 20, `${where}: hardly a word: ${text.slice(0, 60)}`);
@@ -34,7 +34,7 @@ async function readable(t, page, where) {
   return text;
 }
 
-/** All tabs of a session and the page of its first kernel, each with words; told: what some of them must say. */
+/** All tabs of a session and the page of its first kernel have text; told: what some of them must say. */
 export async function everyTab({ t, page, origin, out }, made, told = {}) {
   await page.goto(`${origin}/sessions/${made.id}/insights`);
   await rest(page);
@@ -64,7 +64,7 @@ export async function metricsOnly(world) {
   await everyTab(world, made, { insights: "Kernels: unknown", kernels: /Kernels unknown|No kernels/, system: "GPU utilisation", scopes: "No scopes" });
 }
 
-/** Samples of program counters and no record of a kernel: the samples are shown, and what is unknown is no 0. */
+/** A session with samples of program counters and no record of a kernel: the samples are shown, and unknown is not 0. */
 export async function samplesOnly(world) {
   const { t, page, origin, key, bin, server } = world;
   const app = "only samples";
@@ -95,7 +95,7 @@ export async function samplesOnly(world) {
   t.check(/\bLDG?\b/.test(await page.locator(".sass").first().innerText()), "only samples: the instructions stand by line");
 }
 
-/** The wall clock goes back by a day and forth by a year; kernels begin before the session and after its end. */
+/** The wall clock jumps back by a day and forward by a year; kernels begin before the session and after its end. */
 export async function clocks(world) {
   const made = session("odd-clocks", "clocks that jump");
   const day = 86_400_000_000_000n;
@@ -106,7 +106,7 @@ export async function clocks(world) {
   await everyTab(world, made, { kernels: /^a$/ });
 }
 
-/** Rows that tell little more than that there was something. */
+/** Rows in which most columns are missing. */
 export async function missing(world) {
   const made = session("odd-missing", "");
   await deliver(world, made, {
@@ -120,7 +120,7 @@ export async function missing(world) {
 export async function longNames(world) {
   const { t, page, origin } = world;
   const long = (letter, bytes = 4096) => letter.repeat(bytes);
-  const made = session("odd-long", long("p", 255)); // the server takes no longer ones of hosts and programs
+  const made = session("odd-long", long("p", 255)); // the longest name of a host or program that the server accepts
   const head = (channel) => ({ ...header(made.id, channel, made.app), host: long("h", 255), command: long("c", 1024) });
   const all = (channel, records) => [head(channel), ...records].map(lineOf).join("");
   await deliver(world, made, {
@@ -139,7 +139,7 @@ export async function longNames(world) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-/** Instructions that were counted, and nothing else: unknown is no 0. */
+/** A session with only counted instructions: unknown is not 0. */
 export async function countsOnly(world) {
   const made = { id: "odd-counts", app: "only counts" };
   const M = "smsp__sass_inst_executed";
@@ -155,7 +155,7 @@ export async function countsOnly(world) {
   t.check(!/GPU busy\s+0\.0 %/.test(await page.locator("main").innerText()), "only counts: no 0 for what is unknown");
 }
 
-/** One of four channels came: the page says what is missing, and shows what came. */
+/** Only one of four channels was sent: the page says what is missing, and shows what there is. */
 export async function lostChannels(world) {
   const { t, page, key, origin } = world;
   const made = session("odd-lost", "lost channels");
@@ -188,7 +188,7 @@ export async function hugeNames(world) {
     await readable(t, page, `names of 16 kB, ${path}`);
     t.check((await page.locator("main img").count()) === 0, `names of 16 kB, ${path}: they stay text`);
   }
-  // The whole name is in the tooltip, and what is seen of two names differs where they differ: at their last letter.
+  // The tooltip has the whole name, and the visible parts of two names differ at their last letter.
   await page.goto(`${origin}/sessions/${made.id}/kernels`);
   await rest(page);
   await t.legible(page, "names of 16 kB, kernels");
@@ -200,7 +200,7 @@ export async function hugeNames(world) {
   t.check(["c", "d"].every((last) => scopes.includes(huge(last))), `names of 16 kB: scopes: ${scopes.map((text) => `${text.length} letters, …${text.slice(-3)}`)}`);
 }
 
-/** Two thousand threads with a scope each. */
+/** A session of two thousand threads with a scope each. */
 export async function manyThreads(world) {
   const { t, page, key, origin } = world;
   const made = session("odd-threads", "2 000 threads");
@@ -219,7 +219,7 @@ export async function manyThreads(world) {
   t.check(lanes > THREADS, `2 000 threads: ${lanes} lanes`);
 }
 
-/** A link that somebody kept leads to a session, a kernel, a run and a comparison that are gone. */
+/** Kept links lead to a session, a kernel, a run and a comparison that no longer exist. */
 export async function savedLink({ t, page, key, origin }) {
   const made = session("odd-saved", "soon gone");
   await send(origin, key, made, "device", made.kernels([[0, 5e6, 1, 0]], { streams: 1, names: ["_Z1av"] }));
@@ -241,18 +241,18 @@ export async function savedLink({ t, page, key, origin }) {
 
 const PATHS = ["/", "/?view=table", "/sessions", "/compare?a=odd-metrics&b=odd-clocks", "/trends", "/trends?kind=app&name=clocks%20that%20jump", "/hosts/made", "/alerts", "/upload", ...["workspace", "keys", "members", "links", "retention", "server", "audit", "account"].map((part) => `/settings/${part}`), ...["insights", "timeline", "kernels", "scopes", "steps", "syncs", "flame", "memory", "system", "raw"].map((tab) => `/sessions/odd-clocks/${tab}`), "/sessions/odd-clocks/kernels/10"];
 const API = /\/api\/v1\/(?!auth\/me|version|live|openapi)/;
-/** Pages that ask for nothing but who asks. */
+/** Pages that request only the account. */
 const ASK_NOTHING = ["/upload", "/settings/workspace", "/settings/account"];
 const isSettled = (page) => page.waitForFunction(() => document.querySelector("main h1, main h2") && !document.querySelector("main .skeleton"), undefined, { polling: 100 });
 
-/** To another page as a link leads there: without loading the document. */
+/** Goes to another page as a link does, without loading the document. */
 const goTo = (page, path) =>
   page.evaluate((to) => {
     history.pushState(null, "", to);
     dispatchEvent(new PopStateEvent("popstate"));
   }, path);
 
-/** Every answer takes its time: each page stands meanwhile, says that it loads, and comes. */
+/** Every answer is late: each page shows meanwhile that it loads, and then its content. */
 export async function everyWait({ t, page, origin }) {
   for (const path of PATHS) {
     let letGo;
@@ -261,12 +261,12 @@ export async function everyWait({ t, page, origin }) {
     const hold = async (route) => {
       held++;
       await gate;
-      await route.continue().catch(() => undefined); // the page may not want it any more
+      await route.continue().catch(() => undefined); // the page may have cancelled the request
     };
     await page.context().route(API, hold);
     await page.goto(origin + path);
     if (!ASK_NOTHING.includes(path)) {
-      // The page stands before its first question is on its way: both are waited for.
+      // The page is shown before it sends its first request: wait for both.
       const told = () => page.evaluate(() => (document.querySelector("main .skeleton") ? document.body.innerText.trim().length + document.querySelectorAll("main .skeleton").length : 0));
       let stands = false;
       for (const last = Date.now() + PATIENCE_MS; !stands && Date.now() < last; await page.waitForTimeout(50)) stands = held > 0 && (await told()) > 20;
@@ -280,7 +280,7 @@ export async function everyWait({ t, page, origin }) {
   }
 }
 
-/** Every answer is a failure: each page says so in the server's words, with a way to try again, and comes back. */
+/** Every answer is an error: each page shows the server's words and a way to try again, and recovers. */
 export async function everyProblem({ t, page, origin }) {
   const fail = (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: JSON.stringify({ type: "about:blank", title: "Internal Server Error", status: 500, detail: "The disk is on fire." }) });
   for (const path of PATHS) {
@@ -293,7 +293,7 @@ export async function everyProblem({ t, page, origin }) {
     const again = page.getByRole("button", { name: "Try again" });
     if (asks) t.check((await again.count()) > 0, `500, ${path}: there is no way to try again`);
     await page.context().unroute(API);
-    for (let left = await again.count(); left > 0; left = (await again.count()) && left - 1) await again.first().click({ timeout: 2000 }).catch(() => undefined); // one that is pressed may answer for all
+    for (let left = await again.count(); left > 0; left = (await again.count()) && left - 1) await again.first().click({ timeout: 2000 }).catch(() => undefined); // one click may load all of them again
     await page.getByText("The disk is on fire.").first().waitFor({ state: "detached" });
   }
 }
@@ -307,11 +307,11 @@ async function logIn(page) {
   await dialog.waitFor({ state: "detached" });
 }
 
-/** The login ends before each page is opened: logged in again over it, it is there. */
+/** The login ends before each page is opened: after a new login in the dialog the page is shown. */
 export async function everyExpired({ t, page, origin }) {
   await page.goto(`${origin}/upload`);
   for (const path of PATHS.filter((other) => !ASK_NOTHING.includes(other))) {
-    await goTo(page, "/upload"); // from where nothing is asked again
+    await goTo(page, "/upload"); // this page requests nothing again
     await page.context().clearCookies();
     await goTo(page, path);
     await logIn(page);
@@ -322,7 +322,7 @@ export async function everyExpired({ t, page, origin }) {
   }
 }
 
-/** The login ends over the timeline; after logging in it stands where it was. */
+/** The login ends while the timeline is open; after a new login the timeline is as before. */
 export async function expired({ t, page, origin }) {
   await page.goto(`${origin}/sessions/odd-clocks/timeline`);
   await rest(page);
@@ -338,7 +338,7 @@ export async function expired({ t, page, origin }) {
   t.check((await page.locator(".tl-problem").count()) === 0, "an ended login: the pieces that were refused come");
 }
 
-/** No server: said, with what to do; what was on the page stays; the same address works when it is back. */
+/** Without a server the page says so, and what to do; when the server runs again the same address works. */
 export async function gone({ t, page, origin, server }) {
   await page.goto(`${origin}/sessions`);
   await page.getByRole("link", { name: "only metrics" }).waitFor();
@@ -348,11 +348,11 @@ export async function gone({ t, page, origin, server }) {
   const text = await readable(t, page, "no server");
   t.check(text.includes("Check that gpufl-server runs"), `no server: what to do is not said: ${text.slice(0, 200)}`);
   await server.again();
-  await page.getByRole("button", { name: "Try again" }).first().click({ timeout: 2000 }).catch(() => undefined); // it may have been asked again by itself
+  await page.getByRole("button", { name: "Try again" }).first().click({ timeout: 2000 }).catch(() => undefined); // the page may have asked again by itself
   await page.locator("nav.tabs").waitFor();
   await readable(t, page, "the server is back");
 
-  // A browser that has no page but the first: neither the page's own parts nor its answers come.
+  // A browser has only the first page: neither the parts of other pages nor answers arrive.
   const cookies = await page.context().cookies();
   for (const path of PATHS) {
     const context = await page.context().browser().newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
@@ -370,7 +370,7 @@ export async function gone({ t, page, origin, server }) {
       t.check(/does not answer/.test(said), `no server, ${path}: it is not said: ${said.slice(0, 100)}`);
       await context.setOffline(false);
       for (let left = 40; left > 0 && (await other.getByText("does not answer").count()); left--) {
-        await other.getByRole("button", { name: "Try again" }).first().click({ timeout: 500 }).catch(() => undefined); // it may have been asked again by itself
+        await other.getByRole("button", { name: "Try again" }).first().click({ timeout: 500 }).catch(() => undefined); // the page may have asked again by itself
         await isSettled(other);
       }
       await rest(other);
@@ -381,7 +381,7 @@ export async function gone({ t, page, origin, server }) {
       await context.close();
     }
   }
-  for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's words about it
+  for (let at = t.wrong.length - 1; at >= 0; at--) if (/net::ERR_/.test(t.wrong[at])) t.wrong.splice(at, 1); // the browser's message about it
 }
 
 const STORES = fileURLToPath(new URL("../../../tests/data/stores", import.meta.url));

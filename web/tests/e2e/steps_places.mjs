@@ -4,19 +4,19 @@ const drawn = (page) => page.waitForFunction(() => window.gpuflTimeline?.shown.r
 
 const placeOf = ({ evidence }) => (Number.isInteger(evidence.longest_start_ns) ? `${evidence.longest_start_ns}-${evidence.longest_start_ns + evidence.longest_ns}` : null);
 
-/** Clicks the link of a card: the range that is marked then, and what is in view. */
+/** Clicks the link of a card; returns the marked range and the view. */
 async function clicked(page, at) {
-  await page.evaluate(() => delete window.gpuflTimeline); // that of the place before
+  await page.evaluate(() => delete window.gpuflTimeline); // the engine of the place before
   await page.locator(".finding").nth(at).getByRole("link", { name: "On the timeline", exact: true }).click();
   await drawn(page);
   return page.evaluate(() => ({ marked: window.gpuflTimeline.shown.range, view: window.gpuflTimeline.shown.view }));
 }
 
-/** least: findings that have a place; seen: what else looks at the cards; every: each place is opened, else the first. The
- * number of places. */
+/** least: the least number of findings with a place; seen: called when the cards are shown; every: opens each place, not only the
+ * first. Returns the number of places. */
 export async function ownPlaces({ page, origin, check }, session, app, { least = 0, seen = () => undefined, every = false } = {}) {
   const all = await page.evaluate(async (id) => (await (await fetch(`/api/v1/sessions/${id}/insights`)).json()).insights, session);
-  const insights = all.filter(({ part_of }) => part_of === null); // what is part of another finding has no card
+  const insights = all.filter(({ part_of }) => part_of === null); // a finding that is part of another one has no card
   await page.goto(`${origin}/sessions/${session}/insights?more=1`);
   await page.locator(insights.length ? ".finding" : ".state, .finding-none, main h2").first().waitFor();
   const links = await page.locator(".finding").evaluateAll((cards) => cards.map((card) => [...card.querySelectorAll("a")].find((a) => a.innerText === "On the timeline")?.href ?? null));

@@ -10,7 +10,7 @@ const BUSY = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed";
 const READ = "dram__bytes_read.sum.per_second";
 const OWN = "smsp__cycles_stalled.sum";
 
-/** Until the server has analysed the session. */
+/** Waits until the server has analysed the session. */
 export const analysed = (page, id) => until(page, async (wanted) => (await (await fetch(`/api/v1/sessions/${wanted}/ledger`)).json()).final === true, id);
 const plain = (text) => text.replaceAll("\u202f", "").replace(/\s+/g, " ");
 
@@ -52,7 +52,7 @@ async function deep({ page, server, check, picture, bin }, key) {
   await analysed(page, id);
   const table = page.getByRole("region", { name: "Counted instructions" }).and(page.locator(".table"));
   const first = table.locator("tbody tr").first();
-  // What was planted comes first in the order of its column; the order is in the address.
+  // The planted fault comes first if its column is sorted; the order is in the address.
   for (const [order, kernel, figure] of [["-threads", "fused_dropout", /8\d %/], ["-needed", "scatter_add", /22 %/], ["conflicts", "transpose", /16\.\d/]]) {
     await page.goto(`${server.origin}/sessions/${id}/kernels?executed=${order}`);
     await first.waitFor();
@@ -75,7 +75,7 @@ async function deep({ page, server, check, picture, bin }, key) {
   await picture(page, "instructions-kernel", { wide: false });
 }
 
-/** Kernels that were sampled and not recorded, as in production: their shares, and their lines. */
+/** Kernels that were sampled and not recorded, as in production, have shares and lines. */
 async function sampled({ page, server, see, check, picture, bin }, key) {
   simulate(bin, ["--kernels", "20000", "--engine", "PcSampling", "--plant", "stall", "--name", "sampled-none"], (folder) => server.upload(key, folder), { GPUFL_PC_KERNEL_COLLECT: "none" });
   await page.goto(`${server.origin}/sessions?text=sampled-none`);

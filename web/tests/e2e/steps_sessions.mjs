@@ -29,7 +29,7 @@ export async function fleet({ page, server, see, check, picture, bin, MARKUP }) 
     await send(page, server, see, lively, false);
     await page.getByRole("link", { name: "GPUFlight" }).click();
     await page.locator(".gpu-card").nth(5).waitFor(); // a card for each GPU
-    await page.locator(".gpu-card .health").filter({ hasNotText: "silent" }).first().waitFor(); // what was sent just now is not
+    await page.locator(".gpu-card .health").filter({ hasNotText: "silent" }).first().waitFor(); // a GPU with new samples is not silent
     await picture(page, "fleet");
     await page.getByRole("button", { name: "Table" }).click();
     await page.locator(".table tbody tr").first().waitFor();
@@ -37,7 +37,7 @@ export async function fleet({ page, server, see, check, picture, bin, MARKUP }) 
     await page.getByRole("button", { name: "Power" }).click();
     await picture(page, "fleet-table");
     await page.getByRole("button", { name: "Cards" }).click();
-    // History: presets, the other sums, and a range that is dragged over the days.
+    // The history has presets, other sums, and a range that is dragged over the days.
     await page.getByRole("button", { name: "90 days" }).click();
     const box = await page.locator("svg.days").boundingBox();
     await page.mouse.move(box.x + box.width * 0.5, box.y + 60);
@@ -67,7 +67,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await send(page, server, see, data, true);
     const waitRow = (name) => page.getByRole("link", { name, exact: true }).first().waitFor();
 
-    // Filters stand in the address; columns are chosen.
+    // Filters are in the address; columns can be chosen.
     await page.goto(`${server.origin}/sessions`);
     await waitRow("after");
     await page.locator(".menu-plain summary").click();
@@ -83,7 +83,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await page.goto(`${server.origin}/sessions?sort=app`);
     await waitRow("after");
 
-    // Two that are compared.
+    // Two sessions are compared.
     await page.getByRole("checkbox", { name: "Choose before" }).check();
     await page.getByRole("checkbox", { name: "Choose after" }).check();
     await picture(page, "sessions-chosen");
@@ -129,7 +129,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await guest.goto(`${server.origin}/sessions`);
     await guest.getByRole("alert").waitFor();
 
-    // Raw: every download, as an owner.
+    // The page Raw has every download for an owner.
     await page.goto(`${server.origin}/sessions/${session}/raw`);
     await see(page, "Parquet");
     await picture(page, "raw-exports");
@@ -149,7 +149,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
     await see(guest, "This link has ended");
     await guest.context().close();
 
-    // Deleted for good, after a question; a deleted one says so at its address.
+    // A session is deleted for good after a question; its address says so.
     await page.goto(`${server.origin}/sessions?text=before`);
     await page.getByRole("link", { name: "before" }).first().click();
     await page.waitForURL(/sessions\/[0-9a-f-]{36}/);
@@ -165,7 +165,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
   }
 }
 
-/** A kernel that was sampled: what limits it, why its warps wait, and where. */
+/** The page of a sampled kernel says what limits it, why its warps wait, and where. */
 /** PTX of one of the kernels, as gpufl trace keeps it. */
 function keepPtx(folder) {
   const log = path.join(folder, readdirSync(folder)[0], "code.log");
@@ -205,7 +205,7 @@ export async function kernel({ page, server, see, check, picture, bin }) {
     const ptx = await page.getByRole("region", { name: "PTX of this kernel" }).innerText();
     check(ptx.includes("ld.global.f32 %f1, [%rd1];"), `kernel: its PTX is shown: ${ptx}`);
     await picture(page, "kernel-ptx");
-    // The other planted faults stand out at their instructions.
+    // The other planted faults are marked at their instructions.
     for (const [name, column] of [["fused_dropout", 6], ["scatter_add", 7], ["transpose", 8]]) {
       await open(name);
       check((await page.getByRole("button", { name: "PTX", exact: true }).count()) === 0, `kernel: nothing is said of PTX that ${name} has not`);

@@ -76,7 +76,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("alert").waitFor();
   await page.reload();
 
-  // Retention: what deletes is asked about first.
+  // Retention asks before it deletes.
   await page.getByRole("link", { name: "Retention" }).click();
   await page.getByLabel("Keep sessions for").fill("x");
   await see(page, "A number of 0 or more");
@@ -88,7 +88,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.reload();
   await page.getByLabel("Keep sessions for").waitFor();
   check((await page.getByLabel("Keep sessions for").inputValue()) === "400", "settings: the retention was kept");
-  // Keeping more deletes nothing, and asks nothing.
+  // Keeping more deletes nothing, so there is no question.
   await page.getByLabel("Keep sessions for").fill("0");
   await page.getByRole("button", { name: "Save" }).click();
   await see(page, "Saved.");
@@ -101,7 +101,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("link", { name: "Share links" }).click();
   await see(page, "No links");
 
-  // The server's own: a workspace more, a link for a forgotten password, a backup.
+  // The server's settings: another workspace, a link for a forgotten password, a backup.
   await page.getByRole("link", { name: "Server" }).click();
   await see(page, "Make a backup");
   await page.getByLabel("Name").fill("Second");
@@ -118,7 +118,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await other.getByRole("button", { name: "Set the password" }).click();
   await see(other, "Over days");
 
-  // Another workspace is another world.
+  // Another workspace has none of the sessions.
   await page.locator(".menu summary").click();
   await page.getByRole("combobox", { name: "Workspace" }).selectOption({ label: "Second" });
   await see(page, "No sessions yet");
@@ -132,7 +132,7 @@ export async function settings({ page, visitor, server, see, check, picture, exp
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("button", { name: "Delete Second" }).waitFor({ state: "detached" });
 
-  // One's own password; then the login ends in the middle of work, and the page stays as it is.
+  // People change their own password. Then the login ends in the middle of work, and the page stays as it is.
   await page.getByRole("link", { name: "Your account" }).click();
   await page.getByLabel("Current password").fill("wrong wrong wrong");
   await page.getByLabel("New password").fill("a fourth long phrase");

@@ -14,7 +14,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await see(page, "Drop a folder here");
     await picture(page, "upload");
 
-    // Nothing of ours in it: said, and nothing is sent.
+    // A folder without a log: the page says so, and sends nothing.
     const nothing = path.join(folder, "nothing");
     spawnSync("mkdir", [nothing]);
     writeFileSync(path.join(nothing, "notes.txt"), "hello");
@@ -22,7 +22,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await see(page, "There is no session in this folder");
     await picture(page, "upload-nothing", { wide: false });
 
-    // Parts that no browser unpacks are named, and how they are sent.
+    // The page names parts that browsers cannot unpack, and says how to send them.
     const zst = path.join(folder, "zst");
     spawnSync("mkdir", [zst]);
     writeFileSync(path.join(zst, "device.1.log.zst"), "x");
@@ -30,7 +30,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await page.getByRole("alert").filter({ hasText: "1 part is packed with zstd and is left out" }).getByText("device.1.log.zst").waitFor();
     await picture(page, "upload-zst", { wide: false });
 
-    // The third body gets no answer: what was sent counts, and it goes on from there.
+    // The third body gets no answer: the upload continues after what was sent.
     let bodies = 0;
     await page.route("**/api/v1/events/stream*", (route) => (++bodies === 3 ? route.abort() : route.continue()));
     await page.locator("[data-folder]").setInputFiles(path.join(folder, "run"));
@@ -38,7 +38,7 @@ export async function upload({ page, server, see, check, picture, bin, data, exp
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByRole("alert").filter({ visible: true }).waitFor();
     await see(page, "The server does not answer");
-    for (let at = wrong.length - 1; at >= 0; at--) if (/ERR_FAILED/.test(wrong[at])) wrong.splice(at, 1); // the browser's words about it
+    for (let at = wrong.length - 1; at >= 0; at--) if (/ERR_FAILED/.test(wrong[at])) wrong.splice(at, 1); // the browser's message about it
     await picture(page, "upload-failed");
     await page.unroute("**/api/v1/events/stream*");
     await page.getByRole("button", { name: "Go on" }).click();

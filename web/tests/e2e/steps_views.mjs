@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { complete, send, session } from "./sessions.mjs";
 
-/** A key that may send, as the settings would make it. */
+/** Makes a key to send with, as the settings do. */
 export const keyOf = (page) =>
   page.evaluate(async () => {
     const me = await (await fetch("/api/v1/auth/me")).json();
@@ -14,7 +14,7 @@ export const keyOf = (page) =>
     return (await answer.json()).key;
   });
 
-/** Asks the server, through the page, until it says so. waitForFunction would take a promise for a yes. */
+/** Asks the server, through the page, until the condition holds. waitForFunction would take a promise for true. */
 async function until(page, condition, argument) {
   for (const end = Date.now() + 60_000; Date.now() < end; ) {
     if (await page.evaluate(condition, argument)) return;
@@ -23,7 +23,7 @@ async function until(page, condition, argument) {
   throw new Error(`never came true: ${condition} of ${JSON.stringify(argument)}`);
 }
 
-/** Until the server has these rows in its columns. */
+/** Waits until the server has these rows in its columns. */
 const loaded = (page, made, record, rows) =>
   until(
     page,
@@ -53,7 +53,7 @@ export async function memory({ page, server, see, check, picture, data }) {
   await see(page, "No copies were recorded");
   await picture(page, "memory-allocations");
 
-  // A range that is dragged is in the address, and goes along to the timeline, where allocations have a row.
+  // A dragged range is in the address, and links to the timeline keep it; allocations have a row there.
   await page.locator(".u-over").first().scrollIntoViewIfNeeded();
   const plot = await page.locator(".u-over").first().boundingBox();
   await page.mouse.move(plot.x + plot.width * 0.25, plot.y + 60);
@@ -95,7 +95,7 @@ export async function memory({ page, server, see, check, picture, data }) {
 const DAY = 86_400n * 1_000_000_000n;
 const MATMUL = "_Z6matmulPKfS0_Pf";
 
-/** A made program, run every day on two hosts, slower from the 15th run on; one run was slow alone. */
+/** Sends sessions of a program that runs every day on two hosts. It is slower from the 15th run on; the sixth run alone is slow. */
 async function nightly({ page, server }) {
   const key = await keyOf(page);
   const now = BigInt(Date.now()) * 1_000_000n;
@@ -130,7 +130,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   check(Number((await page.locator(".stat").filter({ hasText: /^Outlying/ }).locator("dd").innerText()).trim()) >= 1, "trends: the slow run stands out");
   await picture(page, "trends");
 
-  // Dots answer to the pointer, and lead to their session.
+  // Dots have tips, and lead to their session.
   const box = await page.locator(".trend-box").boundingBox();
   await page.mouse.move(box.x + box.width - 1, box.y + box.height * 0.45);
   for (let down = 0.05; down < 1 && !(await page.locator(".trend-tip").count()); down += 0.05) await page.mouse.move(box.x + box.width - 2, box.y + box.height * down);
@@ -144,7 +144,7 @@ export async function trends({ page, server, see, check, picture, MARKUP }) {
   await see(page, "Runs as a whole");
   check(new URL(page.url()).searchParams.get("a").split(",").length === 8, "trends: eight sessions before the step are compared");
 
-  // From a kernel, a scope and a session of it; scopes and applications have their own.
+  // Pages of a kernel, a scope and a session link to trends; scopes and applications have trends of their own.
   await page.goto(`${server.origin}/sessions/views-night-20/kernels`);
   await page.getByRole("link", { name: "matmul" }).first().click();
   await page.getByRole("link", { name: "Trends of this" }).click();
@@ -184,7 +184,7 @@ export async function host({ page, server, see, check, picture }) {
   await see(page, "No session of this host");
 }
 
-/** The table of kernels: what stands beside times, groups, launches below. */
+/** The table of kernels: columns besides times, groups, and launches below. */
 export async function kernels({ page, server, see, check, picture, bin }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-kernels-"));
   try {

@@ -32,7 +32,7 @@ async function shots(page, name, sizes = SIZES) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-/** What stands in the table: name, number of calls, number of sessions. */
+/** The rows of the table: name, number of calls, number of sessions. */
 const table = (page, label) =>
   page.locator(`[role=region][aria-label="${label}"] tbody tr`).evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.innerText.trim())));
 
@@ -65,7 +65,7 @@ try {
   const from = Math.max(first, today - 1000);
   const days = `from=${from}&to=${today + 1}`;
 
-  // Reached from the trends; the table is the server's.
+  // The trends link to the page; its table has the server's numbers.
   await page.goto(`${origin}/trends`);
   await page.getByRole("link", { name: "Sums over days, with deleted sessions" }).click();
   await page.waitForURL("**/sums*");
@@ -74,7 +74,7 @@ try {
   check((await page.locator("img").count()) === 0 && (await page.title()) !== "taken", "sums: an application's name stays text");
   await shots(page, "sums");
 
-  // One kernel: a bar for each day with a session, as many calls as the table says, and its host.
+  // One kernel has a bar for each day with a session, as many calls as the table says, and its host.
   const name = before[0].name;
   await page.locator('[role=region][aria-label="Kernels"] tbody a').first().click();
   await page.locator("svg.days").waitFor();
@@ -90,7 +90,7 @@ try {
   check(hosts.length === wanted.size && hosts.every((cells) => wanted.has(cells[0])), `sums: hosts ${hosts}`);
   await shots(page, "sums-days");
 
-  // Of one application alone; scopes read as paths.
+  // The page can show one application alone; scopes are paths.
   await page.getByLabel("Application").selectOption(MARKUP);
   await until(page, (label) => document.querySelectorAll(`[role=region][aria-label="${label}"] tbody tr`).length > 0, "Kernels");
   check(new URL(page.url()).searchParams.get("app") === MARKUP, "sums: the application is in the address");
@@ -108,7 +108,7 @@ try {
   await page.unroute(/rollups\?kind=scope/);
   check((await table(page, "Scopes")).some((cells) => cells[0].includes("|")), "sums: scopes are paths");
 
-  // Sessions go, sums stay.
+  // Sessions are deleted, and their sums stay.
   for (const { id } of sessions) await page.evaluate(async (id) => {
     const { csrf } = await (await fetch("/api/v1/auth/me")).json();
     const answer = await fetch(`/api/v1/sessions/${id}`, { method: "DELETE", headers: { "X-CSRF-Token": csrf } });
@@ -118,7 +118,7 @@ try {
   const after = await same(page, days, "Kernels", "sums without sessions");
   check(JSON.stringify(after) === JSON.stringify(before), "sums: the same when the sessions are gone");
 
-  // A year of the fleet in two questions, whatever the number of hosts.
+  // A year of the fleet takes two requests, whatever the number of hosts.
   const asked = [];
   page.on("request", (request) => /\/api\/v1\/(usage|fleet)\?/.test(request.url()) && asked.push(request.url()));
   await page.goto(`${origin}/?by=gpu&from=${text(today - 364)}&to=${text(today)}`);

@@ -2,7 +2,7 @@
 // by its pixels, by the address, and by comparing the details with the server's own answers.
 import { PATIENCE_MS } from "./harness.mjs";
 
-/** Waits until a condition of the page holds; the page says what it is, so that nothing is slept. */
+/** Waits until a condition of the page holds, without a fixed time. */
 const holds = (page, condition, argument) => page.waitForFunction(condition, argument, { timeout: PATIENCE_MS });
 
 /** How many colours the lanes' part of the canvas has: one or two where it is empty. */
@@ -30,7 +30,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   check((await colours(page)) > 3, "timeline: events are drawn");
   await picture(page, "timeline");
 
-  // Wheel: closer about the pointer, which the address then says.
+  // The wheel zooms in at the pointer, and the address has the new view.
   const box = await page.locator(".tl-scroll").boundingBox();
   const lanes = await ask(page, session, "lanes");
   const length = Math.max(...lanes.map((lane) => lane.last));
@@ -49,7 +49,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   const [from, to] = query(page, "at").split("-").map(Number);
   check(to - from < length / 10 && from > 0, `timeline: the wheel zooms (${from} to ${to} of ${length})`);
 
-  // Keys: WASD move and zoom, 0 shows it all.
+  // The keys W, A, S and D move and zoom, 0 shows everything.
   await page.locator(".tl-scroll").focus();
   for (const [key, moved] of [["d", (a, b) => b[0] > a[0]], ["a", (a, b) => b[0] < a[0]], ["w", (a, b) => b[1] - b[0] < a[1] - a[0]], ["s", (a, b) => b[1] - b[0] > a[1] - a[0]]]) {
     const before = query(page, "at");
@@ -63,7 +63,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await page.keyboard.press("0");
   await holds(page, () => !new URLSearchParams(location.search).has("at"));
 
-  // Search: the hit is the server's first one, its details are the launch's own values.
+  // The search selects the server's first hit, whose details are the launch's own values.
   await page.getByRole("searchbox", { name: "Search events" }).fill("matmul");
   await inQuery(page, "find");
   await page.keyboard.press("Enter");
@@ -81,7 +81,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await drawn(page);
   await picture(page, "timeline-search");
 
-  // The event's neighbour, its row pinned, its time as a range with statistics.
+  // Keys select the next event, pin its row, and select its time as a range.
   await page.locator(".tl-scroll").focus();
   await page.keyboard.press(".");
   await holds(page, (old) => new URLSearchParams(location.search).get("sel") !== old, `${first.lane}~${first.start}`);
@@ -93,7 +93,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await page.keyboard.press("Escape");
   await holds(page, () => !new URLSearchParams(location.search).has("range") && !new URLSearchParams(location.search).has("sel"));
 
-  // A range by hand over the axis: its numbers are the server's for that time.
+  // A range that is dragged over the axis has the server's numbers for that time.
   await page.keyboard.press("0");
   await holds(page, () => !new URLSearchParams(location.search).has("at"));
   const stage = await page.locator(".tl-scroll").boundingBox();
@@ -116,7 +116,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await drawn(page);
   check(query(page, "range") === `${a}-${b}` && query(page, "pin") === first.lane, "timeline: the address brings range and pin back");
 
-  // The timeline comes to rest, and at rest nothing runs: no frame is drawn in 60 of the browser's.
+  // Without input the timeline does no work: it draws no frame in 60 frames of the browser.
   const rests = await page.evaluate(
     () =>
       new Promise((resolve) => {
@@ -134,7 +134,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   );
   check(rests, "timeline: frames are drawn though nothing moves");
 
-  // Deep down single nanoseconds are apart.
+  // At the deepest zoom single nanoseconds are distinguishable.
   await page.goto(`${origin}/sessions/${session}/timeline?at=${first.start}-${first.start + 20}`);
   await drawn(page);
   const wide = await page.evaluate(() => {
@@ -144,7 +144,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   check(wide <= 20, `timeline: a view of ${wide} ns`);
   await picture(page, "timeline-ns");
 
-  // The longest wait, as an insight's link asks for it.
+  // The link of an insight opens the longest wait.
   await page.goto(`${origin}/sessions/${session}/timeline?show=wait`);
   await inQuery(page, "sel");
   await drawn(page);
@@ -153,7 +153,7 @@ export async function timelineViews({ page, session, origin, see, picture, check
   await onAWall({ page, session, origin, picture, check, kernel: first });
 }
 
-/** Where the page's letters are larger, the drawing is, too; and what is clicked on is what is seen there. */
+/** If the page's letters are larger, so is the drawing, and a click selects what is drawn there. */
 async function onAWall({ page, session, origin, picture, check, kernel }) {
   const before = page.viewportSize();
   await page.setViewportSize({ width: 3840, height: 2160 });
@@ -167,7 +167,7 @@ async function onAWall({ page, session, origin, picture, check, kernel }) {
   });
   check(place.unit > 1.2 && place.wide > 0.98 && place.wide <= 1, `timeline: at 3840 px a unit is ${place.unit} px, the canvas ${place.wide} of its place`);
   await holds(page, () => {
-    const { scene } = window.gpuflTimeline; // the events are here, not their sums alone
+    const { scene } = window.gpuflTimeline; // the events are loaded, not only their sums
     return window.gpuflTimeline.pickAt((scene.side + scene.width) / 2, 30 + scene.layout.pinned[0].y + 10)?.hit.kind === "event";
   });
   await page.mouse.click(place.x, place.y);
