@@ -40,7 +40,8 @@ struct method {
 
 enum { METHOD_NO_ARGUMENTS = 4 };
 
-/* stack(): the reader's frames as text, the same with the GIL and without. */
+/* stack(): returns the reader's frames as text, and checks that they are equal with the GIL and
+ * without it. */
 static void *stack_method(void *self, void *arguments)
 {
     static char held[sizeof(text)];
@@ -67,7 +68,7 @@ static void add_stack(void)
     check(set(module("__main__"), "stack", function(methods, NULL, NULL)) == 0, "the function");
 }
 
-/* The script compares its own frames with the reader's; `lines` shifts where it looks. */
+/* Runs a script that compares its own frames with the reader's; `lines` moves its code down. */
 static void run(int lines, bool sub)
 {
     char script[4096];
@@ -142,13 +143,13 @@ int main(int argc, char **argv)
     check(harness_stack(text, sizeof(text), 10) == 0, "no frames before");
     start();
     check(harness_find(), "found");
-    /* Extension modules want it in the global scope. */
+    /* Extension modules need the library in the global scope. */
     check(dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL) != NULL, "shown to all");
     check(harness_stack(text, sizeof(text), 10) == 0, "no frames while none runs");
     run(0, false);
     run_sub();
     finish();
-    for (int lines = 1; lines < 8; lines++) { /* the same again, a line further down */
+    for (int lines = 1; lines < 8; lines++) { /* the same again, with code a line further down */
         start();
         run(lines, false);
         finish();

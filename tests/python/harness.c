@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* found by name, not by a header */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* Python finds them by name */
 
 enum { FRAMES_MOST = 4096 };
 
@@ -37,7 +37,8 @@ EXPORT size_t harness_bytes(void)
     return python_bytes();
 }
 
-/* A line a frame, innermost first: name, file, line, first line, key, code, native, number. */
+/* Writes a line for each frame, innermost first: name, file, line, first line, key, code, native,
+ * number. */
 EXPORT int harness_stack(char *out, int size, int most)
 {
     static __thread struct python_frame frames[FRAMES_MOST];
@@ -57,7 +58,7 @@ EXPORT int harness_stack(char *out, int size, int most)
     return (int)n;
 }
 
-/* Nanoseconds of a walk, the best of `rounds` rounds of 1000; *depth: frames. */
+/* Nanoseconds of a walk, in the best of `rounds` rounds of 1000 walks; *depth: number of frames. */
 EXPORT double harness_time(int rounds, int *depth)
 {
     struct python_frame frames[512];
@@ -80,7 +81,7 @@ static void *harness_other(void *to)
     return NULL;
 }
 
-/* Frames that a thread sees that is not Python's: always 0. */
+/* The number of frames on a thread that Python does not know: always 0. */
 EXPORT int harness_foreign_thread(void)
 {
     pthread_t thread;
@@ -96,7 +97,7 @@ EXPORT void harness_age(void)
     safe_age();
 }
 
-/* Where this function's own C frame is: natives of running loops lie above it. */
+/* The address of this function's own C frame: those of running loops are above it. */
 EXPORT __attribute__((noinline)) void *harness_here(void)
 {
     return __builtin_frame_address(0);

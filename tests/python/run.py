@@ -27,7 +27,7 @@ def candidates():
 
 
 def interpreters():
-    """What each one says of itself, once a build."""
+    """Yields the path of each different interpreter, and what it says about itself."""
     seen = []
     for path in candidates():
         if not os.access(path, os.X_OK):
@@ -36,14 +36,14 @@ def interpreters():
             answer = subprocess.run([path, "-c", ABOUT], capture_output=True, text=True, timeout=60, check=True)
             about = json.loads(answer.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
-            continue  # a shim without a version
+            continue  # a shim that has no version
         if about[2:7] not in seen:
             seen.append(about[2:7])
             yield path, about
 
 
 def expected_off(about):
-    """Part of the sentence with which this interpreter must be off; "": it must be read."""
+    """Part of the status with which the reader must refuse this interpreter; "": the reader must read it."""
     (_, minor), debug, free_threaded = about[0], about[3], about[4]
     if minor not in KNOWN:
         return "not one that is known"
@@ -61,7 +61,7 @@ def library(about):
 
 
 def run(what, command, env):
-    """True: it went well. Its own closing line is passed on."""
+    """Runs a test and prints its closing line; returns whether it passed."""
     done = subprocess.run(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
     lines = done.stdout.splitlines()
     closing = [line for line in lines if line.startswith(("python ", "embedded "))]
@@ -75,7 +75,7 @@ def main():
     harness, embed = sys.argv[1:3]
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE="", PYTHONWARNINGS="ignore")
     good, bad, minors = 0, 0, set()
-    if os.environ.get("GPUFL_PRELOAD"): # a sanitizer's library must come first in a foreign program
+    if os.environ.get("GPUFL_PRELOAD"): # a sanitizer's library must be loaded first
         env["LD_PRELOAD"] = os.environ["GPUFL_PRELOAD"]
     for path, about in interpreters():
         off = expected_off(about)

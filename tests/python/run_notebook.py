@@ -10,7 +10,7 @@ import json
 import pathlib
 import sys
 
-# Beside IPython and matplotlib, which each of them shows something with.
+# What each notebook needs besides IPython, matplotlib and pandas.
 NEEDS = {"read_a_session": (), "torch_loop": ("torch",), "jax_loop": ("jax",), "cupy_kernels": ("cupy",), "numba_kernels": ("numba",),
          "triton_kernels": ("triton",), "lightning_loop": ("pytorch_lightning",), "transformers_loop": ("transformers",)}
 
@@ -27,9 +27,9 @@ def main():
     from IPython.core.interactiveshell import InteractiveShell
     if path.stem == "numba_kernels":
         import numpy
-        numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
+        numpy.row_stack = numpy.vstack  # older releases of numba need it
 
-    sys.path.insert(0, "")  # as Jupyter has it: a notebook imports what lies beside it
+    sys.path.insert(0, "")  # as in Jupyter, a notebook can import modules of its folder
     shell = InteractiveShell.instance()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":

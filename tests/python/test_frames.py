@@ -1,8 +1,8 @@
 """The reader's frames against the interpreter's own, in a real interpreter.
 
 Run by run.py with each interpreter that is found: python test_frames.py harness.so
-At each look the frames that the C side read without the GIL and without the C API must be
-those of sys._getframe(): name, file, line and first line, code object, order, number."""
+Each time the frames that the C side reads, without the GIL and without the C API, must be those of sys._getframe():
+name, file, line and first line, code object, order, number."""
 import asyncio
 import contextlib
 import ctypes
@@ -17,8 +17,8 @@ import threading
 import traceback
 
 VERSION = sys.version_info[:2]
-FREE = ctypes.CDLL(sys.argv[1])  # lets the GIL go around its functions
-HELD = ctypes.PyDLL(sys.argv[1])  # keeps it
+FREE = ctypes.CDLL(sys.argv[1])  # releases the GIL around its functions
+HELD = ctypes.PyDLL(sys.argv[1])  # keeps the GIL
 for lib in (FREE, HELD):
     lib.harness_status.restype = ctypes.c_char_p
     lib.harness_bytes.restype = ctypes.c_size_t
@@ -87,7 +87,7 @@ def stack_limits():
 
 
 def check_natives(frames):
-    """Addresses inside the loops' C frames: they rise, and lie above this thread's top."""
+    """Checks the addresses of the loops' C frames: they rise, and are inside this thread's stack."""
     if VERSION == (3, 9):
         assert all(f.native == 1 for f in frames)
         return
@@ -107,7 +107,7 @@ def look(lib=FREE):
 
 
 def looked(n=1):
-    """Looks from itself and through n more calls."""
+    """Compares the frames here and through n more calls."""
     return look() if n == 0 else looked(n - 1)
 
 
@@ -134,7 +134,7 @@ def test_generators():
 
 
 def test_throw():
-    """An exception thrown through generators that wait for each other has frames without a loop."""
+    """An exception that is thrown through generators that wait for each other leads to frames without a loop."""
     def inner():
         try:
             yield 1
@@ -262,7 +262,7 @@ def test_special_methods():
         def __iter__(self):
             yield look()
 
-    for _ in range(40):  # often enough for the interpreter's shortcuts, which add hidden frames
+    for _ in range(40):  # often enough for the interpreter's optimized calls, which add hidden frames
         c = C()
         assert c.frames[1].name.endswith("__init__"), c.frames[1].name
         c + c
@@ -291,7 +291,7 @@ def test_import():
         path = os.path.join(folder, "body.py")
         with open(path, "w") as f:
             f.write("import __main__\n\nframes = __main__.look()\ndef f():\n    return __main__.look()\n")
-        for _ in range(2):  # compiled, then from the cache
+        for _ in range(2):  # first compiled, then read from the cache
             spec = importlib.util.spec_from_file_location("body", path)
             module = importlib.util.module_from_spec(spec)
             sys.modules["__main__"].look = look
@@ -301,7 +301,7 @@ def test_import():
 
 
 def at_lines(n, line):
-    """What traceback says the caller's line is, and what the reader says."""
+    """The caller's line as the reader says, and as traceback says."""
     return line, traceback.extract_stack()[-2].lineno
 
 
@@ -412,7 +412,7 @@ def test_foreign_thread():
 
 
 def test_callback_on_foreign_thread():
-    """A thread that Python did not make enters it through ctypes."""
+    """A thread that Python did not make enters Python through ctypes."""
     out = []
 
     @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
@@ -429,7 +429,7 @@ def test_callback_on_foreign_thread():
 
 
 def test_callback():
-    """C between Python frames: each loop has an address of its own."""
+    """With C code between Python frames each loop has an address of its own."""
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
     def order(a, b):
         frames.append(look())
@@ -487,7 +487,7 @@ def test_recursion():
 # ---- code objects
 
 def test_reused_addresses():
-    """Functions made and destroyed at one address are never taken for each other."""
+    """Functions that are made and destroyed at one address are never confused."""
     addresses, reused = {}, 0
     for i in range(4000):
         lines, name = i % 50, "f%02d" % (i * 7 % 10)
@@ -534,7 +534,7 @@ def test_equal_content():
 
 
 def test_reload_other_file():
-    """Equal functions of two files stay apart."""
+    """Equal functions of two files are different."""
     space = {"look": look}
     keys = set()
     for name in ("one.py", "two.py") * 20:
@@ -544,7 +544,7 @@ def test_reload_other_file():
     assert len(keys) == 2
 
 
-# ---- what is around
+# ---- the interpreter and the reader
 
 def test_is_interpreter():
     address = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value

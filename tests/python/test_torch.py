@@ -1,7 +1,7 @@
 """The reader's frames inside a PyTorch program, with a GPU if there is one.
 
 python test_torch.py harness.so: modules, hooks, backward passes (on the thread that
-PyTorch makes for a device, too), frames that TorchDynamo runs in the interpreter's place."""
+PyTorch makes for a device, too), frames that TorchDynamo runs instead of the interpreter."""
 import ctypes
 import sys
 import threading
@@ -59,7 +59,7 @@ def train_step(device):
     return other
 
 
-quiet = torch._dynamo.disable(look)  # else its own frames are torn in parts, too
+quiet = torch._dynamo.disable(look)  # else TorchDynamo splits the frames of look() as well
 
 
 def compiled():

@@ -3,10 +3,10 @@
 
     test_wheel.py SOURCE BUILD [all]
 
-For the oldest and the newest CPython from 3.9 on that this machine has (PATH, and pyenv's), or for all of them: a venv, `pip install --no-index`, then a session
-of the simulated GPU, its report, and the native gpufl; in the newest also the server's wheel and `gpufl view`. The files
-of a wheel may ask for no newer glibc than Ubuntu 22.04 has, and for no library that is neither the system's nor in it.
-Exit 77: no interpreter can make a venv.
+For the oldest and the newest CPython from 3.9 on that this machine has (PATH, and pyenv's), or for all of them: a venv,
+`pip install --no-index`, then a session of the simulated GPU, its report, and the native gpufl; in the newest also the
+server's wheel and `gpufl view`. The files of a wheel must not need a newer glibc than that of Ubuntu 22.04, nor a
+library that is neither the system's nor in the wheel. Exit 77: no interpreter can make a venv.
 """
 import http.cookiejar
 import os
@@ -21,13 +21,13 @@ import time
 import urllib.request
 import zipfile
 
-PATIENCE = 60  # s for what takes moments
+PATIENCE = 60  # s, the longest wait for what takes moments
 NEWEST = (2, 35)  # Ubuntu 22.04
 NEWEST_CXX = (3, 4, 30)
 SYSTEM = {"libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "libpthread.so.0", "libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6",
           "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
-# Runs in the environment, in an empty folder.
+# This program runs in the environment, in an empty folder.
 PROGRAM = """
 import pathlib, subprocess, sys
 import gpufl
@@ -70,7 +70,8 @@ def interpreters():
 
 
 def check_files(wheel, folder, beside=()):
-    """What the files of the wheel ask of a system; `beside`: names in the wheel that is always with it."""
+    """Checks what the files of the wheel need from a system; `beside`: names in the wheel that is always installed with
+    it."""
     zipfile.ZipFile(wheel).extractall(folder)
     binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
     assert len(binaries) >= 5, binaries
@@ -109,7 +110,7 @@ def try_in(python, wheel, folder, server=None):
 
 
 def view(venv, work, environment):
-    """`gpufl view` of both wheels: the session is in the server's list."""
+    """Runs `gpufl view` of both wheels: the session must be in the server's list."""
     running = subprocess.Popen([venv / "bin/gpufl", "view", "--no-browser", "--cache", work / "cache", work / "logs"], cwd=work,
                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = ""

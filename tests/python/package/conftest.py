@@ -1,7 +1,6 @@
-"""Code that the tests of the Python package share: sessions of the simulated GPU, and a reader of their
-logs.
-The reader implements docs/format.md without code of the package, so that the two cannot have the same error. Code
-that changes the process (forks, ends, disables) runs in an interpreter of its own.
+"""Code that the tests of the Python package share: sessions of the simulated GPU, and a reader of their logs. The
+reader implements docs/format.md without code of the package, so that the two cannot have the same error. Code that
+changes the process (forks, ends, disables) runs in an interpreter of its own.
 """
 import gzip
 import json
@@ -15,7 +14,7 @@ import pytest
 
 import gpufl
 
-PATIENCE = 60  # s for what takes moments
+PATIENCE = 60  # s, the longest wait for what takes moments
 DELTAS = {"start", "time", "instance", "parent", "scope", "correlation", "stack", "graph_node", "external_id", "monotonic"}
 
 
@@ -67,7 +66,7 @@ def tree(log):
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
-    """No setting of whoever runs the tests reaches them, and no session outlives its test."""
+    """Removes all GPUFL_* variables before a test, and ends the session after it."""
     for name in [name for name in os.environ if name.startswith("GPUFL_")]:
         monkeypatch.delenv(name)
     yield
@@ -100,7 +99,8 @@ def log(tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs code in an interpreter of its own; LOGS is its folder: run("…").stdout. It must end with 0."""
+    """Runs code in an interpreter of its own: run("…").stdout. LOGS in its environment is the folder for logs. The exit
+    status must be `expect`."""
 
     def start(code, expect=0, options=(), **environment):
         env = dict(os.environ, LOGS=str(tmp_path / "logs"), **environment)

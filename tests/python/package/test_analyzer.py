@@ -94,11 +94,11 @@ def test_profile_samples_and_counters():
     assert set(GpuFlightSession(engines / "3-SassMetrics").scopes.sample_kind) == {"sass_metric"}
     assert (GpuFlightSession(engines / "4-RangeProfiler").perf.value.dropna() >= 0).any()
     counted = GpuFlightSession(SOURCE / "examples/data/train_loop_kernels")
-    assert set(counted.perf.kernel.dropna()) <= set(counted.kernels.name)  # one name in both frames
+    assert set(counted.perf.kernel.dropna()) <= set(counted.kernels.name)  # both frames have equal names
 
 
 def test_marks_have_their_domain_scope_and_payload(tmp_path):
-    assert len(GpuFlightSession(TRAIN).marks) == 0  # a log of before there were any
+    assert len(GpuFlightSession(TRAIN).marks) == 0  # this log is older than marks
     shutil.copytree(TRAIN, tmp_path / "logs")
     part = next((tmp_path / "logs").rglob("scope.*"))
     scope = Log(TRAIN).scopes()[0]
@@ -126,7 +126,7 @@ def test_the_public_clients_session():
 
 
 def test_the_public_analyzers_columns():
-    """Names and units of the public analyzer's frames; what a log does not have is unknown."""
+    """The frames have the names and units of the public analyzer's; a value that the log does not have is unknown."""
     session = GpuFlightSession(TRAIN)
     kernels = {"session_id", "start_ns", "end_ns", "duration_ns", "name", "stream_id", "corr_id", "dyn_shared_bytes", "num_regs",
                "grid", "block", "static_shared_bytes", "occupancy", "reg_occupancy", "smem_occupancy", "warp_occupancy",
@@ -207,7 +207,7 @@ def test_arrow_capsules():
     table = GpuFlightSession(TRAIN).arrow("kernels")
     capsule = table.__arrow_c_stream__()
     assert 'capsule object "arrow_array_stream"' in repr(capsule)
-    del table, capsule  # a stream that nobody took is released
+    del table, capsule  # a stream that nobody consumed is released
     gc.collect()
 
 
@@ -328,7 +328,7 @@ def test_nothing_there(tmp_path):
 
 
 def test_a_number_that_is_not_small(tmp_path):
-    """A column of int32 is int64 where one cell does not fit, and unknown stays unknown in both."""
+    """A column of int32 is int64 if one cell does not fit, and unknown stays unknown in both."""
     for name, value in (("wide", 5 * 2**30), ("small", 5)):
         folder = tmp_path / name
         shutil.copytree(TRAIN, folder)

@@ -14,7 +14,7 @@ import gpufl
 
 
 def stand_in(monkeypatch, module, name):
-    """The module with an empty base class of that name, where the framework is not installed."""
+    """Replaces the module by one with an empty base class of that name, if the framework is not installed."""
     top = module.partition(".")[0]
     if importlib.util.find_spec(top) is not None:
         return

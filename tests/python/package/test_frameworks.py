@@ -25,7 +25,8 @@ def here():
 
 
 class Kernel:
-    """A launchable object as frameworks have them: configured, called, with attributes and ways of its own."""
+    """A launchable object like those of frameworks: it is configured and called, and has attributes and methods of its
+    own."""
 
     name = "square"
 
@@ -79,9 +80,9 @@ def test_lines():
     lines = Lines()
     assert lines.caller() == here()
     assert outer(lines.caller) == f"test_frameworks.py:{outer.__code__.co_firstlineno + 1}"
-    assert Lines(sys.modules[__name__]).caller().startswith("python.py:")  # pytest called this folder
+    assert Lines(sys.modules[__name__]).caller().startswith("python.py:")  # the caller of this module is pytest
     assert beginning(outer) == f"test_frameworks.py:{outer.__code__.co_firstlineno}" and beginning(len) == ""
-    for number in range(9000):  # code without end does not take memory without end
+    for number in range(9000):  # ever more code does not take ever more memory
         space = {"caller": lines.caller}
         exec(compile("line = caller()", f"/generated/{number}.py", "exec"), space)
         assert space["line"] == f"{number}.py:1"
@@ -165,7 +166,7 @@ def test_numba_compiles_in_a_scope_on_every_thread(begin, log):
 
 
 class Events:
-    """The module of events of numba-cuda since it has its own prefix: it refuses kinds with Numba's prefix, and kinds of its own that it lacks."""
+    """A module of events like that of numba-cuda: of kinds with Numba's or its own prefix it accepts only the known ones."""
 
     __name__ = "numba.cuda.core.event"
 
@@ -268,7 +269,7 @@ def test_triton_hooks_are_put_on_and_taken_off(begin, log):
 
 @pytest.fixture
 def hooks(monkeypatch):
-    """gpufl.triton beside a stand-in for Triton that has its hooks and launches nothing: (module, its knobs)."""
+    """gpufl.triton with a replacement for Triton that has its hooks and launches nothing: (module, its knobs)."""
     import types
 
     knobs = types.SimpleNamespace(launch_enter_hook=None, launch_exit_hook=None, jit_post_compile_hook=None)
@@ -293,7 +294,7 @@ def test_a_triton_launch_that_raises_leaves_no_scope_open(begin, log, hooks):
     assert begin()
     with module.instrument():
         knobs.launch_enter_hook(Kernel_data("raises"))
-        with gpufl.Scope("after"):  # the launch raised: no exit hook
+        with gpufl.Scope("after"):  # the launch raised, so there is no exit hook
             knobs.launch_enter_hook(Kernel_data("add"))
             knobs.launch_exit_hook(Kernel_data("add"))
         knobs.launch_enter_hook(Kernel_data("raises_last"))

@@ -33,12 +33,12 @@ def test_what_is_given_is_what_the_session_has(begin, log):
     assert options["app_name"] == ("näme", "code")
     assert options["flush_interval_ms"] == ("50", "code")
     assert options["log_rotate_bytes"] == (str(1 << 20), "code")
-    assert options["windows"] == ("false", "code")  # given, though it is the default
+    assert options["windows"] == ("false", "code")  # set in code, though with the default value
     assert options["run_id"] == ("r-1", "code")
     assert options["enable_memory_tracking"] == ("true", "code")
     assert options["backend"] == ("Sim", "code")
     assert options["profiling_engine"] == ("Trace", "code")
-    assert options["flush_logs_always"] == ("false", "default")  # None: not given
+    assert options["flush_logs_always"] == ("false", "default")  # None counts as not given
 
 
 def test_code_beats_the_environment(begin, log, monkeypatch):
@@ -142,7 +142,7 @@ def nothing_happens(tmp_path):
     assert gpufl.system_start() is False and gpufl.system_stop() is False
     with gpufl.window("w") as opened:
         assert opened is False
-    result = gpufl.upload_logs(tmp_path, "http://127.0.0.1:1")  # nobody listens there
+    result = gpufl.upload_logs(tmp_path, "http://127.0.0.1:1")  # no server listens on this port
     assert result.success and result.events_uploaded == 0 and bool(result)
     gpufl.shutdown()
     assert not (tmp_path / "logs").exists()

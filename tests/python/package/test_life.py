@@ -64,7 +64,7 @@ if __name__ == "__main__":
     subprocess.run([sys.executable, tmp_path / "program.py"], env=env, check=True, timeout=PATIENCE)
     log = Log(tmp_path / "logs")
     assert len({line["session"] for line in log.lines if line["type"] == "header"}) == 5
-    # Names are ids of each session; count rows.
+    # Names are ids that differ between sessions: count rows.
     assert sum(line["rows"] for line in log.lines if line["type"] == "scope") == 4
 
 
@@ -160,7 +160,7 @@ assert not gpufl.active()
 
 
 def test_windows(run, tmp_path):
-    """On the fake driver and CUPTI of tests/fake, which can be switched: two of four launches are in the window."""
+    """With the fake driver and CUPTI of tests/fake: two of four launches are in the window."""
     fake = pathlib.Path(gpufl.__file__).parents[2] / "fake"
     out = run("""
 import ctypes, os, gpufl
@@ -236,7 +236,7 @@ def test_session_block_that_is_off(tmp_path):
 
 @pytest.fixture
 def failing(tmp_path):
-    """A native gpufl that fails at once: trying a server that does not answer takes 15 s."""
+    """A native gpufl that fails at once, since trying to reach a server that does not answer takes 15 s."""
     path = tmp_path / "failing"
     path.write_text("#!/bin/sh\necho 'no server' >&2\nexit 1\n")
     path.chmod(0o755)
@@ -253,7 +253,7 @@ def test_an_upload_that_fails_warns(tmp_path, failing, monkeypatch):
 
 
 def test_the_config_files_server_takes_the_session(tmp_path, monkeypatch):
-    """With its key; so it is for upload_logs after shutdown."""
+    """The session is sent with the file's key, and so it is by upload_logs after shutdown."""
     asked, cli, config = tmp_path / "asked", tmp_path / "cli", tmp_path / "config.json"
     cli.write_text(f"#!/bin/sh\necho $GPUFL_BACKEND_URL $GPUFL_API_KEY >> {asked}\necho '{{\"result\": \"all\"}}'\n")
     cli.chmod(0o755)
@@ -312,7 +312,7 @@ assert not result and result.code < 0 and result.message and result.events_uploa
 
 @pytest.mark.parametrize("how", ["keyword", "environment"])
 def test_remote_upload_warns_and_uploads_at_exit(run, tmp_path, how):
-    """A native gpufl of the test's own notes that it ran, after the session had ended."""
+    """The test's own gpufl records that it ran after the session had ended."""
     told = tmp_path / "told"
     command = tmp_path / "gpufl"
     command.write_text(f'#!/bin/sh\ncat "$LOGS"/*/system*.log >"{told}" 2>/dev/null\necho "$@" >>"{told}"\n')

@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[3]
 
 
 class Text(html.parser.HTMLParser):
-    """The text of a page; fails where an element is closed that is not open."""
+    """Collects the text of a page; fails if an element is closed that is not open."""
 
     def __init__(self, page):
         super().__init__()

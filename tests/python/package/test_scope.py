@@ -263,7 +263,7 @@ def test_decorated_coroutine_is_open_only_while_it_runs(begin, log):
 
     assert asyncio.run(main()) == "done"
     rows = log()
-    assert len(rows.scopes("task")) == 2  # until it waits, and from there
+    assert len(rows.scopes("task")) == 2  # one scope until it waits, one after that
     assert rows.scopes("between")[0]["parent"] == 0
 
 
@@ -324,7 +324,7 @@ def test_decorated_generator(begin, log):
     left = numbers()
     next(left)
     left.close()
-    turns += 2  # up to its first value, and its `finally`
+    turns += 2  # one up to its first value, one for its `finally`
     assert len(closed) == 2
     numbers().close()  # never begun
     rows = log()

@@ -175,7 +175,7 @@ def test_parameters(duckdb):
     session = GpuFlightSession(TRAIN)
     for query, values in (("name = ?", ["forward"]), ("name = ?", ("forward",)), ("name = $it", {"it": "forward"})):
         assert session.sql(f"select count(*) as n from scope_events where {query}", values).n[0] == 1000
-    row = session.scope_events.iloc[7]  # its cells are numpy's
+    row = session.scope_events.iloc[7]  # its cells are scalars of numpy
     for values in ([row.scope_instance_id, row.duration_ms], {"1": row.scope_instance_id, "2": row.duration_ms}):
         got = session.sql("select start_ns from scope_events where scope_instance_id = $1 and duration_ms = $2", values)
         assert got.start_ns.tolist() == [row.start_ns]
@@ -206,14 +206,14 @@ def test_what_is_wrong_with_a_query(duckdb):
         with pytest.raises(duckdb.Error, match=text):
             session.sql(query)
     frame = pandas.DataFrame({"x": [1]})
-    for name in ("frame", "session", "text", "parameters", "connection", "json"):  # variables, here and where the query is run
+    for name in ("frame", "session", "text", "parameters", "connection", "json"):  # variables of the caller and of sql()
         with pytest.raises(duckdb.CatalogException, match=f"{name} does not exist"):
             session.sql(f"select * from {name}, kernels")
     assert len(frame)
     for query in ("", "-- nothing", "create table own as select 1"):
         with pytest.raises(ValueError, match="gives no rows"):
             session.sql(query)
-    assert session.sql("select 1 as x").x[0] == 1  # nothing stays behind
+    assert session.sql("select 1 as x").x[0] == 1  # no table of an earlier query is left
 
 
 def test_long_and_odd_texts(duckdb, begin, tmp_path):

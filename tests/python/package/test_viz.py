@@ -19,7 +19,7 @@ def train():
 
 
 def widths(axes):
-    """The lengths of bars by the name of their row."""
+    """The sums of the lengths of bars, by the name of their row."""
     names = [label.get_text() for label in axes.get_yticklabels()]
     sums = dict.fromkeys(names, 0.0)
     for bar in axes.patches:
@@ -87,7 +87,7 @@ RATES = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "dram__bytes_rea
 
 @pytest.fixture
 def rated(tmp_path):
-    """The recorded session of kernels, its counters under the names of rates: the values are no rates, but its own."""
+    """The recorded session of kernels with its counters renamed to rates; the values stay those of the counters."""
     for path in (DATA / "train_loop_kernels").rglob("*.log.gz"):
         text = gzip.decompress(path.read_bytes()).decode()
         for name, rate in RATES.items():
