@@ -2,9 +2,9 @@
  *
  * They are linked to libcuda.so.1 and run alike on the fake driver of tests/fake
  * and on a real one; with PLANTED_HIP they are programs of AMD's HIP (gpu_hip.h).
- * Calls that can wait are in the programs themselves, at most as macros: a wait has
- * to be found at its own line. Kernels are those of kernels.ptx, and an argument says
- * how long they run. */
+ * Calls that can wait are in the programs themselves, at most as macros, because a wait must be
+ * found at its own line. Kernels are those of kernels.ptx, and an argument says how long they
+ * run. */
 #ifndef GPUFL_TESTS_PLANTED_GPU_H
 #define GPUFL_TESTS_PLANTED_GPU_H
 
@@ -44,27 +44,27 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned bz, unsigned shared, gpu_stream stream, void **arguments, void **extra);
 #endif
 
-/* The GPU is slower by as much as a sanitizer makes the host: what is late stays the same. */
+/* The GPU is as much slower as a sanitizer makes the host, so that the same launches are late. */
 #ifndef PLANTED_SLOWER
 #define PLANTED_SLOWER 1
 #endif
 
 enum { US = 1000 * PLANTED_SLOWER, MS = 1000 * US, GPU_SMS = 132 };
 
-/* Flags of streams and events: not behind the default stream; without times. */
+/* Flags of streams and events: not ordered with the default stream; without times. */
 enum { GPU_NON_BLOCKING = 1, GPU_NO_TIMING = 2 };
 
-/* Brings the driver up. True: the program is to run without its fault ("clean"). Whatever
- * fails ends the program with exit code 9. */
+/* Initializes the driver. True: the program must run without its fault ("clean"). A failure ends
+ * the program with exit code 9. */
 bool gpu_open(int argc, char **argv);
 
-/* What gpu_open does of a vendor's own. */
+/* The part of gpu_open that differs between vendors. */
 void gpu_up(void);
 
-/* A kernel of kernels.ptx: spin, hoard, greedy, spill. */
+/* A kernel of kernels.ptx by its name, such as spin, hoard, greedy, spill. */
 void *gpu_kernel(const char *name);
 
-/* Computes on the host for so long. */
+/* Computes on the host for that many ns. */
 void gpu_host_work(int64_t ns);
 
 /* Makes the context of this thread's calls. */

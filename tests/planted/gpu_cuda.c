@@ -11,7 +11,7 @@ int cuCtxSetCurrent(void *context);
 int cuModuleLoadData(void **module, const void *image);
 int cuModuleGetFunction(void **function, void *module, const char *name);
 
-/* The text of kernels.ptx, ended by a NUL. */
+/* Reads the text of kernels.ptx, with a NUL at its end. */
 extern const char planted_kernels[];
 __asm__(".pushsection .rodata\n"
         ".global planted_kernels\n"

@@ -1,6 +1,6 @@
 /* graph_breaks.c - a step is a CUDA graph, then kernels that are launched one by one while the host
- * computes between them, then a graph again, as where a compiler has to leave part of a function
- * out of its graphs; clean: one graph has the whole step. */
+ * computes between them, then a graph again, as if a compiler had to leave part of a function out
+ * of its graphs; clean: one graph has the whole step. */
 #include "gpu.h"
 
 enum { STEPS = 60, IN_GRAPH = 8, SINGLES = 14, NODE = 5 };

@@ -1,6 +1,6 @@
-"""A control group with a CPU limit, for a program that the limit is to stop. The group has priority over other groups, so
-that only the limit stops the program, on a busy machine, too. Needs root, and a hierarchy of groups in which the limit can be
-set; otherwise there is no group."""
+"""A control group with a CPU limit, for a program that the limit must stop. The group has priority over other groups,
+so that only the limit stops the program, also on a busy machine. This needs root and a hierarchy of groups in which the
+limit can be set."""
 import contextlib
 import os
 import pathlib
@@ -10,7 +10,8 @@ TOPS = (pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup"))
 
 
 class Group:
-    """Made at once; OSError where that is refused. quota_us of each PERIOD_US; None: no limit."""
+    """A control group, which the constructor makes; OSError if that is refused. Its processes run for quota_us of each
+    PERIOD_US; None: no limit."""
 
     def __init__(self, quota_us):
         for top in TOPS:
@@ -36,11 +37,11 @@ class Group:
             (self.path / "cpu.weight").write_text("10000")
 
     def enter(self):
-        """Of a child before it executes a program."""
+        """Moves this process into the group: a child calls it before it executes a program."""
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self):
-        """After the programs in it have ended."""
+        """Removes the group, after its programs have ended."""
         with contextlib.suppress(OSError):
             self.path.rmdir()
 

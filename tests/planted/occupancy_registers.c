@@ -1,5 +1,5 @@
-/* occupancy_registers.c - a kernel that keeps so much in registers that a third of the warps fit an
- * SM; clean: one that keeps little. */
+/* occupancy_registers.c - a kernel with so many registers that a third of the warps fit an SM;
+ * clean: a kernel with few registers. */
 #include "gpu.h"
 
 enum { KERNELS = 40 };

@@ -1,5 +1,5 @@
-"""Whether pages of a program can be taken away here, so that they have to be read from a disk again. That needs no
-rights: it needs a file on a disk, and a kernel that says for how long threads waited for memory."""
+"""Whether pages of a program can be taken away on this machine, so that they must be read from a disk again. That needs
+no privileges, but a file on a disk, and a kernel that says how long threads waited for memory."""
 import mmap
 import os
 import pathlib
@@ -11,7 +11,7 @@ PAGES = 16
 
 
 def can_page():
-    """Whether pages of a file in the folder of temporary files come back from a disk."""
+    """Whether pages of a file in the folder for temporary files are read from a disk again."""
     if not pathlib.Path("/proc/pressure/memory").exists():
         return False
     with tempfile.TemporaryFile() as file:

@@ -25,15 +25,15 @@ from paging import can_page
 from table import CASES, ELSEWHERE, HERE, HIP, RULES, Kernel, Says, markers
 
 PLACES = markers()
-LIMIT_US = 20_000  # of each 100 ms, of a case that needs a limit
-CROWDED = 0.02  # of a run in which something on the machine waited for a processor
+LIMIT_US = 20_000  # us of each 100 ms for which a case with a CPU limit may run
+CROWDED = 0.02  # share of a run in which a task of the machine waited for a processor
 ATTEMPTS = 5
 PYTHON = ("python", "samples", "pages", "torch")
 SAMPLED = range(9, 14)  # CPython 3: versions whose other threads are read
 
 
 class Lab:
-    """Where things are and how a program is traced."""
+    """The folders of a run, and how a program is traced with them."""
 
     def __init__(self, build, fake=None, rocm=None):
         self.build, self.fake, self.rocm = build.resolve(), fake and fake.resolve(), rocm and rocm.resolve()
@@ -67,7 +67,7 @@ class Lab:
         return [self.gpufl, "trace", "--no-report", "-o", work, *case.options, "--", *self.command(case)]
 
     def report(self, case):
-        """The report of one traced run, as of --json."""
+        """Traces one run; returns its report as `gpufl report --json` prints it."""
         work = tempfile.mkdtemp(prefix="gpufl-planted-")
         group = Group(LIMIT_US if case.mode == "fault" else None) if case.needs == "limit" else None
         try:
@@ -85,7 +85,7 @@ class Lab:
             shutil.rmtree(work, ignore_errors=True)
 
     def missing(self, case):
-        """Why a case cannot run here, or nothing."""
+        """Why a case cannot run here; "": it can."""
         if case.needs == "fake" and not self.fake:
             return "needs the fake libraries"
         if case.needs == "limit" and not can_limit():
@@ -112,7 +112,7 @@ def place_of(finding):
 
 
 def names(finding, at):
-    """Does the finding name that line and that function, or that kernel?"""
+    """Whether the finding names that line and function, or that kernel, or has those words."""
     if isinstance(at, Says):
         path, line = PLACES[at.marker] if at.marker else (None, None)
         return at.words in finding["text"] and (not path or f"{path.name}:{line} " in finding["text"])
@@ -143,7 +143,7 @@ def say(finding):
 
 
 def kernels_of(report, scope):
-    """Kernels that belong to scopes of that name themselves; of "": to none."""
+    """The number of kernels directly in scopes of that name; for "" of kernels in no scope."""
     if not scope:
         return report["outside_scopes"]["kernels"]
     return sum(row["self_kernels"] for row in report["scopes"] if row["name"] == scope)
@@ -156,7 +156,8 @@ def blocked_at(report, path, line):
 
 
 def judge(case, report, severe, was_crowded):
-    """(misses, false positives), a sentence each; {rule: fired}. severe: severities count."""
+    """(misses, false positives, rules that fired); misses and false positives are sentences. severe: severities and
+    gains count."""
     noise = (*case.noise, *(case.crowded if was_crowded else ()))
     misses, wrong = [], []
     findings = report["insights"]
@@ -202,14 +203,16 @@ def judge(case, report, severe, was_crowded):
 
 
 class Result:
-    """What a case's last run showed: what is missed and false, rules that fired, and whether others had the processors."""
+    """The result of a case's last run: misses, false positives, rules that fired, and whether other processes took the
+    processors."""
 
     def __init__(self, case, misses, wrong, fired, disturbed):
         self.case, self.misses, self.wrong, self.fired, self.disturbed = case, misses, wrong, fired, disturbed
 
 
 def cell(result, rule):
-    """A rule's word in the table: noise is true of the program, busy of the machine."""
+    """A rule's cell in the table. `noise` is a finding that is true of the program, `busy` one that is true of the
+    machine."""
     case = result.case
     if rule in case.must:
         missed = rule not in result.fired or any(text.startswith(f"{rule} ") for text in result.misses)
@@ -220,7 +223,7 @@ def cell(result, rule):
 
 
 def write_results(path, results):
-    """A table of programs x rules, in Markdown; rules that nothing expects and nothing fired stand below it."""
+    """Writes a table of programs x rules in Markdown; below it, the rules that no program expects and that never fired."""
     shown = [r for r in RULES if any(r in result.case.must or r in result.fired for result in results)]
     rows = ["| program | " + " | ".join(f"`{r}`" for r in shown) + " |", "|---" * (len(shown) + 1) + "|"]
     for result in results:
@@ -232,8 +235,8 @@ def write_results(path, results):
 
 
 def crowded():
-    """A function that says, later, whether others wanted the processors meanwhile: whoever loses them for
-    milliseconds launches late and waits long, and the report is right to say so."""
+    """Returns a function that says later whether other processes wanted the processors meanwhile: a program that loses
+    its processor for milliseconds launches late and waits long, and the report is right to say so."""
     pressure = pathlib.Path("/proc/pressure/cpu")
 
     def waited():
@@ -241,18 +244,18 @@ def crowded():
     try:
         before, began = waited(), time.monotonic()
         return lambda: waited() - before > CROWDED * 1e6 * (time.monotonic() - began)
-    except OSError:  # a kernel that does not tell
+    except OSError:  # a kernel without this file
         return lambda: os.getloadavg()[0] > os.cpu_count()
 
 
 def run_case(lab, case, keep):
-    """The case's Result. What is wrong counts at once, except in a run that others disturbed:
-    that run is repeated."""
+    """Runs a case; returns its Result. A run with a miss or a false positive is repeated only if other processes
+    disturbed it."""
     for attempt in range(1, ATTEMPTS + 1):
         was_crowded = crowded()
         try:
             report = lab.report(case)
-        except Exception as error:  # a program that breaks shows nothing
+        except Exception as error:  # a program that fails has no findings
             return Result(case, [f"{type(error).__name__}: {error}"], [], set(), False)
         disturbed = was_crowded()
         misses, wrong, fired = judge(case, report, bool(lab.fake or lab.rocm), disturbed)

@@ -1,6 +1,6 @@
 // scopes.cpp - the training loop of the scope guide: backward() launches on a thread of its own, as
 // autograd does, which has no scope open and takes backward_pass from the only thread that has.
-// fault: a loader thread has a scope open all the time, so that the scope of these launches is unknown.
+// Fault: a loader thread has a scope open all the time, so that these launches have no known scope.
 #include "gpu.h"
 
 #include <gpufl/gpufl.hpp>
@@ -15,7 +15,7 @@ namespace
 
 constexpr int batches = 20, backward_kernels = 2;
 
-// Runs one piece of work at a time on its thread; the caller waits until it is done.
+// A thread that runs one piece of work at a time; the caller waits until it is done.
 class Worker
 {
   public:
@@ -50,7 +50,7 @@ class Worker
     std::condition_variable changed;
     std::function<void()> work; // guarded by mutex
     bool ended = false;         // guarded by mutex
-    std::thread thread;         // the last one: it uses those above
+    std::thread thread;         // the last member, because it uses those above
 };
 
 void train_epoch(Worker &autograd)

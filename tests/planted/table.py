@@ -1,13 +1,10 @@
-"""Programs with planted faults, and the findings that the report must have for each:
-programs
-x rules. A program is a file of this folder that runs "fault" or "clean". A run may have
-only the findings in this table: `must` names the findings that are required, with the line and the
-function they have to name; every other rule that fires is a false positive, and so is a finding of a right
-rule at another line. Lines are marked in the sources by a comment `PLANTED: name`: the table has no line
-numbers. sync_line names every line that waits, whatever its cost, so lines that wait without a
-fault are marked as well and listed under `also`. `scopes` says how many kernels belong to a scope
-itself.
-The rules are those of src/analyze/insight/insight.def: a new rule there has a column here at once.
+"""Programs with planted faults, and the findings that the report must have for each: programs x rules. A program is a
+file of this folder that runs "fault" or "clean". A run may have only the findings in this table: `must` has the
+required ones, with the line and the function that they have to name. Every other rule that fires is a false positive,
+and so is a finding of a right rule at another line. Lines are marked in the sources by a comment `PLANTED: name`: the
+table has no line numbers. sync_line names every line that waits, whatever its cost, so lines that wait without a fault
+are marked as well and listed under `also`. `scopes` says how many kernels belong to a scope itself. The rules are those
+of src/analyze/insight/insight.def, so that a new rule has a column at once.
 """
 import pathlib
 import re
@@ -17,16 +14,17 @@ RULES = re.findall(r"^INSIGHT\((\w+),", (HERE.parent.parent / "src/analyze/insig
 
 
 class At:
-    """A marked line, the function that a finding there has to name, and severities it may have, and what share it
-    gives back at least and at most (the most only where nobody else has the processors): with the fake driver, for a
-    real one takes its time to start, and these are shares of the run."""
+    """A marked line, the function that a finding there has to name, the severities that it may have, and the least and
+    the largest share that it gives back. The largest share counts only if no other process took the processors.
+    Severities and shares count only with fake libraries: they are shares of the run, and a real driver takes longer to
+    start."""
 
     def __init__(self, marker, function, *severities, gives=None):
         self.marker, self.function, self.severities, self.gives = marker, function, severities, gives
 
 
 class Kernel:
-    """The kernel that a finding has to name, whole or the part without template arguments."""
+    """The kernel that a finding has to name, with or without template arguments."""
     severities, gives = (), None
 
     def __init__(self, name):
@@ -46,34 +44,34 @@ class Case:
                  crowded=(), never=None, blocked=None):
         self.program, self.mode = program, mode
         self.name = " ".join((program, mode, *options))
-        # {rule: At or Kernel, several in a tuple, or None where the finding names neither}
+        # {rule: At, Kernel or Says, a tuple of several, or None if the finding's place does not count}
         self.must = {rule: at if isinstance(at, tuple) else (at,) for rule, at in must.items()}
-        self.also = also  # At: more lines that sync_line names
-        self.noise = noise  # rules that a machine busy with other things makes fire
-        # more of them, but only where others took its processors: run.py asks the kernel; of a rule of `must` as well,
-        # where it fires at another place, too
+        self.also = also  # At: lines that sync_line may name as well
+        self.noise = noise  # rules that may fire as well, because their findings are true of the program
+        # rules that may fire, or name another place, only if other processes took the processors (run.py asks the
+        # kernel)
         self.crowded = crowded
         self.never = never  # words that no finding may have
         self.blocked = blocked or {}  # {marker: share of the run in which a thread was blocked at the line, at least}
-        self.scopes = scopes or {}  # {scope: kernels of its own, None: some}; "": outside all
-        self.options, self.env = options, env or {}  # of gpufl trace; of the program, and of the fake libraries
+        self.scopes = scopes or {}  # {scope: number of its own kernels, None: some}; "": kernels outside of all scopes
+        self.options, self.env = options, env or {}  # of `gpufl trace`; of the program and the fake libraries
         # driver, python, samples (a Python whose threads are sampled), pages (samples and paging.py), torch, fake,
         # limit (group.py) or nothing: the simulated GPU
         self.needs = needs
 
 
-# PyTorch loads libraries and code when it needs them first, and computes in eager float32 with products of
-# any size unless it is told otherwise: all true of every program that uses it as it is.
+# PyTorch loads libraries and code at their first use, and by default computes eagerly in float32 with products of any
+# size: these findings are true of every program that uses it with its defaults.
 NOISE = {"torch": ("idle_cause", "float32_products", "elementwise_chains", "unfused_optimizer", "small_products")}
 
 
 def hidden_sync(program, marker, function, needs="driver"):
-    """A sync in a loop wherever it hides, and the same line once behind the loop."""
+    """A sync in a loop, wherever it is; clean: the same line runs once after the loop."""
     return moved_sync(program, marker, marker, function, needs)
 
 
 def moved_sync(program, marker, after, function, needs="driver"):
-    """A sync in a loop; clean: another line behind it."""
+    """A sync in a loop; clean: another line after the loop."""
     noise = NOISE.get(needs, ())
     in_loop = At(marker, function, "HIGH")
     return [Case(program, "fault", {"sync_line": in_loop, "sync_loop": in_loop}, [At(after, function)], noise,
@@ -81,20 +79,20 @@ def moved_sync(program, marker, after, function, needs="driver"):
             Case(program, "clean", {"sync_line": At(after, function)}, (), noise, needs=needs)]
 
 
-# What `gpufl sim`'s training loop has by itself; some of it comes and goes with the machine's load.
+# Findings of `gpufl sim`'s own training loop; some of them depend on the load of the machine.
 SIMULATED = ("sync_line", "sync_loop", "occupancy", "idle_cause", "throttle_power")
 
 
 def simulated(fault, rule, kernel):
-    """A fault inside a kernel, which only samples and counted instructions show: `gpufl sim` plants it."""
+    """A fault inside a kernel, which only samples and counted instructions show; `gpufl sim` plants it."""
     return Case("sim", fault, {rule: Kernel(kernel)}, noise=SIMULATED, options=("--engine", "Deep"), needs="nothing")
 
 
 LAUNCH_STACKS = ("--stacks", "launch")
 
-# Where the GPU never has more than a call ahead of it, each pause of a busy machine's host shows.
+# If at most one call is queued for the GPU, each pause of the host on a busy machine is visible.
 HOST_BOUND = ("late_launch",)
-PAUSED = ("idle_cause",)  # one of more than 10 ms
+PAUSED = ("idle_cause",)  # a pause of more than 10 ms
 
 # Loading code takes some ms each time: the fake driver waits, a real one compiles the PTX again.
 SLOW_LOADS = {"FAKE_CUDA_LOAD_US": "3000", "CUDA_CACHE_DISABLE": "1"}
@@ -114,8 +112,8 @@ CASES = [
                                  "sync_loop": At("event-in-loop", "relay", "HIGH")}, [At("relay-end", "relay")]),
     Case("event_wait", "clean", {"sync_line": At("relay-end", "relay")}),
 
-    # Of a step of 11.2 ms the host needs 3.2 ms for itself, or more where others have its processor; the wait leaves
-    # the GPU idle for all of them, of which an eighth follows the wait itself.
+    # The host needs 3.2 ms of a step of 11.2 ms, or more if other processes have its processor. Because of the wait the
+    # GPU is idle for all of them; an eighth of them follows the wait directly.
     Case("sync_lead", "fault", {"sync_line": At("lead-lost", "train", "HIGH", "MEDIUM"),
                                 "sync_loop": At("lead-lost", "train", "HIGH", "MEDIUM", gives=(0.15, 0.6))},
          [At("lead-end", "train")], HOST_BOUND, crowded=PAUSED),
@@ -146,7 +144,7 @@ CASES = [
     Case("idle_input", "fault", {"idle_cause": None, "sync_line": At("idle-end", "consume")}),
     Case("idle_input", "clean", {"sync_line": At("idle-end", "consume")}),
 
-    # Of 100 ms the limit lets the host run for 20; the line has what the limit leaves of the idle time.
+    # The limit lets the host run for 20 of each 100 ms; the rest of the idle time belongs to the line.
     Case("cpu_limit", "fault", {"cpu_limit": Says("The CPU limit of 0.2 cores"), "sync_line": At("limit-end", "train")},
          noise=(*HOST_BOUND, *PAUSED), options=("-s", "20ms"), needs="limit"),
     Case("cpu_limit", "clean", {"sync_line": At("limit-end", "train")}, options=("-s", "20ms"), needs="limit",
@@ -160,11 +158,11 @@ CASES = [
          noise=(*HOST_BOUND, *PAUSED)),
     Case("graph_breaks", "clean", {"sync_line": At("graph-end", "train")}, crowded=(*HOST_BOUND, *PAUSED)),
 
-    # Another process has the GPU in turns; or it is there, and the host is late all the same, by 5 ms or more.
+    # Another process uses the GPU in turns; or it exists without using it, and the host is late by 5 ms or more.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
          env={"FAKE_NVML": "shared", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),
-    # The same where both are clients of MPS; and a client alone, whose queue waits for something else.
+    # The same for two clients of MPS, and for a single client whose queue waits for something else.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "6ms"),
          env={"FAKE_NVML": "mps", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),
@@ -200,7 +198,7 @@ CASES = [
     Case("pipeline", "heat", {"throttle_thermal": None, "sync_line": At("pipeline-end", "run")},
          [At("pipeline-slot", "run")], options=("-s", "5ms"), env={"FAKE_NVML": "hot"}, needs="fake"),
 
-    # backward_pass is inherited where only one thread has scopes open, and nobody's where two have.
+    # backward_pass is inherited if only one thread has scopes open; if two have, the launches have no scope.
     Case("scopes", "clean", {"sync_line": At("scopes-end", "train_epoch")},
          scopes={"forward_pass": 60, "backward_pass": 40, "optimizer_step": 20, "": 0}),
     Case("scopes", "fault", {"sync_line": At("scopes-end", "train_epoch")},
@@ -230,7 +228,7 @@ CASES = [
     Case("log.py", "clean", {"sync_line": At("py-log-end", "train")}, needs="samples",
          crowded=(*HOST_BOUND, *PAUSED), never="logged, printed or reported progress"),
 
-    # Each page is read from the disk again; how long that takes is the disk's.
+    # Each page is read from the disk again, whose speed says how long that takes.
     Case("page.py", "fault", {"idle_cause": Says("blocked outside of any system call", "py-page"),
                               "paging": Says("pages of the program had to be read from a disk"),
                               "sync_line": At("py-page-end", "train")},
@@ -242,19 +240,20 @@ CASES = [
     *moved_sync("torch_cpu.py", "torch-cpu-in-loop", "torch-cpu-hoisted", "predict", "torch"),
     *hidden_sync("torch_helper.py", "torch-sync-in-helper", "Timer.__exit__", "torch"),
     *moved_sync("torch_thread.py", "torch-sync-in-thread", "torch-sync-after-thread", "load", "torch"),
-    # Eager PyTorch with short kernels: now and then the host is the slower one.
+    # In eager PyTorch with short kernels the host is sometimes the slower one.
     Case("torch_scopes.py", "clean", {"sync_line": At("torch-scopes-end", "<module>")}, (),
          (*NOISE["torch"], *HOST_BOUND), needs="torch",
          scopes={"forward_pass": None, "loss": None, "backward_pass": None, "optimizer_step": None}),
 ]
 
-# Programs that are made for HIP as well; CMake's list is the same. copies_pageable is none: rocprofiler-sdk does not say what memory a
-# copy reads.
+# Programs that are built for HIP as well; CMakeLists.txt has the same list. copies_pageable is not in it, because
+# rocprofiler-sdk does not say what memory a copy reads.
 HIP = ("sync_loop", "sync_inline", "sync_lambda", "sync_template", "sync_thread", "sync_lead", "copies_small",
        "free_loop", "launch_storm", "launch_late", "idle_input", "spills", "occupancy", "occupancy_registers", "event_wait",
        "pipeline")
 
-# Rules that no program here plants, and the test that does: the programs are one process each, and no monitor runs.
+# Rules that no program here plants, each with the test that does: these programs are single processes, and no monitor
+# runs.
 ELSEWHERE = {"gpu_failing": "tests/unit/analyze/insight/test_watch.c",
              "gpu_held_idle": "tests/unit/analyze/insight/test_watch.c",
              "gpu_throttled": "tests/unit/analyze/insight/test_watch.c",
@@ -264,7 +263,7 @@ MARK = re.compile(r"PLANTED: ([\w-]+)")
 
 
 def markers():
-    """{marker: (file, line)}; every name stands once."""
+    """Returns {marker: (file, line)}; a marker must not be used twice."""
     found = {}
     for path in sorted([*HERE.glob("*.[ch]"), *HERE.glob("*.cpp"), *HERE.glob("python/*.py")]):
         for number, text in enumerate(path.read_text().splitlines(), 1):

@@ -21,12 +21,12 @@ def use_context():
 
 
 def image():
-    """The code of the kernels."""
+    """Loads the code of the kernels."""
     return (pathlib.Path(__file__).resolve().parent.parent / "kernels.ptx").read_bytes()
 
 
 def open_gpu():
-    """Brings the driver up. True: the program is to run without its fault."""
+    """Initializes the driver. True: the program must run without its fault."""
     device = ctypes.c_int()
     check(cuda.cuInit(0))
     check(cuda.cuDeviceGet(ctypes.byref(device), 0))
@@ -49,7 +49,7 @@ def kernel(name):
 
 
 def launch(function, on, ns):
-    """A kernel of that many ns, on every SM."""
+    """Launches a kernel that runs for that many ns on every SM."""
     time = ctypes.c_int64(ns)
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(time))
     check(cuda.cuLaunchKernel(function, SMS, 1, 1, 256, 1, 1, 0, on, arguments, None))

@@ -1,5 +1,5 @@
-"""A training loop that looks rows up in a mapped file whose pages are taken away between steps, as a host that is short
-of memory takes them: each has to be read from the disk again; clean: they stay."""
+"""A training loop that looks rows up in a mapped file whose pages are taken away between steps, as on a host that is
+short of memory: each page must be read from the disk again; clean: the pages stay."""
 import mmap
 import os
 import tempfile
