@@ -44,13 +44,13 @@ IDLE = {"late_launch", "idle_cause", "launch_storm"}
 NO_LINE, GAIN, WORTH = 0.02, 0.25, 0.01
 BEGIN, END = "<!-- written by tests/answers/replay.py -->", "<!-- end -->"
 
-# What must hold, what the product wants, and what the recorded programs reach: that may only rise.
+# The shares that the product aims at, and the scores that the recorded programs reach, which may only rise.
 TARGETS = {"right": 0.90, "line": 0.85, "gain": 0.80}
 REACHED = {"right": 40, "line": 35, "gain": 35, "clean": 15, "calm": 16, "known": 59}
 
 
 class Truth:
-    """The fault of a program: its causes, where it is, and what the statement says of it."""
+    """The fault of a program: its causes, its place, and words that the finding must have."""
 
     def __init__(self, name, entry):
         source = next((HERE / "programs").rglob(f"{name}.py")).read_text().splitlines()
@@ -71,7 +71,7 @@ class Truth:
             int(line) in self.lines or function in self.functions for line, function in named)
 
     def told(self, finding):
-        """Whether the finding's sentence says what is the matter."""
+        """Whether the finding's title or text has the truth's words."""
         return bool(self.says and re.search(self.says, f"{finding['title']} {finding['text']}", re.I))
 
     def is_it(self, finding):
@@ -80,7 +80,8 @@ class Truth:
 
 
 def predicted(truth, findings):
-    """What the findings of the truth give back in ns: idle time at lines adds up, and no other kind with it."""
+    """How many ns the findings of the truth give back. Idle times at lines add up, and so do findings of one rule at
+    places; the largest of these sums counts."""
     sums = {}
     for number, finding in enumerate(findings):
         if finding["part_of"] is None and truth.is_it(finding):
@@ -118,7 +119,7 @@ def judge_clean(entry, report):
 
 
 def without_line(report):
-    """The idle time between the first and the last work that has no line, as a share of it."""
+    """The part without a line of the idle time between the first and the last work."""
     inner = [line for line in report["idle"]["lines"] if line["cause"] not in EDGES]
     unknown = sum(line["idle_ns"] for line in inner if line["reason"] in UNKNOWN)
     return unknown / max(1, sum(line["idle_ns"] for line in inner))
@@ -150,7 +151,7 @@ def judge(folder, entry, gpufl):
 
 
 def scores(rows):
-    """By score: how many, of how many."""
+    """For each score (how many reached it, of how many)."""
     return {what: (sum(row[what] for row in rows if row.get(what) is not None),
                    sum(row.get(what) is not None for row in rows)) for what in (*REACHED, "sampler_line")}
 

@@ -1,20 +1,19 @@
-"""The answer of a host sampler alone for a recorded program: the program's line that most samples of any
-thread
-show. The samples are those of the session itself; data of the GPU is not used. Frames of libraries are skipped, as the
-report does."""
+"""The answer of a host sampler alone for a recorded program: the program's line that most samples of any thread show.
+The samples are those of the session itself; data of the GPU is not used. Frames of libraries are skipped, as in the
+report."""
 import collections
 import gzip
 import json
 
 
 def cells(row, column):
-    """The cells of a column: one value stands for all rows."""
+    """The cells of a column; a single value is that of all rows."""
     value = row.get(column)
     return value if isinstance(value, list) else [value] * row["rows"]
 
 
 def rows_of(session):
-    """(type, cells by column) of each line of the scope channel, part by part."""
+    """Yields (type, cells by column) of each line of the scope channel, part by part."""
     for part in sorted(session.glob("scope.*"), key=lambda path: int(path.name.split(".")[1])):
         with gzip.open(part, "rt") as lines:
             for line in lines:
@@ -45,7 +44,7 @@ def lines_of(session, file):
 
 
 def first_line(folder, file):
-    """(line, function, share of the samples) of a recorded program, or None where no sample has a line of it."""
+    """(line, function, share of the samples) of a recorded program, or None if no sample has a line of it."""
     counts, whole = collections.Counter(), 0
     for session in sorted(path for path in folder.iterdir() if path.is_dir()):
         more, samples = lines_of(session, file)

@@ -16,7 +16,7 @@ import sys
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "answers"
 WIDTH, FINDINGS = 100, 5
-MADE = ("activity_calls_ns", "activity_copies_ns", "interrupted_ns")  # besides the idle time
+MADE = ("activity_calls_ns", "activity_copies_ns", "interrupted_ns")  # gains besides the idle time
 HEAD = re.compile(r"^  (\d)\. (≤ )?([\d.]+(?: to [\d.]+)? %(?: ± [\d.]+)?) +(\S.*)$")
 
 
@@ -31,7 +31,7 @@ def shares(screen):
 
 
 def faults_of_text(screen):
-    """What a reader of the first screen stumbles over."""
+    """Yields what would confuse a reader of the first screen."""
     found = shares(screen)
     if not found:
         yield "no bar"
@@ -62,7 +62,7 @@ def faults_of_text(screen):
 
 
 def faults_of_json(report):
-    """Claims that are larger than what they rest on, and sentences that are there twice."""
+    """Yields claims that are larger than their evidence, and sentences that occur twice."""
     for at, finding in enumerate(report["insights"]):
         idle = finding["evidence"].get("gpu_idle_ns")
         made = sum(finding["evidence"].get(key, 0) for key in MADE)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The suite's own rules: what counts as right, as clean and as the predicted gain, and how a run ends that cannot go on."""
+"""The suite's own rules: what counts as right, as clean and as the predicted gain, and how a run ends that cannot
+continue."""
 import pathlib
 import sys
 import tempfile

@@ -5,7 +5,7 @@ import sys
 import time
 
 import numpy
-numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
+numpy.row_stack = numpy.vstack  # older releases of numba need it
 from numba import cuda
 
 CURE = "cure" in sys.argv

@@ -11,7 +11,7 @@ WIDTH, BLOCKS, WARM, STEPS = 512, 6, 8, 100
 
 
 def tame(x):
-    """Pulls outliers in, as far as they lie from the others of their row."""
+    """Reduces outliers, the more the farther they are from the others of their row."""
     centre = x.mean(-1, keepdim=True)
     spread = (x - centre).abs().amax(-1, keepdim=True).clamp_min(1e-3)
     unit = (x - centre) / spread

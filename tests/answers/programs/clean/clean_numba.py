@@ -4,7 +4,7 @@ import math
 import time
 
 import numpy
-numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
+numpy.row_stack = numpy.vstack  # older releases of numba need it
 from numba import cuda
 
 
