@@ -19,7 +19,7 @@ GOOD = {"docs/README.md": INDEX, "docs/a.md": PAGE, "docs/b.md": "[a heading](a.
         "src/x.h": "/* X. */\nint tried(void); /* for tests */\n"}
 OVER = "x" * 101
 
-# A file, its text, and what check-style says of it.
+# A file, its text, and what check-style prints about it.
 BAD = (
     ("src/bad.c", "int x;\n", "src/bad.c:1: no comment that says what the file is"),
     ("src/bad.c", "/* X. */\nint f(void)\n{\n" + "    ;\n" * 61 + "}\n", "src/bad.c:3: function of 61 lines"),
@@ -75,7 +75,7 @@ BAD = (
     ("docs/c.md", PAGE, "docs/README.md: c.md is missing"),
 )
 
-# Messages, a file that the commit touches, and what commit-msg says; "" is nothing.
+# A message, a file that the commit touches, and what commit-msg prints; "": nothing.
 MESSAGES = (
     ("docs: a page", "docs/a.md", ""),
     ("base: a ring\n\nIt was a list.", "src/x.c", ""),

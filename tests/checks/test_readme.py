@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's report is what `gpufl report` prints of the recorded session, and every page that speaks of AMD's GPUs to those who have one
+"""The README's report is what `gpufl report` prints for the recorded session, and every page for users of AMD's GPUs
 says that nothing has run on such hardware.
 
     test_readme.py GPUFL REPOSITORY
@@ -19,7 +19,7 @@ if session is None:
     sys.exit("test_readme: README.md does not say which recorded session the report is of")
 done = subprocess.run([gpufl, "report", str(root / session[1])], capture_output=True, text=True, check=True)
 printed = iter(done.stdout.splitlines())
-# Whole lines in their order; "…" is what the page leaves out.
+# The page has whole lines in their order; "…" replaces lines that it leaves out.
 shown = [line for line in block.splitlines() if not line.startswith("$") and line.strip() != "…"]
 missing = [line for line in shown if not any(line == other for other in printed)]
 if missing or len(shown) < 5:

@@ -13,7 +13,7 @@ ONCE = "test -e been || { touch been; %s; }"  # at the first run only
 
 class Suite(unittest.TestCase):
     def run_suite(self, *options, parts=((),), **commands):
-        """The exit status of the last part, what all of them printed, and the names of unsteady tests."""
+        """The exit status of the last part, the output of all parts, and the names of unsteady tests."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as f:
                 for name, command in commands.items():
@@ -48,7 +48,7 @@ class Suite(unittest.TestCase):
             self.assertIn("once more, alone: b", said)
 
     def test_it_passes_alone_of_those_that_were_chosen(self):
-        """ctest counts what options leave: the second run has other numbers."""
+        """ctest numbers the tests that its options select, so the second run has other numbers."""
         code, said, names = self.run_suite("-E", "^(a|c.d)$", **{"a": "false", "b": "true", "c.d": "false", "e.f": ONCE % "exit 1"})
         self.assertEqual((code, names), (0, "e.f\n"), said)
         self.assertRegex(said, r"1/1 Test #\d+: e\.f \.+ +Passed")

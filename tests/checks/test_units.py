@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """systemd accepts the units of deploy/systemd, and rates each of them as hardened.
-test_units.py
-REPOSITORY PROGRAM...
-The
-programs are the built ones; every option in a unit is an option of its program. Exits with 77 if
-systemd-analyze is missing.
+
+    test_units.py REPOSITORY PROGRAM...
+
+The programs are the built ones; every option in a unit is an option of its program. Exits with 77 if systemd-analyze is
+missing.
 """
 import pathlib
 import re
@@ -22,7 +22,7 @@ if not shutil.which("systemd-analyze"):
 
 
 def analyze(*words):
-    """What is wrong, as systemd says."""
+    """What systemd finds wrong."""
     done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60, check=False)
     said = done.stderr + ("" if words[0] == "verify" else done.stdout)
     return said if done.returncode or (words[0] == "verify" and said) else ""
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
             wrong.append(f"{unit.name}: it starts a program that is not tested here")
         wrong += [f"{unit.name}: {said}" for said in (analyze("verify", "--man=no", str(copy)),
                                                       analyze("security", "--offline=true", f"--threshold={EXPOSURE_MOST}", str(copy))) if said]
-# A drop-in is one of the unit that its name begins with.
+# A drop-in belongs to the unit with which its name begins.
 drops = sorted((root / "deploy/systemd").glob("*.conf"))
 for drop in drops:
     unit = next(u for u in units if drop.name.startswith(u.stem + "-"))
