@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """run.py GPUFL PROGRAM FOLDER SESSIONS SCOPES - runs a program of the guide and checks
-its sessions. It has to end with 0, and its log to hold that many sessions that ended
-cleanly and that many scopes. Ends with a line that says what ran."""
+its sessions. The program must end with 0, and its log must have that many sessions that ended cleanly, and that many
+scopes. The last line printed says what ran."""
 import json
 import os
 import pathlib
