@@ -163,9 +163,9 @@ class UploadResult:
 
     def __init__(self, code: int, events_uploaded: int, message: str) -> None:
         self.success = code == 0
-        self.events_uploaded = events_uploaded  # lines that the server took now
+        self.events_uploaded = events_uploaded  # lines that the server accepted in this call
         self.message = message  # why not all was sent; "" on success
-        self.code = code  # of gpufl.h; 0 on success
+        self.code = code  # an error code of gpufl.h; 0 on success
 
     def __bool__(self) -> bool:
         return self.success
@@ -183,11 +183,10 @@ def upload_logs(
     timeout_ms: int = 0,
     unreachable_ms: int = 0,
 ) -> UploadResult:
-    """Sends all sessions below log_path (None: the last session's) to a server, and waits, without
-Python's
-lock. Defaults are those of gpufl.init. timeout_ms limits the whole call (0: 5 minutes), unreachable_ms
-    the attempts at a server that never answers (0: 15 s). Call it after shutdown. Only wrong types
-    raise: failures are in the result. If capture is disabled nothing is sent, and success is True.
+    """Sends all sessions below log_path (None: the last session's) to a server, and waits without Python's lock.
+    Defaults are those of gpufl.init. timeout_ms limits the whole call (0: 5 minutes), unreachable_ms the attempts to
+    reach a server that never answers (0: 15 s). Call it after shutdown. Only wrong types raise; failures are in the
+    result. If capture is disabled nothing is sent, and success is True.
     """
     return UploadResult(*_capture.upload_logs(log_path, backend_url, api_key, api_path, timeout_ms, unreachable_ms))
 
@@ -222,10 +221,9 @@ def system_stop(name: str = "system") -> bool:
 
 
 class window:  # noqa: N801 - used as a function
-    """A window of capture: `with gpufl.window("name"):`, in a session with windows=True.
-Enters
-with True if the window is open. Does nothing if no session runs; gives a RuntimeWarning if the engine does
-not start or the session has no windows.
+    """A window of capture: `with gpufl.window("name"):`, in a session with windows=True. Enters with True if the window
+    is open. Does nothing if no session runs; gives a RuntimeWarning if the engine does not start or the session has no
+    windows.
     """
 
     def __init__(self, name: str = "window") -> None:
@@ -252,11 +250,12 @@ not start or the session has no windows.
 class session:  # noqa: N801 - used as a function
     """A session as a block: `with gpufl.session(app_name="x", backend_url=…) as s:`.
 
-    Takes the keywords of init. The session ends with the block, however that is left; then it is uploaded where a server
-    is known (backend_url as a keyword, in GPUFL_BACKEND_URL or in the config file), unless upload=False. s.active, s.id and s.dir describe it, s.upload is
-    the UploadResult after the block, None where nothing was sent. An upload that fails is a RuntimeWarning. Where a session
-    runs already (of init, of a block around this one, of `gpufl trace`), the block is part of it: it goes on afterwards,
-    and is not uploaded here, with a RuntimeWarning where that was asked for.
+    Takes the keywords of init. The session ends with the block, however the block is left. Then it is uploaded if a
+    server is known (backend_url as a keyword, in GPUFL_BACKEND_URL or in the config file), unless upload=False.
+    s.active, s.id and s.dir describe the session; s.upload is the UploadResult after the block, or None if nothing was
+    sent. An upload that fails is a RuntimeWarning. If a session runs already (of init, of a block around this one, of
+    `gpufl trace`), the block is part of it: that session continues afterwards and is not uploaded here, with a
+    RuntimeWarning if an upload was wanted.
     """
 
     def __init__(self, *, upload: bool | None = None, **options: Unpack[Options]) -> None:

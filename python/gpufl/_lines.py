@@ -1,7 +1,5 @@
-"""Lines of Python: where a function begins, and which
-line
-called. A walk over the stack costs a lookup for each frame: the module remembers by code object whether
-code belongs to a library, and the texts of lines.
+"""Lines of Python: where a function begins, and which line called. A walk over the stack costs a lookup for each frame:
+the module remembers by code object whether code belongs to a library, and the texts of lines.
 """
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Callable
 if TYPE_CHECKING:
     from gpufl.analyzer import GpuFlightSession
 
-# Colours of the parts of a bar: those of work, then those of idle causes in the order of their size.
+# Colours of the parts of a bar: those of work, then those of idle causes, the largest first.
 WORK = {"kernels": "#4c78a8", "copies": "#9ecae9", "rank_wait": "#b279a2"}
 IDLE = ("#e45756", "#f58518", "#eeca3b", "#ff9da6", "#9d755d")
 OTHER = "#bab0ac"
 FINDINGS = 5
-ROWS = 15  # of a table
+ROWS = 15  # rows of a table
 SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -72,7 +72,8 @@ def _findings(rows: list[dict[str, Any]]) -> str:
 
 @functools.lru_cache(None)
 def _frame_class(page: Callable[[Any], str]) -> Any:
-    """DataFrames with that page; frames that are made from it (copies, parts, sums) are plain DataFrames."""
+    """A class of DataFrames that a notebook shows as page(frame); frames that are made from one (copies, parts, sums)
+    are plain DataFrames."""
     import pandas
 
     class Shown(pandas.DataFrame):

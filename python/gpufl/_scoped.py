@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
 
 class Scoped:
-    """A wrapper of the callable: each call is in a scope of the callable's name, and all attributes are
-the
-callable's own. tag() gives the tag of a call. Launch configurations (kernel[blocks, threads]) and the methods in `ways`
-(kernel.forall) return callables that are wrapped, too. Without a session a call only checks whether there is one.
+    """A wrapper of the callable: each call is in a scope of the callable's name, and all attributes are the callable's
+    own. tag() gives the tag of a call. Launch configurations (kernel[blocks, threads]) and the methods in `ways`
+    (kernel.forall) return callables that are wrapped, too. Without a session a call only checks whether there is one.
     """
 
     def __init__(self, inner: Any, name: str, tag: Callable[[], str], ways: tuple[str, ...] = ()) -> None:

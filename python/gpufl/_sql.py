@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpufl.analyzer import GpuFlightSession
 
 ALONE = {"python_enable_replacements": False}  # a name is a table of the session, not a variable of Python
-WIDE = {"HUGEINT", "UHUGEINT"}  # what sums of whole numbers are; DuckDB makes floats of them
+WIDE = {"HUGEINT", "UHUGEINT"}  # types of sums of whole numbers, which DuckDB converts to floats
 
 
 def _duckdb() -> Any:

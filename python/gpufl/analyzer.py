@@ -42,7 +42,8 @@ def _pandas() -> Any:
 
 
 def _of_answer(rows: list[dict[str, Any]], columns: list[str]) -> Any:
-    """Rows of the report as a frame with those columns, whose types are those of any rows; ints are whole, also beside unknown."""
+    """Rows of the report as a frame with those columns. A column's type does not depend on its rows, and ints stay ints
+    next to unknown cells."""
     frame = _pandas().DataFrame(rows, columns=columns)
     for name in columns:
         if name in ("line", "part_of", "device"):
@@ -58,7 +59,7 @@ def _of_answer(rows: list[dict[str, Any]], columns: list[str]) -> Any:
 
 
 def _one_below_the_other(columns: list[Any]) -> Any:
-    """Columns of one kind as one: texts stay categories, and ints whole."""
+    """Columns of one kind as one column: texts stay categories, and ints stay ints."""
     pandas = _pandas()
     from pandas.api.types import union_categoricals
 
@@ -266,7 +267,7 @@ class GpuFlightSession:
 
     def _report(self, **options: Any) -> str:
         """The report of only this session, even if the folder has others."""
-        if os.path.isfile(self.path):  # a part that was named
+        if os.path.isfile(self.path):  # log_dir names a single part
             return _analysis.report(self.path, **options)
         return _analysis.report(self.info["dir"], session=self.info["name"], **options)
 

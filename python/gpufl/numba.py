@@ -35,8 +35,9 @@ __all__ = ["instrument", "scoped", "steps"]
 _K = TypeVar("_K")
 _lines = Lines(numba, cuda)  # the package numba-cuda has a folder of its own
 _EVENTS = ("numba.core.event", "numba.cuda.core.event")  # of Numba, and of numba-cuda, which has a compiler of its own
-# Kinds of the event; numba-cuda took the second one later. A package refuses a kind with its own prefix that it does not know,
-# and takes any other for a custom one that never comes: so the first one that is not refused is the right one.
+# Kinds of the event; newer releases of numba-cuda use the second one. A package refuses an unknown kind with its own
+# prefix, and accepts any other as a custom kind, which never occurs. So the first kind that is not refused is the right
+# one.
 _KINDS = ("numba:compiler_lock", "numba-cuda:compiler_lock")
 
 

@@ -67,7 +67,7 @@ class _Backward:
 
     def __init__(self) -> None:
         self._thread = threading.local()
-        self.forwards = 0  # calls of the model; stands for the number of the pass in PyTorch 1.13
+        self.forwards = 0  # calls of the model; used as the number of the pass in PyTorch 1.13
 
     def next_forward(self) -> None:
         """A backward pass of this thread that raised ends here at the latest."""
@@ -82,7 +82,7 @@ class _Backward:
         known = self._thread.__dict__.get("known")
         if known is None or known[0] != number or not known[1].name:
             if known is not None:
-                known[1].close()  # of a pass that raised
+                known[1].close()  # scopes of a pass that raised
             turn = Phases()
             known = self._thread.known = (number, Phases(turn), turn)
             known[1].switch("backward")

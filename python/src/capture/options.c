@@ -20,9 +20,9 @@ struct option {
     enum kind kind;
     const char *fallback; /* the default as text */
     const char *unit;
-    long long least, most; /* of an option of KIND_INT */
+    long long least, most; /* the range of an option of KIND_INT */
     bool field;            /* whether struct gpufl_options has the option */
-    size_t offset;         /* of the member, if field is true */
+    size_t offset;         /* offset of the member, if field is true */
     const char *doc;
 };
 
