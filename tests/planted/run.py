@@ -107,7 +107,7 @@ class Lab:
 
 
 def place_of(finding):
-    """(file, line, function) of a finding; None where it has none."""
+    """(file, line, function) of a finding; None if it has no place."""
     return (finding["file"], finding["line"], finding["function"]) if finding["file"] else None
 
 

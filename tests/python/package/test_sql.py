@@ -28,7 +28,7 @@ def frame_of(session, name):
 
 
 def cells(column):
-    """A column as Python's values, None where a cell is unknown; lists and dicts as JSON."""
+    """A column as Python's values, None for an unknown cell; lists and dicts as JSON."""
     return [json.dumps(cell) if isinstance(cell, (list, dict)) else None if pandas.isna(cell) else cell for cell in column.tolist()]
 
 

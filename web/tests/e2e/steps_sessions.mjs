@@ -165,8 +165,7 @@ export async function sessions({ page, visitor, server, see, check, picture, bin
   }
 }
 
-/** The page of a sampled kernel says what limits it, why its warps wait, and where. */
-/** PTX of one of the kernels, as gpufl trace keeps it. */
+/** Adds the PTX of one of the kernels to the log, as gpufl trace keeps it. */
 function keepPtx(folder) {
   const log = path.join(folder, readdirSync(folder)[0], "code.log");
   const name = /_ZN\w*flash_backward_dq\w*/.exec(readFileSync(log, "utf8"))[0];
@@ -175,6 +174,7 @@ function keepPtx(folder) {
   appendFileSync(log, lineOf({ type: "source", rows: 1, path: 9001, hash: "1", size: text.length, offset: 0, text: 9002 }));
 }
 
+/** The page of a sampled kernel says what limits it, why its warps wait, and where. */
 export async function kernel({ page, server, see, check, picture, bin }) {
   const folder = mkdtempSync(path.join(tmpdir(), "gpufl-kernel-"));
   try {
