@@ -146,8 +146,8 @@ class Bench:
                 "kernels of a step": {"ours": self.run(["python3", step, "count"])["kernels"]}}
 
     def profiler(self):
-        """The same step under Trace, under torch.profiler (CUDA activity) and bare, in turn inside one process, because
-        processes of one program differed by 20 % on a virtual machine. Several processes are measured.
+        """The training step under Trace, under torch.profiler (CUDA activity) and bare, in turn inside one process,
+        because processes of one program differed by 20 % on a virtual machine. Several processes are measured.
 
         Comparable: both consume CUPTI's record of every kernel of the same steps, and the result has the numbers of
         kernels that they recorded. Ours also records waits with their stacks and writes its log meanwhile; Kineto also
@@ -173,7 +173,7 @@ class Bench:
                 "rounds": of}
 
     def stacks(self):
-        """The same step with host stacks: engine Sync over bare, stacks at every launch over stacks
+        """The training step with host stacks: engine Sync over bare, stacks at every launch over stacks
         at waits; each pair alternates inside one process."""
         step, rounds = HERE / "pytorch_step.py", 8 if self.quick else 60
         result = {}
@@ -189,9 +189,9 @@ class Bench:
         return result
 
     def idle(self):
-        """The same step with the stacks of some launches and the samples of threads that name the line of idle time,
-        over Trace without them, switched inside one session in blocks of on off off on. The ledger says how much time
-        the captures took on the launching threads, and the share of a core that the sampling thread used."""
+        """The training step with the stacks of some launches and the samples of threads that name the line of idle
+        time, over Trace without them, switched inside one session in blocks of on off off on. The ledger says how much
+        time the captures took on the launching threads, and the share of a core that the sampling thread used."""
         log = self.work / "idle"
         r = self.run(["python3", HERE / "pytorch_step.py", "switched", "--library", self.bin.parent / "lib" / "libgpufl.so",
                       "--settle", 3, "--steps", 2, "--seconds", 20 if self.quick else 280], patience=2 * PATIENCE,

@@ -193,7 +193,7 @@ def in_clickhouse(store, o):
 
 
 def rested(store, o):
-    """The same after the number of parts has not changed for some seconds and no deletion runs."""
+    """Waits until the number of parts has not changed for some seconds and no deletion runs; returns in_clickhouse()."""
     end, seen, since = time.monotonic() + o.patience, None, time.monotonic()
     while time.monotonic() < end:
         now = numbers(store, "count(), sum(rows)"), store.ask("SELECT count() FROM system.mutations WHERE NOT is_done")

@@ -162,7 +162,7 @@ CASES = [
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "5ms"),
          env={"FAKE_NVML": "shared", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),
-    # The same for two clients of MPS, and for a single client whose queue waits for something else.
+    # Two clients of MPS use the GPU in turns; or a single client's queue waits for something else.
     Case("shared_gpu", "fault", {"idle_cause": Says("another process used the GPU"),
                                  "sync_line": At("shared-end", "main")}, options=("-s", "6ms"),
          env={"FAKE_NVML": "mps", "FAKE_CUDA_SLICE_US": "2000"}, needs="fake", crowded=HOST_BOUND),

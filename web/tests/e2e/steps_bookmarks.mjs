@@ -87,7 +87,7 @@ export async function bookmarks({ page, context, session, open, shots, check, wa
 
   await byLink({ page, context, session, check, watch, origin });
 
-  // It is deleted after a question.
+  // A bookmark is deleted after a question.
   for (const left of [1, 0]) {
     await page.locator(".tl-bookmark").first().getByRole("button", { name: /^Delete:/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
