@@ -21,16 +21,16 @@ enum { LOCAL_RESERVED = 1 << 28 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The client's registrations. Release by its calls, acquire where they are used. */
+/* The client's registrations. Its calls store with release, uses load with acquire. */
 static _Atomic(cupti_request_fn) request;
 static _Atomic(cupti_complete_fn) complete;
 static _Atomic(cupti_clock_fn) clock_fn;
 static _Atomic bool kinds[CUPTI_KIND_LIMIT];
 enum { CALLS = 1024 };
-static _Atomic bool call_recorded[CALLS]; /* by id, beside CUPTI_KIND_DRIVER */
+static _Atomic bool call_recorded[CALLS]; /* by id, in addition to CUPTI_KIND_DRIVER */
 static _Atomic uint64_t managed_kinds;    /* bit per enum cupti_managed_kind */
 
-/* All below guarded by lock. */
+/* All below is guarded by lock. */
 static size_t dropped;
 static uint64_t kernels_seen;
 
@@ -80,7 +80,7 @@ static size_t record_size(int kind)
     return size;
 }
 
-/* Hands the buffer over. Called without the lock. */
+/* Delivers the buffer to the client. Called without the lock. */
 static void deliver(uint8_t *b, size_t size, size_t used)
 {
     cupti_complete_fn fn = atomic_load_explicit(&complete, memory_order_acquire);
@@ -88,7 +88,7 @@ static void deliver(uint8_t *b, size_t size, size_t used)
         fn(FAKE_CONTEXT, 0, b, size, used);
 }
 
-/* Puts a record into the buffer. False: it does not fit; a buffer that is full is *full now. */
+/* Puts a record into the buffer. False: it does not fit; *full: the full buffer, or NULL. */
 static bool put_record(const struct pending *p, uint8_t **full, size_t *size, size_t *used)
 {
     pthread_mutex_lock(&lock);
@@ -122,7 +122,7 @@ static bool get_buffer(void)
     return some;
 }
 
-/* Moves one record into the client's buffer, which is asked for and handed over as needed. */
+/* Moves one record into the client's buffer, which is requested and delivered as needed. */
 static void write_record(const struct pending *p)
 {
     uint8_t *full = NULL;
@@ -145,7 +145,7 @@ static int64_t now(void)
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Moves records that have ended (all: every record) into buffers, except the newest `late`. */
+/* Moves ended records into buffers, except the newest `late`; all: moves every record. */
 static void pump(bool all)
 {
     for (;;) {
@@ -198,7 +198,7 @@ void activity_forget(void)
         atomic_store(&kinds[i], false);
     for (int i = 0; i < CALLS; i++)
         atomic_store(&call_recorded[i], false);
-    pthread_mutex_lock(&lock); /* what was not handed over is gone */
+    pthread_mutex_lock(&lock); /* records that were not delivered are lost */
     pending_count = 0;
     buffer = NULL;
     pthread_mutex_unlock(&lock);
@@ -335,9 +335,9 @@ static void add_managed(const struct fake_op *op, int64_t end)
         add(&r, CUPTI_KIND_MANAGED, end);
 }
 
-/* Converts from CLOCK_MONOTONIC to the client's clock, or to the library's own; the client's may be
- * the same clock, read a moment later. The two are not read in one moment: of some tries the one
- * counts that nobody interrupted. */
+/* The shift from CLOCK_MONOTONIC to the client's clock, or to the library's own; 0 if the client's
+ * clock is CLOCK_MONOTONIC. Two clocks cannot be read at one moment: of some tries the shortest
+ * counts. */
 static int64_t clock_shift(void)
 {
     enum { SAME = 1000000000, NEAR = 2000, TRIES = 100 };
@@ -382,7 +382,7 @@ void activity_op(const struct fake_op *given)
     if (!atomic_load(&kinds[work[op.work].kind]))
         return;
     if (op.work == FAKE_KERNEL && op.graph && atomic_load(&kinds[CUPTI_KIND_GRAPH_TRACE]))
-        return; /* as the real library: the launch as a whole stands for it */
+        return; /* as in the real library: the record of the whole launch stands for it */
     int64_t shift = clock_shift();
     op.start += shift;
     op.end += shift;
@@ -416,7 +416,7 @@ bool activity_enabled(int kind)
     return atomic_load(&kinds[kind]);
 }
 
-/* Adds a record of the call, where these are on, preceded by one for every kind that has an id. */
+/* Adds a record of the call if these are on, after one record for each kind that has an id. */
 void activity_call(uint32_t cbid, uint32_t correlation)
 {
     union {

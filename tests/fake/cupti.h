@@ -31,18 +31,18 @@ extern struct fake_script {
 
 /* True after the library has ended itself. */
 bool library_over(void);
-/* Notes a call of a function: aborts where no call is allowed any more. */
+/* Notes a call of a function: aborts if no call is allowed any more. */
 void library_called(const char *function);
 /* True after a kernel has faulted: calls that need its context fail. */
 bool driver_faulted(void);
-/* Notes a loaded module: the kernels that it describes are of its code. */
+/* Notes a loaded module: its code has the kernels that it describes. */
 void pc_module(const char *image, size_t size);
 
 /* Take a word of the script. [while it is read] */
 void pc_script(const char *word);
 void pm_script(const char *word);
 void range_script(const char *word);
-/* Notes a kernel queued in a context: where the context is sampled, the kernel's time makes
+/* Notes a kernel queued in a context: if the context is sampled, the kernel's time becomes
  * samples. */
 void pc_kernel(uint32_t context, const char *name, int64_t ns);
 /* True while program counters of some context are sampled. */
@@ -50,8 +50,8 @@ bool pc_enabled(void);
 void pc_context_destroyed(uint32_t context);
 void pc_kind_disabled(void);
 
-/* Notes a queued kernel: it counts in the range that is open, or is one. True if the kernel is
- * repeated, and its record has no length. */
+/* Notes a queued kernel: it counts in the open range, or is a range itself. True if the kernel is
+ * repeated; its record then has no length. */
 bool range_kernel(const struct fake_op *op);
 /* Adds a kernel of the library's own, in a stream of its own. */
 void activity_own_kernel(const char *name);
@@ -63,13 +63,13 @@ void range_context_destroyed(uint32_t context);
 
 /* Takes a word of the script. [while it is read] */
 void sass_script(const char *word);
-/* Notes a queued kernel: it counts where its context does. */
+/* Notes a queued kernel: it is counted if its context is. */
 void sass_kernel(const struct fake_op *op);
 /* True while kernels of some context count. */
 bool sass_enabled(void);
 bool pm_enabled(void);
 bool range_enabled(void);
-/* Notes a request for kernel records: true where instrumented kernels exclude them. */
+/* Notes a request for kernel records: true if instrumented kernels exclude them. */
 bool sass_refuses_kernels(bool serialized);
 /* A launch begins, after the client's handlers. */
 void sass_launching(void);
@@ -78,8 +78,8 @@ void sass_context_destroyed(uint32_t context);
 void sass_module_gone(uint32_t context);
 
 /* Records, in this order: begin [while the script is read]; add one of work; add one of a call that
- * begins; hand ended records to the client where many wait; switch all kinds off, which drops what
- * was not handed over. */
+ * begins; deliver ended records if many wait; switch all kinds off, which drops records that were
+ * not delivered. */
 void activity_begin(void);
 void activity_op(const struct fake_op *op);
 void activity_call(uint32_t cbid, uint32_t correlation);
@@ -90,12 +90,12 @@ bool activity_enabled(int kind);
 /* Aborts at a client's mistake: the real library would corrupt its memory, or the device's. */
 void client_must(bool right, const char *what);
 
-/* Aborts where a client gives the library a context that is not there. */
+/* Aborts if a client passes a context that does not exist. */
 void context_must_live(cuda_context context);
 
 /* Makes the driver report its calls and work to the library. */
 void driver_connect(bool on);
-/* Notes a call that would attach the real library again where it was finalized. */
+/* Notes a call that would attach the real library again after it was finalized. */
 void life_touched(void);
 void life_flushed(void);
 

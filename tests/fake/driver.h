@@ -37,9 +37,9 @@ struct call {
     uint64_t data;
 };
 
-/* All are for any thread. */
+/* Any thread may call these functions. */
 
-const struct fake_hooks *driver_hooks(void); /* never NULL: nobody may hear them */
+const struct fake_hooks *driver_hooks(void); /* never NULL; its functions may be NULL */
 int64_t driver_now(void);                    /* ns */
 
 void call_enter(struct call *c, uint32_t cbid, const char *function, const void *params,
@@ -52,19 +52,20 @@ void stream_hold(uint32_t stream, int64_t until); /* what is queued from now on 
 
 /* Queues work of some duration on its stream, after the work that is there. */
 void queue_op(struct fake_op *op, int64_t duration);
-/* Reports to the profiling library something that is over. */
+/* Reports work that is over to the profiling library. */
 void report_op(const struct fake_op *op);
-/* Reports to it a module that has been loaded or is about to be unloaded. */
+/* Reports a module that has been loaded or is about to be unloaded to the profiling library. */
 void report_module(uint32_t cbid, const char *image, size_t size);
 /* Returns when that time has come. */
 void wait_until(int64_t ns);
 
-/* Waits for room in the queue (depth.c). The place is to be given back with the end of what was
- * queued, in ns. */
+/* Waits for room in the queue (depth.c) and returns a place there, which depth_ends frees at the
+ * end of the queued work, in ns. */
 int depth_take(void);
 void depth_ends(int place, int64_t ns);
 
-/* When work that could begin at ns does, where another process has the GPU in turns (slices.c). */
+/* The time at which work that could begin at ns begins, if another process takes turns on the GPU
+ * (slices.c). */
 int64_t slices_begin(int64_t ns);
 
 /* The kernel of a function; NULL: the function is no kernel. */

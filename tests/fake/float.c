@@ -1,13 +1,13 @@
 /* float.c - a "CUDA program" with floating-point traps on, that rounds down and flushes to zero,
  * and that calls libgpufl itself. Its results must not change: after every call of libgpufl the
- * environment is the one from before. Exit codes: 0, or the line at which it was not.
+ * environment is the one from before. Exit code: 0, or the line at which it was another one.
  *
  *   fake_float ENGINE [option]...
  *     exit         the session ends in the exit handlers
  *     report=FILE  has the report written in process
  *     windows      opens and closes a window of capture by name
  *
- * It works until its session's log has two batches of host samples. */
+ * It works until its session's log has two batches of the host's metrics. */
 #include <gpufl/gpufl.h>
 
 #include "hooks.h"
@@ -58,7 +58,7 @@ static bool is_own(void)
             _Exit(__LINE__);                                                                       \
     } while (0)
 
-/* Batches of host samples in the session's log. */
+/* Batches of the host's metrics in the session's log. */
 static int sampled(void)
 {
     char path[4096];

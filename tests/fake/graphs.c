@@ -115,8 +115,8 @@ EXPORT int cuGraphExecDestroy(cuda_exec exec)
     return call_exit(&c, CUDA_OK);
 }
 
-/* Queues the graph's work. whole: from the first node's start, 0 before it, to the last one's
- * end. */
+/* Queues the graph's work. whole: gets the first node's start, if that is still 0, and the last
+ * node's end. */
 static void run_graph(const struct cuda_graph_handle *graph, struct fake_op *op,
                       struct fake_op *whole)
 {
@@ -153,7 +153,8 @@ EXPORT int cuGraphLaunch(cuda_exec exec, cuda_stream stream)
     return call_exit(&c, CUDA_OK);
 }
 
-/* Between these two the stream's launches would be a graph's: no program here makes one so. */
+/* In a real driver, launches between these two calls become nodes of a graph. No program here
+ * launches between them. */
 EXPORT int cuStreamBeginCapture_v2(cuda_stream stream, int mode)
 {
     const struct {

@@ -42,8 +42,8 @@ struct fake_op {
 };
 
 struct fake_hooks {
-    /* Called where a driver call begins (site 0) and ends (1), with equal correlation and data.
-     * context: the number of the thread's. */
+    /* Called at the begin (site 0) and the end (1) of a driver call, with the same correlation and
+     * data. context: the number of the thread's context. */
     void (*api)(uint32_t cbid, int site, const char *function, const void *params, int *result,
                 uint32_t correlation, uint64_t *data, const char *symbol, uint32_t context);
     void (*op)(const struct fake_op *op);
@@ -54,7 +54,7 @@ struct fake_hooks {
 
 typedef _Atomic(const struct fake_hooks *) fake_hooks_slot;
 
-/* Contexts at a time; as many as a number has bits. */
+/* Contexts at a time: more than the 64 that the capture library remembers. */
 enum { FAKE_CONTEXTS = 72 };
 
 /* The device's primary context, which every thread has, is number 1; programs create others. */

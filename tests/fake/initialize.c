@@ -49,8 +49,8 @@ static void start_injection(void)
         start();
 }
 
-/* Until it returns, other calls say that the driver is not initialized, as those of the real one
- * do; a second caller waits for the first. */
+/* Until cuInit returns, other calls say that the driver is not initialized, as in the real driver.
+ * A second caller waits for the first. */
 EXPORT int cuInit(unsigned flags)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;

@@ -23,7 +23,7 @@ struct launch_log {
     uint64_t damaged;         /* lines */
 };
 
-/* Reads the only session below the directory; aborts where there is not one. */
+/* Reads the only session below the directory; aborts if there is not exactly one. */
 void launch_log_open(struct launch_log *l, const char *logs);
 void launch_log_close(struct launch_log *l);
 

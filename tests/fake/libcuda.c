@@ -24,10 +24,10 @@ enum { STREAMS = 64, DEFAULT_STREAM = 7, SHARED_MOST = 232448 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t last_correlation;
-/* Streams by number, from 1 on. The number of a destroyed stream is used again, as handles are. */
+/* By the number of the context. */
 static atomic_bool contexts[FAKE_CONTEXTS] = {[FAKE_CONTEXT_NUMBER] = true};
 static _Thread_local uint32_t current = FAKE_CONTEXT_NUMBER;
-/* Threads inside of a launch, by context, whether the profiling library hears of it or not. */
+/* Threads inside of a launch, by context, whether the launch is reported or not. */
 static _Atomic int launching[FAKE_CONTEXTS];
 static _Thread_local uint32_t launching_in; /* 0: in none */
 static int64_t stream_ends[STREAMS];        /* guarded by lock: when the work queued so far ends */
@@ -76,14 +76,14 @@ void call_enter(struct call *c, uint32_t cbid, const char *function, const void 
     }
 }
 
-/* Threads other than this one that are inside of a launch in the context: a launch begins after
- * its callback at the entry and has ended at that of its exit. */
+/* Threads other than this one that are inside of a launch in the context: from after its entry
+ * callback to its exit callback. */
 EXPORT int fake_cuda_launching(uint32_t context)
 {
     return atomic_load(&launching[context]) - (launching_in == context);
 }
 
-/* Set after a kernel has faulted: the context answers nothing else any more. */
+/* Set after a kernel has faulted: later calls fail. */
 static atomic_bool faulted;
 
 EXPORT bool fake_cuda_faulted(void)
@@ -200,7 +200,7 @@ EXPORT bool fake_cuda_context_lives(cuda_context context)
     return number < FAKE_CONTEXTS && atomic_load(&contexts[number]);
 }
 
-/* A context that another thread has destroyed stays the current one of those that worked in it. */
+/* A context that another thread has destroyed stays current in the threads that used it. */
 EXPORT int cuCtxGetApiVersion(cuda_context context, unsigned *version)
 {
     *version = 3020;
@@ -238,7 +238,7 @@ EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
 EXPORT int cuDeviceGetUuid(struct cuda_uuid *uuid, int device)
 {
     (void)device;
-    const char *own = getenv("FAKE_DEVICE"); /* its last eight digits */
+    const char *own = getenv("FAKE_DEVICE"); /* the UUID's last eight digits */
     unsigned number = own ? (unsigned)strtoul(own, NULL, 16) : 0x11111111;
     memset(uuid, 0x11, sizeof *uuid);
     for (int i = 0; i < 4; i++)
@@ -459,8 +459,8 @@ static int launch_fault(struct call *c, struct fake_op *op)
     return result;
 }
 
-/* function: of a module, or the kernel's mangled name, standing in for a handle. shared over
- * the device's limit fails, as a real launch would. */
+/* function: that of a module, or the kernel's mangled name in its place. A launch with more shared
+ * memory than the device's limit fails, as in the real driver. */
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, cuda_stream stream,
                           void **arguments, void **extra)

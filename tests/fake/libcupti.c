@@ -3,7 +3,7 @@
  * FAKE_CUPTI is a comma-separated list:
  *   version=N        CUPTI_API_VERSION to answer, and whose record sizes to use
  *   subscribed       another tool holds the subscription
- *   fail=F:N:R       the N-th call (from 1) of F returns R, every one where N is 0;
+ *   fail=F:N:R       the N-th call (from 1) of F returns R, every one if N is 0;
  *                    may be repeated
  *   late=N           records appear in buffers N records late
  *   shuffle          records appear in reverse within groups of 16
@@ -13,7 +13,7 @@
  *   alien            a record of an unknown kind precedes every 100th kernel
  *   privileges       enabling an activity fails: insufficient privileges
  *   ends=N           inside the N-th launch the library ends itself without reporting it: nothing
- *                    is called back or recorded any more, and samples are not handed over
+ *                    is called back or recorded any more, and samples are not delivered
  *   deaf             after ends=N the library still accepts requests for callbacks
  *   fatal=N          as ends=N, and the library reports a fatal error before it ends
  *   pc-…             of PC sampling: see pc.c
@@ -38,7 +38,7 @@
 
 enum { CALLBACK_IDS = 1024, DOMAINS = CUPTI_DOMAIN_STATE + 1 };
 
-/* The client's registrations. Release by its calls, acquire where they are used. */
+/* The client's registrations. Its calls store with release, uses load with acquire. */
 static _Atomic(cupti_callback_fn) callback;
 static _Atomic(void *) callback_user; /* written before callback */
 static _Atomic bool callback_on[DOMAINS][CALLBACK_IDS];
@@ -74,8 +74,8 @@ bool library_over(void)
     return atomic_load(&over);
 }
 
-/* Counts launches until the library ends. The end comes before it is reported: launches of other
- * threads meanwhile do not belong to it. */
+/* Counts launches until the library ends. The library counts as ended before it reports that, so
+ * that concurrent launches of other threads are not recorded any more. */
 static void come_to_an_end(void)
 {
     int n = atomic_fetch_add(&launched, 1) + 1;
@@ -88,8 +88,8 @@ static void come_to_an_end(void)
         call_back(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL, &e);
 }
 
-/* Aborts where the library is called after it has reported its end, except functions that need only
- * memory, and calls that were under way. */
+/* Aborts if the library is called after it has reported its end. Functions that only read memory
+ * may be called, and within a second also others, which may have been under way. */
 void library_called(const char *function)
 {
     enum { UNDER_WAY = 1000000000 }; /* ns */
@@ -211,7 +211,7 @@ static void ask_contexts(uint64_t contexts[3])
         ask(contexts);
 }
 
-/* The real library does not survive it where a context is completed while the library attaches. */
+/* Aborts if a context is completed while the library attaches: the real library crashes then. */
 static void come_back(void)
 {
     uint64_t before[3], after[3];
@@ -286,7 +286,7 @@ EXPORT int cuptiGetDeviceId(cuda_context context, uint32_t *device)
     return CUPTI_OK;
 }
 
-/* A stream's handle is its number, and the default one's is 7. */
+/* A stream's handle is its number; the default stream has the number 7. */
 EXPORT int cuptiGetStreamIdEx(cuda_context context, cuda_stream stream, uint8_t per_thread,
                               uint32_t *number)
 {
@@ -305,7 +305,6 @@ EXPORT int cuptiGetContextId(cuda_context context, uint32_t *number)
     return CUPTI_OK;
 }
 
-/* The real library would read what has been freed. */
 void client_must(bool right, const char *what)
 {
     if (right)

@@ -5,7 +5,7 @@
  *
  *   FAKE_NVML=missing    nvmlInit_v2 fails as without a driver
  *   FAKE_NVML=denied     nvmlInit_v2 fails as for a user who may not open the driver's files
- *   FAKE_NVML=unknown    nvmlInit_v2 fails as where the driver does not answer
+ *   FAKE_NVML=unknown    nvmlInit_v2 fails as if the driver did not answer
  *   FAKE_NVML=lost       devices fall off the bus after a few samples
  *   FAKE_NVML=calm       nothing holds the clocks down, and one process uses the GPU, not three;
  *                        =hot: heat does; =set: a setting; otherwise the power limit
@@ -14,7 +14,7 @@
  *                        the GPU for both; =mps-alone: the process is the only client
  *   FAKE_NVML_DEVICES=8  so many devices, all like the first one
  *   FAKE_NVML_CONTROL=F  a test changes what happens while the program runs: nvml_control.h
- *   FAKE_NVML_NOISE=1    values move at random, as those of a real one
+ *   FAKE_NVML_NOISE=1    values move at random, as those of a real GPU
  *   FAKE_NVML_US=20      a query keeps a core busy for so long, as a real one does in the driver */
 #include "tests/fake/nvml_inside.h"
 
@@ -31,7 +31,7 @@
 
 static _Atomic unsigned calls;
 static _Atomic unsigned turn; /* as it was at nvmlInit */
-static _Atomic int users;     /* nvmlInit less nvmlShutdown */
+static _Atomic int users;     /* calls of nvmlInit minus calls of nvmlShutdown */
 
 static void map_control(void);
 static struct nvml_control none, *control = &none; /* constant after the first call */
@@ -94,7 +94,7 @@ unsigned fake_device_count(void)
     return now ? (unsigned)now : known;
 }
 
-/* True for devices that answer everything: the first one, and all where FAKE_NVML_DEVICES is
+/* True for devices that answer everything: the first one, and all if FAKE_NVML_DEVICES is
  * set. */
 int fake_is_full(nvml_device d)
 {
@@ -154,8 +154,7 @@ static int answer(nvml_device d)
     return fake_answer(d, 1);
 }
 
-/* FAKE_NVML_NOISE: a number that nobody can guess from the ones before, as those of a real GPU;
- * else 0. */
+/* With FAKE_NVML_NOISE a random number, since the values of a real GPU vary, too; else 0. */
 unsigned fake_noise(void)
 {
     static _Atomic int known; /* 1: no noise, 2: noise */

@@ -47,7 +47,7 @@ void memory_after_fork(void)
 
 /* ---- allocations -------------------------------------------------------------------------- */
 
-/* address 0: the next of the device. 0: no room. */
+/* address 0: the next free one of the device. Returns the address; 0: no room. */
 static uintptr_t piece_add(uintptr_t address, size_t bytes, int kind)
 {
     struct piece *found = NULL;
@@ -106,8 +106,8 @@ static void report_memory(const struct call *c, int operation, int memory, uintp
     report_op(&op);
 }
 
-/* Makes something happen to managed memory: enum cupti_managed_kind and the record's value. The
- * real driver has no such function. */
+/* Makes an event of managed memory: enum cupti_managed_kind and the record's value. The real driver
+ * has no such function. */
 EXPORT void fake_managed(int kind, uint64_t value)
 {
     struct fake_op op = {.work = FAKE_MANAGED,

@@ -6,7 +6,7 @@
  * ns=0: the first argument, 64 bits, is the time. With a comment
  *   // fake-mib: N
  * the profiling library gets N MiB of code: that text and zeros. FAKE_CUDA_LOAD_US=3000: a load
- * takes so long, as where a driver compiles the text. */
+ * takes so long, as if a driver compiled the text. */
 #include "driver.h"
 
 #include "backend/nvidia/abi/cupti.h"
@@ -27,7 +27,7 @@ struct module {
 
 /* Handles of functions point into it: one that has been given stays as it is. */
 static struct fake_kernel kernels[KERNELS];
-static char handles[KERNELS]; /* of the same as kernels of libraries: only their addresses count */
+static char handles[KERNELS]; /* handles of kernels of libraries: only their addresses count */
 static size_t kernel_count;   /* guarded by lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

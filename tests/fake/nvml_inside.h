@@ -7,7 +7,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-struct nvml_control *fake_control(void); /* all zero where no test controls the library */
+struct nvml_control *fake_control(void); /* all zero if no test controls the library */
 int fake_is_controlled(void);
 int fake_script_is(const char *word); /* FAKE_NVML */
 unsigned fake_number(nvml_device d);  /* of a device, counted from 0, whatever its index is */

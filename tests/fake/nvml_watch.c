@@ -34,7 +34,7 @@ static unsigned each_process(nvml_device d, void (*fn)(void *arg, unsigned i, un
     struct nvml_control *c = fake_control();
     unsigned n = 0;
     if (!fake_is_controlled()) {
-        bool mps = mps_clients() > 0; /* then the server is the only one of the list */
+        bool mps = mps_clients() > 0; /* then the list has only the server */
         unsigned count = mps || fake_script_is("calm") ? 1 : 3;
         const unsigned pids[] = {mps ? MPS_SERVER_PID : (unsigned)getpid(), (unsigned)getppid(), 1};
         for (; n < count; n++)
@@ -264,7 +264,7 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device d, unsigned gpu_instance, nvml_gpm_sa
     return there ? nvmlGpmSampleGet(d, sample) : 2;
 }
 
-/* Answers only the metrics that count says; all else after the structure's begin is not ours. */
+/* Answers the first `count` metrics only: the client's memory may end after them. */
 EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *m)
 {
     if (m->version != NVML_GPM_METRICS_VERSION)

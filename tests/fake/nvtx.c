@@ -7,7 +7,7 @@
  *     ops       1000 operations as PyTorch names them
  *     early     a range pushed before cuInit and popped after it
  *     marks     marks in domains and ranges, of each kind of text, with a payload, without a name
- *     marks-many  100 000 marks, as fast as they come
+ *     marks-many  100 000 marks, as fast as possible
  *     early-mark  a mark before cuInit
  *     hostile   what no program should do
  *     misused   texts that only a tool reads
@@ -77,7 +77,7 @@ static bool client_open(void)
     return attach && attach(export_table);
 }
 
-/* Calls of the API: the function that the tool put there, or nothing. */
+/* Calls the function that the tool has put into the table; without a tool nothing happens. */
 #define F(module, number, result, name, parameters) typedef result(*name##_fn) parameters;
 NVTX_FUNCTIONS(F)
 #undef F
@@ -219,7 +219,7 @@ static void started(void)
     launch(1);
     nvtx_range second = start("second");
     launch(2);
-    end(first); /* the second goes on */
+    end(first); /* the second range goes on */
     launch(4);
     push("inside");
     launch(8);
@@ -245,7 +245,7 @@ static void ops(void)
 }
 
 /* Passes a registered string's handle as plain text, as CUPTI's sample cupti_nvtx does, and
- * addresses that nobody reads where there is no tool. */
+ * addresses that nobody reads if there is no tool. */
 static void misused(bool tool)
 {
     nvtx_string name = CALL(extended, 10, register_a, NULL, "as text");
@@ -321,8 +321,8 @@ static void hostile(void)
     free(lengthy);
 }
 
-/* Waits until CUPTI has been asked for its records so many times more. A record is handed over at
- * the second of them, and read before the third. */
+/* Waits until CUPTI has been asked for its records so many times more. A record is delivered at the
+ * second request, and read before the third. */
 static void await_flushes(uint64_t more)
 {
     enum { PATIENCE_S = 120 };
@@ -349,7 +349,7 @@ static void pushed(void)
         push_id(3, (uint64_t)(1000 + i));
         launch(1);
         push_id(3, UINT64_MAX);
-        push_id(4, 7); /* of a call with several kinds the lowest counts */
+        push_id(4, 7); /* if a call has several kinds, the lowest counts */
         launch(2);
         pop_id(4, NULL);
         expect(!pop_id(3, &id) && id == UINT64_MAX, "the innermost id is not popped first");

@@ -1,6 +1,6 @@
-/* pace.h - launches at the rate of real programs. Without a limit a fake kernel costs a
- * microsecond: their number would depend on the machine, and whether all can be kept would depend
- * on the scheduler. A thread may launch PACE_BURST kernels at once, a quarter of its ring
+/* pace.h - launches at the rate of real programs. A fake launch costs a microsecond: without a
+ * limit their number would depend on the machine, and whether all can be kept would depend on the
+ * scheduler. A thread may launch PACE_BURST kernels at once, a quarter of its ring
  * (capture/threads/threads.h), and launches at that rate afterwards. Each thread has its own pace.
  * */
 #ifndef GPUFL_TESTS_FAKE_PACE_H

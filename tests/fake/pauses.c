@@ -65,7 +65,7 @@ static void call_ends(int failed)
         exit(BROKEN_EXIT);
 }
 
-/* Each of them is a line of the program of its own. */
+/* Each of these functions launches at a line of its own. */
 #define PLANTED static __attribute__((noinline)) void
 
 PLANTED first_launch(void)

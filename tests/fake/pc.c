@@ -4,7 +4,7 @@
  * spread over three instructions and four reasons, of which half come in cycles without an
  * issue. At the end of the process the numbers that a session must find are written to the
  * file that FAKE_PC_TOTALS names: a line "given total dropped other" a context; given includes
- * samples that were made and never handed over.
+ * samples that were made and never delivered.
  *
  * Words of FAKE_CUPTI:
  *   pc-apart       a sample counts for its reason or for the _not_issued, not for both
@@ -18,10 +18,10 @@
  *   pc-slow=N      it takes N ms to enable sampling, and so does the first kernel after that
  *   pc-held        another tool holds the device's counters
  *
- * Like the real library it hands over what a thread of its own has fetched from the device, every
+ * Like the real library it delivers what a thread of its own has fetched from the device, every
  * 100 ms or as often as the client sets; the rest comes when sampling is switched off, or is lost.
  * It answers calls out of order with an error, refuses a second context of the device, and fills as
- * many reasons an instruction as there are. The real library would wait for ever where it is
+ * many reasons an instruction as there are. The real library would wait for ever if it is
  * switched off while a thread launches; this one aborts. One lock. */
 #include "cupti.h"
 
@@ -39,8 +39,8 @@
 
 enum { SAMPLE_NS = 10, KERNELS = 1 << 17, PLACES = 3, REASONS = 8, WRONG_ORDER = 7 };
 enum { SLOTS = 2 * KERNELS };           /* of the table of names */
-enum { SWITCH_NS = 5000000 };           /* that switching it off takes */
-static const int64_t LOOKS = 100000000; /* ns between two looks of the library's thread */
+enum { SWITCH_NS = 5000000 };           /* for switching sampling off */
+static const int64_t LOOKS = 100000000; /* ns between two fetches of the library's thread */
 
 static const char *const reasons[REASONS] = {
     "smsp__pcsamp_warps_issue_stalled_long_scoreboard",
@@ -68,8 +68,8 @@ static struct {
 
 struct kernel {
     char name[128];
-    char *shared;     /* its name as it is given, the same one each time, to be kept for ever */
-    uint64_t samples; /* fetched and not given yet */
+    char *shared;     /* its name as it is delivered: always the same pointer, never freed */
+    uint64_t samples; /* fetched and not delivered yet */
     uint64_t fresh;   /* not fetched yet */
 };
 
@@ -81,10 +81,10 @@ struct context {
     size_t count;
     uint32_t *unfetched; /* places of those that have fresh samples */
     size_t unfetched_count;
-    size_t next; /* whose turn it is to be given */
+    size_t next; /* the kernel that is delivered next */
     uint64_t given, total, dropped, other;
     int calls;
-    int64_t looks, looked;   /* ns between two, and of the last one */
+    int64_t looks, looked;   /* ns between two fetches, and time of the last */
     _Atomic unsigned queued; /* launches */
     _Atomic bool fresh;      /* nothing was launched since sampling is on */
 };
@@ -92,7 +92,7 @@ struct context {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context contexts[FAKE_CONTEXTS]; /* by number; guarded by lock */
 static _Atomic int enabled;
-static _Atomic bool refused; /* once, to begin */
+static _Atomic bool refused; /* sampling was refused once */
 
 void pc_script(const char *word)
 {
@@ -195,8 +195,6 @@ void pc_kernel(uint32_t context, const char *name, int64_t ns)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- data --------------------------------------------------------------------------------- */
-
 /* ---- code ----------------------------------------------------------------------------------- */
 
 enum { MODULES = 64, BUILT_IN = 0xabc, SUMMED_MOST = 1 << 20 };
@@ -207,7 +205,7 @@ static struct {
 } modules[MODULES]; /* guarded by lock */
 static size_t module_count;
 
-/* The sum of the bytes is used as the checksum. */
+/* This hash of the bytes is used as the checksum. */
 static uint64_t sum_of(const void *bytes, size_t size)
 {
     uint64_t sum = BUILT_IN;
@@ -275,7 +273,8 @@ static uint64_t put_record(struct pc_record *r, struct kernel *k, size_t number,
     return given;
 }
 
-/* Fills the client's rows as far as they fit; kernels that are complete are dropped. [lock held] */
+/* Fills the client's rows as far as they fit; a kernel whose rows were filled has no samples left.
+ * [lock held] */
 static void fill(struct context *c, struct pc_data *d)
 {
     size_t room = d->room, done = 0;
@@ -309,7 +308,7 @@ static void fill(struct context *c, struct pc_data *d)
 
 static pid_t process; /* that enabled first; guarded by lock */
 
-/* Counts as put_record does. */
+/* Computes like put_record. */
 static uint64_t never_given(const struct context *c)
 {
     uint64_t never = 0;
@@ -340,7 +339,7 @@ __attribute__((destructor)) static void write_totals(void)
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-/* Aborts where the real library has faulted, which was seen while another process sampled the same
+/* Aborts in a case in which the real library faulted while another process sampled the same
  * device. */
 void pc_kind_disabled(void)
 {
@@ -409,7 +408,7 @@ EXPORT int cuptiPCSamplingDisable(struct pc_context_params *p)
     return on ? CUPTI_OK : WRONG_ORDER;
 }
 
-/* Aborts where a context is destroyed while it is sampled: it would be read after its end. */
+/* Aborts if a context is destroyed while it is sampled: it would be read after its end. */
 void pc_context_destroyed(uint32_t context)
 {
     pthread_mutex_lock(&lock);
@@ -500,7 +499,7 @@ EXPORT int cuptiPCSamplingGetData(struct pc_data_params *p)
         fetch(c, false);
         fill(c, p->data);
     }
-    if (full) { /* nothing is given of it */
+    if (full) { /* no sample of it is delivered */
         struct pc_data *d = p->data;
         c->given -= d->total - d->dropped - d->other;
         c->total -= d->total;

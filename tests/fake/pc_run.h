@@ -19,7 +19,7 @@ struct pc_given pc_run(struct run *r, const char *script, struct run_setup s);
 struct pc_given pc_sample(struct run *r, const char *script, const char *extra,
                           const char *const *program);
 
-/* The engine's last setting of that name has this in it. */
+/* Checks that the engine's last setting of that name contains the value. */
 void pc_check_setting(const struct run *r, const char *name, const char *value);
 
 /* How many settings have that name. */
@@ -28,7 +28,8 @@ int64_t pc_settings_named(const struct run *r, const char *name);
 /* Checks that all samples that were given are in the session, once. */
 void pc_check_samples(const struct run *r, const struct pc_given *g);
 
-/* The claim on the fake device that this process's programs see (runner.c); a group's teardown. */
+/* The path of the lock of the fake device that this process's programs see (runner.c), and a
+ * group's teardown, which removes the lock. */
 void pc_claim_path(char *out, size_t size);
 int pc_remove_claim(void **state);
 

@@ -5,8 +5,8 @@
  * records and 75 in odd ones, times the place of the metric's name from 1. At the end of the
  * process the numbers that a session must find are written to the file that FAKE_PM_TOTALS names:
  * the samples given and made, the drains that found the buffer full, and whether the counters were
- * freed. What is decoded makes room in the buffer; a buffer that was full stays full until it is
- * configured again, and nothing of it is given.
+ * freed. Decoded records make room in the buffer; a buffer that was full stays full until it is
+ * configured again, and none of its records is given.
  *
  * Words of FAKE_CUPTI:
  *   pm-privileges  insufficient privileges
@@ -83,8 +83,8 @@ static struct pm_object {
     int64_t interval, began; /* ns */
     uint64_t given, made;    /* records since it was started: taken out, and until it stopped */
     size_t capacity;         /* records */
-    uint64_t total, full;    /* of all times */
-    uint64_t all;            /* as made, of all times, given or not */
+    uint64_t total, full;    /* since the program began */
+    uint64_t all;            /* made since the program began, given or not */
 } device;                    /* guarded by lock */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,7 +134,7 @@ EXPORT int cuptiProfilerHostInitialize(struct profiler_host_params *p)
     return CUPTI_OK;
 }
 
-/* Frees the object also where the call is to fail: what is left then is the library's own. */
+/* Frees the object even if the call is to fail: the rest then belongs to the library. */
 EXPORT int cuptiProfilerHostDeinitialize(struct profiler_object_params *p)
 {
     SIZED(p, profiler_object_params, object);

@@ -1,6 +1,5 @@
-/* program.c - a "CUDA program" over the fake driver: linked to libcuda.so.1 like a
- * real one, it knows nothing of profilers. Each process prints one line of JSON: what it
- * did and which libraries were in it at the end.
+/* program.c - a "CUDA program" over the fake driver, linked to libcuda.so.1, that knows nothing of
+ * profilers. Each process prints a line of JSON: what it did, and its libraries at the end.
  *
  *   fake_program KERNELS [option]...
  *     threads=T    T threads launch KERNELS each
@@ -15,7 +14,7 @@
  *     fault        a kernel faults at the end; "error" is the number
  *     modules=M    M modules are loaded, run a kernel and are unloaded
  *     steps=S      S scopes with KERNELS launches each, one around each context's work
- *     benches=B    B more, each repeated 5 times; early: but left after the first time
+ *     benches=B    B more scopes, each repeated 5 times; early: left after the first time
  *     left         a scope is open when the session ends
  *     ms=T         goes on with its work for T ms
  *     detached=N   and until the profiling library was finalized N times, four minutes at most
@@ -36,6 +35,7 @@
  *     apart        init comes on a thread that has no context
  *     sampled, counted, ranged, instrumented
  *                  engine PcSampling, PmSampling, RangeProfiler or SassMetrics instead of Trace
+ *     guide        no engine; flags and directory as in the guide on synchronizations
  *     sessions=S   S sessions, one after the other
  *     alone-first  the first session has no kernel records
  *     windows-then the sessions after the first have windows of kernel records
@@ -266,8 +266,8 @@ static void work_graph(void)
     free(graph);
 }
 
-/* Loads a module, runs its kernel and unloads it. Two modules differ in one byte, all others are
- * equal to one of them. */
+/* Loads a module, runs its kernel and unloads it. Modules of even numbers are equal, and so are
+ * those of odd numbers; the two kinds differ in one byte. */
 static void work_module(int number)
 {
     char image[128];
@@ -422,7 +422,7 @@ static void work_all(void)
 
 /* ---- what there was ------------------------------------------------------------------------ */
 
-static int pools, pools_more; /* large mappings: after the first session, and that came later */
+static int pools, pools_more; /* large mappings after the first session, and how many came later */
 
 static void say(void)
 {

@@ -14,8 +14,8 @@
  *   range-slow=N      it takes N ms to begin counting
  *   range-held        another tool holds the device's counters
  *
- * Like the real library it answers calls out of order with an error; what a client must not do ends
- * it. */
+ * Like the real library, this one answers calls out of order with an error. Other mistakes of a
+ * client end the process. */
 #include "cupti.h"
 
 #include "backend/nvidia/abi/profiler.h"
@@ -62,8 +62,8 @@ static struct range_object {
     uint32_t context;      /* number */
     struct image *image;
     size_t pushed;
-    unsigned repeated;    /* ever */
-    struct range *ranges; /* of this start */
+    unsigned repeated;    /* since the program began */
+    struct range *ranges; /* since the last start */
     size_t room;
 } profiler; /* guarded by lock */
 

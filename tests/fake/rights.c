@@ -72,7 +72,7 @@ static int lose_folder(void)
     return mkdir("gone", 0700) || chdir("gone") || rmdir("../gone") ? BROKEN_EXIT : 0;
 }
 
-/* The program closes every descriptor, as daemons do, and its own files get the numbers. */
+/* The program closes every descriptor, as daemons do, and its own files get their numbers. */
 static int reuse_descriptors(void)
 {
     char name[16];
@@ -97,7 +97,7 @@ static int no_descriptors(void)
     return setrlimit(RLIMIT_NOFILE, &none) ? BROKEN_EXIT : 0;
 }
 
-/* A system call has that end from here on, on all threads. */
+/* From here on, this system call ends so on all threads. */
 static int forbid(unsigned call, unsigned end)
 {
     struct sock_filter filter[] = {
@@ -147,18 +147,18 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Launches of which each flush of the collector is known to have the record, by the flush. */
+/* By flush of the collector: the number of launches whose records it is known to have. */
 enum { FLUSHES = 64, BRIEF_MS = 50, DEADLINE_MS = 20000 };
 
-/* Kernels that ended before a flush are with it or with the next one, and in the log when the
- * collector flushes for the third time: so many of them are there now. */
+/* The number of kernels that are in the log by now. Records of kernels that ended before a flush
+ * are in this flush or in the next one, and in the log when the third flush begins. */
 static int kept(int before[FLUSHES])
 {
     static uint64_t last;
     uint64_t now[LIVES];
     life(now);
     for (; last < now[5] && last + 1 < FLUSHES; last++)
-        before[last + 1] = before[last]; /* until the program looks, none is known to be with it */
+        before[last + 1] = before[last]; /* no other record is known to be in it */
     before[last] = launched;
     return last < 3 ? 0 : before[last - 3];
 }
@@ -186,8 +186,8 @@ static int brief(void)
     _exit(3);
 }
 
-/* Files may not grow from here on: the log ends in the middle, the program goes on. That the log
- * ended so is said without the environment, too. */
+/* Files may not grow from here on: the log ends in the middle, the program goes on. The message
+ * about that does not need the environment. */
 static int limit_files(void)
 {
     struct rlimit small = {8192, 8192};
@@ -231,7 +231,7 @@ static int run_brief_child(char **argv)
     return right ? 0 : BROKEN_EXIT;
 }
 
-/* Runs this program again in a child; true where the child ended so. */
+/* Runs this program again in a child; true if the child ended with that status. */
 static bool child_ends(char **argv, const char *what, int status)
 {
     int got = 0;
@@ -244,7 +244,8 @@ static bool child_ends(char **argv, const char *what, int status)
     return child > 0 && waitpid(child, &got, 0) == child && (got & 0x7f) == (status & 0x7f);
 }
 
-/* One that works, or none, one that crashes after CUDA's start and one that is killed inside. */
+/* Runs a child that works, if wanted, one that crashes after cuInit, and one that is killed
+ * inside. */
 static int run_beside(char **argv, bool works)
 {
     bool right = (!works || child_ends(argv, "nothing", 0)) &&
@@ -253,7 +254,7 @@ static int run_beside(char **argv, bool works)
     return right ? 0 : BROKEN_EXIT;
 }
 
-/* The call ends who makes it; this program's first thread ends by SIGSEGV after cuInit. */
+/* The system call ends its caller; this program's first thread ends by SIGSEGV after cuInit. */
 static int end_inside(unsigned call, unsigned end)
 {
     struct rlimit none = {0, 0};
@@ -262,7 +263,7 @@ static int end_inside(unsigned call, unsigned end)
     return cuInit(0) ? BROKEN_EXIT : crash();
 }
 
-/* 0, or the exit code. */
+/* Runs this program again with less; returns only an exit code, if that is not possible. */
 static int start_anew(const char *how, char **argv)
 {
     static char keep[4200];
@@ -277,7 +278,8 @@ static int start_anew(const char *how, char **argv)
     limit = (struct rlimit){1, 1};
     if (threads && geteuid() != 0)
         return SKIPPED_EXIT;
-    /* The limit is one of all threads of a user: of one that nobody else on this host is. */
+    /* The limit counts all threads of a user: this one is a user that nobody else on this host
+     * is. */
     if (threads && (chmod(".", 0711) || chmod("logs", 0777) || setrlimit(RLIMIT_NPROC, &limit) ||
                     setgid(NOBODY) || setuid(20000 + (uid_t)getpid() % 40000)))
         return BROKEN_EXIT;

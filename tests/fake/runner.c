@@ -59,8 +59,8 @@ static const char *own_library(const struct run *r)
 /* The variable that names the file with the calls of a function that is to fail; "": none. */
 static char called_variable[64];
 
-/* gpufl that runs the program. It has one thread, in which ThreadSanitizer has nothing to find: the
- * program alone is of its build there, with the library of its build. */
+/* The gpufl that runs the program. It has one thread, so that ThreadSanitizer cannot find anything
+ * in it: in that build only the program and its library are instrumented. */
 static const char *launcher(void)
 {
 #ifdef __SANITIZE_THREAD__
@@ -79,7 +79,7 @@ void run_start(struct run *r, const struct run_setup *s)
     r->top = s->top ? s->top : "0";
     snprintf(r->logs, sizeof r->logs, "%.4000s/logs", r->w.dir);
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s", built_file("fake"));
-    /* The fake library is named: in a search a toolkit of this machine would come first. */
+    /* The fake library is named, since a search would find a toolkit of this machine first. */
     snprintf(cupti, sizeof cupti, "GPUFL_CUPTI_PATH=%s", built_file("fake"));
     snprintf(device, sizeof device, "FAKE_DEVICE=%08x", (unsigned)getpid());
     int n = put_list(
@@ -125,9 +125,9 @@ static json_t *parse_lines(const struct run *r)
     return all;
 }
 
-/* Takes out what the session says of the machine and not of the run: that it was too full for
- * punctual samples of threads; and under ThreadSanitizer, whose threads share their descriptors,
- * that the states of threads cannot be read. */
+/* Removes messages about the machine, not the run: that it was too busy to sample threads in time;
+ * and, under ThreadSanitizer, whose threads share their descriptors, that the states of threads
+ * cannot be read. */
 static void drop_late(json_t *report)
 {
 #ifdef __SANITIZE_THREAD__
@@ -217,7 +217,7 @@ int64_t idle_of_engine(const struct run *r)
 {
     size_t i;
     json_t *row;
-    /* null where no steps were found */
+    /* null if no steps were found */
     int64_t ns = json_integer_value(at(r->report, "steps.start_up_engine_ns"));
     json_array_foreach(at(r->report, "idle.causes"), i, row)
     {
@@ -361,7 +361,7 @@ void check_refused(const struct run *r, const struct engine_case *c, int exit_co
     check_every_kernel(r);
 }
 
-/* Runs a program whose nth call of the function fails; how often it called the function. */
+/* Runs a program whose nth call of the function fails. Returns how often it called the function. */
 static int64_t run_fault(const char *function, int nth, void (*one)(const char *script))
 {
     enum { ERROR = 999 };

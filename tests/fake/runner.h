@@ -42,15 +42,15 @@ void run_free(struct run *r);
 /* Starts a run and ends it. */
 void run_all(struct run *r, const struct run_setup *s);
 
-/* The report of what is on disk now, NULL if there is none; caller frees. Without the message
- * that the machine was too full for punctual samples: it is not the run's doing. */
+/* The report of what is on disk now, NULL if there is none; caller frees. It lacks the message that
+ * the machine was too busy to sample in time, which is not about the run. */
 json_t *run_report(const struct run *r);
 
 /* Waits until the report has this number, or more, at the path. */
 void run_expect(struct run *r, const char *path, int64_t least);
 
-/* A value of a document by its path: "ledger.launches", "devices.1.metrics". Fails where
- * there is none; int_at also where it is no integer. */
+/* A value of a document by its path: "ledger.launches", "devices.1.metrics". Fails if there is
+ * none; int_at also fails if it is no integer. */
 json_t *at(json_t *document, const char *path);
 int64_t int_at(json_t *document, const char *path);
 bool unknown_at(json_t *document, const char *path); /* it is null */
@@ -62,13 +62,13 @@ int64_t idle_of_engine(const struct run *r);
 /* Text of the session's first message of that code, NULL: there is none. */
 const char *message_of(const struct run *r, const char *code);
 
-/* "status" or "reason" of a capability, "" where there is none. */
+/* "status" or "reason" of a capability, "" if there is none. */
 const char *capability_of(const struct run *r, const char *feature, const char *key);
 
-/* The last value of a setting of an engine, "" where there is none. */
+/* The last value of a setting of an engine, "" if there is none. */
 const char *setting_of_engine(const struct run *r, const char *engine, const char *name);
 
-/* Fails with all that was printed where the text is not in it. */
+/* Fails, and prints all output, if the text is not in it. */
 void check_contains(const struct run *r, const char *where, const char *text);
 /* The text report's section of that name contains the sentence, in whichever lines it is. */
 void check_section(const struct run *r, const char *section, const char *text);
@@ -105,8 +105,8 @@ void check_refused(const struct run *r, const struct engine_case *c, int exit_co
 enum { EVERY_CALL = 0 };
 
 /* Calls one(script) for each of the functions, up to NULL, and for each of its calls that fails:
- * call 1 to last, and all of them (EVERY_CALL). A call that the program does not come to is not
- * failed again under the next number. */
+ * call 1 to last, and all of them (EVERY_CALL). If the program does not make the call of a number,
+ * higher numbers are left out. */
 void each_fault(const char *const *functions, int last, void (*one)(const char *script));
 
 /* A file of the build directory; one of 8 buffers in turn. */

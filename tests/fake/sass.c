@@ -4,8 +4,8 @@
  * threads; the second, a load from global memory, has half of the threads at work and takes 16
  * sectors where 4 would do; the third is a store to shared memory with conflicts of 8 ways. At the
  * end of the process the numbers that a session must find are written to the file that
- * FAKE_SASS_TOTALS names: "warps lost", of launches that were counted and of launches that were
- * counted and never taken.
+ * FAKE_SASS_TOTALS names: "warps lost", of launches whose counts were delivered and of launches
+ * whose counts were lost.
  *
  * Like the real library (CUDA 13.0, seen on an H200) it
  *   - gives each metric of an instruction as a record by itself, with what was counted since the
@@ -13,13 +13,13 @@
  *   - counts 0 if concurrent kernels were recorded before or program counters are sampled, and
  *     refuses to record concurrent kernels afterwards
  *   - counts for the first kernel alone, until its counts are taken, unless kernel records were
- *     enabled after counting was; where copies are recorded, not even for the first kernel
+ *     enabled after counting was; if copies are recorded, not even for the first kernel
  *   - gives serialized kernel records, with which a launch never returns, and refuses concurrent
  *     ones, after which a launch never returns while a second context counts
  *   - takes one configuration of a device a process
- *   - gives nothing where it is asked for fewer records than there are, and writes one too many
+ *   - gives nothing if it is asked for fewer records than there are, and writes one too many
  *   - must not be switched on or off while another thread launches in the context
- *   - answers out of order with an error
+ *   - answers calls out of order with an error
  *
  * Words of FAKE_CUPTI:
  *   sass-old          the device does not count
@@ -68,29 +68,29 @@ static struct {
 
 struct kernel {
     char name[128];
-    uint64_t warps; /* counted and not given */
+    uint64_t warps; /* counted and not delivered */
     bool instrumented;
 };
 
 struct context {
     bool on;
-    bool unloaded; /* code went since then */
-    bool alone;    /* the one kernel that counts where the library is not armed has been met */
+    bool unloaded; /* code was unloaded since then */
+    bool alone;    /* the one kernel that counts if the library is not armed has been met */
     bool overlaid; /* concurrent kernels were recorded before: counts are 0 */
     struct kernel *kernels;
     size_t count;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* All guarded by lock. */
+/* All are guarded by lock. */
 static struct context contexts[FAKE_CONTEXTS]; /* by number */
 static bool configured, configured_once;
 static bool armed; /* kernel records were asked for while counting was on: every kernel counts */
-static _Atomic bool half_on; /* the same, concurrent ones: refused, and yet prepared for */
+static _Atomic bool half_on; /* concurrent ones were asked for: refused, and yet prepared for */
 static bool chosen[METRICS];
 static uint64_t given_warps, lost_warps, launches;
 static pid_t process;     /* that enabled first */
-static uint64_t reported; /* how often an extent was */
+static uint64_t reported; /* how often the number of records was */
 static _Atomic int enabled;
 
 void sass_script(const char *word)
@@ -136,8 +136,8 @@ void sass_launching(void)
                 "a launch beside a second context stands still");
 }
 
-/* Aborts where another thread launches in the context, whether it began while this library was
- * attached or before: that launch would fault. */
+/* Aborts if another thread launches in the context, whether its launch began while this library was
+ * attached or before: the launch would fault. */
 static void must_be_quiet(cuda_context handle)
 {
     uint32_t number = FAKE_CONTEXT_AT(handle);
@@ -203,7 +203,7 @@ void sass_context_destroyed(uint32_t context)
     pthread_mutex_unlock(&lock);
 }
 
-/* From here to its end counting in the context may be ended, whatever was unloaded. */
+/* From here to the context's end counting in it may be ended, even if code was unloaded. */
 void sass_context_destroying(uint32_t context)
 {
     pthread_mutex_lock(&lock);
@@ -317,7 +317,7 @@ EXPORT int cuptiSassMetricsDisable(struct sass_disable_params *p)
     struct context *c = context_at(p->context);
     bool on = c && c->on;
     client_must(!on || !c->unloaded, "code that was unloaded is written back");
-    if (on) { /* where it fails, too: it has been tried */
+    if (on) { /* also if the call fails */
         p->dropped = waiting(c) + (script.keep ? lost_warps : 0);
         for (size_t i = 0; i < c->count; i++)
             lost_warps += c->kernels[i].warps;

@@ -24,7 +24,7 @@ static struct {
     int result;
 } failures[16];
 static int failure_count;
-static int called = -1; /* takes a letter for each of the first calls of what is to fail */
+static int called = -1; /* a file: a byte for each of the first calls of what is to fail */
 
 static void before_fork(void)
 {

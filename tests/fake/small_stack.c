@@ -4,7 +4,7 @@
  *
  *   fake_small_stack KIB
  *
- * Prints a line of JSON: the bytes of stack that were used, by kind of call, of KIB each. */
+ * Prints a line of JSON: the bytes that each kind of call used, of a stack of KIB. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,12 +73,12 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Runs it on a thread whose stack has that size; returns the bytes that it wrote to. */
+/* Runs the calls on a thread whose stack has that size; returns the bytes that they wrote to. */
 static size_t used(void (*calls)(void), size_t size)
 {
     pthread_attr_t attr;
     pthread_t thread;
-    /* A guard below: too deep is a crash. */
+    /* Memory below the stack is not accessible: a call that goes too deep crashes. */
     unsigned char *memory = mmap(NULL, size + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     need(memory == MAP_FAILED);
     unsigned char *stack = memory + 65536;

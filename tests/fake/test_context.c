@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the scope of that name below another (NULL: anywhere); NULL: there is none. */
+/* Finds the scope of that name; NULL: there is none. */
 static json_t *scope_of(const struct run *r, const char *name)
 {
     size_t i;
@@ -244,7 +244,7 @@ TEST(pushed_ids)
         run_free(&r);
     }
     struct run r;
-    /* After so many calls without any they are not looked for, unless asked for. */
+    /* After so many calls without ids the library looks for them only if it is asked to. */
     run_nvtx(&r, "pushed-late", NULL, NULL);
     assert_int_equal(int_at(r.report, "external_correlation.kernels"), 0);
     check_contains(&r, capability_of(&r, "external_correlation", "reason"),
@@ -258,7 +258,7 @@ TEST(pushed_ids)
     run_free(&r);
 }
 
-/* A library that can record all calls or none has ids where they were asked for by name. */
+/* A library that can record all calls or none has ids only if the user asks for them. */
 TEST(pushed_ids_of_an_older_library)
 {
     static const char cuda[] = "FAKE_CUDA_VERSION=12060";
@@ -330,7 +330,7 @@ TEST(graphs_of_an_old_library)
     run_free(&r);
 }
 
-/* A session with windows records by node, which it says: CUPTI would end the program. */
+/* A session with windows records by node, and says so: CUPTI would end the program. */
 TEST(graphs_in_windows)
 {
     struct run r;
@@ -346,7 +346,7 @@ TEST(graphs_in_windows)
 }
 
 /* Both kinds of copies make a graph fault (the fake library does that): copies to another device
- * are recorded where they are asked for, and else the session says that there were some. */
+ * are recorded if they are asked for; else the session says that there were some. */
 TEST(peer_copies)
 {
     struct run r;
@@ -420,7 +420,7 @@ static void check_allocations(const struct run *r)
     assert_int_equal(int_at(r->report, "memory.allocations"), 100);
     assert_int_equal(int_at(r->report, "memory.frees"), 66);
     assert_string_equal(capability_of(r, "memory", "status"), "collected");
-    /* The older library's is that it is not verified. */
+    /* The older library has one message: that it is not verified. */
     assert_int_equal(json_array_size(at(r->report, "messages")),
                      message_of(r, "cupti.unverified") != NULL);
 }
@@ -441,7 +441,8 @@ TEST(allocations)
     run_free(&r);
 }
 
-/* Allocations are not recorded where nobody asks; who asks and gets none learns so. */
+/* Allocations are not recorded if nobody asks; if somebody asks and there are none, the session
+ * says so. */
 TEST(no_allocations)
 {
     struct run r;

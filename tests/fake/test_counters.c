@@ -50,7 +50,7 @@ static const char *ran_as(const struct run *r)
     return last;
 }
 
-/* Checks every sample, the first one, which has no true begin, too. */
+/* Checks every sample, also the first one, which has no true begin. */
 static void check_samples(const struct run *r, const struct pm_given *g)
 {
     assert_true(g->samples > 3);
@@ -106,8 +106,8 @@ TEST(values_by_metric)
     run_free(&r);
 }
 
-/* Four metrics of the multiprocessors do not fit, nor do links that may not be read: a set goes
- * without them and says so in a note, a list in a warning. */
+/* Four metrics of the multiprocessors do not fit, nor may links be read: a set goes without them
+ * and says so in a note, a list in a warning. */
 TEST(what_does_not_fit_is_left_out)
 {
     struct run r;
@@ -152,7 +152,7 @@ TEST(without_kernel_records)
     run_free(&r);
 }
 
-/* Where nothing can be sampled the session is one of Trace. */
+/* If nothing can be sampled, the session is one of Trace. */
 TEST(a_list_of_nothing)
 {
     static const struct engine_case cases[] = {
@@ -191,8 +191,8 @@ TEST(on_the_sessions_clock)
     run_free(&r);
 }
 
-/* Samples that were read after the others of a round are the scope's, too: of a long scope hardly
- * one is left out except at its edges, where the clock's error is. */
+/* Samples that are read after the others of a round belong to the scope, too: a long scope lacks
+ * hardly any, except at its edges, where the clock's error is. */
 TEST(samples_of_a_scope_are_its_own)
 {
     struct run r;
@@ -296,13 +296,13 @@ TEST(a_full_buffer_that_was_not_read)
     check_program(&r, 0);
     assert_true(g.full >= 1);
     assert_int_equal(pm_values(&r, PM_BUSY, NULL), g.samples);
-    /* Between two buffers nothing is made, but that is missing, too. */
+    /* Between two buffers no sample is made; those count as missing, too. */
     int64_t lost = int_at(r.report, "ledger.samples_lost"), gone = g.made - g.samples;
     assert_in_range(lost, gone - 8, gone + 40);
     run_free(&r);
 }
 
-/* Where the window is over and the device's buffer is full, the loss is counted once. */
+/* If the window is over and the device's buffer is full, the loss is counted once. */
 TEST(a_window_whose_buffer_was_full)
 {
     struct run r;
@@ -437,8 +437,8 @@ TEST(an_older_library)
     run_free(&r);
 }
 
-/* A program that is through before sampling has begun: the library's exit handlers, installed
- * meanwhile, would end it under the collector. */
+/* The program ends before sampling has begun: exit handlers that the library installed meanwhile
+ * would end the library while the collector uses it. */
 TEST(ends_before_it_begins)
 {
     struct run r;

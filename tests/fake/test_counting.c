@@ -14,7 +14,7 @@
 
 enum { EXIT_CODE = 5, INSTRUCTIONS = 3 };
 
-/* What the library says it gave and what it never gave, of all contexts. */
+/* The warps whose counts the library delivered, and those whose counts it lost, of all contexts. */
 struct given {
     long long warps, lost;
 };
@@ -58,7 +58,7 @@ static struct given count(struct run *r, const char *script, const char *const *
     return count_env(r, script, "SassMetrics", program);
 }
 
-/* Sum of a metric over the report's kernels whose names hold a text, scopes aside. */
+/* The sum of a metric over the report's kernels whose names hold a text, without rows of scopes. */
 static int64_t sum_of_kernel(const struct run *r, const char *kernel, const char *metric)
 {
     size_t i;
@@ -182,7 +182,7 @@ TEST(primary_context_that_is_reset)
     run_free(&r);
 }
 
-/* Counting does not end with the session where code was unloaded: the library would write code back
+/* If code was unloaded, counting does not end with the session: the library would write back code
  * that is gone. What was counted is there; a note says what is not known. */
 TEST(code_that_was_unloaded)
 {
@@ -214,7 +214,7 @@ TEST(sessions_follow_each_other)
     }
 }
 
-/* A scope that covers what was summed gets it. */
+/* A scope gets the counts whose whole time it covers. */
 TEST(scopes_that_cover_a_window)
 {
     struct run r;
@@ -272,7 +272,7 @@ TEST(windows_beside_threads)
                  LIST("50", "threads=3", "contexts", "kept"), INT64_MAX);
 }
 
-/* Where nothing can be counted, kernels are recorded in windows. */
+/* If nothing can be counted, kernels are recorded in windows. */
 TEST(windows_of_kernels_instead)
 {
     struct run r;
@@ -357,7 +357,7 @@ TEST(beside_a_storm)
     run_free(&r);
 }
 
-/* Where somebody else has recorded kernels before, nothing is counted, and that is said. */
+/* If somebody else has recorded kernels before, nothing is counted, and the session says so. */
 TEST(counts_nothing)
 {
     struct run r;
@@ -414,7 +414,7 @@ static void run_with_fault(const char *script)
     run_free(&r);
 }
 
-/* Every call fails once, twice, always: the program runs to its end, and where nothing was counted
+/* Every call fails once, twice, always: the program runs to its end, and if nothing was counted
  * its kernels are recorded. */
 TEST(every_function_fails)
 {
@@ -518,7 +518,7 @@ TEST(deep_without_samples)
     }
 }
 
-/* With a pattern: the tests whose names have that form. */
+/* With an argument: only the tests whose names match this pattern. */
 int main(int argc, char **argv)
 {
     if (argc > 1)

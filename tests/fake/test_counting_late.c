@@ -21,8 +21,8 @@ static void run_beside(struct run *r, const char *how, const char *script)
     assert_non_null(r->report);
 }
 
-/* A context that is too young counts with the first launch of a thread: the one that stays inside
- * finds it too young as well. */
+/* A context that is too young is counted from the first launch of a thread on: the launch that
+ * stays inside finds the context too young as well. */
 TEST(a_context_counts_when_the_launch_has_returned)
 {
     static const struct {

@@ -26,7 +26,7 @@ static const struct fault {
     long nth; /* from 1, or EVERY_CALL */
     enum effect effect;
     const char *code;     /* of the message; NULL: none */
-    const char *sentence; /* in it */
+    const char *sentence; /* in the message */
 } faults[] = {
     {"cuptiGetVersion", 1, NO_KERNELS, "trace_unavailable", "CUPTI fails to say its version"},
     {"cuptiGetVersion", EVERY_CALL, NO_KERNELS, "trace_unavailable", "to say its version"},
@@ -64,7 +64,7 @@ static const struct fault *fault_of(const char *function, long nth)
     return &harmless;
 }
 
-/* Checks the parts that a session has even where something is missing. */
+/* Checks the parts that a session has even if something is missing. */
 static void check_said(const struct run *r, const struct fault *f)
 {
     bool unknown = unknown_at(r->report, "kernels.count");
@@ -78,7 +78,7 @@ static void check_said(const struct run *r, const struct fault *f)
         assert_string_not_equal(capability_of(r, "kernels", "status"), "collected");
         return;
     }
-    /* No kernel goes without being counted as launched. */
+    /* Every kernel is counted as launched. */
     assert_int_equal(int_at(r->report, "ledger.launches"), int_at(r->said, "0.launches"));
     if (kernels < int_at(r->said, "0.launches"))
         assert_string_equal(text_at(r->report, "ledger.verdict"), "incomplete");
@@ -243,7 +243,7 @@ TEST(a_module_of_2_gib)
     run_free(&r);
 }
 
-/* ---- it ends itself -------------------------------------------------------------------------- */
+/* ---- CUPTI ends itself ----------------------------------------------------------------------- */
 
 static void check_ended(const struct run *r, const char *why)
 {
@@ -257,8 +257,8 @@ static void check_ended(const struct run *r, const char *why)
     assert_true(int_at(r->report, "ledger.launches") < int_at(r->said, "0.launches"));
 }
 
-/* Where CUPTI ends the program goes on, whatever the engine; no session says that it launched no
- * more. */
+/* If CUPTI ends, the program goes on, whatever the engine; no session claims that the program
+ * launched no more. */
 TEST(the_library_ends_itself)
 {
     static const struct {
@@ -291,7 +291,7 @@ TEST(the_library_ends_itself)
     }
 }
 
-/* CUPTI's end is found also where an engine was refused or failed before; an engine that never ran
+/* CUPTI's end is found even if an engine was refused or failed before; an engine that never ran
  * is not reported as partial. */
 TEST(it_ends_later)
 {
@@ -331,7 +331,7 @@ TEST(it_ends_beside_threads_that_wait)
     run_free(&r);
 }
 
-/* Where CUPTI is detached between windows, its end shows at the session's end. */
+/* If CUPTI is detached between windows, its end shows at the session's end. */
 TEST(it_ends_where_it_goes_and_comes)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
@@ -398,7 +398,7 @@ TEST(trouble_is_no_end)
     }
 }
 
-/* A library that wants an initialized driver: enabling waits until it is up. */
+/* A library that needs an initialized driver: enabling waits for the driver. */
 TEST(driver_comes_up_later)
 {
     static const struct {
@@ -428,7 +428,7 @@ TEST(driver_comes_up_later)
     }
 }
 
-/* With hands off, CUPTI is not even loaded. */
+/* With --yield-cupti, CUPTI is not even loaded. */
 TEST(yielded)
 {
     struct run r;

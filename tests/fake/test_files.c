@@ -52,7 +52,7 @@ static void check_plug(const struct run *r)
     check_line(r, "plug_inner", "files_plug.c", "PLUG_LINE");
 }
 
-/* The program and its library are removed as soon as it has ended: nothing is left to look at. */
+/* The program and its library are removed as soon as the program has ended. */
 TEST(a_bundle)
 {
     struct run r;
@@ -70,7 +70,7 @@ TEST(a_library_in_memory)
     run_free(&r);
 }
 
-/* A library that was loaded after chroot has a path that says nothing outside of that root. */
+/* A library that was loaded after chroot has a path that is wrong outside of that root. */
 TEST(a_library_in_a_new_root)
 {
     struct run r;
@@ -95,7 +95,7 @@ TEST(a_program_that_removes_itself)
     run_free(&r);
 }
 
-/* Where the kernel lets nobody open what is mapped, the exported function is what is left. */
+/* If the kernel lets nobody open what is mapped, only the exported function is known. */
 TEST(a_library_that_is_removed_at_once)
 {
     struct run r;

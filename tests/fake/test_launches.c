@@ -1,5 +1,5 @@
-/* test_launches.c - launches captured for the line behind idle time: rows against the clock of
- * the program that launched. The bounds hold whatever else the machine does. */
+/* test_launches.c - launches captured to find the line that causes idle time: rows against
+ * the clock of the program that launched. The bounds hold whatever else the machine does. */
 #include "capture/threads/launch_rule.h"
 #include "tests/fake/launch_log.h"
 #include "tests/fake/runner.h"
@@ -14,7 +14,7 @@ enum {
     WINDOW_NS = 500000,
     GUARD_NS =
         1000000000 / LAUNCH_MOST, /* of captures in a second: beyond, the limits may double */
-    SLACK_NS = 3000, /* between a tick and the clock: knots of the curve, its mean slope */
+    SLACK_NS = 3000, /* between a tick and the clock: points of the curve, its mean slope */
 };
 
 /* A call of the program, as the program saw it. */
@@ -38,7 +38,7 @@ static const struct wait_row *wait_in(const struct launch_log *l, const struct c
     return NULL;
 }
 
-/* A wait ends where its row says; what is known of its end by the program is later. */
+/* A wait ends when its row says; the program sees the end later. */
 static void read_calls(struct calls *c, const struct run *r, const struct launch_log *l)
 {
     size_t i;
@@ -178,7 +178,7 @@ TEST(without_the_option)
     }
 }
 
-/* Launches come another way in every engine. */
+/* Every engine gets launches in another way. */
 TEST(every_engine_captures)
 {
     static const char *const engines[] = {"Sync", "PcSampling", "SassMetrics", "PmSampling",
@@ -195,7 +195,7 @@ TEST(every_engine_captures)
     }
 }
 
-/* A time, and whether a window is open from then on. */
+/* The row with which the window at that time opened; NULL: no window is open then. */
 static const struct window_row *window_of(const struct launch_log *l, int64_t time)
 {
     const struct window_row *opened = NULL;
@@ -205,7 +205,7 @@ static const struct window_row *window_of(const struct launch_log *l, int64_t ti
     return opened;
 }
 
-/* The time outside of windows is nobody's: the first launch of each has no own time. */
+/* Time outside of windows belongs to no launch: the first launch of each window has no own time. */
 TEST(windows_begin_anew)
 {
     enum { WINDOWS = 5 };

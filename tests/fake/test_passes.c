@@ -37,7 +37,7 @@ TEST(every_engine_gives_its_part)
     assert_true(int_at(r.report, "samples.samples") > 0);
     assert_true(json_array_size(at(r.report, "instructions.kernels")) > 0);
     assert_true(json_array_size(at(r.report, "counters")) > 0);
-    /* As often as the program says, in each of its runs. */
+    /* Each pass has as many launches as its run of the program says. */
     for (unsigned i = 0; i < 4; i++) {
         char path[32];
         snprintf(path, sizeof path, "%u.launches", i);

@@ -11,7 +11,7 @@
 
 /* ---- linked and injected ------------------------------------------------------------------- */
 
-/* One session with the program's scope and every kernel once, whoever came first. */
+/* One session with the program's scope and every kernel once, whichever library began first. */
 static void check_linked(const char *const *env, const char *const *program, int libraries)
 {
     struct run r;
@@ -79,7 +79,7 @@ static const char *rank_of(const struct run *r)
     return "";
 }
 
-/* A launcher's number is taken, and nothing else. */
+/* A number that a launcher sets is the rank, and nothing else is. */
 TEST(rank_of_a_job)
 {
     static const struct {
@@ -112,8 +112,8 @@ static int insights_of(const struct run *r, const char *category)
 }
 
 /* The guide on synchronizations sets two flags and no engine: Sync runs, and its finding is there.
- * Under `gpufl trace` the engine is the launcher's, the directory the code's; the run's leads
- * there. */
+ * Under `gpufl trace` the engine is that of the command, the directory that of the code; the run's
+ * directory leads there. */
 TEST(the_guide_on_synchronizations)
 {
     static const char *const engines[] = {"Sync", "Trace", "Deep"};
@@ -125,7 +125,7 @@ TEST(the_guide_on_synchronizations)
                                         .linked = true,
                                         .alone = i == 0});
         check_program(&r, 0);
-        if (i == 0) { /* its logs are where its code says */
+        if (i == 0) { /* its logs are in the directory that its code sets */
             snprintf(r.logs, sizeof r.logs, "%.4000s/guide-logs", r.w.dir);
             json_decref(r.report);
             r.report = run_report(&r);
@@ -153,7 +153,7 @@ static int64_t messages_with(const struct run *r, const char *code, const char *
     return count;
 }
 
-/* A session that begins after the driver's start says what its engine misses, where that is more
+/* A session that begins after the driver's start says what its engine misses, if that is more
  * than the work before it. Every such session says so; only the first says that work came before
  * it. */
 TEST(begun_late)
@@ -162,7 +162,7 @@ TEST(begun_late)
     const struct {
         const char *engine, *lacks; /* of program.c; of the message */
         const char *order, *more;   /* of program.c */
-        int said, first;            /* messages; of which tell of the time before */
+        int said, first;            /* messages; those about the time before */
     } cases[] = {
         {"100", "", "init-late", "100", 0, 0}, /* Trace has all from there on */
         {"ranged", "", "init-late", "100", 0, 0},
@@ -193,8 +193,8 @@ TEST(begun_late)
 }
 
 /* Threads launch on while sessions end and begin: CUPTI has a buffer at most ends, and gives it
- * back in the next session. Neither the pool nor what lies in such a buffer is the next
- * session's. */
+ * back in the next session. The sessions share one pool, and the records in such a buffer are not
+ * taken for records of the next session. */
 TEST(many_sessions_share_one_pool)
 {
     struct run r;
@@ -205,7 +205,8 @@ TEST(many_sessions_share_one_pool)
     check_program(&r, 0);
     assert_int_equal(json_array_size(at(r.report, "sessions")), 30);
     assert_true(int_at(json_array_get(r.said, 0), "pools") > 0);
-    /* Fewer: the allocator gave some of its own back meanwhile. A pool for each session: 29. */
+    /* A negative number: the allocator unmapped memory of its own. A pool for each session would
+     * make 29. */
     int64_t more = int_at(json_array_get(r.said, 0), "pools_more");
     if (more > 0)
         fail_msg("%lld more mappings as large as a pool", (long long)more);
@@ -213,7 +214,7 @@ TEST(many_sessions_share_one_pool)
     run_free(&r);
 }
 
-/* `gpufl trace` is there before the driver, whenever the program asks. */
+/* Under `gpufl trace` the library begins with the driver, whenever the program calls gpufl_init. */
 TEST(injected_is_in_time)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics", "Deep", "PmSampling"};
@@ -252,7 +253,7 @@ TEST(fork_after_init)
 {
     for (int linked = 0; linked < 2; linked++) {
         struct run r;
-        /* The child leaves behind what it cannot free safely: no leak of ours. */
+        /* The child cannot free everything safely, which is no leak. */
         run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
                                         .program = LIST("400", "threads=2", "fork=after"),
                                         .linked = linked});
@@ -319,7 +320,7 @@ TEST(duration)
     run_free(&r);
 }
 
-/* Where the machine is so full that ThreadSanitizer's program cannot end in the time that exit
+/* If the machine is so busy that ThreadSanitizer's program cannot end in the time that exit
  * gives it, the program says so, and ends all the same. */
 static bool is_given_up(const struct run *r)
 {
@@ -362,7 +363,7 @@ TEST(launching_at_exit)
     assert_true(ended > 0);
 }
 
-/* Where a thread never returns from the driver, no engine waits for it so long that the session's
+/* If a thread never returns from the driver, no engine waits for it so long that the session's
  * end is not written. In windows no engine counts at the end, and none waits. */
 TEST(a_launch_that_never_returns)
 {
@@ -382,7 +383,7 @@ TEST(a_launch_that_never_returns)
 }
 
 /* NVML is never initialized while another thread is inside cuInit, whatever the engine: the fake
- * aborts where the real pair stands still for ever. */
+ * aborts in the case in which the real libraries wait for each other for ever. */
 TEST(nothing_of_ours_races_with_init)
 {
     static const char *const engines[] = {"Monitor", "Sync", "Trace", "PmSampling"};

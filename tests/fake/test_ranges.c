@@ -159,7 +159,7 @@ TEST(without_scopes)
     run_free(&r);
 }
 
-/* Scopes that are over soon before the program is are read by the thread that counted them. */
+/* Scopes that end shortly before the program are read by the thread that counted them. */
 TEST(ends_after_a_short_scope)
 {
     struct run r;
@@ -203,7 +203,7 @@ TEST(many_scopes)
     run_free(&r);
 }
 
-/* A context is given back before it is destroyed, and the next one is taken. */
+/* A context is released before it is destroyed, and the next one is counted. */
 TEST(contexts_come_and_go)
 {
     struct run r;
@@ -228,7 +228,7 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* Where a scope is open when its session ends, those before it have their counts, the open one is
+/* If a scope is open when its session ends, those before it have their counts, the open one is
  * named, and nothing is lost; scopes of the next session are counted. */
 TEST(sessions_that_leave_a_scope)
 {
@@ -268,7 +268,7 @@ TEST(counts_that_cannot_be_read)
     run_free(&r);
 }
 
-/* A scope's work is done once: metrics that take a second pass are left out, which is said. */
+/* A scope's work is done once: metrics that take a second pass are left out, which is reported. */
 TEST(one_pass)
 {
     struct run r;
@@ -308,7 +308,7 @@ TEST(repeated_scopes)
     run_free(&r);
 }
 
-/* Iterations whose metrics take one pass, or of which only the first comes. */
+/* Iterations whose metrics take one pass, or of which only the first is run. */
 TEST(repeated_scopes_of_one_pass)
 {
     struct run r;
@@ -339,7 +339,7 @@ TEST(repeated_scopes_that_are_left)
 
 /* ---- scopes that are not counted ------------------------------------------------------------- */
 
-/* Each reason stands with the scope's name, with its number, and in a message. */
+/* Each reason is reported with the scope's name, with its number, and in a message. */
 TEST(reasons_for_none)
 {
     static const struct {
@@ -388,7 +388,7 @@ TEST(reasons_for_none)
     }
 }
 
-/* Kernels beyond the names that are counted one by one are counted as such. */
+/* More names of kernels than can be counted one by one: the others are reported as not counted. */
 TEST(more_names_than_are_distinguished)
 {
     enum { NAMES = 5000, DISTINGUISHED = 4096 / 4 * 3 };
@@ -445,8 +445,8 @@ TEST(kernels_one_by_one)
     run_free(&r);
 }
 
-/* No launch of another thread falls into a kernel's repetitions: it would be repeated with the
- * kernel, and a graph would be lost. The fake library ends a program that does that. */
+/* No launch of another thread happens during a kernel's repetitions: it would be repeated with the
+ * kernel, and a graph would be lost. The fake library ends a program that launches then. */
 TEST(kernels_beside_threads_and_graphs)
 {
     struct run r;
@@ -481,8 +481,8 @@ TEST(kernels_of_sessions)
                                    LIST("10", "threads=2", "sessions=3", "ranged"));
     check_program(&r, 0);
     assert_int_equal(g.ranges, 3 * 2);
-    /* Two threads: the one that launches a kernel first may be inside the scope or not, and rows of
-     * a kernel are apart by scope. */
+    /* With two threads the one that launches a kernel first may be inside the scope or not; a
+     * kernel has a row for each scope. */
     size_t i;
     json_t *row;
     int64_t values = 0;
@@ -566,7 +566,7 @@ TEST(every_function_fails_for_kernels)
     each_fault(functions, 2, run_kernels_with_fault);
 }
 
-/* With a pattern: the tests whose names have that form. */
+/* With an argument: only the tests whose names match this pattern. */
 int main(int argc, char **argv)
 {
     if (argc > 1)

@@ -17,8 +17,8 @@ static void run_at(struct run *r, const char *what, const char *rotate, const ch
 {
     char option[64];
     snprintf(option, sizeof option, "log_rotate_bytes=%s", rotate);
-    /* The search for leaks needs rights that these programs give up, and a crash is to be a
-     * signal. */
+    /* The search for leaks needs rights that these programs give up, and a crash must end the
+     * program by its signal. */
     run_all(r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0:handle_segv=0"),
                                    .options = LIST("-e", "Trace", "--option", option, "--option",
                                                    interval, "--option", "flush_first_ms=5"),
@@ -39,7 +39,7 @@ static void run_brief(struct run *r, const char *what)
     run_at(r, what, "64M", "flush_interval_ms=10000");
 }
 
-/* Every kernel before and after is in the log, with small parts and with none. */
+/* Every kernel from before and after the change is in the log, with small parts and with one. */
 TEST(the_log_goes_on)
 {
     static const char *const all[] = {"user", "root", "folder", "nofile", "seccomp"};
@@ -62,8 +62,8 @@ TEST(the_log_goes_on)
         }
 }
 
-/* A session that listens for orders: nothing of it gets into the files of a program that closes all
- * descriptors, and the program's end does not wait for it. */
+/* A session that listens for orders: the files of a program that closes all descriptors get nothing
+ * of it, and the program's end does not wait for it. */
 TEST(files_of_the_program_stay_its_own)
 {
     struct run r;
@@ -145,12 +145,12 @@ TEST(ended_by_exit)
     assert_string_equal(text_at(r.report, "session.ending"), "the program ended by _exit, code 3");
     assert_false(json_is_true(at(r.report, "session.clean_end")));
     char *text = json_dumps(r.report, 0);
-    assert_non_null(strstr(text, "rights.c")); /* where it waited */
+    assert_non_null(strstr(text, "rights.c")); /* the line at which it waited */
     free(text);
     run_free(&r);
 }
 
-/* Linux 6.16 shows to strangers how a process ended. */
+/* From Linux 6.16 on, other processes can see how a process ended. */
 static bool kernel_reports(void)
 {
     struct utsname u;
@@ -193,7 +193,8 @@ static int entries(const char *folder)
     return count;
 }
 
-/* Processes of which nothing was written are named beside others, too, and leave nothing behind. */
+/* Processes of which nothing was written are named next to others, too, and leave nothing on
+ * disk. */
 TEST(lost_beside_others)
 {
     static const char *const all[] = {"beside", "lost"};
@@ -242,7 +243,7 @@ TEST(a_log_that_cannot_grow)
 
 /* ---- no session ---------------------------------------------------------------------------- */
 
-/* What sessions share their samples by. */
+/* The file by which sessions share their samples. */
 static const char *sampler_in(const struct run *r)
 {
     static char path[PATH_MAX];
@@ -250,7 +251,7 @@ static const char *sampler_in(const struct run *r)
     return path;
 }
 
-/* Lines that are gpufl's. */
+/* Lines that gpufl prints. */
 static int sentences(const char *text)
 {
     int count = 0;

@@ -139,7 +139,7 @@ TEST(without_kernel_records)
 
 /* ---- contexts, modules --------------------------------------------------------------------- */
 
-/* The library samples one context of a device: the others wait, and their end is survived. */
+/* The library samples one context of a device: the others wait, and the end of one does no harm. */
 TEST(contexts_take_turns)
 {
     struct run r;
@@ -244,7 +244,7 @@ TEST(a_full_buffer_is_counted)
     run_free(&r);
 }
 
-/* Where sampling is not available kernels are traced; without kernel records Sync is left. */
+/* If sampling is not available, kernels are traced; without kernel records Sync is left. */
 TEST(refusals)
 {
     for (int i = 0; i < PC_REFUSALS; i++) {
@@ -297,8 +297,8 @@ TEST(goes_on_without_tuning)
     }
 }
 
-/* Sampling stays on where another thread may be in the driver, and so do kernel records: the next
- * session goes on with both. A session that wants kernel records where there were none says so. */
+/* Sampling stays on if another thread may be in the driver, and so do kernel records: the next
+ * session goes on with both. A session that wants kernel records says so if there were none. */
 TEST(sampling_outlives_a_session)
 {
     struct run r;
@@ -362,12 +362,12 @@ TEST(scopes_that_cover_a_window)
         assert_string_equal(text_at(row, "scope"), "work");
         sum += int_at(row, "samples");
     }
-    assert_in_range(sum, 1, all - 1); /* how many is the collector's pace */
+    assert_in_range(sum, 1, all - 1); /* how many depends on the collector */
     run_free(&r);
 }
 
-/* Scopes that end before samples are drained twice have no measured samples; they have a share
- * through their kernels, where these have records. */
+/* Scopes that end before samples are drained twice have no measured samples, but a share through
+ * their kernels, if these have records. */
 TEST(short_scopes)
 {
     static const char *const collects[] = {"all", "none"};
@@ -404,7 +404,7 @@ TEST(short_scopes)
     }
 }
 
-/* Each session has its own samples, and none those between them. */
+/* Each session has its own samples; no session has those taken in between. */
 TEST(sessions_follow_each_other)
 {
     struct run r;
@@ -422,7 +422,7 @@ TEST(sessions_follow_each_other)
     run_free(&r);
 }
 
-/* Where another process samples the device the program is traced as far as possible, and the
+/* If another process samples the device, the program is traced as far as possible, and the
  * session says who has the device. A report of both says what each of them ran as. */
 TEST(one_process_at_a_time)
 {
@@ -438,7 +438,7 @@ TEST(one_process_at_a_time)
     assert_int_equal(int_at(r.report, "ledger.samples_recorded"), 0);
     close(fd);
 
-    struct run next; /* beside it on disk */
+    struct run next; /* next to it on disk */
     run_all(&next, &(struct run_setup){.options = LIST("-e", "PcSampling", "-o", r.logs),
                                        .program = LIST("500")});
     json_decref(r.report);
@@ -458,7 +458,7 @@ TEST(one_process_at_a_time)
 TEST(survives_fork)
 {
     struct run r;
-    /* What the session had in the child is left behind there, on purpose. */
+    /* The child does not free the session that it inherited, on purpose. */
     run_all(&r, &(struct run_setup){.env = LIST("ASAN_OPTIONS=detect_leaks=0"),
                                     .options = LIST("-e", "PcSampling"),
                                     .program = LIST("500", "fork=after")});

@@ -59,7 +59,7 @@ static int64_t samples(json_t *report, int device)
     return int_at(report, path);
 }
 
-/* The session that samples for the others, by the last look; its line of the list. */
+/* The line, in the list of sessions, of the session that samples for the others. */
 static json_t *holder(json_t *report, size_t source)
 {
     size_t i;
@@ -127,11 +127,11 @@ TEST(one_of_them_samples)
         taken += of_devices - borrowed > 0 ? of_devices - borrowed : 0;
         json_decref(alone);
     }
-    assert_true(taken <= all); /* nothing stands in two logs */
+    assert_true(taken <= all); /* no sample is in two logs */
     run_free(&r);
 }
 
-/* Where the sampling process is killed another one goes on, at its next interval at the latest. */
+/* If the sampling process is killed, another one goes on, at its next interval at the latest. */
 TEST(killed)
 {
     struct run r;
@@ -150,7 +150,7 @@ TEST(killed)
     run_free(&r);
 }
 
-/* Where a debugger holds the sampling process for long, another one takes the role, only until the
+/* If a debugger holds the sampling process for long, another one takes the role, only until the
  * first one goes on. */
 TEST(stands_still)
 {
@@ -183,9 +183,9 @@ TEST(not_shared)
 
 /* ---- two runs that say with whom they share -------------------------------------------------- */
 
-/* Sessions in that folder that sampled for those of the report, whose logs are here or not. The
- * first run may have several, and where the machine is so busy that they seem to stand still, the
- * second one, too. */
+/* The number of sessions in that folder that sampled for those of the report; here: whether their
+ * logs are there. The first run may have several; if the machine is so busy that sessions seem to
+ * hang, the second run may, too. */
 static int sources_in(json_t *report, const char *folder, bool here)
 {
     size_t i;
@@ -237,8 +237,8 @@ TEST(another_run)
     world_close(&w);
 }
 
-/* A word does as well as a path. A shared memory of the test's own keeps other runs of this user
- * out, where it may have one. */
+/* A word does as well as a path. A private /dev/shm keeps other runs of this user out, if the test
+ * may mount one. */
 TEST(all_of_this_user)
 {
     char folder[64];

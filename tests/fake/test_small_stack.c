@@ -3,7 +3,7 @@
 #include "tests/fake/runner.h"
 #include "tests/test.h"
 
-/* The thread has what fibers have at least. */
+/* The stack is as small as that of fibers. */
 #define STACK_KIB "64"
 
 /* Bytes that capture may add: a call of cuInit begins the session. */

@@ -130,8 +130,8 @@ TEST(losses_are_counted)
     }
 }
 
-/* The pool is too small for what comes between two flushes: refused buffers are
- * counted, what the library then drops too, and the rest is there. */
+/* The pool is too small for what comes between two flushes: refused buffers are counted, so are
+ * records that the library then drops, and the rest is there. */
 TEST(small_pool)
 {
     struct run r;
@@ -201,7 +201,7 @@ static bool program_has(const struct run *r, const char *library)
     return found;
 }
 
-/* Monitor samples devices and never brings CUPTI into the process. */
+/* Monitor samples devices and never loads CUPTI. */
 TEST(monitor_without_cupti)
 {
     static const char *const unknown[] = {

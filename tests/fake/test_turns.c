@@ -53,7 +53,7 @@ TEST(takes_turns)
     assert_string_equal(capability_of(&r, "pc_sampling", "status"), "collected");
     pc_check_setting(&r, "ran_as", "PcSampling");
     assert_int_equal(pc_settings_named(&r, "period_cycles"), 1);
-    /* Waits are of the whole run, and so is what was launched between them. */
+    /* Waits cover the whole run, and so do the launches between them. */
     json_t *between = between_waits(&r);
     assert_int_equal(int_at(between, "min"), 50);
     assert_int_equal(int_at(between, "median"), 50);
@@ -95,7 +95,7 @@ TEST(takes_turns_of_contexts)
     run_free(&r);
 }
 
-/* What CUPTI refuses ends the turns, and is said; the program goes on. */
+/* A refusal of CUPTI's ends the turns, and is reported; the program goes on. */
 TEST(turns_end_where_they_fail)
 {
     static const struct {
@@ -116,7 +116,7 @@ TEST(turns_end_where_they_fail)
     }
 }
 
-/* Where nothing can be sampled every kernel is recorded. */
+/* If nothing can be sampled, every kernel is recorded. */
 TEST(turns_without_samples)
 {
     for (int i = 0; i < PC_REFUSALS; i++) {
@@ -132,8 +132,8 @@ TEST(turns_without_samples)
     }
 }
 
-/* Kernel records that are on since a session before cannot be switched off after a window: neither
- * where sampling goes on since then, nor where it could not begin. */
+/* Kernel records that an earlier session enabled cannot be switched off after a window, whether
+ * sampling goes on since then or could not begin. */
 TEST(turns_after_a_session)
 {
     static const struct {
@@ -164,7 +164,7 @@ TEST(turns_after_a_session)
     }
 }
 
-/* Deep, where nothing can be counted, samples to the end, before and after the switch that failed;
+/* If nothing can be counted, Deep samples to the end, before and after the switch that failed;
  * kernels of half a session are not recorded. */
 TEST(deep_without_counts)
 {

@@ -9,12 +9,12 @@
 enum { LAUNCHES = 700 };
 #define N "700"
 
-/* What the program says of its own uses of CUPTI: `count` of them, each complete. */
+/* Checks what the program says of its own uses of CUPTI: `count` of them, each complete. */
 static void check_uses(const struct run *r, size_t count)
 {
     assert_int_equal(json_array_size(r->said), 1);
     json_t *uses = at(json_array_get(r->said, 0), "uses");
-    assert_int_equal(json_array_size(uses), 1 + count); /* the first entry is none */
+    assert_int_equal(json_array_size(uses), 1 + count); /* the first entry is not a use */
     for (size_t i = 1; i <= count; i++) {
         json_t *use = json_array_get(uses, i);
         assert_int_equal(int_at(use, "begin"), 0);
@@ -37,7 +37,7 @@ static int64_t written(const struct run *r)
     return int_at(r->report, "ledger.kernels_written");
 }
 
-/* Nothing was recorded, which is not none. */
+/* True if kernels were not recorded, so that their number is unknown, not 0. */
 static bool is_unrecorded(const struct run *r)
 {
     return json_is_null(at(r->report, "ledger.kernels_written"));

@@ -9,8 +9,8 @@
 
 /* ---- record sizes -------------------------------------------------------------------------- */
 
-/* CUPTI_API_VERSIONs: 10 is CUDA 9, 13 11.0, 18 11.8, 19 12.0, 26 12.6 and later. From 13
- * on records tell the graph of a kernel. */
+/* CUPTI_API_VERSIONs: 10 is CUDA 9, 13 11.0, 18 11.8, 19 12.0, 26 12.6 and later. From 13 on
+ * records name the graph of a kernel. */
 static const int versions[] = {10, 13, 14, 15, 17, 18, 19, 20, 22, 23, 26, 130000, 130001};
 
 /* The library at each soname: of CUDA 12, and of 13. */
@@ -86,7 +86,7 @@ static void copies_make(struct world *w, const char *const *pairs)
     }
 }
 
-/* Checks the messages, except the one that an old version always has. */
+/* The number of messages, without the one that an old version always has. */
 static int other_messages(const struct run *r)
 {
     int count = 0;
@@ -114,8 +114,8 @@ static void check_copy(const char *const *env, const char *const *program, const
     run_free(&r);
 }
 
-/* The program's own copy, loaded before we come, is the one the driver talks to: it
- * is used whatever else can be found. */
+/* The program's own copy, loaded before gpufl, is the one that the driver uses: it is used whatever
+ * else can be found. */
 TEST(preloaded)
 {
     static const char *const elsewhere[] = {"GPUFL_CUPTI_PATH=", NULL};
@@ -167,7 +167,7 @@ TEST(beside_cudart)
     world_close(&w);
 }
 
-/* CUPTI is found by its soname, where no toolkit of this machine comes first. */
+/* CUPTI is found by its soname, if this machine has no toolkit. */
 TEST(by_soname)
 {
     glob_t toolkits;

@@ -92,8 +92,8 @@ TEST(samples_that_cannot_be_had)
     }
 }
 
-/* A window that does not open does not affect the next ones. One of two failing calls in a row is
- * made where a window opens; both are, where the first one fails there. */
+/* A window that does not open does not affect the next ones. Two calls in a row fail: one of them
+ * is made while a window opens, or both are, if the first one fails there. */
 TEST(a_window_that_fails)
 {
     struct run r;

@@ -42,7 +42,7 @@ TEST(samples_rest)
         struct run r;
         run_resting(&r, "PcSampling", NULL, programs[i]);
         int64_t launches = int_at(r.said, "0.in_windows");
-        if (i < 3) /* where another thread's context is sampled, this one's follows later */
+        if (i < 3) /* if another thread's context is sampled, this one's follows later */
             assert_in_range(window_samples(&r, "fake_relu"), launches * SAMPLES_LEAST,
                             launches * SAMPLES_MOST);
         if (i < 2)
@@ -75,7 +75,7 @@ TEST(counts_rest)
 }
 
 /* In a context without work since the library was attached again, counting begins where a thread
- * waits for the device: earlier kernels there are missing, which is said, also where nobody ever
+ * waits for the device: earlier kernels there are missing, which is reported, even if nobody ever
  * waits. One context of a device is sampled, so the other one is not late. */
 TEST(a_context_begins_late)
 {
@@ -122,7 +122,7 @@ TEST(more_contexts_than_remembered)
     run_free(&r);
 }
 
-/* A thread keeps naming a context as its own that another thread has destroyed. */
+/* A context that another thread has destroyed is still current on a thread. */
 TEST(a_context_that_another_thread_destroyed)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics"};
@@ -166,7 +166,7 @@ TEST(ranges_rest)
 }
 
 /* The collector opens these windows. It works in no context: it learns of one from calls. The
- * program ends after two detaches: where the machine is so slow that the first window comes before
+ * program ends after two detaches: if the machine is so slow that the first window comes before
  * the first of them, a later window brings the second. */
 TEST(windows_by_the_clock_after_a_detach)
 {

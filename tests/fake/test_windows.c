@@ -52,8 +52,8 @@ static void check_life(const struct run *r, int64_t finalized)
     assert_int_equal(int_at(r->said, "0.touched"), 0);
 }
 
-/* The library is attached and finalized 1000 times while other threads launch: the session has
- * every kernel of the windows, and none of those after them. */
+/* Windows open and close while other threads launch: the session has every kernel of the windows,
+ * and none of those after them. */
 static void run_cycles(struct run *r, const struct run_setup *setup, int64_t count)
 {
     run_start(r, setup);
@@ -83,6 +83,7 @@ static void check_cycles(const struct run_setup *setup, int64_t count)
     run_free(&r);
 }
 
+/* The library is attached and finalized 1000 times. */
 TEST(thousand_cycles)
 {
     char cycles[16];
@@ -93,7 +94,7 @@ TEST(thousand_cycles)
                  CYCLES);
 }
 
-/* The library stays attached where contexts come and go all the time: it could be detached or
+/* The library stays attached if contexts come and go all the time: it could be detached or
  * attached while one is being made. */
 TEST(cycles_with_contexts)
 {
@@ -122,7 +123,7 @@ TEST(beside_contexts_in_the_making)
         40);
 }
 
-/* The library waits for running kernels as it is detached and attached: only where the user wants
+/* The library waits for running kernels as it is detached and attached: only if the user wants
  * that. */
 TEST(stays_unless_it_is_detached)
 {
@@ -141,8 +142,8 @@ TEST(stays_unless_it_is_detached)
     }
 }
 
-/* After its end the library is subscribed to at once, not with the next flush, which is 10 s later:
- * a full machine has most of that. */
+/* After a detach the library is attached again at once, not with the next flush, which is 10 s
+ * later. On a busy machine this may take most of the 10 s. */
 TEST(comes_back_at_once)
 {
     struct run r;
@@ -155,7 +156,7 @@ TEST(comes_back_at_once)
     run_free(&r);
 }
 
-/* Records that do not come are missed, also where windows are open only now and then. */
+/* Records that do not come are missed, also if windows are open only now and then. */
 TEST(losses_in_windows)
 {
     struct run r;
@@ -278,7 +279,7 @@ TEST(by_clock)
     run_free(&r);
 }
 
-/* Windows that repeat: one second in three, as asked for, each as long as the first. */
+/* Windows that repeat are open for a third of the time, as asked for, each as long as the first. */
 TEST(by_clock_again)
 {
     for (int detach = 0; detach < 2; detach++) {
@@ -407,7 +408,7 @@ static int asked_by(uid_t user, const char *path, const char *request)
     return WEXITSTATUS(status);
 }
 
-/* Another user is refused even where directories and socket let everybody in: the kernel says who
+/* Another user is refused even if directories and socket let everybody in: the kernel says who
  * has connected. */
 TEST(by_another_user)
 {
@@ -445,8 +446,7 @@ TEST(by_another_user)
         skip();
 }
 
-/* Without windows there is no socket, and a session that cannot have windows says why. */
-/* Nobody looked, so nobody knows what the program did. */
+/* Nothing was recorded, so nobody knows what the program did. */
 TEST(none_was_opened)
 {
     struct run r;
@@ -459,6 +459,7 @@ TEST(none_was_opened)
     run_free(&r);
 }
 
+/* A session that cannot have windows says why. */
 TEST(not_possible)
 {
     struct run r;

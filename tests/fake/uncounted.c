@@ -1,5 +1,5 @@
-/* uncounted.c - a "CUDA program" with libgpufl and engine RangeProfiler: its scope "here" is one
- * that cannot be counted, its scopes "counted" are such that can.
+/* uncounted.c - a "CUDA program" with libgpufl and engine RangeProfiler: its scope "here"
+ * cannot be counted, its scopes "counted" can.
  *
  *   fake_uncounted no-context  no context is current on the thread
  *   fake_uncounted beside      another thread's scope is open
@@ -7,7 +7,7 @@
  *   fake_uncounted inside      inside "counted", where it opens a window (GPUFL_WINDOW_SCOPE=here)
  *   fake_uncounted no-window   outside of windows (GPUFL_WINDOWS=1)
  *   fake_uncounted window      its window closes meanwhile (GPUFL_WINDOWS=1)
- *   fake_uncounted alone       nothing is in its way: the library may be */
+ *   fake_uncounted alone       the program has no such reason; the library may have one */
 #include "hooks.h"
 
 #include <gpufl/gpufl.h>

@@ -7,7 +7,7 @@
 struct user_result {
     int kernels; /* records */
     int in_time; /* of these, with times between begin and end by CUPTI's clock */
-    int foreign; /* buffers that were handed over and never given */
+    int foreign; /* buffers that CUPTI delivered, but had not got */
 };
 
 /* Subscribes, registers buffers and enables kernel records. CUPTI's result. */

@@ -1,5 +1,5 @@
-/* user_cupti.c - see user.h. Calls CUPTI by the loader's cells; with LOOK it finds each function
- * with dlsym at the first call, as XLA and Triton do. */
+/* user_cupti.c - see user.h. Calls CUPTI as it is linked; with LOOK it finds each function with
+ * dlsym at the first call, as XLA and Triton do. */
 #include "user.h"
 
 #include "backend/nvidia/abi/cupti.h"

@@ -13,21 +13,21 @@ enum { SAMPLES_LEAST = 45, SAMPLES_MOST = 51 }; /* of a launch, after rounding *
 void window_run(struct run *r, const char *const *env, const char *const *options,
                 const char *const *program);
 
-/* The sum of a number over rows of a list, of those whose member has the text in it. */
+/* The sum of a number over those rows of a list whose member contains the text. */
 int64_t window_sum(const struct run *r, const char *list, const char *member, const char *text,
                    const char *number);
 
-/* Samples of kernels whose names have that in them. */
+/* Samples of kernels whose names contain the text. */
 int64_t window_samples(const struct run *r, const char *kernel);
 
-/* Counts of instructions of kernels whose names have that in them, all scopes together. */
+/* Counts of instructions of kernels whose names contain the text, all scopes together. */
 int64_t window_counts(const struct run *r, const char *kernel);
 
-/* The last value of a setting; "" where there is none. */
+/* The last value of a setting; "" if there is none. */
 const char *window_setting(const struct run *r, const char *name);
 
-/* The number of counted ranges whose member (scope, kernel_symbol) has the text in it, or any where
- * that is NULL. *mean: the mean of the last one. */
+/* The number of counted ranges whose member (scope, kernel_symbol) contains the text; NULL: of any.
+ * *mean: the mean of the last one. */
 int64_t window_ranges(const struct run *r, const char *member, const char *text, double *mean);
 
 /* The column of the ledger is 0 or unknown. */

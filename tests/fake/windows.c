@@ -130,7 +130,7 @@ static void window_work(cuda_exec exec)
     gpufl_scope_end(scope);
 }
 
-/* Launches until the library has been finalized once more. */
+/* Launches until the library has been finalized that often. */
 static void await_end(uint64_t times)
 {
     uint64_t now[LIVES];

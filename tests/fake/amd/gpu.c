@@ -102,7 +102,8 @@ unsigned fake_pids(unsigned device, uint32_t *out, unsigned max)
     return count;
 }
 
-/* A second of the firmware's clock passes from table to table, in which this crosses the links. */
+/* From table to table the firmware's clock advances by a second, in which this crosses the
+ * links. */
 static void put_links(struct gpu_metrics *m)
 {
     static _Atomic uint64_t tables;
@@ -113,7 +114,7 @@ static void put_links(struct gpu_metrics *m)
     m->xgmi_write[0] = n * FAKE_LINK_WRITE;
 }
 
-/* The control's number `throttle` is for how long the power limit has held the clocks down. */
+/* `throttle` of the control is how long the power limit has held the clocks down. */
 void fake_metrics(void *out, size_t size)
 {
     struct gpu_metrics m;

@@ -50,7 +50,7 @@ enum {
 #define FAKE_UJ        15.25F
 #define FAKE_UNIQUE    UINT64_C(0xa1b2c3d4e5f60718)
 
-/* What becomes of a question, in the words of neither library. */
+/* The result of a query. Each of the two libraries has its own codes. */
 enum fake_result {
     FAKE_OK,
     FAKE_NOT_SUPPORTED,
@@ -68,7 +68,7 @@ enum fake_result fake_init(void);
 void fake_end(void);
 int fake_amd_ends(void); /* how often the library was shut down */
 
-/* Answer of a device to a question; optional: the second one does not know. */
+/* The result of a query of a device; optional: the second device does not support it. */
 enum fake_result fake_ask(unsigned device, int optional);
 
 /* Place on the bus: domain << 32 | bus << 8 | device << 3 | function. */
@@ -77,7 +77,7 @@ uint64_t fake_place(unsigned device);
 /* Numbers of the processes that use a device, at most max; returns how many there are. */
 unsigned fake_pids(unsigned device, uint32_t *out, unsigned max);
 
-/* Writes so many bytes of the table of metrics. */
+/* Writes the table of metrics, cut or filled up to `size` bytes. */
 void fake_metrics(void *out, size_t size);
 
 #endif

@@ -126,7 +126,7 @@ static struct stream *stream_of(void *handle)
     return handle ? handle : &me.defaults[device];
 }
 
-/* The time from which on work of this length runs. */
+/* Queues work of this length; returns the time at which it begins. */
 static int64_t enqueue(struct stream *s, int64_t length)
 {
     pthread_mutex_lock(&me.lock);
@@ -162,7 +162,7 @@ static void null_joins(void)
     pthread_mutex_unlock(&me.lock);
 }
 
-/* told: how long, of a kernel that is told. */
+/* reported: the duration of a kernel that runs for as long as its argument says. */
 static void run(struct stream *s, const struct fake_kernel *k, struct dim3 grid, struct dim3 block,
                 size_t shared, int64_t reported)
 {
@@ -505,7 +505,7 @@ int hipGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fl
     return instantiate(&c, exec, graph);
 }
 
-/* The node is the graph's: its place there is its place here. */
+/* The node is the graph's; it has the same place in the graph that was instantiated from it. */
 int hipGraphNodeSetEnabled(void *exec, void *node, unsigned enabled)
 {
     struct fake_call c;
@@ -544,7 +544,7 @@ int hipGraphNodeGetType(void *node, int *type)
     const char *script = getenv("FAKE_ROCM");
     *type = ((struct node *)node)->type;
     if (script && strstr(script, "strange"))
-        *type = 77; /* of a release to come */
+        *type = 77; /* of a later release */
     return 0;
 }
 

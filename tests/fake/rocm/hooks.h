@@ -50,8 +50,8 @@ struct fake_hooks {
     void (*memory)(int frees, int device, uint64_t address, uint64_t bytes);
 };
 
-/* Does what rocprofiler-register does: finds the SDK where a tool wants it, and hands it the
- * table. Ends the program where a tool is named and the SDK is missing, as the real one. */
+/* Does what rocprofiler-register does: finds the SDK if a tool wants it, and passes it the table.
+ * Ends the program if a tool is named and the SDK is missing, as the real library does. */
 void fake_register(const char *name, struct fake_hooks *hooks);
 
 int64_t fake_now(void);

@@ -15,8 +15,8 @@ void run_with(struct run *r, int rocm, const char *const variables[3], const cha
 void run_rocm(struct run *r, int rocm, const char *script, const char *const *options,
               const char *const *program);
 
-/* What holds for every session of engine Trace: the program's launches are its own, and so many
- * kernels, and copies and fills, are written. */
+/* Checks what holds for every session of engine Trace: the launches are the program's, and so many
+ * kernels, and copies and fills together, are written. */
 void check_counts(const struct run *r, const char *verdict, int64_t kernels, int64_t copies);
 
 /* The run's report with one kernel's code: as JSON, which the caller frees, and as text. */

@@ -232,7 +232,7 @@ struct header {
     void *payload;
 };
 
-/* What a flush hands over: a copy, since producers go on. */
+/* The records that a flush delivers: a copy, since producers go on. */
 struct parcel {
     struct item *items;
     struct header *headers;

@@ -1,17 +1,17 @@
 /* sdk.h - the fake librocprofiler-sdk.so, shared by its files.
  *
  * Layouts are written here by the offsets of the vendor's headers, and not from the product's own
- * declarations, so that these are judged. FAKE_ROCP is a list of KEY=VALUE with commas between:
+ * declarations, so that these are tested. FAKE_ROCP is a list of KEY=VALUE with commas between:
  *   version=N    what the library gives its tools (10000 x major + 100 x minor + patch)
  *   late=N       one record in N comes two flushes later
- *   shuffle      each flush hands its records over in reverse
+ *   shuffle      each flush delivers its records in reverse
  *   drop=N       one record in N is dropped, and counted
  *   notime=N     one record in N has no start
  *   alien=N      after one record in N comes one of an unknown kind
- *   apart=N      what N kernels count comes together, and of each of them one piece after the other
+ *   apart=N      the counts of N kernels come together: the first piece of each, then the second, …
  *   empty=N      one counted kernel in N has no values
  *   nameless=K   the library does not report kernel K
- *   stochastic   the first GPU is one that offers the hardware's PC sampling, beside the host's
+ *   stochastic   the first GPU is one that offers the hardware's PC sampling, not only the host's
  *   sampled=N    all GPUs offer PC sampling; N = 0: none does. Else the first one, an MI210, does
  *   taken=N      PC sampling is another process's: its method and interval N are the only offer
  *   fed          every wavefront that is sampled issues an instruction: no kernel waits
@@ -50,7 +50,7 @@ struct item {
     int category;                 /* 0: tracing */
     int kind;
     int64_t ready;  /* when its work has ended */
-    uint64_t flush; /* the first that hands it over */
+    uint64_t flush; /* the first that delivers it */
 };
 
 struct buffer {
@@ -91,13 +91,13 @@ int64_t script(const char *key);
 /* True if the script lets this call of a function fail. */
 bool fails(const char *function);
 
-/* The number of a kind in the version that is played; -1: it has none. */
+/* The number of a kind in the version that is imitated; -1: it has none. */
 int kind_number(enum kind k);
 
-/* The configuration that the tool wants for a dispatch, whose record these words are; 0: none. */
+/* The configuration that the tool wants for a dispatch with this record; 0: none. */
 uint64_t counters_ask(const uint64_t *dispatch);
 
-/* Adds what it counted. */
+/* Adds the counts of a dispatch. */
 void counters_put(uint64_t config, const uint64_t *dispatch, const struct fake_dispatch *d);
 
 /* The index of a buffer by the library's number; -1: there is none. */
@@ -106,18 +106,18 @@ int buffer_index(uint64_t number);
 /* Makes the callback thread flush a buffer; sdk.lock is held. */
 void buffer_want(int index);
 
-/* Samples what the kernel does, where its GPU is sampled. */
+/* Adds samples of the kernel if its GPU is sampled. */
 void samples_put(uint64_t agent, const struct fake_dispatch *d, uint64_t correlation,
                  uint64_t dispatch);
 
 /* A code object is loaded, which begins at this byte of a file. */
 void code_loaded(const char *file, long offset);
 
-/* Where code is loaded, and the address in its file of what lies there. */
+/* The address at which code is loaded, and the address that this code has in its file. */
 #define LOAD_BASE UINT64_C(0x7e0000000000)
 enum { LOAD_LOWEST = 0x100 };
 
-/* Adds a record as the script says. start_word: what `notime` makes 0. */
+/* Adds a record as the script says. start_word: the word that `notime` sets to 0. */
 void item_put(struct item *one, unsigned start_word);
 
 bool is_new(void); /* SDK 1.0 and later */

@@ -91,7 +91,7 @@ int rocprofiler_query_record_counter_id(uint64_t instance, uint64_t *id)
 static int create(uint64_t agent, const uint64_t *ids, size_t count, uint64_t *config)
 {
     int sq = 0, other = 0, n = atomic_fetch_add(&config_count, 1);
-    if (n >= CONFIGS - 1 || count > IDS || *config) /* the real one would copy what stands there */
+    if (n >= CONFIGS - 1 || count > IDS || *config) /* the real one would extend *config */
         return ERROR;
     for (size_t i = 0; i < count; i++) {
         int at = index_of(agent, ids[i]);
@@ -162,7 +162,7 @@ static bool has_times(void)
     return sdk.version >= 500;
 }
 
-/* The dispatch's facts lie where the release has them; ids of correlation before. */
+/* Puts the dispatch's facts at the place that the release has for them. */
 static void put_info(uint64_t *words, unsigned at, const uint64_t *dispatch)
 {
     memcpy(words + at, dispatch + 7, 16 * sizeof *words);
@@ -187,7 +187,7 @@ uint64_t counters_ask(const uint64_t *dispatch)
         fn(o, &config, &user, sdk.counting.data);
     }
     if (config && (config >= CONFIGS || configs[config].agent != dispatch[8]))
-        abort(); /* as the real one */
+        abort(); /* as the real library does */
     return config;
 }
 
@@ -202,21 +202,21 @@ static double total(int counter, const struct fake_dispatch *d)
     return a_wave[counter] > 0 ? waves * a_wave[counter] : (double)d->kernel->duration;
 }
 
-/* Whole parts; the first instance has the rest. */
+/* The part of one instance: all have equal whole parts, and the first one has the rest, too. */
 static double part(double all, int instance, int instances)
 {
     double each = instances > 1 ? floor(all / instances) : all;
     return instance ? each : all - each * (instances - 1);
 }
 
-/* What kernels have counted and is kept back: `pieces` of each. */
+/* Counts of kernels that are kept back: `pieces` of each. */
 static struct {
     pthread_mutex_t lock;
     struct item *items;
     size_t kernels, pieces;
 } held = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The first piece of all, the second of all, and so on. */
+/* Delivers the first piece of each kernel, then the second of each, and so on. */
 static void hand_over(void)
 {
     int64_t last = 0;

@@ -150,7 +150,7 @@ static void leave(struct fake_call *c, int marker)
     current = c->outer;
 }
 
-/* Bytes of a file, which go away after the tool's callback. */
+/* Maps a file, which is unmapped after the tool's callback. */
 static void *map_file(const char *file, size_t *size)
 {
     struct stat st;
@@ -241,7 +241,7 @@ static bool records(enum kind k)
     return s->context && s->buffer && sdk.active[s->context];
 }
 
-/* Work shares its call's id only where both are services of one context. */
+/* Work has its call's id only if both are services of one context. */
 static uint64_t correlation_of(enum kind k)
 {
     bool shared = sdk.services[k].context == sdk.services[HIP].context;

@@ -71,7 +71,7 @@ static uint64_t code_address(const char *function)
 static struct sampler {
     uint64_t context, interval;
     int method, buffer; /* method 0: not sampled */
-    int asked;          /* how often its offers were */
+    int asked;          /* how often its offers were listed */
 } samplers[GPUS];
 
 static struct sampler *sampler_of(uint64_t agent)
@@ -182,8 +182,8 @@ int (*const unused_refusal)(void) = refusal;
 
 /* ---- samples ------------------------------------------------------------------------- */
 
-/* Where wavefronts stand: bytes from the function's begin; how many, and why. Reason 12 has no
- * name. */
+/* Where wavefronts are: bytes from the function's begin; the samples there, those that issued, and
+ * the reason of the others. Reason 12 has no name. */
 static const struct {
     unsigned offset, samples, issued, reason;
 } stands[] = {{0, 4, 1, 0}, {16, 10, 0, 3}, {24, 3, 0, 2}, {24, 2, 0, 5}, {32, 1, 0, 12}};
@@ -193,7 +193,7 @@ static void put32(uint64_t *words, unsigned at, uint32_t value)
     memcpy((char *)words + at, &value, sizeof value);
 }
 
-/* One record, of which `place` says the pc. */
+/* Fills one record; place: its program counter. */
 static void fill_sample(struct item *one, int method, const uint64_t place[2], size_t stand,
                         const uint64_t ids[2])
 {

@@ -20,7 +20,7 @@ struct tool { /* as a tool returns it */
 
 static struct tool tools[CLIENTS];
 static int tool_count;
-static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* not recursive, as the real one */
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* not recursive, like the real one */
 
 static void finalize(void)
 {
@@ -33,7 +33,7 @@ static void finalize(void)
     pthread_mutex_unlock(&ending);
 }
 
-/* The tool's id lies where this version has its name. */
+/* Calls a tool's configure function. The tool's id has its name where this version has it. */
 static void configure(configure_fn *fn, uint32_t number)
 {
     static uint64_t clients[CLIENTS][3];
@@ -63,7 +63,7 @@ static void load(const char *path, uint32_t number)
         configure(fn, number);
 }
 
-/* The real parser drops what stands after the last ':'. */
+/* The real parser drops the text after the last ':'. */
 static void load_list(uint32_t number)
 {
     const char *list = getenv("ROCP_TOOL_LIBRARIES");

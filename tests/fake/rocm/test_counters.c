@@ -31,7 +31,7 @@ static bool has_value(const struct run *r, const char *metric, const char *kerne
     return false;
 }
 
-/* The value stands at this number of launches, on all GPUs together. */
+/* Checks that this number of launches, on all GPUs together, has the value. */
 static void check_value(const struct run *r, const char *metric, const char *kernel,
                         int64_t launches, double value)
 {
@@ -75,7 +75,7 @@ static const char *setting(const struct run *r, const char *engine, const char *
 }
 
 /* NVIDIA's engines count kernels here, after one warning; kernels and copies are recorded, too.
- * PcSampling and Deep do where no GPU is sampled (test_samples.c). */
+ * PcSampling and Deep count if no GPU is sampled (test_samples.c). */
 TEST(other_engines_fall_back)
 {
     static const char *const engines[] = {"PcSampling", "SassMetrics", "RangeProfiler", "Deep"};
@@ -142,8 +142,8 @@ TEST(values_come_in_any_order)
     run_free(&r);
 }
 
-/* What does not fit into a pass, and what a GPU does not have, is left out and said; a name that
- * is chosen is a warning then. */
+/* What does not fit into a pass, and what a GPU does not have, is left out and reported: as a
+ * warning if the user named the metric. */
 TEST(what_is_left_out_is_said)
 {
     struct run r;
@@ -270,7 +270,7 @@ TEST(windows)
     check_program(&r, 0);
     assert_string_equal(text_at(r.report, "ledger.verdict"), "complete");
     assert_int_equal(int_at(r.report, "kernels.count"), 10); /* opened and closed by launches */
-    check_value(&r, "SQ_WAVES", GEMM, LAUNCHES, WAVES);      /* those before took none of them */
+    check_value(&r, "SQ_WAVES", GEMM, LAUNCHES, WAVES);      /* earlier ones are not counted */
     check_value(&r, "SQ_WAVES", RELU, LAUNCHES, WAVES);
     run_free(&r);
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The kernels of a graph are counted when it is instantiated, those of a child graph included, and
- * its fill is none: each launch is known to have so many records. */
+/* The kernels of a graph are counted when it is instantiated, those of a child graph included, but
+ * not its fill: each launch is known to have so many records. */
 TEST(graphs_are_counted)
 {
     for (int rocm = OLD; rocm <= NEW; rocm++) {
@@ -32,8 +32,8 @@ TEST(kernels_of_graphs_that_are_lost)
     run_free(&r);
 }
 
-/* Where nobody saw the instantiation, where a node was switched, or where a node is of a kind to
- * come, the rows are there, and the ledger says that they were not counted. */
+/* If nobody saw the instantiation, if a node was switched off, or if a node is of a later release's
+ * kind, the rows are there, and the ledger says that they were not counted. */
 TEST(graphs_that_are_not_known)
 {
     static const struct {

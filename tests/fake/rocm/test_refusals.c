@@ -63,7 +63,7 @@ TEST(single_calls_that_fail)
     }
 }
 
-/* The call that starts or stops recording, or hands records over, fails: there is a session. */
+/* The call that starts or stops recording, or delivers records, fails: there is a session. */
 TEST(calls_of_a_session_that_fail)
 {
     static const char *const scripts[] = {
@@ -81,7 +81,7 @@ TEST(calls_of_a_session_that_fail)
     }
 }
 
-/* What the library has no service for is said where it is asked for, and not otherwise. */
+/* A service that the library lacks is reported if the user asks for it, and not otherwise. */
 TEST(options_that_the_library_lacks)
 {
     static const char *const features[] = {"managed_memory", "graph_runs"};
@@ -120,7 +120,7 @@ TEST(a_child_that_goes_on_is_silent)
     }
 }
 
-/* The tool is made once, and serves each session of the process with what this one asks for. */
+/* The tool is made once, and gives each session of the process what that session asks for. */
 TEST(sessions_one_after_the_other)
 {
     static char library[PATH_MAX + 32], sdk[PATH_MAX + 32];

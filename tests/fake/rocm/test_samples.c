@@ -88,7 +88,7 @@ static json_t *finding_of(const struct run *r, const char *rule, const char *ker
     return NULL;
 }
 
-/* All that the program's kernels had, of this many launches. */
+/* Checks that all samples of the program's kernels are there, for this many launches. */
 static void check_samples(const struct run *r, int64_t launches)
 {
     assert_string_equal(setting(r, "ran_as"), "PcSampling");
@@ -100,7 +100,7 @@ static void check_samples(const struct run *r, int64_t launches)
     assert_int_equal(count_messages(r, "pc_sampling.beta"), 1);
 }
 
-/* One instruction has the samples of s_waitcnt, and its line most of the kernel's. */
+/* Checks that one instruction has the samples of s_waitcnt, and its line most of the kernel's. */
 static void check_instructions(struct run *r, const char *reason, int64_t launches)
 {
     static char text[1 << 18];
@@ -192,7 +192,7 @@ TEST(stalls_are_found)
     run_free(&r);
 }
 
-/* Nothing is found in kernels of which each wavefront goes on. */
+/* No stall is found in kernels whose wavefronts always go on. */
 TEST(kernels_that_do_not_wait)
 {
     struct run r;
@@ -220,8 +220,8 @@ TEST(deep_samples)
     run_free(&r);
 }
 
-/* Each GPU has a buffer of its own, and its samples are its own; those of kernels that the runtime
- * fills with are of no kernel of the program's. */
+/* Each GPU has its own buffer and its own samples; samples of the runtime's fill kernels belong to
+ * no kernel of the program. */
 TEST(two_gpus)
 {
     struct run r;
@@ -337,7 +337,7 @@ TEST(a_refusal_that_passes)
     run_free(&r);
 }
 
-/* Sampling that does not start leaves the kernels, and a sentence. */
+/* If sampling does not start, kernels are recorded, and a message says why. */
 TEST(a_start_that_fails)
 {
     struct run r;

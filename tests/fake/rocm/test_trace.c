@@ -382,7 +382,7 @@ TEST(two_devices)
 }
 
 /* AMD SMI and rocprofiler-sdk number the GPUs in different orders: the address on the bus says
- * which of the ones is which of the others. */
+ * which GPU is which. */
 TEST(devices_are_joined_by_address)
 {
     static char smi[PATH_MAX + 32];
@@ -416,8 +416,8 @@ TEST(losses_are_counted)
                  {"FAKE_ROCP=alien=20", "ledger.unknown_records", 19, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
-        /* An allocation and its end are records, too: 399, the last ones of which come. The
-         * library reports drops with the next records only. */
+        /* With the allocation and the free there are 399 records. The last of them are not dropped:
+         * the library reports drops only with the next records. */
         run_rocm(&r, OLD, cases[i].script, MEMORY, LIST("397"));
         check_program(&r, 0);
         assert_int_equal(int_at(r.report, "ledger.launches"), 397);
@@ -468,7 +468,7 @@ TEST(mixed_machine)
     run_free(&r);
 }
 
-/* Every record that is handed over is a row, or counted as one without room. */
+/* Every record that is delivered is a row, or counted as one without room. */
 TEST(small_pool)
 {
     struct run r;
