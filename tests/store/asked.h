@@ -21,21 +21,21 @@ struct asked {
     void (*readable)(struct buf *out, const char *name); /* see struct store_visitor */
 };
 
-/* Makes a question with all parameters null, except limit: the most that is possible. */
+/* Makes a question with all parameters null, except limit, which is the largest possible. */
 void asked_init(struct asked *a, enum store_query q);
 void asked_fini(struct asked *a);
 void asked_int(struct asked *a, const char *param, int64_t v);
 void asked_text(struct asked *a, const char *param, const char *v);
 void asked_list(struct asked *a, const char *param, const int64_t *v, size_t n);
 
-/* Puts it to a session (NULL: to workspace w); the code of the engine. asked_run wants 0. */
+/* Asks a session (NULL: workspace w). asked_try returns the engine's code; asked_run expects 0. */
 int asked_try(struct asked *a, struct store_session *ss, struct err *e);
 void asked_run(struct asked *a, struct store_session *ss);
 
 const struct asked_cell *asked_cell(const struct asked *a, size_t row, const char *column);
 int64_t asked_get(const struct asked *a, size_t row, const char *column); /* a known INT */
 double asked_real(const struct asked *a, size_t row, const char *column);
-/* The cell is that name of the fixture; id 0: unknown. */
+/* Checks that the cell is that name of the fixture; id 0: unknown. */
 void asked_is_name(const struct asked *a, size_t row, const char *column, const struct fixture *f,
                    int64_t id);
 

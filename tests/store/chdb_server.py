@@ -63,17 +63,17 @@ class Engine:
         return self.take(self.lib.chdb_query_n(connection.contents, statement, len(statement), b"TabSeparated", 12))
 
     def insert(self, connection, statement, rows):
-        """Rows beside the statement: those in it would end for the library where a line is empty."""
+        """Rows next to the statement: if they were in it, the library would take an empty line for their end."""
         stream = self.lib.chdb_stream_insert_n(connection.contents, statement, len(statement), b"Native", 6)
         try:
             if self.lib.chdb_stream_insert_error(stream) is None:
-                self.lib.chdb_stream_append(stream, rows, len(rows))  # what goes wrong is reported at the end
+                self.lib.chdb_stream_append(stream, rows, len(rows))  # errors are reported at the end
             return self.take(self.lib.chdb_stream_done(stream))
         finally:
             self.lib.chdb_destroy_insert_stream(stream)
 
     def run(self, settings, statement, rows):
-        """A statement with settings of its own, which a connection has."""
+        """A statement with settings of its own; settings belong to a connection."""
         connection = self.connect()
         try:
             error = self.ask(connection, b"SET " + b", ".join(settings))[1] if settings else None
@@ -108,7 +108,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(403 if number == DENIED else 500, text + b"\n", [("X-ClickHouse-Exception-Code", str(number))])
 
     def login(self):
-        """(name, password), by either way of saying them."""
+        """(name, password), from either kind of header."""
         said = self.headers["Authorization"]
         if said:
             return tuple(base64.b64decode(said.removeprefix("Basic ")).decode().split(":", 1))
@@ -136,7 +136,7 @@ def main():
     Handler.user, Handler.password = user.tag, user.findtext("password")
     folder = pathlib.Path(config.findtext("path"))
     folder.mkdir(exist_ok=True)
-    os.chdir(folder)  # the library would read a config.xml beside it
+    os.chdir(folder)  # the library would read a config.xml next to it
     Handler.engine = Engine(os.environ["GPUFL_CHDB"], folder)
     http.server.ThreadingHTTPServer(("127.0.0.1", int(config.findtext("http_port"))), Handler).serve_forever()
 

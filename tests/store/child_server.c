@@ -66,7 +66,7 @@ pid_t child_start(struct child_user u, int death, const char *folder, const char
     if (child)
         return child;
     become(u);
-    prctl(PR_SET_PDEATHSIG, death); /* forgotten by setuid: after it */
+    prctl(PR_SET_PDEATHSIG, death); /* setuid would clear it: set after it */
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     if (chdir(folder))

@@ -45,7 +45,7 @@ static void die(const char *what, unsigned server)
     exit(1);
 }
 
-/* GPUFL_CLICKHOUSE_SERVER: chdb_server.py in its place, as the test's user. */
+/* GPUFL_CLICKHOUSE_SERVER names chdb_server.py, which then runs instead, as the test's user. */
 static bool binary_find(void)
 {
     static const char *const places[] = {"/usr/sbin/clickhouse-server",
@@ -74,7 +74,7 @@ static void folder_make(unsigned server)
     char *folder = ch.servers[server].folder, here[PATH_MAX - 128];
     if (!getcwd(here, sizeof here))
         die("no current folder", server);
-    for (int i = 0; i < 2; i++) { /* homes of others may be closed on the way */
+    for (int i = 0; i < 2; i++) { /* home folders of others may be closed on the way */
         snprintf(folder, sizeof ch.servers[0].folder, "%s/clickhouse-XXXXXX", i ? P_tmpdir : here);
         if (!mkdtemp(folder) || !child_own(ch.user, folder))
             die("cannot make a folder", server);
@@ -160,7 +160,7 @@ static int64_t read_body(void *arg, char *out, size_t size)
     return (int64_t)n;
 }
 
-/* The answer's status; 0: nobody is there. */
+/* The answer's status; 0: no server answers. */
 static int ask(unsigned server, const char *sql, struct http_client_answer *a)
 {
     char url[64];
@@ -220,7 +220,7 @@ static void launch(unsigned server)
     s->pid = child_start(ch.user, SIGKILL, s->folder, log, ch.binary, argv);
 }
 
-/* Waits until it answers; false where it has ended. */
+/* Waits until the server answers; false if it has ended. */
 static bool answers(unsigned server)
 {
     struct http_client_answer a;

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So many servers, which know each other as shards of the cluster `shards`. 0; 1: not installed,
- * and says so. Fails the process where one does not start. */
+/* Starts so many servers, which know each other as shards of the cluster `shards`. Returns 0; 1:
+ * not installed, with a message. Ends the process if one does not start. */
 int clickhouse_open(unsigned servers);
 void clickhouse_close(void);
 
@@ -18,8 +18,8 @@ void clickhouse_stop(unsigned server, int signal); /* waits for its end */
 /* "clickhouse://gpufl:…@127.0.0.1:port,…/prefix[?cluster=shards]": of the first n servers. */
 void clickhouse_url(unsigned n, const char *prefix, char *out, size_t size);
 
-/* Runs a statement; its answer (TabSeparated) without the last line break. Fails the process where
- * the server says no. */
+/* Runs a statement. Returns its answer (TabSeparated) without the last line break. Ends the process
+ * if the server refuses. */
 const char *clickhouse_sql(unsigned server, const char *sql);
 
 int clickhouse_pid(unsigned server);

@@ -46,6 +46,6 @@ long long clickhouse_number(const char *sql)
 void clickhouse_until(const char *sql, long long is)
 {
     for (int i = 0; i < 6000 && clickhouse_number(sql) != is; i++)
-        usleep(10000); /* between two looks; what ends the wait is the answer */
+        usleep(10000); /* between two queries; the right answer ends the wait */
     assert_int_equal(clickhouse_number(sql), is);
 }

@@ -7,7 +7,7 @@
 /* Whose turn it is: server 1, 2, ...; 0: nobody's. */
 struct turns_table {
     int holder;
-    bool expired; /* the holder hangs */
+    bool expired; /* the holder hangs and loses its turn */
 };
 
 struct turns_seat {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static struct {
-    int listener, port; /* where it listens; whom it asks */
+    int listener, port; /* the proxy's port; the server's */
     struct thread thread;
     pthread_mutex_t lock;
     int after, times; /* guarded by lock */
@@ -27,7 +27,7 @@ static struct sockaddr_in loopback(int port)
                                 .sin_port = htons((uint16_t)port)};
 }
 
-/* Is the answer that begins now one to lose? */
+/* True if the answer that begins now is to be lost. */
 static bool is_lost(void)
 {
     pthread_mutex_lock(&proxy.lock);
@@ -63,7 +63,7 @@ static void *serve(void *arg)
             asked = true;
         } else if (ends[1].revents) {
             if (asked && is_lost())
-                break; /* it is done there, and nobody hears of it */
+                break; /* the server has done it, and the client does not learn so */
             asked = false;
             good = pass(server, client);
         }

@@ -8,7 +8,7 @@
 int cut_proxy_open(int port);
 void cut_proxy_close(void);
 
-/* Lets so many answers pass from now on, then loses so many; after: -1 loses none. */
+/* Passes so many answers from now on, then loses so many; after: -1 loses none. */
 void cut_proxy_cut(int after, int times);
 
 #endif

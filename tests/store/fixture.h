@@ -22,14 +22,14 @@ struct fixture {
     size_t log_count;
 };
 
-/* Reads a session's folder; fails the test where it cannot. */
+/* Reads a session's folder; fails the test if that is not possible. */
 void fixture_open(struct fixture *f, const char *dir);
 void fixture_close(struct fixture *f);
 
-/* Makes a session of the simulated GPU below the folder; its path, to be freed. */
+/* Makes a session of the simulated GPU below the folder. Returns its path; caller frees. */
 char *fixture_simulate(const char *folder, const char *options);
 
-/* The recorded session in examples/data; to be freed. */
+/* The path of the recorded session in examples/data; caller frees. */
 char *fixture_recorded(void);
 
 /* Puts the session into a store in transactions of about so many lines, with its pyramid. */

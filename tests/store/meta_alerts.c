@@ -80,7 +80,7 @@ static void test_firings(void **state)
         OK(meta_firing_open(ASK(f, "w1"), "a1", &rows, &n));
         assert_int_equal(n, 1);
         p.ended = 40;
-        p.fired = 99; /* the time of the first stays */
+        p.fired = 99; /* the time of the first one stays */
         OK(meta_firing_put(ASK(f, "w1"), &p, NULL, &got));
         assert_int_equal(got.fired, 35 + i);
     }
@@ -125,7 +125,7 @@ static void test_what_is_reported(void **state)
     OK(meta_firing_list(ASK(f, "w1"), &page, &now, &n));
     assert_int_equal(n, 0);
     OK(meta_delivery_list(ASK(f, "w1"), &page, &rows, &n));
-    assert_int_equal(n, 1); /* it waits still */
+    assert_int_equal(n, 1); /* it still waits */
     OK(meta_delivery_done(f->m, "w1", "f1-firing",
                           &(struct meta_attempt){.state = "sent", .status = 200, .now = 60},
                           &f->e));
@@ -160,7 +160,7 @@ static void test_findings_above(void **state)
         &(struct meta_above){
             .rule = "spills", .app = "train", .host = "a", .share = 0.1, .since = 0},
         &rows, &n));
-    assert_int_equal(n, 1); /* as much, or more */
+    assert_int_equal(n, 1); /* as much as that, or more */
     OK(meta_finding_above(ASK(f, "w1"),
                           &(struct meta_above){.rule = "spills", .share = 0.11, .since = 0}, &rows,
                           &n));
@@ -174,7 +174,7 @@ static void test_findings_above(void **state)
     assert_int_equal(n, 1);
     OK(meta_finding_above(ASK(f, "w1"), &(struct meta_above){.share = 0.2, .since = 501}, &rows,
                           &n));
-    assert_int_equal(n, 0); /* it was heard of too long ago */
+    assert_int_equal(n, 0); /* its data came before `since` */
 }
 
 static void test_deliveries(void **state)

@@ -1,8 +1,8 @@
 /* meta_cases.c - all cases of the suite of the small tables. */
 #include "meta_place.h"
 
-/* The groups in which threads share a store, then those on one thread: ThreadSanitizer, which
- * reports races, has nothing to find there, and takes long. */
+/* First the groups in which threads share a store, then those on one thread. ThreadSanitizer, which
+ * is slow, has nothing to find in the latter. */
 int meta_cases(void)
 {
     int failed =

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Known values of a host stay where a later state lacks them; a state that comes late does
- * not replace a newer one. */
+/* Known values of a host stay if a later state lacks them; a state that arrives late does not
+ * replace a newer one. */
 static void check_host(struct fixture *f)
 {
     struct meta_host h = {.name = "node-a",
@@ -26,7 +26,7 @@ static void check_host(struct fixture *f)
                            .seen = 200};
     OK(meta_host_put(f->m, "w1", &h, &f->e));
     h.state = "{\"cpu\":3}";
-    h.seen = 150; /* came late */
+    h.seen = 150; /* arrives late */
     OK(meta_host_put(f->m, "w1", &h, &f->e));
     OK(meta_host_get(ASK(f, "w1"), "node-a", &host));
     assert_string_equal(host.system, "Debian 12");
@@ -37,7 +37,7 @@ static void check_host(struct fixture *f)
     assert_int_equal(host.seen, 200);
 }
 
-/* A GPU is kept and forgotten as a host is, and moves to another host. */
+/* A GPU is kept and forgotten like a host, and can move to another host. */
 static void check_gpus(struct fixture *f)
 {
     struct meta_gpu g = {.uuid = "GPU-1",
@@ -120,7 +120,7 @@ static void put_fleet(struct fixture *f, char names[HOSTS][16])
               &(struct meta_fleet_state){.hosts = hosts, .host_count = 1, .gpu_count = 0}, &f->e));
 }
 
-/* Many hosts at once are listed in pages; hosts that were not heard of for long are forgotten. */
+/* Many hosts at once are listed in pages; hosts that sent nothing for long are forgotten. */
 static void test_a_fleet(void **state)
 {
     struct fixture *f = *state;
@@ -162,7 +162,7 @@ static void test_a_fleet(void **state)
     assert_int_equal(n, (HOSTS - 3) * GPUS);
 }
 
-/* Live sessions, and how many there are on hosts and GPUs. */
+/* Live sessions, and their numbers on hosts and GPUs. */
 static void test_running(void **state)
 {
     struct fixture *f = *state;
@@ -200,7 +200,7 @@ static void test_running(void **state)
     assert_int_equal(n, 1);
 }
 
-/* All of a day as one row, page by page, and one name alone. */
+/* A whole day as one row, page by page, and for one name. */
 static void check_whole_days(struct fixture *f)
 {
     struct meta_usage_sum *rows = NULL;
@@ -240,7 +240,7 @@ static void test_days(void **state)
     people_make(f);
     session_make(f, "w1", "s1", "train", "node-a", 100);
     OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e));
-    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* again: counts once */
+    OK(meta_usage_put(f->m, "w1", "s1", one, 3, &f->e)); /* once more: counts once */
     OK(meta_usage_put(f->m, "w1", "s2", two, 1, &f->e));
     OK(meta_session_drop(f->m, "w1", "s1", 900, &f->e)); /* its days stay */
     OK(meta_usage_days(ASK(f, "w1"), &(struct meta_days){META_BY_HOST, 0, 100, NULL}, &page, &rows,
@@ -260,7 +260,7 @@ static void test_days(void **state)
     assert_int_equal(rows[1].energy, META_NONE);
     assert_int_equal(rows[1].wall, 200);
     assert_int_equal(rows[1].known, 0);
-    assert_int_equal(rows[1].busy, META_NONE); /* nobody knows, which is not 0 */
+    assert_int_equal(rows[1].busy, META_NONE); /* unknown, which is not 0 */
     assert_int_equal(rows[1].kernels, META_NONE);
     assert_int_equal(rows[1].counted, 0);
     assert_int_equal(rows[0].counted, 2);
@@ -289,7 +289,7 @@ static void test_days(void **state)
     assert_int_equal(n, 1);
 }
 
-/* No session of that name knows its kernels: which is not 0. */
+/* No session of that name knows its kernels: their number is unknown, not 0. */
 static void unknown_sum(const struct meta_fleet_sum *row, const char *name)
 {
     assert_string_equal(row->name, name);
@@ -422,7 +422,7 @@ static void test_audit(void **state)
         OK(meta_audit_list(ASK(f, "w1"), &page, &rows, &n));
         assert_int_equal(n, want);
         for (size_t i = 0; i < n; i++) {
-            assert_true(rows[i].number < last); /* in the order of coming, not of clocks */
+            assert_true(rows[i].number < last); /* by arrival, not by clocks */
             last = rows[i].number;
         }
         if (!page.next)
@@ -485,7 +485,7 @@ static void test_settings_and_leases(void **state)
     OK(meta_check(f->m, &f->e));
 }
 
-/* A turn is one holder's at a time, then the one's who asked, then anybody's. */
+/* One holder at a time has a turn; then it goes to the one who asked, then to anybody. */
 static void test_turns(void **state)
 {
     struct fixture *f = *state;

@@ -1,6 +1,6 @@
 /* meta_fleet_sums.c - sums of usage by day and span against a recount: random sessions are put, put
  * again, dropped and forgotten, and every answer over random days must be what a walk over all rows
- * of all sessions gives; also of a store whose rows were made by an older version, and where
+ * of all sessions gives; also of a store whose rows were made by an older version, and if
  * threads change sessions of the same names at once. */
 #include "meta_place.h"
 
@@ -237,7 +237,7 @@ static void check_fleet(struct fixture *f, const struct model *m, const struct m
         assert_true(rows[i - 1].wall >= rows[i].wall);
 }
 
-/* Day by day: all names, or one; a page is small, so that there are several. */
+/* Day by day: all names, or one; pages are small, so that there are several. */
 static void check_usage(struct fixture *f, const struct model *m, const struct meta_days *d)
 {
     struct meta_usage_sum *rows = NULL;
@@ -339,11 +339,11 @@ static void step(struct fixture *f, struct model *m)
         draw_findings(m, s);
         put_findings(f, s);
     } else if (what == 8 && s->exists) {
-        OK(meta_session_drop(f->m, "w1", s->id, 900, &f->e)); /* its days stay */
+        OK(meta_session_drop(f->m, "w1", s->id, 900, &f->e)); /* days of the session stay */
         s->exists = false;
-        s->finding_count = 1; /* nothing is made under its name again */
+        s->finding_count = 1; /* no session gets its name again */
     } else if (what == 9) {
-        s->row_count = draw(m, 2) ? 0 : s->row_count; /* none any more; or the same again */
+        s->row_count = draw(m, 2) ? 0 : s->row_count; /* no rows any more; or equal ones again */
         put_usage(f, s);
     }
 }
@@ -365,7 +365,8 @@ TEST(test_sums_are_a_recount)
     mem_free(m);
 }
 
-/* A session may not come and go: its sums could not be distinguished from those of two. */
+/* The days of a session may not have gaps: its sums could not be distinguished from those of two
+ * sessions. */
 TEST(test_days_have_no_gap)
 {
     struct fixture *f = *state;
@@ -422,7 +423,8 @@ static void sql_session(struct buf *b, const struct model_session *s)
     }
 }
 
-/* Where the schema is the one before these sums, with rows; by its own statements. */
+/* Makes a store with rows whose schema is the one before these sums, by that schema's
+ * statements. */
 static void older_store(struct fixture *f, const struct model *m)
 {
     enum { BEFORE = 16 };

@@ -59,7 +59,7 @@ static void test_hostile_texts(void **state)
         assert_int_equal(n, 1);
         const struct meta_session_query sorted = {.sort = META_SORT_app, .ascending = true};
         page.limit = 1;
-        for (page.after = NULL, n = 1; n; page.after = page.next) { /* its cursors go through */
+        for (page.after = NULL, n = 1; n; page.after = page.next) { /* its cursors are valid */
             OK(meta_session_list(ASK(f, "w1"), &sorted, &page, &rows, &n));
             if (!page.next)
                 break;
@@ -159,7 +159,7 @@ struct worker {
     atomic_bool *stop;
 };
 
-/* Takes steps of one counter, each only where nobody else has taken it. */
+/* Takes steps of one counter, each only if nobody else has taken it. */
 static void *stepper(void *arg)
 {
     struct worker *w = arg;
@@ -181,7 +181,7 @@ static void *stepper(void *arg)
     return NULL;
 }
 
-/* Reads lists meanwhile; what it reads is whole. */
+/* Reads lists meanwhile; what is read is whole. */
 static void *reader(void *arg)
 {
     struct worker *w = arg;
@@ -249,7 +249,7 @@ static void test_many_at_once(void **state)
 
 /* ---- sudden death ------------------------------------------------------------------------- */
 
-/* Puts sessions and says of each that it is there. */
+/* Puts sessions, and reports each that is there. */
 static void put_and_say(const struct meta_config *c, int to)
 {
     struct meta *m = NULL;

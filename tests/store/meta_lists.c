@@ -78,7 +78,7 @@ static int order_compare(const struct meta_session *a, const struct meta_session
     return c ? c : strcmp(a->id, b->id);
 }
 
-/* All pages of a query; how many rows, in out. */
+/* Reads all pages of a query into out. Returns the number of rows. */
 static size_t pages_read(struct fixture *f, const struct meta_session_query *q, unsigned limit,
                          struct meta_session *out, size_t most)
 {
@@ -319,7 +319,7 @@ static void test_choices_and_retention(void **state)
     OK(meta_session_silent(ASK(f, "w1"), 2004, &rows, &n));
     assert_int_equal(n, 3 - 1); /* s01, s02; s03 has ended */
     assert_string_equal(rows[0].id, "s01");
-    /* A session whose clock was wrong is as old as its sending. */
+    /* The age of a session whose clock was wrong counts from its sending. */
     const struct meta_session s = {
         .id = "future", .app = "a", .host = "h", .received = 500, .created = 1};
     OK(meta_session_put(f->m, "w2", &s, NULL, NULL, &f->e));
@@ -352,7 +352,7 @@ static void test_findings_across_sessions(void **state)
     do {
         OK(meta_finding_search(ASK(f, "w1"), &all, &page, &rows, &n));
         for (size_t i = 0; i < n; i++) {
-            assert_true(rows[i].severity <= severity); /* HIGH before LOW, whatever it gives back */
+            assert_true(rows[i].severity <= severity); /* HIGH before LOW, whatever it could save */
             assert_true(rows[i].severity < severity || rows[i].gives_back <= last);
             last = rows[i].gives_back;
             severity = rows[i].severity;

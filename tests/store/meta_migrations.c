@@ -1,5 +1,5 @@
-/* meta_migrations.c - the schema comes from every older version, and through a crash anywhere on
- * the way, to the same place as an empty database; a newer one is refused. */
+/* meta_migrations.c - every older version of the schema, also after a crash anywhere on the way,
+ * becomes the same as the schema of an empty database; a newer version is refused. */
 #include "meta_place.h"
 
 #include "base/alloc.h"
@@ -42,7 +42,7 @@ static struct meta_conn *connect_to(const struct meta_config *c)
     return conn;
 }
 
-/* An empty database at a version, with rows of it. */
+/* Makes a database of that version, with rows. */
 static void database_at(const struct meta_config *c, int version)
 {
     struct err e = {0};
@@ -111,7 +111,7 @@ static void newest_look(char *text)
     place->drop(&c);
 }
 
-/* The schema is the newest, what was there still is, and it can be used. */
+/* The schema is the newest, all rows are still there, and the store can be used. */
 static void newest_check(const struct meta_config *c, int from, const char *want)
 {
     struct fixture fixture = {.config = *c}, *f = &fixture;
@@ -151,7 +151,7 @@ TEST(test_every_older_version)
         database_at(&c, version);
         timid = c;
         timid.migrate = false;
-        FAILS(STATE, meta_open(&m, &timid, &e)); /* not unless it is said */
+        FAILS(STATE, meta_open(&m, &timid, &e)); /* not without `migrate` */
         assert_non_null(strstr(e.text, "gpufl-server migrate"));
         newest_check(&c, version, want);
         assert_int_equal(meta_open(&m, &timid, &e), 0);
@@ -188,7 +188,7 @@ static void kill_here(int version, unsigned statement)
         raise(SIGKILL);
 }
 
-/* Migrates in a process that is killed after a statement; false: there is no statement of that
+/* Migrates in a process that is killed after a statement; false: there is no statement with that
  * number. */
 static bool migrate_and_die(const struct meta_config *c, int version, unsigned statement)
 {

@@ -30,7 +30,7 @@ static void test_workspaces(void **state)
     FAILS(INVAL, meta_workspace_add(f->m, &(struct meta_workspace){"", "x", 1}, &f->e));
 }
 
-/* Whatever a workspace has goes with it; its sessions' columns are to be freed. */
+/* All objects of a workspace are removed with it; the columns of its sessions are to be freed. */
 static void test_workspace_remove(void **state)
 {
     struct fixture *f = *state;
@@ -371,7 +371,7 @@ static void *racer_run(void *arg)
     return NULL;
 }
 
-/* Runs all at once; how many answered 0. The others must have answered `else_code`. */
+/* Runs all at once. Returns how many answered 0; the others must have answered `else_code`. */
 static int race(struct fixture *f, int (*run)(struct racer *r), int count, int else_code)
 {
     struct racer racers[THREADS];

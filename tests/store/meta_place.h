@@ -10,12 +10,12 @@
 
 struct meta_place {
     const struct meta_engine *engine;
-    void (*make)(struct meta_config *c); /* an empty database; migrate and relaxed are set */
-    void (*drop)(struct meta_config *c); /* all of it */
-    const char *fingerprint;             /* a query: the schema as one text */
+    void (*make)(struct meta_config *c); /* makes an empty database; sets migrate and relaxed */
+    void (*drop)(struct meta_config *c); /* removes it */
+    const char *fingerprint;             /* a query for the schema as one text */
 };
 
-extern const struct meta_place *place; /* of this test program */
+extern const struct meta_place *place; /* defined by each test program */
 
 /* A store for one test, and memory for its answers. */
 struct fixture {
@@ -26,7 +26,7 @@ struct fixture {
 };
 
 int fixture_open(void **state);  /* cmocka's setup */
-int fixture_close(void **state); /* and its end */
+int fixture_close(void **state); /* cmocka's teardown */
 
 /* An ask of a workspace whose answer lies in the fixture. */
 #define ASK(f, workspace) (&(struct meta_ask){(f)->m, workspace, &(f)->mem, &(f)->e})
@@ -52,7 +52,7 @@ void session_make(struct fixture *f, const char *workspace, const char *id, cons
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
 
-/* All groups of cases, and each; the number that failed. */
+/* Runs all groups of cases, or one group. Returns the number of cases that failed. */
 int meta_cases(void);
 int meta_people_cases(void);
 int meta_session_cases(void);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The days of spans are 0 to 31, 32 to 63 and so on: all days of the first question are in spans;
- * of the second no day that has a sum is. */
+/* Spans of days are 0 to 31, 32 to 63 and so on. The first question covers whole spans only; in the
+ * second no whole span is covered that has a sum. */
 static const struct meta_rollup_query of_kernels = {.kind = "kernel", .to = 96};
 static const struct meta_rollup_query of_kernel_days = {.kind = "kernel", .from = 1, .to = 95};
 
@@ -36,8 +36,8 @@ static void check_sum(struct fixture *f, const char *name, int64_t sessions, int
     }
 }
 
-/* A session counts once, however often it is summed, also with other rows; a drop leaves the sums
- * and takes no second sum of that session; days that are forgotten go. */
+/* A session counts once, however often it is summed, also with other rows. After a drop the sums
+ * stay, and that session is not summed again; forgotten days are gone. */
 TEST(test_sums_outlive_sessions)
 {
     struct fixture *f = *state;
@@ -127,7 +127,7 @@ TEST(test_sums_by_day)
     FAILS(INVAL, meta_rollup_sums(ASK(f, "w1"), &q, &page, &sums, &n));
 }
 
-/* A span of days counts where all of it is asked for, and its days where not: the answer is that of
+/* A span of days is used if all of it is asked for, and its days otherwise: the answer is that of
  * an application, which is summed from days alone. */
 TEST(test_sums_of_spans)
 {

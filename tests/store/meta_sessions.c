@@ -40,7 +40,7 @@ static void test_put_and_get(void **state)
     assert_int_equal(got.ended, 0);
     assert_string_equal(got.state, "live");
     assert_true(isnan(got.busy));
-    assert_int_equal(got.kernels, META_NONE); /* nobody knows yet */
+    assert_int_equal(got.kernels, META_NONE); /* still unknown */
     assert_string_equal(
         got.gpus, "[{\"uuid\":\"GPU-b\",\"name\":\"NVIDIA H200\",\"vendor\":\"nvidia\"},"
                   "{\"uuid\":\"GPU-a\",\"name\":\"Instinct \\\"A\\\"\",\"vendor\":\"a\\\"m\\\"d\"},"
@@ -49,7 +49,7 @@ static void test_put_and_get(void **state)
     FAILS(NOENT, meta_session_get(ASK(f, "w1"), "other", &got));
 }
 
-/* A header that comes again fills in; one of another process is refused. */
+/* A header that arrives again fills in unknown values; one of another process is refused. */
 static void test_put_again(void **state)
 {
     struct fixture *f = *state;
@@ -110,7 +110,7 @@ static void test_grow_and_end(void **state)
     assert_int_equal(got.received, 210);
     assert_true(got.busy == 0.5);
     OK(meta_session_end(f->m, "w1", "s1", "aborted", 0, &f->e));
-    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* the end came after all */
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* the end arrived after all */
     OK(meta_session_end(f->m, "w1", "s1", "aborted", 999, &f->e));
     OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_string_equal(got.state, "ended");
@@ -187,7 +187,7 @@ static void test_documents(void **state)
     OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e));
     OK(meta_session_end(f->m, "w1", "s2", "aborted", 300, &f->e));
     OK(meta_analysis_missing(ASK(f, "w1"), "report", "7", 10, &missing, &n));
-    assert_int_equal(n, 2); /* the last step of s1's analysis is not there */
+    assert_int_equal(n, 2); /* the last document of s1's analysis is missing */
     OK(meta_session_grow(f->m, "w1", "s1", &(struct meta_growth){.records = 10}, &f->e));
     OK(meta_analysis_missing(ASK(f, "w1"), "report", "7", 10, &missing, &n));
     assert_int_equal(n, 1);
@@ -196,8 +196,8 @@ static void test_documents(void **state)
     assert_int_equal(n, 2);
 }
 
-/* A session that is over counts as analysed once its last document is there, whoever made the ones
- * before, and no earlier document replaces the last one. */
+/* A session that is over counts as analysed once its last document is there, whoever made the
+ * earlier ones, and no earlier document replaces the last one. */
 static void test_over_with_its_last_document(void **state)
 {
     struct fixture *f = *state;
@@ -221,14 +221,14 @@ static void test_over_with_its_last_document(void **state)
     a.made = 60;
     OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
     OK(meta_session_grow(f->m, "w1", "s1", &own, &f->e));
-    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* said twice */
+    OK(meta_session_end(f->m, "w1", "s1", "ended", 300, &f->e)); /* reported twice */
     OK(meta_session_get(ASK(f, "w1"), "s1", &got));
     assert_true(got.analyzed);
     a.final = 0;
     FAILS(STATE, meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
     OK(meta_analysis_head(ASK(f, "w1"), "s1", "report", &head));
     assert_int_equal(head.made, 60);
-    session_make(f, "w1", "s1", "train", "a", 100); /* it goes on */
+    session_make(f, "w1", "s1", "train", "a", 100); /* the session goes on */
     OK(meta_analysis_put(f->m, "w1", &a, NULL, 0, &f->e));
 }
 
@@ -357,7 +357,7 @@ static void test_labels(void **state)
         OK(meta_session_label(f->m, "w1", "s1", name, "x", &f->e));
     }
     FAILS(STATE, meta_session_label(f->m, "w1", "s1", "one more", "x", &f->e));
-    OK(meta_session_label(f->m, "w1", "s1", "run", "8", &f->e)); /* one that is there */
+    OK(meta_session_label(f->m, "w1", "s1", "run", "8", &f->e)); /* a label that is there */
     OK(meta_session_grow(
         f->m, "w1", "s1",
         &(struct meta_growth){.records = 1, .kernels = 1, .bytes = 1, .busy = 0.5, .received = 500},
@@ -387,7 +387,7 @@ static int grow_two(void *arg, struct err *e)
     return rc ? rc : meta_session_grow(t->f->m, "w1", t->second, &g, e);
 }
 
-/* All of it is done, or nothing; what comes after is a transaction of its own again. */
+/* All of it is done, or nothing; later calls are transactions of their own again. */
 static void test_together(void **state)
 {
     struct fixture *f = *state;
@@ -422,7 +422,7 @@ static int label_both(void *arg, struct err *e)
     return meta_session_label(f->m, "w1", "s2", "run", "x", e);
 }
 
-/* A label that was refused is not there, also where the transaction of several calls goes on. */
+/* A label that was refused is not there, even if the transaction of several calls goes on. */
 static void test_refused_together(void **state)
 {
     struct fixture *f = *state;

@@ -25,7 +25,8 @@ static void see_row(void *arg, bool gpu, size_t i, const char *state, int64_t se
     t->gpu.seen = seen;
 }
 
-/* A write sees the rows that it replaces, its workspace's alone, and may change its own by them. */
+/* A write gets the rows that it replaces, of its workspace alone, and may change its own rows by
+ * them. */
 static void test_stored_states(void **state)
 {
     struct fixture *f = *state;
@@ -41,7 +42,7 @@ static void test_stored_states(void **state)
                                        .arg = &t};
     people_make(f);
     OK(meta_fleet_put(f->m, "w1", &s, &f->e));
-    assert_int_equal(t.times, 0); /* there was none */
+    assert_int_equal(t.times, 0); /* there was no row */
     OK(meta_fleet_put(f->m, "w2", &s, &f->e));
     assert_int_equal(t.times, 0);
     t.gpu.state = "{\"b\":2}";

@@ -25,7 +25,7 @@ static const struct meta_capture a_capture = {.id = "p1",
                                               .author = "",
                                               .expires = 1000};
 
-/* What the control of hosts has in a workspace. */
+/* Fills a workspace with the objects of the control of hosts. */
 static void control_fill(struct fixture *f, const char *w)
 {
     int64_t version = 0;
@@ -36,7 +36,7 @@ static void control_fill(struct fixture *f, const char *w)
     OK(meta_capture_add(f->m, w, &a_capture, &f->e));
 }
 
-/* A workspace without any of it sees none of it, and changes nothing. */
+/* A workspace without these objects sees none of them, and changes nothing. */
 static void control_strange(struct fixture *f, const char *w)
 {
     struct meta_named_config c;
@@ -49,7 +49,7 @@ static void control_strange(struct fixture *f, const char *w)
     FAILS(NOENT, meta_config_get(ASK(f, w), "c1", &c));
     struct meta_host_config h;
     FAILS(NOENT, meta_host_config_get(ASK(f, w), "a", &h));
-    FAILS(NOENT, meta_host_config_put(f->m, w, &a_host_config, &f->e)); /* of another's */
+    FAILS(NOENT, meta_host_config_put(f->m, w, &a_host_config, &f->e)); /* of another workspace */
     FAILS(NOENT, meta_host_config_remove(f->m, w, "a", &f->e));
     FAILS(NOENT, meta_agent_get(ASK(f, w), "a", &a));
     FAILS(NOENT, meta_agent_remove(f->m, w, "a", &f->e));
@@ -110,7 +110,7 @@ static void everything_make(struct fixture *f, const char *w)
     control_fill(f, w);
 }
 
-/* All that can be read of a workspace, as one text. */
+/* All that can be read in a workspace, as one text. */
 static void digest(struct fixture *f, const char *w, struct buf *out)
 {
     struct meta_page page = {0};
@@ -248,7 +248,7 @@ static void test_strangers(void **state)
     digest(f, "w3", &empty);
     everything_make(f, "w1");
     digest(f, "w1", &before);
-    assert_null(strstr(buf_cstr(&before), " 0:")); /* something of everything */
+    assert_null(strstr(buf_cstr(&before), " 0:")); /* no list is empty */
     digest(f, "w3", &after);
     assert_string_equal(buf_cstr(&after), buf_cstr(&empty));
     stranger_reads(f, "w3");
@@ -313,7 +313,7 @@ static void test_same_ids(void **state)
     buf_fini(&before);
 }
 
-/* A turn is a workspace's, whatever the session is called. */
+/* A turn belongs to a workspace, even if sessions have the same name. */
 static void test_turns_of_others(void **state)
 {
     struct fixture *f = *state;

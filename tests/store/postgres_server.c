@@ -25,9 +25,9 @@
 static struct {
     char bin[PATH_MAX]; /* folder of initdb and postgres */
     char data[PATH_MAX], log[PATH_MAX];
-    char socket[64]; /* folder; short, for addresses of sockets are */
+    char socket[64]; /* folder; short, since addresses of sockets are */
     char password[CHILD_PASSWORD_SIZE];
-    struct child_user user; /* whom it runs as */
+    struct child_user user; /* the user of the server */
     pid_t pid;              /* of the server; 0: it does not run */
 } pg;
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 0; 1: not installed, and says so. Fails the process where it does not start. */
+/* Returns 0; 1: not installed, with a message. Ends the process if the server does not start. */
 int postgres_server_open(void);
 void postgres_server_close(void);
 

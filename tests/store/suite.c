@@ -20,7 +20,7 @@ static void read_fixture(struct fixture *f, char *dir)
     mem_free(dir);
 }
 
-/* Adds marks to a session's log, from its first kernel on: simulated programs set none. */
+/* Adds marks to a session's log, from its first kernel on, since simulated programs set none. */
 static void add_marks(const char *dir)
 {
     enum { MARKS = 600, STEP = 40000 /* ns */, NAME = 40000, DOMAIN };

@@ -23,7 +23,8 @@ struct suite {
 
 extern struct suite suite;
 
-/* Opens the engine and reads the fixtures; closes and removes all. For the whole group. */
+/* suite_setup opens the engine and reads the fixtures; suite_teardown closes and removes all. For a
+ * whole group. */
 int suite_setup(void **state);
 int suite_teardown(void **state);
 

@@ -132,7 +132,7 @@ static int count_ids(void *arg, const char *id)
     return 0;
 }
 
-/* The copy's sums are made again: its answers are equal. */
+/* Checks that the sums of the copy are made again, so that its answers are equal. */
 static void assert_answers(const char *one, const char *other)
 {
     static const enum store_query queries[] = {QUERY_kernels, QUERY_lanes};
@@ -197,7 +197,8 @@ void suite_copied_and_back(void **state)
     sum_history(&files, &after);
     assert_int_equal(history.rows[TABLE_history], 6);
     assert_same(&history, &after);
-    /* Back: what is there stays, what went comes again, what got further is nobody's to replace. */
+    /* Copied back: a session that is still there stays, a deleted one is copied again, and one that
+     * has more rows by now is not replaced. */
     OK(store_copy_workspace(&files, &here, "copied", &again, e));
     assert_int_equal(again.sessions, 0);
     assert_int_equal(again.there, 2);

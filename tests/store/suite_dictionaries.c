@@ -32,7 +32,7 @@ static void append_device(struct store_session *ss, int64_t id, int64_t name, in
     append(ss, RECORD_device, (const int64_t *)&d);
 }
 
-/* The expectation of the next row. */
+/* The expected next row. */
 struct expected {
     const struct device_row *rows;
     size_t count, next;
@@ -74,7 +74,7 @@ void suite_devices_become_known(void **state)
                                  device(3, 9, 16, CELL_NULL)};
     (void)state;
     OK(OPS->get(suite.store, "w", "completed", true, &ss, e));
-    OK(OPS->begin(ss, e)); /* by its index alone */
+    OK(OPS->begin(ss, e)); /* a device by its index alone */
     append_device(ss, 1, 0, CELL_NULL, CELL_NULL);
     append_device(ss, 2, 0, 4, CELL_NULL);
     append_device(ss, 2, 8, CELL_NULL, 32); /* before it was written */
@@ -101,7 +101,7 @@ void suite_devices_become_known(void **state)
     OPS->put(ss);
     OK(OPS->get(suite.store, "w", "completed", false, &ss, e));
     OK(OPS->begin(ss, e));
-    OPS->rollback(ss); /* what was remembered is read again */
+    OPS->rollback(ss); /* remembered rows are read again */
     OK(OPS->begin(ss, e));
     append_device(ss, 3, 0, CELL_NULL, 32);
     append_device(ss, 1, 0, CELL_NULL, 32);
@@ -141,7 +141,7 @@ void suite_threads_change_names(void **state)
 
 enum { COMPLETED_MOST = 1 << 16, VERY_MANY = COMPLETED_MOST + 1 };
 
-/* Checks by place: only the last row has kept the name it came with. */
+/* Checks rows in their order: only the last row has kept its first name. */
 static int check_threads(void *arg, const struct wire_batch *b)
 {
     size_t *next = arg;

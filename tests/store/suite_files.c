@@ -94,7 +94,7 @@ void suite_backup_is_a_store(void **state)
         skip();
     ss = suite_loaded("backed-up", &suite.simulated);
     OPS->put(ss);
-    for (int round = 0; round < 2; round++) { /* also over an earlier one */
+    for (int round = 0; round < 2; round++) { /* also over an earlier backup */
         OK(OPS->backup(suite.store, folder, e));
         config.data = folder;
         OK(OPS->open(&copy, &config, e));
@@ -125,7 +125,7 @@ void suite_tables_as_parquet(void **state)
     OK(OPS->parquet(ss, RECORD_config, path, e));
     OK(OPS->parquet(ss, RECORD_counter, path, e)); /* a record without rows */
     snprintf(beside, sizeof beside, "%s.columns", path);
-    assert_false(file_exists(beside)); /* what one engine needs for it is gone */
+    assert_false(file_exists(beside)); /* temporary files of the engine are gone */
     OPS->put(ss);
 }
 
@@ -153,7 +153,7 @@ static void *churn(void *arg)
             c->failed++;
             continue;
         }
-        (void)OPS->settle(ss, NULL); /* another one may be at it */
+        (void)OPS->settle(ss, NULL); /* another thread may be settling it */
         c->failed += OPS->scan(ss, RECORD_kernel, INT64_MIN, INT64_MAX,
                                &(struct wire_visitor){.arg = &n, .batch = count_rows}, &e) ||
                      n != 1;
@@ -196,7 +196,7 @@ struct reader {
     int64_t reads, wrong;
 };
 
-/* A reader sees whole commits: a multiple of their rows, never fewer than before. */
+/* Checks that a reader sees whole commits: a multiple of their rows, never fewer than before. */
 static void *read_on(void *arg)
 {
     struct reader *r = arg;

@@ -112,7 +112,7 @@ static size_t names_meant(const struct kernels *k, struct filter f)
     return n;
 }
 
-/* Every row of an answer to `kernels` against the arrays. */
+/* Checks every row of an answer to `kernels` against the arrays. */
 static void check_kernels(const struct asked *a, const struct fixture *fixture,
                           const struct kernels *k, struct filter f)
 {
@@ -169,13 +169,13 @@ void suite_kernels_by_name(void **state)
         int64_t first = k.items[k.count / 3].start, last = k.items[k.count / 2].start;
         ask_window(ss, fixtures[i], &k, first, last, -1);
         ask_window(ss, fixtures[i], &k, first, last, k.items[0].stream);
-        ask_window(ss, fixtures[i], &k, last, first, -1); /* none */
+        ask_window(ss, fixtures[i], &k, last, first, -1); /* an empty span */
         mem_free(k.items);
         suite.ops->put(ss);
     }
 }
 
-/* A kernel asked for by its name id has the row that it has among all. */
+/* Checks that a kernel that is asked for by its name id has the same row as among all kernels. */
 static void check_each_kernel(struct store_session *ss, int64_t from, int64_t to)
 {
     const unsigned columns = store_queries[QUERY_kernels].column_count;
@@ -288,14 +288,14 @@ void suite_kernels_by_pattern(void **state)
     suite.ops->put(ss);
 }
 
-/* What people read: the name backwards. */
+/* The readable name: the name backwards. */
 static void put_backwards(struct buf *out, const char *name)
 {
     for (size_t i = strlen(name); i > 0; i--)
         buf_char(out, name[i - 1]);
 }
 
-/* A part of what people read finds the kernel; where nobody says what they read, it does not. */
+/* A part of the readable name finds the kernel; if nobody gives readable names, it does not. */
 void suite_kernels_by_readable_name(void **state)
 {
     const enum store_query ways[] = {QUERY_kernels, QUERY_search};
@@ -551,7 +551,7 @@ static void append_names(struct store_session *ss)
     OK(suite.ops->append(ss, &b, e));
 }
 
-/* Kernels in several slices, out of order by some, written by writers that come and go. */
+/* Kernels in several slices, some out of order, written by one writer after another. */
 void suite_kernels_of_many_slices(void **state)
 {
     struct store_session *ss;
@@ -575,7 +575,7 @@ void suite_kernels_of_many_slices(void **state)
         OK(suite.ops->begin(ss, e));
         append_names(ss);
         append_many(ss, &k, done, n);
-        if (round % 5 == 3) { /* all of it again: what a rollback takes back must not count */
+        if (round % 5 == 3) { /* all rows again: rows that are rolled back must not count */
             suite.ops->rollback(ss);
             OK(suite.ops->begin(ss, e));
             append_names(ss);

@@ -74,7 +74,7 @@ void suite_marks_by_time(void **state)
     suite.ops->put(ss);
 }
 
-/* A mark at the border of two windows is in one of them. */
+/* A mark at the border of two windows is in one of them only. */
 void suite_marks_as_events(void **state)
 {
     struct store_session *ss = marked("mark-events");
@@ -111,7 +111,7 @@ void suite_marks_as_events(void **state)
     suite.ops->put(ss);
 }
 
-/* A session that has no such table, as those of older servers. */
+/* A session without the table, like those of older servers. */
 void suite_no_marks(void **state)
 {
     struct store_session *ss = suite_loaded("no-marks", &suite.recorded);

@@ -15,7 +15,7 @@ static struct store_session *fresh(const char *id)
 
 enum { CELLS_MOST = 8, COLUMNS_MOST = 8 };
 
-/* A column of rows that are put in. */
+/* A column of rows to be written. */
 struct cells {
     unsigned column;
     int64_t values[CELLS_MOST];
@@ -56,7 +56,7 @@ static void put_name(struct store_session *ss, uint32_t id, const char *text)
     OK(suite.ops->names(ss, &id, &text, &len, 1, e));
 }
 
-/* Asks, and compares the first columns of every row with the expected ones; CELL_NULL: unknown. */
+/* Asks, and compares the first columns of every row with the expected cells; CELL_NULL: unknown. */
 static void expect_rows(struct asked *a, struct store_session *ss, unsigned columns,
                         const int64_t (*want)[COLUMNS_MOST], size_t rows)
 {
@@ -113,7 +113,7 @@ void suite_memory_held(void **state)
     EXPECT(&a, ss, 4, {0, 100, 100, 1}, {10, 50, 150, 2}, {20, 330, 330, 2}, {40, 300, 300, 1});
     asked_fini(&a);
     suite.ops->put(ss);
-    ss = fresh("addresses"); /* frees of AMD's have an address, no size, and maybe no device */
+    ss = fresh("addresses"); /* frees on AMD's GPUs have an address, no size, and maybe no device */
     PUT(ss, alloc, 6, {COL_alloc_time, {5, 12, 13, 25, 31, 41}}, {COL_alloc_op, {1, 2, 1, 2, 2, 1}},
         {COL_alloc_bytes, {100, CELL_NULL, 60, CELL_NULL, CELL_NULL, 7}},
         {COL_alloc_address, {64, 64, 64, 64, 64, 128}}, {COL_alloc_device, {1, 1, 1, 0, 1, 1}});
@@ -309,7 +309,7 @@ void suite_sources_in_pieces(void **state)
     suite.ops->put(ss);
 }
 
-/* Every question of a session answers an empty one, with nothing. */
+/* Every question about a session gets an empty answer if the session is empty. */
 void suite_nothing_to_report(void **state)
 {
     struct store_session *ss = fresh("nothing");
@@ -337,7 +337,7 @@ void suite_nothing_to_report(void **state)
     suite.ops->put(ss);
 }
 
-/* Cells of absurd values in every column: questions are answered, whatever there is to say. */
+/* Cells of absurd values in every column: every question is answered. */
 void suite_absurd_numbers(void **state)
 {
     static const int64_t values[] = {CELL_NULL, INT64_MIN + 1,   -(1ll << 62), -1,       0, 1, 7,
@@ -349,7 +349,7 @@ void suite_absurd_numbers(void **state)
                        lane_make(LANE_SCOPE, 255, 0), lane_make(LANE_WAIT, 0, 0)};
     (void)state;
     for (unsigned c = 0; c < RECORD_MAX_COLUMNS; c++)
-        for (size_t i = 0; i < ROWS; i++) /* the first two columns: every pair */
+        for (size_t i = 0; i < ROWS; i++) /* every pair in the first two columns */
             cells[c][i] = values[c == 0   ? i / VALUES
                                  : c == 1 ? i % VALUES
                                           : (i * c + i / 5) % VALUES];
@@ -432,7 +432,7 @@ void suite_history_of_kernels(void **state)
     assert_int_equal(a.rows, 0);
     put_history("late", 200, "gemm_a", 2, 0);
     put_history("early", 100, "Gemm_B", 1, 0);
-    put_history("late", 200, "gemm_a", 1, 0); /* replaces */
+    put_history("late", 200, "gemm_a", 1, 0); /* replaces the rows */
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 2);
     assert_string_equal(asked_cell(&a, 0, "session")->text, "early");
@@ -448,13 +448,13 @@ void suite_history_of_kernels(void **state)
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 1);
     assert_int_equal(asked_get(&a, 0, "started"), 200);
-    put_history("late", 200, "gemm_a", 0, 0); /* forgets */
+    put_history("late", 200, "gemm_a", 0, 0); /* forgets the rows */
     asked_run(&a, NULL);
     assert_int_equal(a.rows, 0);
     asked_fini(&a);
 }
 
-/* Rows that are no kernels are distinguished, and whole names from parts. */
+/* Rows that are not kernels are distinguished from kernels, and whole names from parts. */
 void suite_history_of_scopes(void **state)
 {
     struct asked a;

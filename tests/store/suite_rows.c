@@ -1,4 +1,4 @@
-/* suite_rows.c - rows in and out again: each once, in order, all or nothing. */
+/* suite_rows.c - rows in and out again: each once, in order, all of a transaction or none. */
 #include "suite.h"
 
 #include "base/alloc.h"
@@ -54,7 +54,7 @@ static void compare_all(struct store_session *ss, const struct fixture *f)
     assert_int_equal(c.next, names);
 }
 
-/* A state that is held has the same rows. */
+/* A held state has the same rows. */
 static void compare_held(struct store_session *ss, const struct fixture *f)
 {
     struct store_session *held;
@@ -156,9 +156,9 @@ void suite_rollback_leaves_nothing(void **state)
     (void)state;
     OK(OPS->get(suite.store, "w", "rollback", true, &ss, e));
     OK(OPS->begin(ss, e));
-    append_kernels(ss, 0, 300000); /* more than is kept in memory before it goes to the file */
+    append_kernels(ss, 0, 300000); /* more than stays in memory before it is written to the file */
     OPS->rollback(ss);
-    OPS->rollback(ss); /* where there is no transaction, nothing happens */
+    OPS->rollback(ss); /* without a transaction nothing happens */
     assert_int_equal(rows_of(ss, RECORD_kernel), 0);
     assert_int_equal(rows_of(ss, RECORD_config), 0);
     assert_int_equal(OPS->commit(ss, NULL, 0, NULL), GPUFL_E_STATE);
@@ -177,7 +177,7 @@ void suite_rollback_leaves_nothing(void **state)
     OPS->put(ss);
 }
 
-/* A held state stays as it was, whatever is committed. */
+/* A held state stays as it was, whatever is committed later. */
 void suite_a_held_state_stays(void **state)
 {
     struct store_session *ss, *held, *later;

@@ -159,7 +159,7 @@ void suite_streams_and_threads(void **state)
                          fixture_cell(f, RECORD_stream, i, COL_stream_device));
         int64_t number = fixture_cell(f, RECORD_stream, i, COL_stream_number);
         assert_int_equal(asked_cell(&a, i, "number")->known, number != CELL_NULL);
-        if (number != CELL_NULL) /* else device-wide */
+        if (number != CELL_NULL) /* else of the whole device */
             assert_int_equal(asked_get(&a, i, "number"), number);
     }
     asked_fini(&a);
@@ -346,7 +346,7 @@ static void check_search(struct store_session *ss, const struct fixture *f, cons
     if (a.rows < 40)
         assert_int_equal(a.rows, n);
     else
-        assert_true(n < 40); /* none nearer than the last one is left out */
+        assert_true(n < 40); /* none nearer than the last one is missing */
     asked_fini(&a);
 }
 

@@ -35,12 +35,12 @@ enum { STEP = 30000 };
 struct killer {
     struct thread thread;
     _Atomic bool stop;
-    _Atomic bool dead; /* the server is to be started again, by a thread that outlives it */
+    _Atomic bool dead; /* the server must be started again, by a thread that outlives it */
     _Atomic int64_t commits;
     int kills;
 };
 
-/* Kills the server whenever some commits more are done, at whatever it is doing. */
+/* Kills the server after every few commits, whatever it does then. */
 static void *kill_on(void *arg)
 {
     struct killer *k = arg;
@@ -58,7 +58,8 @@ static void *kill_on(void *arg)
     return NULL;
 }
 
-/* Behaves as the loader: after a failure it asks for the session's positions, and goes on there. */
+/* Behaves like the loader: after a failure it asks for the session's positions, and goes on
+ * there. */
 TEST(test_killed_server)
 {
     enum { COMMITS = 60 };
@@ -117,7 +118,7 @@ TEST(test_lost_answers)
              strchr(port, '/'));
     struct store *s = clickhouse_store_open(through);
     struct store_session *ss = clickhouse_session(s, "lost");
-    OK(clickhouse_write(ss, STEP, done += STEP, e)); /* tables are there */
+    OK(clickhouse_write(ss, STEP, done += STEP, e)); /* makes the tables */
     for (int after = 0; after < 12; after++)
         for (int twice = 1; twice < 3; twice++) {
             struct err why = {0};
@@ -127,9 +128,9 @@ TEST(test_lost_answers)
             cut_proxy_cut(-1, 0);
             if (rc) {
                 failures++;
-                int code_again = ops->begin(ss, &why); /* not before positions are asked for … */
+                int code_again = ops->begin(ss, &why); /* only after positions were asked for … */
                 if (!code_again)
-                    ops->rollback(ss); /* … where there is any doubt */
+                    ops->rollback(ss); /* … if there is any doubt */
                 OK(ops->positions(ss, at, &n, e));
                 assert_true(at[0].offset == done || at[0].offset == done + STEP);
                 done = at[0].offset;
@@ -147,7 +148,7 @@ TEST(test_lost_answers)
     cut_proxy_close();
 }
 
-/* ---- rows that nobody counts ----------------------------------------------------------------- */
+/* ---- rows that are not counted --------------------------------------------------------------- */
 
 TEST(test_left_rows_are_taken_out)
 {
@@ -172,11 +173,11 @@ TEST(test_left_rows_are_taken_out)
     assert_int_equal(clickhouse_kernels(ss), 2000);
     clickhouse_until(raw, 2000);
     for (int i = 0; i < 6000 && clickhouse_number(ranges) != 1; i++) {
-        OK(ops->settle(ss, e)); /* which finds at last that none are left in any table */
-        usleep(10000);          /* between two looks; what ends the wait is the answer */
+        OK(ops->settle(ss, e)); /* finds at last that no such rows are left in any table */
+        usleep(10000);          /* between two queries; the right answer ends the wait */
     }
     assert_int_equal(clickhouse_number(ranges), 1);
-    OK(clickhouse_write(ss, 1000, 3, e)); /* and on it goes */
+    OK(clickhouse_write(ss, 1000, 3, e)); /* the session goes on */
     assert_int_equal(clickhouse_kernels(ss), 3000);
     assert_int_equal(clickhouse_position(ss), 3);
     ops->put(ss);
@@ -185,14 +186,15 @@ TEST(test_left_rows_are_taken_out)
 
 /* ---- damaged rows ---------------------------------------------------------------------------- */
 
-/* What cannot be read is set aside, and what is sent again makes it again; others go on. */
+/* Rows that cannot be read are set aside, and replaced when they are sent again; other sessions go
+ * on. */
 TEST(test_set_aside)
 {
     static const char last[] = "SELECT argMax(kind, commit) FROM damage_apart.commits WHERE name = "
                                "'sick.damaged'";
     struct store *s = clickhouse_store_open(url);
     struct store_session *ss, *well;
-    clickhouse_sql(0, "SYSTEM STOP MERGES"); /* each session's rows keep their part */
+    clickhouse_sql(0, "SYSTEM STOP MERGES"); /* the rows of each session stay in their part */
     OK(ops->get(s, "apart", "sick", true, &ss, e));
     OK(clickhouse_write(ss, 1000, 1, e));
     char path[512];
@@ -239,7 +241,7 @@ TEST(test_another_server_writes)
     assert_int_equal(clickhouse_position(b), 100);
     OK(clickhouse_write(b, 100, 200, e));
     assert_int_equal(clickhouse_write(a, 100, 200, &why),
-                     GPUFL_E_BUSY); /* which it did not know of */
+                     GPUFL_E_BUSY); /* it did not know of the other's rows */
     assert_int_equal(clickhouse_position(a), 200);
     OK(clickhouse_write(a, 100, 300, e));
     assert_int_equal(clickhouse_kernels(a), 300);
@@ -265,11 +267,11 @@ TEST(test_servers_take_turns)
         assert_int_equal(clickhouse_position(b), done);
         OK(ops->begin(a, e));
         assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY);
-        OK(ops->settle(b, e)); /* which leaves it to who writes */
+        OK(ops->settle(b, e)); /* leaves it to the server that writes */
         OK(damage_append(ops, a, 100, done + 100, e));
         const struct store_position at = {"device", done + 100};
         OK(ops->commit(a, &at, 1, e));
-        assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* it has got further */
+        assert_int_equal(ops->begin(b, &why), GPUFL_E_BUSY); /* the session has got further */
         assert_int_equal(clickhouse_position(b), done + 100);
         OK(clickhouse_write(b, 100, done + 200, e));
     }
@@ -284,8 +286,8 @@ TEST(test_servers_take_turns)
     ops->close(two);
 }
 
-/* A server hangs in its transaction, another goes on; what the first one did then counts nowhere,
- * even a commit that comes late. */
+/* A server hangs in its transaction, another one goes on; what the first one wrote then does not
+ * count, even if its commit arrives late. */
 TEST(test_a_turn_is_seized)
 {
     struct turns_table table = {0};
@@ -313,7 +315,7 @@ TEST(test_a_turn_is_seized)
     assert_int_equal(clickhouse_kernels(b), 300);
     snprintf(sql, sizeof sql, "SELECT count() FROM damage_w.kernel WHERE session = %llu",
              (unsigned long long)a->key);
-    assert_int_equal(clickhouse_number(sql), 350); /* also those that never counted */
+    assert_int_equal(clickhouse_number(sql), 350); /* also rows that never counted */
     OK(ops->settle(a, e));
     clickhouse_until(sql, 300);
     ops->put(a);
@@ -332,7 +334,7 @@ TEST(test_older_tables)
     OK(clickhouse_write(ss, 7, 7, e));
     ops->put(ss);
     ops->close(s);
-    /* The tables are as an older version left them, with a newer one running. */
+    /* The tables are as an older version left them while a newer one ran. */
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel DROP COLUMN inherited");
     clickhouse_sql(0, "ALTER TABLE damage_older.kernel ADD COLUMN of_tomorrow Int64");
     s = clickhouse_store_open(url);
@@ -366,8 +368,8 @@ TEST(test_ids_that_collide)
 
 /* ---- limits, addresses ----------------------------------------------------------------------- */
 
-/* Opens a store and asks a question. Newer servers do not count the first 4 MiB of a statement:
- * what an older one refuses when the store is opened they may refuse when it is asked. */
+/* Opens a store and asks a question. Newer servers do not count the first 4 MiB of a statement: an
+ * older server refuses when the store is opened, a newer one may refuse only the question. */
 static int ask_all(const struct store_config *config, const struct store_value *args, struct err *e)
 {
     const struct store_visitor v = {.arg = NULL, .chunk = damage_no_rows};
@@ -409,7 +411,7 @@ TEST(test_limits)
     ops->put(ss);
     ops->close(s);
     config.query_limit = 0;
-    config.memory_limit = 128 << 20; /* less than a run of kernels takes: sorted on disk */
+    config.memory_limit = 128 << 20; /* less than a run of kernels takes: it is sorted on disk */
     OK(ops->open(&s, &config, e));
     ss = clickhouse_session(s, "limits");
     assert_int_equal(clickhouse_kernels(ss), 500000);
@@ -456,7 +458,7 @@ TEST(test_addresses)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_writer), /* forks: before there are threads */
+        cmocka_unit_test(test_killed_writer), /* forks before there are threads */
         cmocka_unit_test(test_lost_answers),
         cmocka_unit_test(test_left_rows_are_taken_out),
         cmocka_unit_test(test_set_aside),

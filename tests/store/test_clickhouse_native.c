@@ -81,7 +81,7 @@ static void make_blocks(struct buf *b)
             buf_put(b, &(double){i / 2.0}, 8);
         put_lists(b);
     }
-    native_block(b, 7, 0); /* servers end so, or not */
+    native_block(b, 7, 0); /* some servers end their answer so */
     native_column(b, "a", "Int64");
     native_column(b, "b", "Int16");
     native_column(b, "c", "UInt8");
@@ -116,7 +116,7 @@ static int feed(struct native_in *n, const char *at, size_t len, size_t piece, a
     int rc = 0;
     for (size_t done = 0, step; !rc && done < len; done += step) {
         step = piece < len - done ? piece : len - done;
-        char *copy = mem_alloc(step); /* so that a read past the end is seen */
+        char *copy = mem_alloc(step); /* so that a read beyond the end is found */
         memcpy(copy, at + done, step);
         rc = native_in_feed(n, copy, step, take, arg);
         mem_free(copy);
@@ -138,7 +138,7 @@ TEST(test_pieces)
         assert_int_equal(feed(&n, b.data, b.len, pieces[i], check_block, &blocks), 0);
         assert_int_equal(blocks, 2);
         assert_true(native_in_whole(&n));
-        native_in_clear(&n); /* cut off: not whole, whatever was there before */
+        native_in_clear(&n); /* the block is cut off, whatever came before */
         assert_int_equal(feed(&n, b.data, b.len - 1, pieces[i], NULL, NULL), 0);
         assert_false(native_in_whole(&n));
     }
@@ -206,7 +206,7 @@ TEST(test_damage)
             x ^= x << 13;
             x ^= x >> 7;
             x ^= x << 17;
-            size_t at = k ? x % b.len : x % 40; /* headers as well */
+            size_t at = k ? x % b.len : x % 40; /* also in the header */
             b.data[at] = (char)(x >> 32);
         }
         native_in_clear(&n);
@@ -216,7 +216,7 @@ TEST(test_damage)
     buf_fini(&b);
 }
 
-/* A literal of a text ends at its own quote and nowhere else, and says what went in. */
+/* A text as a literal ends at its own quote and nowhere else, and has the text's content. */
 TEST(test_texts_as_literals)
 {
     struct buf b;

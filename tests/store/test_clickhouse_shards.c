@@ -1,6 +1,6 @@
 /* test_clickhouse_shards.c - the conformance suite on two ClickHouse servers, the shards of a
  * cluster: each session is on one of them, and Distributed tables have all. Skipped, with a
- * message, where clickhouse-server is not installed. */
+ * message, if clickhouse-server is not installed. */
 #include "suite.h"
 
 #include "clickhouse_server.h"
@@ -10,7 +10,7 @@ static long long number(unsigned server, const char *sql)
     return strtoll(clickhouse_sql(server, sql), NULL, 10);
 }
 
-/* Runs after the suite, which left many sessions. */
+/* Runs after the suite, which leaves many sessions. */
 TEST(test_both_hold_sessions)
 {
     static const char here[] = "SELECT count() FROM shards_w.kernel";
@@ -24,7 +24,7 @@ TEST(test_both_hold_sessions)
     assert_int_equal(number(1, all), first + second);
 }
 
-/* A server that is away takes its sessions with it, and no others. */
+/* If a server is away, its sessions are away, and no others. */
 TEST(test_one_is_away)
 {
     struct store_session *ss;

@@ -1,5 +1,5 @@
 /* test_clickhouse_small.c - small sessions of ClickHouse share a table: one that grows, one whose
- * growth fails, killed writers, a deletion. Skipped, with a message, where clickhouse-server is not
+ * growth fails, killed writers, a deletion. Skipped, with a message, if clickhouse-server is not
  * installed. */
 #include "clickhouse_server.h"
 #include "damage.h"
@@ -49,7 +49,7 @@ TEST(test_killed_writer)
     damage_killed_writer(ops, &config, 8, 0);
 }
 
-/* Small: one part a commit, and no table of its own. */
+/* A small session: one part a commit, and no table of its own. */
 TEST(test_small)
 {
     struct store *s = open_store();
@@ -66,15 +66,15 @@ TEST(test_small)
     ops->put(ss);
     ops->close(s);
     s = open_store();
-    ss = session(s, "small", "one"); /* of another process */
+    ss = session(s, "small", "one"); /* as another process gets it */
     assert_int_equal(damage_kernels(ops, ss), 3000);
     assert_int_equal(damage_position(ops, ss), 3);
     ops->put(ss);
     ops->close(s);
 }
 
-/* One that grows goes to the tables of its own, in the transaction in which it grows, with all it
- * had; one that grows in the midst of a transaction as well. */
+/* A session that grows goes to the tables of its own, with all its rows, in the transaction in
+ * which it grows; this holds also if it grows in the middle of a transaction. */
 TEST(test_grown)
 {
     static const char large[] = "SELECT count() FROM small_grown.kernel";
@@ -109,7 +109,7 @@ TEST(test_grown)
     ops->close(s);
 }
 
-/* A growth that is not committed counts nowhere, and the next one has everything once. */
+/* A growth that is not committed does not count, and the next one has everything once. */
 TEST(test_growth_undone)
 {
     struct store *s = open_store();
@@ -144,7 +144,7 @@ TEST(test_deleted)
     OK(ops->drop(s, "gone", "small", e));
     OK(ops->drop(s, "gone", "grown", e));
     for (int i = 0; i < 6000 && number(left); i++)
-        usleep(10000); /* between two looks; what ends the wait is the answer */
+        usleep(10000); /* between two queries; the right answer ends the wait */
     assert_int_equal(number(left), 0);
     ops->close(s);
 }
@@ -155,7 +155,7 @@ enum { SESSIONS = 6, EACH = 1000 };
 
 static const struct store_position first = {"device", 1};
 
-/* Sessions of a workspace with a transaction of so many kernels each. */
+/* Begins a transaction of `each` kernels in n sessions of a workspace. */
 static void begin_all(struct store *s, const char *workspace, size_t each, struct store_commit *of,
                       size_t n)
 {
@@ -174,7 +174,7 @@ static long long inserts(void)
     return number("SELECT value FROM system.events WHERE event = 'InsertQuery'");
 }
 
-/* Sessions that are committed together cost two inserts and a part, and are asked for nothing. */
+/* Sessions that are committed together take two inserts and one part, and no queries. */
 TEST(test_together)
 {
     struct store *s = open_store();
@@ -194,7 +194,7 @@ TEST(test_together)
     ops->close(s);
 }
 
-/* One that cannot be committed takes no other one with it; a large one goes to its tables. */
+/* A session that cannot be committed does not affect the others; a large one goes to its tables. */
 TEST(test_some_fail_together)
 {
     struct store *s = open_store();
@@ -236,7 +236,7 @@ TEST(test_some_fail_together)
     ops->close(s);
 }
 
-/* Writes into the file of a column of the only part of small tables. */
+/* Overwrites a column's file in the only part of the small tables. */
 static void harm(const char *database)
 {
     char sql[256], path[512];
@@ -252,8 +252,8 @@ static void harm(const char *database)
     fclose(f);
 }
 
-/* Damage of a part that several sessions share hits those whose rows it hit: each of them says so
- * by its name, and what is sent again replaces it. The others, and new ones, go on. */
+/* Damage in a part that several sessions share affects the sessions whose rows it hit: the error
+ * names each of them, and what is sent again replaces its rows. The others, and new ones, go on. */
 TEST(test_a_damaged_part)
 {
     enum { THREE = 3, ROWS = 8000 };
@@ -261,7 +261,7 @@ TEST(test_a_damaged_part)
     struct store *s = open_store();
     struct store_commit of[THREE];
     int sick = -1;
-    clickhouse_sql(0, "SYSTEM STOP MERGES"); /* else a merge meets the damage first */
+    clickhouse_sql(0, "SYSTEM STOP MERGES"); /* else a merge finds the damage first */
     begin_all(s, "sick", ROWS, of, THREE);
     ops->commit_all(of, THREE);
     harm("small_sick");
@@ -308,7 +308,8 @@ static int take_last(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* Rows that an older server wrote end before a column that came later, which is unknown, not 0. */
+/* Rows that an older server wrote lack a column that was added later: its value is unknown, not
+ * 0. */
 TEST(test_a_later_column)
 {
     enum { ROWS = 10 };
@@ -334,7 +335,7 @@ TEST(test_a_later_column)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_writer), /* forks: before there are threads */
+        cmocka_unit_test(test_killed_writer), /* forks before there are threads */
         cmocka_unit_test(test_small),          cmocka_unit_test(test_grown),
         cmocka_unit_test(test_growth_undone),  cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_together),       cmocka_unit_test(test_some_fail_together),

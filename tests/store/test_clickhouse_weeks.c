@@ -1,6 +1,6 @@
 /* test_clickhouse_weeks.c - sessions that share partitions: deletions free the disk and delete no
  * other session's rows, and a store of 0.1.0, with a partition for each session, is converted to
- * the present form. Skipped, with a message, where clickhouse-server is not installed. */
+ * the present form. Skipped, with a message, if clickhouse-server is not installed. */
 #include "clickhouse_server.h"
 #include "clickhouse_store.h"
 #include "clickhouse_turns.h"
@@ -33,7 +33,7 @@ TEST(test_deleting_frees_the_disk)
     assert_true(bytes > 1000000);
     long long before = clickhouse_disk(0);
     OK(ops->drop(s, "w", "large", e));
-    assert_int_equal(clickhouse_kernels(ss), 1500000); /* a reader still reads it */
+    assert_int_equal(clickhouse_kernels(ss), 1500000); /* a reader still has it */
     assert_int_equal(clickhouse_number(raw), 1500000);
     ops->put(ss);
     clickhouse_until(raw, 0);
@@ -41,14 +41,14 @@ TEST(test_deleting_frees_the_disk)
     long long freed = 0; /* files are removed after the statement */
     for (int i = 0; i < 12000 && freed < bytes / 2; i++) {
         freed = before - clickhouse_disk(0);
-        usleep(10000); /* between two looks; what ends the wait is the disk */
+        usleep(10000); /* between two queries; free disk ends the wait */
     }
     assert_true(freed >= bytes / 2);
     ops->put(beside);
     ops->close(s);
 }
 
-/* A deletion that its process did not finish is finished by the next process that meets the
+/* A deletion that its process did not finish is finished by the next process that gets the
  * session. */
 TEST(test_unfinished_deletion)
 {
@@ -73,8 +73,8 @@ TEST(test_unfinished_deletion)
     ops->close(s);
 }
 
-/* The rows of many deleted sessions go with one statement a table, also those that a process left
- * that ended before; a session that is made again keeps its own; nobody looks for them again. */
+/* The rows of many deleted sessions are removed by one statement a table, also those that an ended
+ * process left; a session that is made again keeps its own; nobody searches for them again. */
 TEST(test_deleted_together)
 {
     enum { MANY = 12 };
@@ -119,9 +119,9 @@ TEST(test_deleted_together)
     ops->close(s);
 }
 
-/* ---- a store of before ----------------------------------------------------------------------- */
+/* ---- an older store -------------------------------------------------------------------------- */
 
-/* Makes a table as 0.1.0 made it, in place of today's or beside it. */
+/* Makes a table as 0.1.0 made it, in place of today's or next to it. */
 static void make_old(const char *table, const char *order, const char *name)
 {
     char sql[512], columns[4096];
@@ -170,8 +170,8 @@ static void check_before(const char *first_column, long long kernels)
     assert_string_equal(clickhouse_sql(0, first_column), "1");
 }
 
-/* A store of 0.1.0, with a partition for each session, becomes one of today, also after a process
- * that did this was killed at any step. */
+/* A store of 0.1.0, with a partition for each session, is converted to today's form, even if a
+ * process that did this was killed at any step. */
 TEST(test_store_of_before)
 {
     static const char ordered[] =
@@ -203,7 +203,7 @@ TEST(test_store_of_before)
     /* killed before the old table was dropped */
     make_old("kernel", "run, start, rowid", ".before_kernel");
     check_before(ordered, 600);
-    /* Two processes: the second waits for the first. */
+    /* With two processes the second waits for the first. */
     make_old("kernel", "run, start, rowid", "kernel");
     struct turns_table table = {.holder = 2};
     struct turns_seat seat;

@@ -1,5 +1,5 @@
 /* test_duck.c - our declarations of DuckDB's C interface against the library itself: data written
- * by vectors and values is read back unchanged from chunks. Skipped, with a message, where the
+ * by vectors and values is read back unchanged from chunks. Skipped, with a message, if the
  * library is not available. */
 #include "store/duckdb/duck.h"
 #include "store/duckdb/rows.h"
@@ -74,7 +74,7 @@ TEST(test_values)
     sql_close(&q);
 }
 
-/* Rows through the appender, some of every type unknown, over several chunks. */
+/* Rows through the appender over several chunks; some values of every type are unknown. */
 TEST(test_vectors)
 {
     static const struct table t = {
@@ -135,7 +135,7 @@ TEST(test_errors)
     int more;
     while ((more = sql_next(&q, &why)) > 0)
         ;
-    assert_true(more < 0); /* what goes wrong on the way is not the end of the rows */
+    assert_true(more < 0); /* an error is not the end of the rows */
     sql_close(&q);
 }
 
@@ -162,7 +162,7 @@ static void *hurry(void *arg)
     return NULL;
 }
 
-/* The end of the server: what runs is interrupted, and what comes. */
+/* The server ends: the running statement is interrupted, and so are later ones. */
 TEST(test_hurried)
 {
     static const char endless[] = "SELECT count(*) FROM range(1000000) a, range(1000000) b";

@@ -1,5 +1,5 @@
 /* test_duckdb.c - the conformance suite on DuckDB: with small sessions in packs, and with a
- * file for each session ("files"). Skipped, with a message, where the library is not available. */
+ * file for each session ("files"). Skipped, with a message, if the library is not available. */
 #include "suite.h"
 
 #include "store/duckdb/duck.h"

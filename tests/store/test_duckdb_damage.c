@@ -101,7 +101,7 @@ static void assert_refused(struct store *s, const char *id, int rc)
     assert_int_equal(ops->get(s, "w", id, false, &ss, &why), rc);
     assert_null(ss);
     assert_non_null(strstr(why.text, id));
-    OK(ops->get(s, "w", "good", false, &ss, e)); /* the others go on */
+    OK(ops->get(s, "w", "good", false, &ss, e)); /* other sessions go on */
     assert_int_equal(kernels_of(ss), 1000);
     ops->put(ss);
 }
@@ -124,12 +124,12 @@ TEST(test_broken_files)
         assert_refused(s, "cut", GPUFL_E_CORRUPT);
         assert_refused(s, "text", GPUFL_E_CORRUPT);
     }
-    OK(ops->drop(s, "w", "headless", e)); /* what is broken can be deleted, and made again */
+    OK(ops->drop(s, "w", "headless", e)); /* a broken session can be deleted, and made again */
     make_session(s, "headless", 10);
     ops->close(s);
 }
 
-/* Runs statements on a database file by the library itself. */
+/* Runs statements on a database file with the library alone. */
 static void run_on(const char *path, const char *text)
 {
     struct duck_database *db;
@@ -149,8 +149,7 @@ TEST(test_other_versions)
     run_on(file_of("stranger"), "CREATE TABLE accounts(id BIGINT)");
     run_on(file_of("newer"), "CREATE TABLE about(name VARCHAR, columns BIGINT);"
                              "INSERT INTO about VALUES ('', 999)");
-    /* The file is of a version whose kernels had four columns, and of one that knew a table
-     * more. */
+    /* The file is of a version whose kernels had four columns, and which had a table more. */
     run_on(file_of("older"),
            "CREATE TABLE about(name VARCHAR, columns BIGINT);"
            "CREATE TABLE kernel(start BIGINT, duration BIGINT, config BIGINT, stream BIGINT);"
@@ -161,7 +160,7 @@ TEST(test_other_versions)
     assert_refused(s, "stranger", GPUFL_E_CORRUPT);
     assert_refused(s, "newer", GPUFL_E_CORRUPT);
     OK(ops->get(s, "w", "older", false, &ss, e));
-    assert_int_equal(kernels_of(ss), 7); /* as it is */
+    assert_int_equal(kernels_of(ss), 7); /* as the older version wrote it */
     OK(write_some(ss, 5, 5, e));
     assert_int_equal(kernels_of(ss), 12); /* with the columns of today */
     ops->put(ss);
@@ -182,8 +181,8 @@ TEST(test_killed)
 
 /* ---- a full disk ----------------------------------------------------------------------------- */
 
-/* Writes until a limit of file sizes stops it, which looks like a full disk to the library. 0, or
- * the number of the check that failed. */
+/* Writes until a limit on file sizes stops it, which the library takes for a full disk. Returns 0,
+ * or the number of the check that failed. */
 static int write_until_full(void)
 {
     struct store_session *ss, *other;
@@ -248,8 +247,8 @@ TEST(test_full)
     ops->close(s);
 }
 
-/* The disk is full when a session is brought into its final form: the library then refuses all that
- * comes after, which must heal by itself once nobody has a session any more. */
+/* The disk gets full while a session is brought into its final form. The library then refuses
+ * everything, which must end by itself once nobody has a session any more. */
 static int settle_when_full(void)
 {
     struct store_session *ss, *other;
@@ -273,7 +272,7 @@ static int settle_when_full(void)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_FSIZE, &limit);
     if (ops->get(s, "w", "other", true, &other, &e) || write_some(other, 100, 1, &e)) {
-        fprintf(stderr, "beside it: %s\n", e.text); /* a new session has nothing to do with it */
+        fprintf(stderr, "beside it: %s\n", e.text); /* a new session is not affected */
         return 6;
     }
     ops->put(other);
@@ -289,8 +288,8 @@ static int settle_when_full(void)
     return 0;
 }
 
-/* A session that was half made (here for lack of room, or by a kill) is made again: it had
- * nothing. */
+/* A session whose making failed (here for lack of room, or by a kill) is made again: it had no
+ * rows. */
 static int make_without_room(void)
 {
     struct store_session *ss;
@@ -384,8 +383,8 @@ static void *get_again(void *arg)
     return NULL;
 }
 
-/* A session is closed while a transaction that has looked at it goes on, and is asked for again:
- * that waits until the transaction has ended. */
+/* A session is closed while a transaction that has read it goes on, and is asked for again: the
+ * request waits until the transaction has ended. */
 TEST(test_still_held)
 {
     struct store *s = open_store();
@@ -418,7 +417,7 @@ TEST(test_still_held)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full), /* the parts that fork come before the library has threads */
+        cmocka_unit_test(test_full), /* tests that fork come before the library has threads */
         cmocka_unit_test(test_half_made),      cmocka_unit_test(test_settled_when_full),
         cmocka_unit_test(test_killed),         cmocka_unit_test(test_broken_files),
         cmocka_unit_test(test_other_versions), cmocka_unit_test(test_too_long),

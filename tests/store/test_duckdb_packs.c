@@ -153,7 +153,8 @@ static struct flaws flaws_of(struct packs *p)
     return f;
 }
 
-/* The last record of a session in mid-pack leaves no hole in the session: the store has a flaw. */
+/* A session's last record is lost in mid-pack: the session has no hole, but the store has a
+ * flaw. */
 TEST(test_lost_last_record)
 {
     struct packs *p = open_packs();
@@ -177,7 +178,8 @@ TEST(test_lost_last_record)
     packs_close(p);
 }
 
-/* The sessions of other packs are there, and the file stays as it is until it can be read. */
+/* Checks that sessions of other packs are there, and that the file stays as it is until it can be
+ * read. */
 static void check_left_out(const char *why)
 {
     struct packed_state now;
@@ -202,10 +204,10 @@ TEST(test_unreadable_packs)
     snprintf(path, sizeof path, "%s", pack_of(pack_folder, "bad"));
     snprintf(kept, sizeof kept, "%s.kept", path);
     assert_int_equal(rename(path, kept), 0);
-    assert_int_equal(symlink(path, path), 0); /* which cannot be opened */
+    assert_int_equal(symlink(path, path), 0); /* a file that cannot be opened */
     check_left_out("is left out");
     assert_int_equal(unlinkat(AT_FDCWD, path, 0), 0);
-    assert_int_equal(mkdir(path, 0700), 0); /* which can be opened, and not read */
+    assert_int_equal(mkdir(path, 0700), 0); /* a file that can be opened, and not read */
     check_left_out("directory");
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rename(kept, path), 0);
@@ -215,7 +217,7 @@ TEST(test_unreadable_packs)
     packs_close(p);
 }
 
-/* A session that lacks a record is not read as if it had all. */
+/* A session that lacks a record is not read as if it were complete. */
 TEST(test_lost_record)
 {
     struct packed_state now = {0};
@@ -254,7 +256,7 @@ TEST(test_dropped_and_whole)
     assert_string_equal(text_of(p, "w", "one"), "all");
     assert_string_equal(text_of(p, "w", "two"), "again");
     OK(packs_drop(p, "w", "one", e));
-    OK(packs_make(p, "w", "three", e)); /* nothing of it is on the disk */
+    OK(packs_make(p, "w", "three", e)); /* this session is not on the disk */
     OK(packs_drop(p, "w", "two", e));
     assert_null(pack_of(pack_folder, "w"));
     assert_true(packs_find(p, "w", "three", &now));
@@ -264,7 +266,7 @@ TEST(test_dropped_and_whole)
     packs_close(p);
 }
 
-/* Bytes that do not get smaller. */
+/* Fills in bytes that cannot be compressed. */
 static void fill(char *text, size_t n, unsigned seed)
 {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -274,7 +276,7 @@ static void fill(char *text, size_t n, unsigned seed)
     text[n - 1] = '\0';
 }
 
-/* What a second pack has of a session is left out, and stays in the file. */
+/* The records that a second pack has of a session are left out, and stay in the file. */
 TEST(test_in_two_packs)
 {
     enum { BYTES = 600 << 10 };
@@ -305,8 +307,8 @@ TEST(test_in_two_packs)
     packs_close(p);
 }
 
-/* A pack gives back the room of what is deleted, and the sessions that stay do not notice; what a
- * pack written again is called before it is whole is removed. */
+/* A pack frees the room of deleted sessions, and the other sessions do not notice; the temporary
+ * file of a pack that is written again is removed. */
 TEST(test_room_comes_back)
 {
     enum { SESSIONS = 64, BYTES = 16 << 10 };
@@ -328,7 +330,7 @@ TEST(test_room_comes_back)
     }
     assert_true(file_size(pack_of(pack_folder, "w")) < full / 2);
     snprintf(made, sizeof made, "%s.new", pack_of(pack_folder, "w"));
-    FILE *f = fopen(made, "wb"); /* as if killed */
+    FILE *f = fopen(made, "wb"); /* as if the process had been killed */
     assert_non_null(f);
     fclose(f);
     for (int round = 0; round < 2; round++) {
@@ -345,7 +347,7 @@ TEST(test_room_comes_back)
     packs_close(p);
 }
 
-/* Whatever allocation fails, the call fails, and its session has all of the record or nothing. */
+/* Whichever allocation fails, the call fails, and its session has the whole record or nothing. */
 TEST(test_no_memory)
 {
     struct packs *p = open_packs();
@@ -396,12 +398,12 @@ TEST(test_full_disk)
     packs_close(p);
 }
 
-/* ---- copied while a pack goes ---------------------------------------------------------------- */
+/* ---- copied while a pack is removed ---------------------------------------------------------- */
 
-static struct packs *copied; /* NULL: nothing is copied when a file goes */
+static struct packs *copied; /* NULL: no backup is made when a file is removed */
 static int copied_rc = 1;
 
-/* The C library's, in its place for this program: it makes a backup as soon as a file is gone. */
+/* Replaces the C library's function: makes a backup as soon as a file is removed. */
 int unlink(const char *path)
 {
     struct packs *p = copied;
@@ -430,7 +432,7 @@ TEST(test_backup_beside_removal)
 
 enum { KILLED_SESSIONS = 8, PIECE = 6000 };
 
-/* Session `number` has so many records now. */
+/* A report: session `number` has so many records now. */
 struct reported {
     int number, count;
 };
@@ -458,7 +460,8 @@ static void write_for_ever(int report)
     }
 }
 
-/* Looks at what a killed process left of each session: what was told, or, of one, a step more. */
+/* Checks what a killed process left of each session: as much as it reported or, for one session, a
+ * step more. */
 static void check_killed(const int *last)
 {
     struct packs *p = open_packs();
@@ -508,7 +511,7 @@ TEST(test_killed)
 
 static int killed_at; /* 1: before a file gets its name, 2: after; 0: never */
 
-/* The C library's, in its place for this program. */
+/* Replaces the C library's function in this program. */
 int rename(const char *from, const char *to)
 {
     if (killed_at == 1)
@@ -521,7 +524,7 @@ int rename(const char *from, const char *to)
 
 enum { ANEW_SESSIONS = 64, ANEW_BYTES = 16 << 10 };
 
-/* Deletes seven of eight sessions; announces each before. */
+/* Deletes seven of eight sessions, and reports each one first. */
 static void delete_most(int report)
 {
     static char text[ANEW_BYTES];

@@ -85,7 +85,7 @@ static int64_t number_of(struct store *s, const struct shown *shown, unsigned ta
     return n;
 }
 
-/* Cells of each type, unknown ones, places of rows, and more rows than a chunk has. */
+/* Cells of each type, unknown cells, numbers of rows, and more rows than a chunk has. */
 TEST(test_shown_cells)
 {
     enum { ROWS = 5000 };
@@ -122,7 +122,7 @@ TEST(test_shown_cells)
     ops->close(s);
 }
 
-/* Rows that are not shown, or no longer, are an error: nothing of the memory is read. */
+/* Rows that are not shown, or not shown any more, are an error: no memory is read. */
 TEST(test_hidden_rows)
 {
     static const char *const texts[] = {
@@ -154,7 +154,7 @@ enum { WAITING = 5, PATIENCE_S = 60 };
 
 struct turns {
     struct gate gate;
-    int order[WAITING]; /* of those who wait; written inside the gate, as all below */
+    int order[WAITING]; /* of those that wait; written inside the gate, like the numbers below */
     int count, inside;
     bool crowded;
 };
@@ -183,7 +183,7 @@ static bool have_come(struct gate *g, uint64_t n)
     return come;
 }
 
-/* One at a time, in the order in which they came. */
+/* One question at a time, in the order of their arrival. */
 TEST(test_turns_in_order)
 {
     struct turns all = {.count = 0};

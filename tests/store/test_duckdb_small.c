@@ -27,7 +27,7 @@ static int take_count(void *arg, const struct store_chunk *c)
     return 0;
 }
 
-/* Kernels by way of a statement. */
+/* Counts kernels by a query. */
 static int64_t asked(struct store *s, struct store_session *ss)
 {
     int64_t n = 0;
@@ -44,7 +44,7 @@ static int count_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* A session has a file when it is no longer small; no row is lost on the way, none comes twice. */
+/* A session gets a file when it is no longer small; no row is lost, and none comes twice. */
 TEST(test_grown)
 {
     enum { STEP = 200, STEPS = 120 };
@@ -92,7 +92,7 @@ static void *read_it(void *arg)
     return NULL;
 }
 
-/* Whoever reads meanwhile sees each commit or the one before it, and never less. */
+/* A reader sees each commit or the one before it, and never less. */
 TEST(test_read_while_it_grows)
 {
     for (int round = 0; round < 4; round++) {
@@ -146,8 +146,8 @@ static int wait_for_writer(void *arg, const struct wire_batch *b)
     return r->stuck || failed || b->col[0][0] != first ? GPUFL_E_STATE : 0;
 }
 
-/* Whoever reads may be as slow as its client: the writer goes on, past the commit that takes all
- * records together, and past growing; the rows that the reader has stay as they were. */
+/* A reader may be as slow as its client: the writer goes on, past the commit that joins all
+ * records, and past growing; the rows that the reader has stay as they were. */
 TEST(test_slow_reader)
 {
     for (int round = 0; round < 2; round++) {
@@ -169,7 +169,8 @@ TEST(test_slow_reader)
     }
 }
 
-/* A transaction that would make it large is undone: it stays as it was, without a file. */
+/* A transaction that would make the session large is undone: the session stays as it was, without a
+ * file. */
 TEST(test_growth_undone)
 {
     struct store *s = pack_store_open(256 << 10);
@@ -189,8 +190,8 @@ TEST(test_growth_undone)
     ops->close(s);
 }
 
-/* Deleted by another thread while it gets its file: the commit fails, and leaves no file behind,
- * which would be the session when it is opened again. */
+/* The session is deleted by another thread while it gets its file: the commit fails, and leaves no
+ * file, which would be the session when it is opened again. */
 TEST(test_deleted_while_it_grows)
 {
     struct store *s = pack_store_open(64 << 10);
@@ -210,7 +211,7 @@ TEST(test_deleted_while_it_grows)
     ops->close(s);
 }
 
-/* A commit without positions leaves them as they are, also where the session gets its file. */
+/* A commit without positions does not change them, even if the session gets its file in it. */
 TEST(test_grown_without_positions)
 {
     struct store *s = pack_store_open(64 << 10);
@@ -250,7 +251,7 @@ static int count_one(void *arg, const char *id)
     return 0;
 }
 
-/* A store of the time when each session had a file: read, written, deleted, listed with others. */
+/* An older store, in which each session had a file: read, written, deleted, listed with others. */
 TEST(test_store_of_files)
 {
     struct store *s = pack_store_open(-1);
@@ -316,7 +317,7 @@ TEST(test_tenants)
     }
 }
 
-/* One that cannot be read is set aside, and what is sent again makes it again. */
+/* A session that cannot be read is set aside, and made again from what is sent again. */
 TEST(test_set_aside)
 {
     char apart[PATH_MAX + 16];
@@ -393,7 +394,8 @@ static int count_history(void *arg, const struct page *p)
     return 0;
 }
 
-/* Who has rows in the history is known after a restart as well: they are replaced, not doubled. */
+/* After a restart it is still known which sessions have rows in the history: rows are replaced, not
+ * doubled. */
 TEST(test_history_is_replaced)
 {
     size_t rows;

@@ -22,9 +22,9 @@ static const struct store_ops *const ops = &store_duckdb;
 /* ---- what is on the disk when the pack no longer has the session ----------------------------- */
 
 static const char *named; /* a file or folder; NULL: nobody asks */
-static bool named_synced; /* its folder was written to the disk since it is there */
+static bool named_synced; /* its folder was written to the disk after it was made */
 
-static void (*between)(void); /* called once, when something goes to the disk */
+static void (*between)(void); /* called once, when something is written to the disk */
 
 int fdatasync(int fd)
 {
@@ -35,7 +35,7 @@ int fdatasync(int fd)
     return (int)syscall(SYS_fdatasync, fd);
 }
 
-/* The C library's, in its place for this program. */
+/* Replaces the C library's function in this program. */
 int fsync(int fd)
 {
     struct stat st, folder;
@@ -47,7 +47,7 @@ int fsync(int fd)
     return (int)syscall(SYS_fdatasync, fd);
 }
 
-/* The folder of a new workspace has its name on the disk when the first commit has returned. */
+/* The name of a new workspace's folder is on the disk when the first commit has returned. */
 TEST(test_workspace_is_on_the_disk)
 {
     char folder[PATH_MAX];
@@ -64,7 +64,7 @@ TEST(test_workspace_is_on_the_disk)
 }
 
 static struct store *other_store;
-static int others_read; /* while a deletion went to the disk */
+static int others_read; /* while a deletion was written to the disk */
 
 static void *read_other(void *arg)
 {
@@ -125,7 +125,7 @@ TEST(test_grown_is_on_the_disk)
     ops->close(s);
 }
 
-/* A pack that lost the record that a session has left it does not cost the session its file. */
+/* If a pack loses the record that says that a session has left it, the session keeps its file. */
 TEST(test_damaged_leaving)
 {
     struct store *s = pack_store_open(64 << 10);
@@ -151,9 +151,9 @@ TEST(test_damaged_leaving)
     ops->close(s);
 }
 
-/* ---- in a pack, and a file beside ------------------------------------------------------------ */
+/* ---- in a pack, and in a file --------------------------------------------------------------- */
 
-/* Writes kernels up to a position to a session of a store, and ends. */
+/* Writes kernels and a position to a session of a store, and closes the store. */
 static void write_up_to(int64_t small_most, int kernels, int64_t position)
 {
     struct store *s = pack_store_open(small_most);
@@ -192,7 +192,8 @@ static void check_twice(int kernels, int64_t position, bool file, bool apart)
     }
 }
 
-/* A restored file that is newer than its pack is the session; so is a crash's, after its commit. */
+/* A restored file that is newer than its pack counts; so does a file after a crash that followed
+ * its commit. */
 TEST(test_newer_file)
 {
     write_up_to(-1, 30, 3);
@@ -202,7 +203,7 @@ TEST(test_newer_file)
     check_twice(30, 3, true, false);
 }
 
-/* An older file, as another version wrote it beside the pack, is not lost. */
+/* An older file, which another version wrote next to the pack, is not lost. */
 TEST(test_older_file)
 {
     write_up_to(-1, 10, 1);
@@ -212,7 +213,7 @@ TEST(test_older_file)
     check_twice(30, 3, false, true);
 }
 
-/* A file counts where the pack has damaged rows of the session: those are kept apart. */
+/* If the pack has damaged rows of the session, the file counts: the damaged rows are set aside. */
 TEST(test_file_beside_damage)
 {
     write_up_to(-1, 30, 3);
@@ -221,7 +222,7 @@ TEST(test_file_beside_damage)
     struct store_session *ss = pack_session(s, "w", "twice"),
                          *other = pack_session(s, "w", "other");
     OK(damage_write(ops, ss, 10, 7, e));
-    OK(damage_write(ops, other, 10, 1, e)); /* later, so that no crash explains the damage */
+    OK(damage_write(ops, other, 10, 1, e)); /* later rows, so that no crash explains the damage */
     ops->put(ss);
     ops->put(other);
     ops->close(s);
@@ -234,7 +235,8 @@ TEST(test_file_beside_damage)
     check_twice(30, 3, true, true);
 }
 
-/* A crash before the commit that makes it large leaves a file beside the pack: the pack counts. */
+/* A crash before the commit in which a session becomes large leaves a file next to the pack: the
+ * pack counts. */
 TEST(test_half_grown)
 {
     struct store *s = pack_store_open(0);

@@ -16,7 +16,7 @@
 
 static int schemas;
 
-/* A schema of one database each: made and dropped much faster than databases are. */
+/* Makes a schema of the database for each test, which is much faster than a database for each. */
 static void schema_make(struct meta_config *c)
 {
     char sql[128], url[256];
@@ -78,7 +78,7 @@ struct writer {
     struct err e;
 };
 
-/* Puts session after session; of one whose commit broke nobody knows. */
+/* Puts session after session; if a commit broke, nobody knows whether its session is there. */
 static void *writer_run(void *arg)
 {
     struct writer *w = arg;
@@ -97,7 +97,8 @@ static void *writer_run(void *arg)
     return NULL;
 }
 
-/* Whatever breaks in the middle is done once, or an error that says that nobody knows. */
+/* A call that breaks in the middle is done once, or returns an error that says that nobody
+ * knows. */
 static void test_broken_in_the_middle(void **state)
 {
     struct fixture *f = *state;
@@ -132,7 +133,7 @@ static void test_broken_in_the_middle(void **state)
     OK(meta_session_count(f->m, "w1", &(struct meta_session_query){0}, &count, &f->e));
     assert_true(done > 10);
     assert_true(count >= done);
-    assert_true(count <= done + WRITERS); /* at most the one that each had in hand */
+    assert_true(count <= done + WRITERS); /* at most one more for each writer */
 }
 
 struct asker {
@@ -152,7 +153,7 @@ static void *asker_run(void *arg)
     return NULL;
 }
 
-/* The server goes away and comes back: calls during that time wait. */
+/* The server stops and starts again: calls during that time wait. */
 static void test_the_server_restarts(void **state)
 {
     struct fixture *f = *state;
@@ -162,7 +163,7 @@ static void test_the_server_restarts(void **state)
     people_make(f);
     postgres_server_stop();
     assert_int_equal(pthread_create(&thread, NULL, asker_run, &asker), 0);
-    postgres_server_start(); /* by this thread: the server dies with the one that made it */
+    postgres_server_start(); /* by this thread: the server dies with the thread that started it */
     pthread_join(thread, NULL);
     if (asker.rc)
         fail_msg("%d %s", asker.rc, asker.e.text);

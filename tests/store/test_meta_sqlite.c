@@ -28,7 +28,7 @@ static void file_drop(struct meta_config *c)
         unlink(path);
     }
     *strrchr((char *)c->path, '/') = '\0';
-    assert_int_equal(rmdir(c->path), 0); /* nothing else was left */
+    assert_int_equal(rmdir(c->path), 0); /* no other file was left */
     mem_free((char *)c->path);
 }
 
@@ -67,7 +67,7 @@ static void test_backup_is_a_store(void **state)
     snprintf(path, sizeof path, "%s.copy", f->config.path);
     OK(meta_check(f->m, &f->e));
     OK(meta_backup(f->m, path, &f->e));
-    OK(meta_backup(f->m, path, &f->e)); /* again, over the first one */
+    OK(meta_backup(f->m, path, &f->e)); /* again, over the first backup */
     OK(meta_user_add(f->m, &(struct meta_user){.id = "late", .email = "late"}, &f->e));
     c.path = path;
     OK(meta_open(&copy, &c, &f->e));
@@ -115,7 +115,7 @@ static void test_damage_is_found(void **state)
         snprintf(id, sizeof id, "s%d", i);
         session_make(f, "w1", id, "train", "a", 100 + i);
     }
-    meta_close(f->m); /* the log goes into the file */
+    meta_close(f->m); /* writes the log into the file */
     f->m = NULL;
     FILE *file = fopen(f->config.path, "r+");
     assert_non_null(file);

@@ -18,7 +18,7 @@ static const char *const SCHEMA[] = {
 #include "meta/migrations.def"
 };
 
-/* Tables with a workspace column, from the schema itself; and all. */
+/* All tables of the schema; tenant: with a workspace column. */
 struct table {
     char name[32];
     bool tenant;
@@ -41,13 +41,13 @@ static void tables_read(void)
         const char *name = SCHEMA[i] + sizeof create - 1;
         struct table *t = &tables[table_count++];
         snprintf(t->name, sizeof t->name, "%.*s", (int)strcspn(name, " ("), name);
-        /* A ticket opens a workspace, or none: it is found by its hash alone. */
+        /* A ticket may open a workspace or none: it is found by its hash alone. */
         t->tenant = strstr(name, "workspace {text}") && strcmp(t->name, "tickets") != 0;
     }
     snprintf(tables[table_count++].name, sizeof tables[0].name, "meta_schema");
 }
 
-/* How often a text has a word, as a whole word. */
+/* How often a text has this word, as a whole word. */
 static unsigned words_count(const char *text, const char *word)
 {
     unsigned n = 0;
@@ -98,7 +98,7 @@ static unsigned bindings(const char *sql)
 
 static bool has_only_disjunctions_inside(const char *sql)
 {
-    int depth = 0; /* an OR at the top could lead past the workspace */
+    int depth = 0; /* an OR outside of brackets could lead past the workspace */
     for (const char *at = sql; *at; at++) {
         depth += *at == '(';
         depth -= *at == ')';
@@ -135,10 +135,10 @@ TEST(test_others_stay_away_from_tenants)
         "user_memberships", /* one user's own workspaces */
         "share_expire",     /* forgets links that open nothing any more */
         "dropped_list",     /* whose columns the server frees */
-        "firing_expire",    /* what was over long ago */
-        "delivery_expire",  /* the same */
-        "delivery_due",     /* posts the server makes */
-        "turn_expire",      /* what nobody gave back */
+        "firing_expire",    /* ended long ago */
+        "delivery_expire",  /* ended long ago */
+        "delivery_due",     /* posts that the server makes */
+        "turn_expire",      /* turns that nobody gave back */
     };
     size_t found = 0;
     for (unsigned i = 0; i < META_S_COUNT; i++) {
@@ -208,9 +208,9 @@ TEST(test_braces)
     buf_fini(&b);
 }
 
-/* Functions that ask and whose rows belong to no workspace. Add a reason to each. */
+/* Functions that ask, and whose rows belong to no workspace. Add a reason to each. */
 static const char *const NO_TENANTS[] = {
-    "meta_workspace_list(",   /* workspaces themselves */
+    "meta_workspace_list(",   /* lists the workspaces themselves */
     "meta_user_get(",         /* users are the server's */
     "meta_user_by_email(",    /* users are the server's */
     "meta_user_list(",        /* users are the server's */
@@ -223,7 +223,7 @@ static const char *const NO_TENANTS[] = {
     "meta_setting_get(",      /* settings are the server's */
     "meta_setting_list(",     /* settings are the server's */
     "meta_dropped_list(",     /* columns the server frees */
-    "meta_delivery_due(",     /* posts the server makes */
+    "meta_delivery_due(",     /* posts that the server makes */
 };
 
 static bool has_tenants(const char *name)
