@@ -108,7 +108,7 @@ class Log:
         return other
 
     def put(self, channel, line):
-        """Writes one line. Rotates first where it would not fit."""
+        """Writes one line. Rotates first if it would not fit."""
         if self.size[channel] and self.size[channel] + len(line) + 1 > self.rotate:
             self.turn(channel)
         self.files[channel].write(line + b"\n")
@@ -168,11 +168,12 @@ class Agent:
         return "".join(self.said_lines)
 
     def until_said(self, text):
-        """What it does shows in its status before a thread of ours has read what it says of that."""
+        """Waits for a text in the agent's output: the status may show an action before the test has read the agent's
+        message about it."""
         until(lambda: text in self.said(), self.said)
 
     def ready(self):
-        """Waits until its control socket answers."""
+        """Waits until the agent's control socket answers."""
         until(lambda: self.process.poll() is not None or self.told(), self.said)
         assert self.process.poll() is None, self.said()
         return self
@@ -198,7 +199,7 @@ class Agent:
         return self.process.returncode
 
     def ask(self, command, *more, code=0):
-        """A command to it: exit code, stdout, stderr."""
+        """Runs a command of the agent: exit code, stdout, stderr."""
         run = subprocess.run([self.program, command, "--state", str(self.state), *more], capture_output=True, text=True,
                              timeout=PATIENCE, env=self.env, check=False)
         if code is not None:
@@ -206,8 +207,8 @@ class Agent:
         return run.returncode, run.stdout, run.stderr
 
     def told(self):
-        """What its control socket says, None where none answers. `gpufl-agent status --json` prints the same; to start
-        it for each look would take more of the processor than the agent does."""
+        """What the agent's control socket says, None if none answers. `gpufl-agent status --json` prints the same; a
+        process for each query would take more of the processor than the agent does."""
         answer = b""
         with socket.socket(socket.AF_UNIX) as link:
             try:

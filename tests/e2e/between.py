@@ -1,10 +1,11 @@
-"""A proxy between a server and the service that it asks. It does something just before a given word passes."""
+"""A proxy between a server and the service that it asks. The proxy does something just before a given word passes."""
 import socket
 import threading
 
 
 class Between:
-    """with Between(port) as b: b.port instead of it; b.before(b"word", act): once, before it is sent on."""
+    """with Between(port) as b: connect to b.port instead; b.before(b"word", act) calls act once, before the word is
+    sent on."""
 
     def __init__(self, port):
         self.to, self.word, self.act = port, None, None

@@ -18,7 +18,7 @@
 
 enum { TEXT_MAX = 64 << 20, ARGS_MAX = 64, ENV_MAX = 512 };
 
-/* What a program does on a full machine under a sanitizer takes 20 times as long. */
+/* Under a sanitizer, on a busy machine, a program takes 20 times as long. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { DEADLINE_MS = 600000 };
 #else
@@ -36,7 +36,7 @@ static int64_t now_ms(void)
 
 /* ---- start -------------------------------------------------------------------------------- */
 
-/* Variables of a child's environment, NULL-terminated; what they point to is others'. */
+/* Variables of a child's environment, NULL-terminated. The texts belong to others. */
 struct environment {
     const char *at[ENV_MAX];
     size_t n;
@@ -66,10 +66,9 @@ static void put(struct environment *e, const char *variable)
     e->at[e->n] = NULL;
 }
 
-/* No variable of the tester's own may decide a test, nor whether libc's debug files are installed:
- * unpacking them takes half of the time of a test that traces. A sanitizer must leave the program's
- * signals and exit code alone; why TSan waits for less than a second at the exit: see
- * Gpufl.cmake. */
+/* Neither a variable of the tester's own nor libc's debug files may decide a test: unpacking these
+ * files takes half of the time of a test that traces. A sanitizer must leave the program's signals
+ * and exit code alone. Gpufl.cmake says why TSan waits for less than a second at the exit. */
 static void clean_environment(struct environment *e, const char *const *env)
 {
     static const char *const fixed[] = {
@@ -102,9 +101,9 @@ static void clean_environment(struct environment *e, const char *const *env)
 static void become(const struct child_setup *s, const struct environment *e, int err)
 {
     dup2(err, STDERR_FILENO);
-    signal(SIGINT, SIG_DFL); /* a shell's background jobs ignore these two, and what they start */
+    signal(SIGINT, SIG_DFL); /* a shell's background jobs, and their children, ignore these two */
     signal(SIGQUIT, SIG_DFL);
-    close_range(3, ~0u, 0); /* also what the tester was started with */
+    close_range(3, ~0u, 0); /* also descriptors that the tester inherited */
     if (s->nohup) {
         signal(SIGHUP, SIG_IGN);
         signal(SIGCHLD, SIG_IGN);
@@ -116,8 +115,8 @@ static void become(const struct child_setup *s, const struct environment *e, int
     _exit(95);
 }
 
-/* Starts what become() would. Under AddressSanitizer a fork copies the page tables of its marks,
- * which takes as long as a short program runs; posix_spawn copies nothing. */
+/* Starts the process as become() would. Under AddressSanitizer a fork copies the page tables of the
+ * shadow memory, which takes as long as a short program runs; posix_spawn copies nothing. */
 static void spawn(struct child *c, const struct child_setup *s, const struct environment *e,
                   const int fds[3])
 {
@@ -205,7 +204,7 @@ static void fail_child(struct child *c, const char *what)
              c->text[CHILD_ERR].data);
 }
 
-/* Takes what one stream has. A terminal answers EIO where a pipe has its end. */
+/* Reads what one stream has. At its end a terminal answers EIO, and a pipe 0 bytes. */
 static void take(struct child_text *t)
 {
     char data[65536];
@@ -222,7 +221,7 @@ static void take(struct child_text *t)
     t->data[t->len] = '\0';
 }
 
-/* Waits for something on the streams; false when the deadline passed. */
+/* Waits for output on the streams; false if the deadline has passed. */
 static bool take_some(struct child *c, int64_t deadline)
 {
     struct pollfd p[CHILD_STREAMS];

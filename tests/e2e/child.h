@@ -67,17 +67,18 @@ void world_close(struct world *w);
 /* Paths of the built things: the gpufl command and the program to trace. */
 const char *path_gpufl(void);
 
-/* gpufl that reads sessions: that of GPUFL_READER, else path_gpufl(). It reads on one thread, and
- * with a sanitizer in 5 to 20 times the time: scripts/test names the release build's there. */
+/* The gpufl that reads sessions: that of GPUFL_READER, else path_gpufl(). Reading uses one thread,
+ * and takes 5 to 20 times as long with a sanitizer: scripts/test then names the release build's
+ * gpufl. */
 const char *path_reader(void);
 const char *path_program(void);
 
-/* Runs gpufl with these arguments (NULL-terminated) to its end in the world; input:
- * what it reads from stdin, NULL for nothing. The exit code. */
+/* Runs gpufl with these arguments (NULL-terminated) in the world's directory until it ends; input:
+ * its stdin, NULL for none. Returns the exit code. */
 int gpufl_run(struct world *w, struct child *c, const char *const *env, const char *input,
               const char *const *args);
 
-/* gpufl_run with its words as a variable list: gpufl(&w, &c, "trace", "x"). */
+/* gpufl_run with the arguments as a variable list: gpufl(&w, &c, "trace", "x"). */
 #define gpufl(w, c, ...) gpufl_run(w, c, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
 
 #endif

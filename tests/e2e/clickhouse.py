@@ -31,7 +31,7 @@ USERS = """<?xml version="1.0"?>
 <users><gpufl><password>{0}</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
 <quota>default</quota></gpufl>{1}</users><quotas><default/></quotas></yandex>
 """
-# As docs/server.md has it: who asks a workspace's statements, and within which limits.
+# The user for a workspace's statements, and their limits, as docs/server.md has them.
 PROFILE = """<gpufl_sql><readonly>1</readonly><max_execution_time>20</max_execution_time>
 <max_memory_usage>300000000</max_memory_usage><max_result_rows>100000</max_result_rows>
 <result_overflow_mode>break</result_overflow_mode></gpufl_sql>"""
@@ -76,12 +76,12 @@ class ClickHouse:
         path = os.path.join(self.folder, "users.xml")
         with open(path + ".new", "w") as out:
             out.write(USERS.format(self.password, users, PROFILE))
-        self.changes = getattr(self, "changes", 0) + 1  # it looks every few seconds, by the file's time in whole seconds
+        self.changes = getattr(self, "changes", 0) + 1  # ClickHouse checks the file's time, in whole seconds
         os.utime(path + ".new", (time.time() + 10 * self.changes,) * 2)
         os.rename(path + ".new", path)
 
     def start(self):
-        """True if it answers."""
+        """Starts the server: True if it answers."""
         arguments = [PROGRAM, f"--config-file={self.folder}/config.xml"]
         extra = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
         self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -92,7 +92,7 @@ class ClickHouse:
                 self.ask("SELECT 1")
                 return True
             except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.02)  # between two looks; what ends the wait is its answer
+                time.sleep(0.02)  # between two queries; an answer ends the wait
         return False
 
     def stop(self, number=signal.SIGKILL):

@@ -32,7 +32,7 @@ class Program:
         self.session, self.pid = self.folder.name, self.process.pid
 
     def end(self, number=signal.SIGTERM):
-        """What it said."""
+        """Ends the program: what it printed."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.communicate(timeout=live_server.DEADLINE_S)[1]
@@ -44,7 +44,7 @@ class Program:
 
 
 class House:
-    """All of it. Key of the agent: its own. starter: what starts the agent."""
+    """The server, the agent with a key of its own, and the programs. starter: what starts the agent."""
 
     def __init__(self, folder, build, *options, allowed=True, starter=()):
         self.build, self.folder = pathlib.Path(build), folder
@@ -68,7 +68,7 @@ class House:
         return self.ask("GET", "/agents").json()["rows"]
 
     def start(self, engine="Monitor", **more):
-        """A program, when the server knows its session, and its process while that runs."""
+        """Starts a program: the program, once the server knows its session and, while that is live, its process."""
         program = Program(self.build, self.logs, profiling_engine=engine, **more)
         self.programs.append(program)
 

@@ -33,7 +33,7 @@ FIRST = int(sys.argv[7]) if len(sys.argv) > 7 else 0
 KILLS = 4  # at most, of one round's sending
 HOW = ("before", "after", "torn")
 PARTS = ("", "/report", "/counts", "/positions", "/kernels?limit=1000", "/insights", "/scopes")
-SETTLES = ("bytes", "busy", "received", "created", "ended", "made")  # when it came, and what the disk makes of it
+SETTLES = ("bytes", "busy", "received", "created", "ended", "made")  # they depend on when data came, and on the disk
 
 
 def some(dice, most):
@@ -42,7 +42,7 @@ def some(dice, most):
 
 
 def differences(is_, want, path=""):
-    """Where two documents differ, in words."""
+    """The differences of two documents, in words."""
     if type(is_) is not type(want) or not isinstance(want, (dict, list)):
         return [] if is_ == want else [f"{path}: {str(is_)[:200]}, not {str(want)[:200]}"]
     if isinstance(want, list):
@@ -74,7 +74,7 @@ class Crashing(live_server.Server):
         super().kill()
 
     def over(self):
-        """Whether it was killed; it must not have ended in another way."""
+        """True if it was killed; it must not have ended in another way."""
         status = self.process.poll()
         assert status in (None, -signal.SIGKILL), (status, self.said()[-3000:])
         return status is not None
@@ -154,7 +154,7 @@ class Crash(unittest.TestCase):
 
     @classmethod
     def undisturbed(cls):
-        """What a server that nobody kills makes of it; how many calls that takes, and its start alone."""
+        """What a server that nobody kills makes of the sessions; the number of calls of that, and of a start alone."""
         server, count = Crashing(SERVER, cls.dir / "reference"), cls.dir / "count"
         owner = live_server.set_up(server)
         reader = live_server.key(server, owner, "ingest,read")
@@ -236,7 +236,7 @@ class Crash(unittest.TestCase):
         return server, live_server.key(server, owner, "ingest,read")
 
     def send_all(self, server, reader, dice):
-        """Until everything is acknowledged, however often it is killed meanwhile."""
+        """Sends until everything is acknowledged, however often the server is killed meanwhile."""
         acknowledged, kills, sent, complete = 0, 0, None, False
         while sent != 0 or not complete:
             server.kill()
@@ -263,7 +263,7 @@ class Crash(unittest.TestCase):
         return acknowledged
 
     def check(self, server, reader, acknowledged):
-        """How far the channel is must be what was acknowledged, or further."""
+        """Checks that the channel's position is what was acknowledged, or further."""
         try:
             answer = server.ask("GET", f"/api/v1/sessions/{Bodies.ID}/positions", None, bearer(reader))
         except (OSError, http.client.HTTPException):
@@ -275,7 +275,7 @@ class Crash(unittest.TestCase):
         dice = random.Random(f"{SEED} {number}")
         folder = self.dir / f"round{number}"
         server, reader = self.begun(folder, dice)
-        self.addCleanup(lambda: server.process.kill())  # the last of them
+        self.addCleanup(lambda: server.process.kill())  # ends the last one
         acknowledged = self.send_all(server, reader, dice)
         for _ in range(dice.randrange(3)):  # while it is loaded, summed up and checkpointed
             server.kill()

@@ -41,7 +41,7 @@ __attribute__((constructor)) static void begin(void)
                                             : BEFORE;
     count_file = getenv("CRASH_COUNT");
     from_file = getenv("CRASH_FROM");
-    unsetenv("LD_PRELOAD"); /* children are somebody else */
+    unsetenv("LD_PRELOAD"); /* children must not be killed */
 }
 
 __attribute__((destructor)) static void end(void)
@@ -76,7 +76,7 @@ static bool has_begun(void)
     return true;
 }
 
-/* Whether this call is the one. */
+/* True if this call is the chosen one. */
 static bool now(bool counts)
 {
     return counts && has_begun() && atomic_fetch_add(&calls, 1) + 1 == at;
@@ -84,7 +84,7 @@ static bool now(bool counts)
 
 #define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
-/* size_t n of the call's arguments is what it would write. */
+/* Argument n (size_t) of the call is the number of bytes to write. */
 #define WRITING(name, fd, half, whole)                                                             \
     do {                                                                                           \
         static __typeof__(&name) real;                                                             \

@@ -52,7 +52,7 @@ class Steps(unittest.TestCase):
 
     @staticmethod
     def server_on(folder):
-        """One on that folder, not started yet."""
+        """A server on that folder, not started yet."""
         server = Crashing.__new__(Crashing)
         folder.mkdir(exist_ok=True)
         server.binary, server.folder, server.options, server.port, server.environment = str(SERVER), folder, (), 0, {}
@@ -72,7 +72,7 @@ class Steps(unittest.TestCase):
 
     @classmethod
     def kernels(cls, server):
-        """How many the columns have; None: there is no answer now."""
+        """The number of kernels in the columns; None: the server does not answer now."""
         answer = server.ask("GET", f"/api/v1/sessions/{ID}/counts", None, bearer(cls.key))
         if answer.status != 200:
             return None
@@ -81,7 +81,7 @@ class Steps(unittest.TestCase):
 
     @classmethod
     def counted(cls, server, step):
-        """The calls of the step, and of the end after it."""
+        """The number of calls of the step, and of the server's end after it."""
         begun, count = server.folder / "begun", server.folder / "count"
         server.environment = {"LD_PRELOAD": str(LIBRARY), "CRASH_COUNT": str(count), "CRASH_FROM": str(begun)}
         server.start()
@@ -100,7 +100,7 @@ class Steps(unittest.TestCase):
             yield dice.randrange(low, max(high, low + 1)) + 1, HOW[i % len(HOW)], dice
 
     def killed_in(self, server, at, how, step):
-        """Starts it, and has it killed at a call of the step: (whether it was, what the step gave)."""
+        """Starts the server, and has it killed at a call of the step: (whether it was, what the step returned)."""
         begun, done = server.folder / "begun", None
         server.environment = {"LD_PRELOAD": str(LIBRARY), "CRASH_AT": str(at), "CRASH_HOW": how, "CRASH_FROM": str(begun)}
         server.start()
@@ -116,7 +116,7 @@ class Steps(unittest.TestCase):
         return was, done
 
     def clean(self, server, want):
-        """It starts, has the kernels, ends well, and `check` finds nothing."""
+        """Checks that the server starts, has the kernels and ends well, and that `check` finds nothing."""
         self.assertTrue(server.begin(0, ""))
         server.until(lambda: self.kernels(server) == want, lambda: f"{self.kernels(server)} kernels, not {want}")
         self.assertEqual(server.stop(), 0, server.said()[-3000:])
@@ -148,7 +148,7 @@ class Steps(unittest.TestCase):
                 server = self.copy_of("small", "round")
                 was, sent = self.killed_in(server, at, how, self.grow)
                 killed += was
-                if not server.begin(crash.some(dice, 40), dice.choice(HOW)):  # and while it chooses
+                if not server.begin(crash.some(dice, 40), dice.choice(HOW)):  # also while it chooses
                     killed += 1
                 server.kill()
                 self.assertTrue(server.begin(0, ""))
@@ -172,7 +172,7 @@ class Steps(unittest.TestCase):
         return answer
 
     def restored(self, backup, want):
-        """The backup is whole: a server on what is restored has the kernels."""
+        """Checks that the backup is whole: a server on the restored data has the kernels."""
         to = self.dir / "restored"
         shutil.rmtree(to, ignore_errors=True)
         server = self.server_on(to)

@@ -13,7 +13,7 @@ import zlib
 
 POISON = b"poison"
 FAULTS = ("500", "503", "429", "425", "408", "413", "401", "403", "hang", "cut", "cut_after", "half")
-WEIGHTS = (3, 3, 3, 1, 2, 4, 1, 1, 1, 3, 4, 4)  # what hangs takes seconds
+WEIGHTS = (3, 3, 3, 1, 2, 4, 1, 1, 1, 3, 4, 4)  # requests that hang take seconds
 
 
 class Proxy(http.server.ThreadingHTTPServer):
@@ -24,8 +24,8 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.to, self.share, self.unzst, self.poison = port, share, unzst, POISON
         self.dice, self.lock = random.Random(seed), threading.Lock()
         self.faults = collections.Counter()
-        self.first = self.dice.sample(FAULTS, len(FAULTS))  # each of them once, before the dice decide
-        self.over = threading.Event()  # what hangs goes on
+        self.first = self.dice.sample(FAULTS, len(FAULTS))  # each of them once, then at random
+        self.over = threading.Event()  # ends requests that hang
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -151,7 +151,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_any(self):
         try:
             self.relay()
-        except (Cut, OSError, http.client.HTTPException):  # also: the server is being restarted
+        except (Cut, OSError, http.client.HTTPException):  # also while the server is being restarted
             self.close_connection = True
 
     do_GET = do_POST = handle_any

@@ -39,7 +39,7 @@ class Sender:
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Takes posts, and answers as it is told: statuses in order, 200 when there are no more."""
+    """Accepts posts, and answers with the given statuses in order, then with 200."""
 
     daemon_threads = True
 

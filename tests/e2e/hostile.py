@@ -23,7 +23,7 @@ from live_server import bearer, key, simulate, upload
 
 GPUFL, SERVER = (str(pathlib.Path(p).absolute()) for p in sys.argv[1:3])
 MIB = 1 << 20
-# The server's memory grows by no more, whatever is sent; AddressSanitizer alone holds back 256 MiB.
+# The server's memory may grow by this at most, whatever is sent; AddressSanitizer alone holds back 256 MiB.
 GROWTH_MAX = (768 if os.environ.get("GPUFL_SANITIZE") else 192) * MIB
 STREAM = "/api/v1/events/stream"
 NASTY = ["'; DROP TABLE sessions; --", "' OR '1'='1", "\" OR 1=1 --", "%' ESCAPE '", "$$;SELECT 1;$$", "{kernel}",
@@ -40,7 +40,7 @@ def header(session, channel="device", **more):
 
 
 def zstd(raw, byte=b"", times=0):
-    """A frame with raw as it is, and after it so many blocks that stand for 128 KiB of one byte each."""
+    """A frame with raw as it is, and then so many blocks that stand for 128 KiB of one byte each."""
     blocks = [(len(raw) << 3).to_bytes(3, "little") + raw]  # raw: at most 128 KiB
     blocks += [(1 << 1 | (128 << 10) << 3).to_bytes(3, "little") + byte] * times
     return b"\x28\xb5\x2f\xfd\x00" + bytes([(17 - 10) << 3]) + b"".join(blocks) + b"\x01\x00\x00"
@@ -51,7 +51,7 @@ def lines(*rows):
 
 
 def is_open(link):
-    """Whether the server has left the connection alone."""
+    """True if the server has not closed the connection."""
     link.setblocking(False)
     try:
         return bool(link.recv(1))
@@ -98,7 +98,7 @@ class Hostile(unittest.TestCase):
         self.id = f"hostile-{self.count}"
 
     def tearDown(self):
-        """After each: alive, no larger, and what was there is there as it was."""
+        """After each test the server is alive and no larger, and its data are as before."""
         self.assertEqual(self.facts(), self.before)
         self.assertLess(self.server.memory(), self.memory + GROWTH_MAX)
 
@@ -116,13 +116,13 @@ class Hostile(unittest.TestCase):
             self.assertTrue(answer.json()["detail"])
 
     def raw(self, data, wait=True):
-        """Bytes as they are; what comes back until the server closes."""
+        """Sends bytes as they are: what comes back until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=live_server.DEADLINE_S) as link:
             try:
                 link.sendall(data)
                 link.shutdown(socket.SHUT_WR)
             except OSError:
-                pass  # it closed before all was said
+                pass  # the server closed before all was sent
             got = b""
             try:
                 while wait and (piece := link.recv(65536)):
@@ -269,7 +269,7 @@ class Hostile(unittest.TestCase):
 
     def test_hosts_with_names_too_long(self):
         for i, (size, status) in enumerate(((255, 200), (256, 400), (4096, 400), (1 << 20, 400))):
-            for again in range(2):  # of the same session the same is said
+            for again in range(2):  # both answers say the same
                 answer = self.send(lines(header(f"{self.id}-{i}", "system", host="h" * size),
                                          {"type": "clock", "rows": 1, "monotonic": 1000 + again, "real": 1, "uncertainty": 0}),
                                    session=f"{self.id}-{i}")

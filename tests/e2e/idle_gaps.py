@@ -90,7 +90,7 @@ class Launches:
 
 
 class Blame:
-    """One gap while it is blamed."""
+    """One gap while its causes are looked for."""
 
     def __init__(self, gaps, device, before, spans, at, start):
         self.g, self.before, self.after, self.spans, self.at = gaps, before, spans[at], spans, at
@@ -170,7 +170,8 @@ class Blame:
                 self.blame_call(call, self.in_call(call, call["start"], call["end"]))
 
     def other(self):
-        """A call of any thread in which the gap began and which returned in it: the last to return."""
+        """The call, of any thread, that was running when the gap began and returned in it; of several the last to
+        return."""
         found = None
         for thread, calls in self.g.calls.items():
             at = self.g.calls_before(thread, self.start + 1)
@@ -398,7 +399,7 @@ class Gaps:
         return False
 
     def share_out(self):
-        """Gives the host's own time to the looks in it where there are enough, else to what ended it."""
+        """Gives the host's own time to the looks in it if there are enough, else to the launch that ended it."""
         pools, of = collections.Counter(), {}
         for key, own in self.owns.items():
             thread, stack, cause = key

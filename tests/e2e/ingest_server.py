@@ -6,7 +6,7 @@ demand. Each request for events/stream takes the next entry of Server.script, wh
     {"hang": EVENT}   does not read on until the event is set
     {"reject": [1]}   leaves these lines of the body out
     {"largest": N}    413 for more than N bytes of plain text, for good (it stays in force)
-    {"abrupt": True}  with it: hangs up instead of the 413, as it looks where the answer is lost
+    {"abrupt": True}  with "largest": hangs up instead of the 413, as if the answer were lost
 """
 import http.server
 import json
@@ -28,9 +28,9 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.script = []     # of the next bodies
-        self.largest = None  # bytes of plain text of one body
+        self.largest = None  # bytes of plain text of one body, at most
         self.abrupt = False
-        self.key = None      # who does not bear it gets 401
+        self.key = None      # requests without it get 401
         self.channels = {}   # (session, channel): bytearray
         self.windows = {}    # (session, channel, sequence): plain bytes
         self.complete = []   # ids, in order
@@ -102,7 +102,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                      for (session, channel), data in self.server.channels.items() if session == parts[4]]
         self.answer(200, {"session": parts[4], "channels": found})
 
-    def do_PUT(self):  # of a sender that takes it for storage
+    def do_PUT(self):  # of a sender that takes this server for storage
         if self.allowed():
             self.rest()
             self.problem(404, "no such address")

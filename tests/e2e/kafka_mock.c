@@ -6,7 +6,7 @@
  * Prints "HOST:PORT,…" and then obeys lines on stdin, each answered by "ok" or "no":
  *   topic NAME PARTITIONS         makes a topic; one that is written to is made anyway
  *   errors API CODE [COUNT]       the next requests of that kind are answered so (Produce: 0)
- *   topic-error NAME CODE         the topic is answered for with that error; 0: no more
+ *   topic-error NAME CODE         requests about the topic get that error; 0: no more
  *   down BROKER, up BROKER        numbers from 1
  * The program ends when its stdin does. */
 #include <librdkafka/rdkafka.h>

@@ -43,7 +43,7 @@ class Brokers:
 
 
 def quick_group(folder):
-    """Properties by which a group sees soon that a server died, and new topics: the file."""
+    """A file of properties with which a group soon notices new topics and the death of a server."""
     path = folder / "group"
     path.write_text("session.timeout.ms=4000\nheartbeat.interval.ms=200\ntopic.metadata.refresh.interval.ms=500\n"
                     "reconnect.backoff.max.ms=200\n")
@@ -66,7 +66,7 @@ def aside(folder):
     for path in sorted((pathlib.Path(folder) / "kafka").glob("*")):
         try:
             head, _, body = path.read_bytes().partition(b"\n\n")
-        except FileNotFoundError:  # it was taken, or has its name by now
+        except FileNotFoundError:  # it was accepted, or has its final name by now
             continue
         found[path.name] = (head.split(b"\n")[0].removeprefix(b"reason: ").decode(), body)
     return found

@@ -24,7 +24,7 @@ def report(path):
 
 
 def without_instructions(session):
-    """As this host's own that nobody has looked at."""
+    """Makes the session one of this host whose code nobody has disassembled."""
     for path in glob.glob(f"{session}/*.log.gz"):
         with gzip.open(path, "rt") as file:
             lines = [json.loads(line) for line in file]

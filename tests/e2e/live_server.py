@@ -14,7 +14,7 @@ import time
 import postgres
 from pause import pause_after
 
-DEADLINE_S = 120  # for what must come to pass; never waited for in full where it does
+DEADLINE_S = 120  # at most, for events that must happen
 PASSWORD = "correct horse battery staple 27"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
@@ -37,9 +37,9 @@ class Server:
         tables = None if "--local" in options else postgres.new_database()
         options += ("--meta", tables) if tables else ()
         self.binary, self.folder, self.options, self.port = str(binary), folder, options, 0
-        self.environment = {}  # of the next start, beside what every one has
+        self.environment = {}  # of the next start, in addition to what every one has
         folder.mkdir(parents=True, exist_ok=True)
-        self.log = open(folder / "log", "ab", buffering=0)  # the server's alone
+        self.log = open(folder / "log", "ab", buffering=0)  # only the server writes it
         self.start()
 
     def start(self):
@@ -77,7 +77,8 @@ class Server:
         return status
 
     def end(self, folder):
-        """The last stop. Fails where it did not end well or a sanitizer spoke: then the test's folder stays."""
+        """Stops the server for good. Fails, and keeps the test's folder, if it did not end well or a sanitizer reported
+        something."""
         status, said = self.stop(), self.said()
         assert status == 0 and "ERROR: " not in said and "runtime error" not in said, said[-4000:]
         shutil.rmtree(folder)
@@ -88,7 +89,7 @@ class Server:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def ask(self, method, target, body=None, headers=None, endless=False):
-        """One request on a connection of its own. endless: the head is all that is waited for."""
+        """One request on a connection of its own. endless: does not wait for more than the head."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
         headers = dict(headers or {})
         if isinstance(body, (dict, list)):
@@ -103,7 +104,7 @@ class Server:
             link.close()
 
     def until(self, what, said="it"):
-        """Asks again until it is so, as pages do."""
+        """Calls `what` until its result is true: the result."""
         end = time.monotonic() + DEADLINE_S
         while True:
             asked = time.monotonic()
@@ -117,7 +118,7 @@ class Server:
 
 
 def entry(answer):
-    """The headers of whoever has just logged in."""
+    """The headers of a login, from its answer."""
     assert answer.status == 200, answer
     return {"Cookie": answer.headers["Set-Cookie"].split(";")[0], "X-CSRF-Token": answer.json()["csrf"]}
 

@@ -72,7 +72,8 @@ class Log:
             stack = self.stacks[stack]["parent"]
 
     def place_in_library(self, stack):
-        """Of a stack without a line of the program: its innermost line of Python, else its innermost named function."""
+        """The place of a stack without a line of the program: its innermost line of Python, else its innermost named
+        function."""
         named, python = None, None
         while stack and not python:
             frame = self.frames[self.stacks[stack]["frame"]]
@@ -144,7 +145,7 @@ class Activities:
         self.frames = re.findall(r'^ACTIVITY_FRAME\((\w+), "([^"]*)", "([^"]*)"', text, re.M)
 
     def of(self, log, stack):
-        """That of the innermost frame that has one; where compilers call each other, of the outermost."""
+        """The activity of the innermost frame that has one; if compilers call each other, that of the outermost one."""
         found = None
         while stack:
             frame = log.frames[log.stacks[stack]["frame"]]
@@ -255,7 +256,7 @@ class Places:
         return gaps.by_cause[cause] if len(rest) == len(parts) else [(part.ns, part.gap) for part in rest]
 
 
-EDGES = {"before_first", "after_last", "start_up", "engine"}  # what lies before, after and beside the work
+EDGES = {"before_first", "after_last", "start_up", "engine"}  # time before, after and next to the work
 
 
 def check_causes(places, report):

@@ -12,7 +12,7 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
 class Loopback:
-    """Puts the process, which has one thread yet, into a namespace; there: it may, and is in one."""
+    """Puts the process, which still has one thread, into a namespace; there: True if that was allowed."""
 
     def __init__(self):
         user, group = os.getuid(), os.getgid()
@@ -33,7 +33,7 @@ class Loopback:
 
     @contextlib.contextmanager
     def down(self):
-        """The network is cut in the block: packets go nowhere, and no connection learns so."""
+        """The network is cut inside the block: packets are lost, and no connection gets an error."""
         self.set(False)
         try:
             yield

@@ -28,7 +28,7 @@ class Control:
 
     def __setattr__(self, name, value):
         struct.pack_into("q", self.at, 8 * FIELDS.index(name), value)
-        if name in ("events", "unloaded"):  # whoever waits for an event looks again
+        if name in ("events", "unloaded"):  # wakes threads that wait for an event
             word = ctypes.c_uint32.from_buffer(self.at, 8 * FIELDS.index("events"))
             ctypes.CDLL(None).syscall(SYS_FUTEX, ctypes.byref(word), FUTEX_WAKE, 1 << 30, None, None, 0)
 

@@ -8,7 +8,7 @@ import time
 from pause import pause_after
 
 SLOW = 10 if os.environ.get("GPUFL_SANITIZE") else 1
-# s; ctest waits 600 or more for a file of tests. A run of an hour beside other work is given more by hand.
+# s; ctest waits 600 or more for a file of tests. A run of an hour, with other work on the machine, gets more by hand.
 PATIENCE = float(os.environ.get("GPUFL_PATIENCE") or (60 if SLOW == 1 else 240))
 STANDS_STILL = 280  # s; no file of tests takes half as long
 
@@ -16,12 +16,13 @@ faulthandler.dump_traceback_later(STANDS_STILL, repeat=True)
 
 
 def runs_for(seconds):
-    """The file of tests is busy for so long before it can stand still."""
+    """Says how long the file of tests runs: only after that it can count as hanging."""
     faulthandler.dump_traceback_later(STANDS_STILL + seconds, repeat=True)
 
 
 def until(what, said, patience=PATIENCE):
-    """Asks again until it is so, as pages do: what it then was. said: of what never came, or how to tell it then."""
+    """Calls `what` until its result is true: the result. said: a text about what never came, or a function that returns
+    it."""
     deadline = time.monotonic() + patience
     while True:
         asked = time.monotonic()
@@ -34,7 +35,7 @@ def until(what, said, patience=PATIENCE):
 
 
 def started(process):
-    """The process, once the kernel has put the environment in its place that Popen gave: a moment after Popen returns."""
+    """The process, once the kernel shows the environment that Popen gave: a moment after Popen returns."""
     def environment():
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             return file.read()

@@ -3,6 +3,6 @@ import time
 
 
 def pause_after(asked):
-    """s to the next look, where the last one began at `asked`: what takes long to ask is asked less often, so that the
-    asking does not hold up what it waits for."""
+    """Seconds to the next query, if the last one began at `asked`: a query that takes long is made less often, so that
+    it does not hold up what it waits for."""
     return min(max(0.03, 2 * (time.monotonic() - asked)), 2)

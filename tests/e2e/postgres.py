@@ -20,7 +20,7 @@ import tempfile
 import time
 
 URL = os.environ.get("GPUFL_TEST_POSTGRES")  # with {} for the database; None: small tables are SQLite's
-# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+# A shell's background jobs, and their children, ignore SIGINT; a handler is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 60  # s
 numbers = itertools.count()
@@ -47,7 +47,7 @@ def new_database():
 
 
 def user():
-    """Whom it runs as: PostgreSQL refuses root."""
+    """The user of the server: PostgreSQL refuses root."""
     if os.getuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -58,12 +58,12 @@ def user():
 
 
 def with_parent():
-    """The server ends with the test, however that ends."""
+    """The server ends with the test, however the test ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 
 def make(folder):
-    """A folder of a server's own in folder/data: the password of its user gpufl."""
+    """Makes a server's folder in folder/data: the password of its user gpufl."""
     password, secret, run_as = secrets.token_hex(16), os.path.join(folder, "password"), user()
     with open(secret, "w", encoding="ascii") as file:
         file.write(password)
@@ -79,7 +79,7 @@ def make(folder):
 
 
 def start(folder):
-    """A server on folder/data, with its socket in folder, once it answers."""
+    """Starts a server on folder/data, with its socket in folder: its process, once it answers."""
     with open(os.path.join(folder, "log"), "ab") as log:
         process = subprocess.Popen(
             [os.path.join(bin_folder(), "postgres"), "-D", os.path.join(folder, "data"), "-k", folder, "-c", "listen_addresses=",

@@ -67,7 +67,7 @@ static struct trail look(const char *dir)
     return t;
 }
 
-/* Uses the GPU until some of it has been captured; at once where nothing captures. */
+/* Uses the GPU until some work has been captured; returns at once if nothing captures. */
 static void gpu_work(void)
 {
     const char *options = getenv("GPUFL_TRACE_OPTIONS");
@@ -143,7 +143,7 @@ static int mode_fork(int value)
     return failed ? 99 : value;
 }
 
-/* A child forked after the GPU was used, which must keep its hands off it and its log. */
+/* A child forked after the GPU was used, which must touch neither the GPU nor the log. */
 static int mode_fork_after(int value)
 {
     gpu_work();
@@ -221,7 +221,7 @@ static int mode_reuse_fds(int value)
 {
     char name[32];
     struct stat st;
-    long own[FILES]; /* others may get some of the numbers in between */
+    long own[FILES]; /* other threads may get some of the numbers in between */
     gpu_work();
     for (int fd = 3; fd < FDS; fd++)
         syscall(SYS_close, fd);
@@ -277,7 +277,7 @@ static int mode_show(int value)
 
 /* ---- signals ------------------------------------------------------------------------------ */
 
-/* Counts what arrives and says each; SIGTERM ends it. */
+/* Prints each signal that arrives; SIGTERM ends the program. */
 static int mode_signals(int value)
 {
     static const int counted[] = {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM};
@@ -300,7 +300,7 @@ static int mode_signals(int value)
     }
 }
 
-/* Waits for a signal that ends it, SIGINT ignored. */
+/* Waits for a signal that ends the program; SIGINT is ignored. */
 static int mode_stubborn(int value)
 {
     signal(SIGINT, SIG_IGN);
@@ -311,7 +311,7 @@ static int mode_stubborn(int value)
     return value;
 }
 
-/* Ignores everything that can be ignored. */
+/* Ignores every signal that can be ignored. */
 static int mode_immortal(int value)
 {
     signal(SIGTERM, SIG_IGN);

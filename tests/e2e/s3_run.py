@@ -1,6 +1,6 @@
 """S3-compatible storage for tests: s3rver as its own process, and a proxy before it that fails.
 
-`find()` gives the program, or skips the test with a message where npm cannot install it.
+`find()` gives the program, or skips the test with a message if npm cannot install it.
 """
 import collections
 import hashlib
@@ -28,7 +28,7 @@ WEIGHTS = (3, 3, 1, 2, 1, 3, 4, 4)
 
 
 def find():
-    """s3rver's program; skips where it is not to be installed."""
+    """s3rver's program; skips the test if s3rver cannot be installed."""
     ran = subprocess.run([ROOT / "scripts/s3rver"], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise unittest.SkipTest(f"s3rver, which the archive is tested against, is not here: {ran.stderr.strip()}")
@@ -85,7 +85,8 @@ class Store:
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Stands before a Store and checks each signature. faults: names that the next requests meet, in order; then the dice decide, by share."""
+    """A proxy before a Store that checks each signature. faults: names that the next requests meet, in order; after
+    them faults are random, by share."""
     daemon_threads = True
 
     def __init__(self, port, seed=0, share=0.0, faults=()):
@@ -109,7 +110,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exc_info()[1], OSError):  # else an agent that was killed
+        if not isinstance(sys.exc_info()[1], OSError):  # otherwise the agent was killed
             self.broken = True
             super().handle_error(request, client_address)
 

@@ -50,7 +50,7 @@ def by_stream(log, report, kinds):
 
 
 def pieces(rows):
-    """A stream cut where a kernel begins before the one before it: such an order proves nothing."""
+    """A stream cut where a kernel begins before the one in front of it: such an order proves nothing."""
     one = []
     for row in rows:
         if one and row[0] < one[-1][0]:
@@ -73,7 +73,8 @@ def chains(rows):
 
 
 def attention(rows):
-    """From a product over a softmax at most NEAR kernels after it to the next product, which begins no other."""
+    """From a product, over a softmax at most NEAR kernels after it, to the next product. That product begins no other
+    sequence."""
     begin, softmax, behind = None, False, 0
     for start, end, what, _ in rows:
         if "PRODUCT" in what and begin is not None and softmax:

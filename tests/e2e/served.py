@@ -110,7 +110,7 @@ class Server:
         return answer
 
     def as_user(self, method, target, body=None, **fields):
-        """With the cookie and the page's token."""
+        """One request with the cookie and the page's token."""
         return self.ask(method, target, body, Cookie=self.cookie, X_CSRF_Token=self.csrf, **fields)
 
     def keep(self, answer):
@@ -131,7 +131,7 @@ class Server:
         return "Bearer " + answer.json()["key"]
 
     def send(self, key, folder, end=True):
-        """The parts of a session's folder; without the row that says its end, it is live. Its id."""
+        """Sends the parts of a session's folder: the session's id. Without the row of its end the session is live."""
         session = os.path.basename(folder)
         for name in sorted(os.listdir(folder)):
             fields = {"Content_Encoding": "gzip"} if name.endswith(".gz") else {}
@@ -153,7 +153,7 @@ class Server:
         assert answer.status == 200, answer
 
     def events(self, key):
-        """Server-sent events as they come: (event, data). Fails where they go on for too long."""
+        """Server-sent events as they come: (event, data). Fails if they go on for too long."""
         connection = self.connect()
         connection.request("GET", "/api/v1/live", headers={"Authorization": key})
         response = connection.getresponse()

@@ -7,7 +7,7 @@
 /* The sessions below dir, all counted as ours. */
 void sessions_of(struct sessions *s, const char *dir);
 
-/* The only directory in dir whose name begins with "gpufl-"; fails where there is
+/* The only directory in dir whose name begins with "gpufl-"; fails if there is
  * not exactly one. out: PATH_MAX bytes. */
 void default_dir(const char *dir, char *out);
 

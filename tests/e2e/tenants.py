@@ -32,9 +32,9 @@ MAY = {"PUBLIC": {*ROLES, *SCOPES, "share"}, "INGEST": {"member", "owner", "inge
        "ADMIN": set()}
 FAR = "9000000000000000000"  # ns: after everything, and before any overflow
 
-HOOK = "http://192.168.255.254:9/hook"  # that posts may go to, and where nobody is
+HOOK = "http://192.168.255.254:9/hook"  # an address to which posts may go, and which nobody has
 
-# What parameters are, where their schema does not say it: of every route, or of one.
+# What parameters are, if their schema does not say it: of every route, or of one.
 VALUES = {"label": "mine", "level": 0, "lanes": "0", "from": 0, "to": FAR, "device": 0, "counter": 0, "step": 1000000, "metric": "gpu_util",
           "pattern": "a", "by": "host", "path": "none.py", "record": "kernel", "name": 0,
           "threads": "0", "rollups.to": 1000000, "rollup_days.to": 1000000, "rollup_days.name": "x", "tiles.to": 1000000, "tiles.step": 1048576, "tiles.level": 7, "usage.to": 1000000, "fleet.to": 1000000, "host_series.metric": "cpu",
@@ -58,13 +58,13 @@ BODIES = {"login": {"email": "{email}", "password": PASSWORD},
           "quota_put": {"of": "workspace", "id": "betatown", "limits": "bodies=1000000"}}
 # A route of a session that does not say whether there is one: a sender asks before the first byte.
 EMPTY_FOR_STRANGERS = {"session_positions": {"channels": []}}
-# Routes whose sessions stand in the query.
+# Routes whose sessions are in the query.
 BY_QUERY = {"compare", "compare_flame"}
-# Configurations have names that each workspace chooses: ours may be another one of theirs.
+# Configurations have names that each workspace chooses: both workspaces may choose one name.
 NAMED = {"named_config", "named_config_put", "named_config_delete", "named_config_versions"}
-# What these need (an agent that is connected, a running session) is in test_agent_control.py, with who may.
+# What these routes need (an agent that is connected, a running session) is in test_agent_control.py, and so is who may.
 ON_DEMAND = {"agent_hello", "agent_take", "agent_result", "agent_delete", "capture_make"}
-# Not by walking: what they take is used up, or they end the login that asks.
+# Routes that are not asked with the others: they use up what they take, or end the login that asks.
 ONCE = {"setup", "accept", "reset", "open", "login", "logout", "password"}
 
 
@@ -112,7 +112,7 @@ def routes():
 
 
 class Workspace:
-    """One of the two: who is in it, and what is its."""
+    """One of the two workspaces: its members and its objects."""
 
     def __init__(self, name):
         self.name, self.id, self.actors, self.users = name, "", {}, {}
@@ -138,7 +138,7 @@ class Tenants(unittest.TestCase):
         cls.found_second(founder)
         for w in (cls.ours, cls.theirs):
             cls.fill(w, founder)
-        # The founder was in both; from here on nobody is.
+        # The founder was a member of both; from here on nobody is.
         me = cls.server.ask("GET", "/api/v1/auth/me", headers=founder).json()["id"]
         gone = cls.server.ask("DELETE", f"/api/v1/members/{me}", None, cls.theirs.actors["owner"])
         assert gone.status == 204, gone
@@ -210,7 +210,7 @@ class Tenants(unittest.TestCase):
 
     @staticmethod
     def move(w, session):
-        """To a host and GPUs of w's own: both workspaces' sessions are simulated on this machine."""
+        """Gives the session a host and GPUs of w's own: both workspaces' sessions are simulated on this machine."""
         w.host, w.gpu = f"host-of-{w.name}", f"GPU-{w.name}-0"
         for part in session.glob("*.log"):
             text = re.sub(r'"host":"[^"]*"', f'"host":"{w.host}"', part.read_text())
@@ -247,7 +247,7 @@ class Tenants(unittest.TestCase):
                 self.assertNotIn(mark, answer.body, asked)
 
     def state(self, w):
-        """What w's owner sees of it; what use alone changes is left out."""
+        """What w's owner sees in w, without what changes by use alone."""
         found = {}
         for path in ("sessions", "members", "shares", "alerts", "firings", "deliveries", "retention", "hosts", "configs", f"sessions/{w.session}", f"sessions/{w.session}/bookmarks",
                      f"sessions/{w.session}/positions", f"sessions/{w.session}/counts", "keys"):
@@ -330,7 +330,7 @@ class Tenants(unittest.TestCase):
         before = self.state(self.ours)
         for route in self.walked():
             if route.id == "events_stream" or route.id == "session_complete":
-                continue  # their ids are the sender's own: see the next
+                continue  # a sender chooses these ids: see the next test
             for actor, headers in self.theirs.actors.items():
                 with self.subTest(route=route.id, actor=actor):
                     said = self.ours.said()
@@ -416,7 +416,7 @@ class Tenants(unittest.TestCase):
         for path, said in (("label_delete", ours.said()), ("session_delete", ours.said(session=ours.twin)), ("host_delete", ours.said()), ("alert_delete", ours.said()), ("member_delete", ours.said())):
             self.assertEqual(self.ask(self.routes[path], said, ours.actors["owner"]).status, 204)
         answer = server.ask("GET", "/api/v1/sessions", headers=ours.actors["viewer"])
-        self.assertIn(answer.status, (401, 403), answer)  # they were taken out
+        self.assertIn(answer.status, (401, 403), answer)  # they are not members any more
         for actor in ("share_revoke", "key_revoke"):
             row, kind = (ours.share_id, "share") if actor == "share_revoke" else (ours.key_id, "admin")
             said = ours.said(**{actor.split("_")[0]: row})

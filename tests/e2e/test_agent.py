@@ -71,7 +71,7 @@ class Reads(Case):
             agent.ask("flush")
             (half.folder / "device.log").write_bytes(b'{"type":"head')
             agent.ask("flush")
-            self.assertEqual(self.server.complete, [])  # they have hardly begun
+            self.assertEqual(self.server.complete, [])  # their files have hardly begun
             self.assertEqual(agent.status()["counts"]["completed"], 0)
             (half.folder / "device.log").write_bytes(b"")
             for one in (log, half):
@@ -98,7 +98,7 @@ class Reads(Case):
             until(lambda: self.arrived(other) == text, agent.said)
             offsets = [h["X-GpuFlight-Offset"] for _, path, h in self.server.requests
                        if path.endswith("/stream") and h["X-GpuFlight-Session-Id"] == "begins"]
-            self.assertEqual(set(offsets), {"0"})  # also no 415 of zstd changes that
+            self.assertEqual(set(offsets), {"0"})  # no 415 for zstd changes that, either
             log.end()
         self.assertEqual((self.server.windows, letters(self.state)), ({}, []))
 
@@ -202,7 +202,7 @@ class Reads(Case):
         self.assertEqual(self.server.complete, ["future"])
 
     def lose(self, keep=()):
-        """The server is as it was before all sessions but these."""
+        """Takes the server back to a state before all sessions but these."""
         with self.server.lock:
             self.server.channels = {k: v for k, v in self.server.channels.items() if k[0] in keep}
             self.server.complete = [name for name in self.server.complete if name in keep]
@@ -216,7 +216,7 @@ class Reads(Case):
         names = [log.name for log in logs]
         with self.agent("--scan", "100ms") as agent:
             agent.until_done(4)
-            self.lose(keep=("over0", "over1"))  # as with a backup of then
+            self.lose(keep=("over0", "over1"))  # as with an older backup
             until(lambda: sorted(self.server.complete) == names, agent.said)
             for log in logs:
                 self.until_arrived(log, agent)
@@ -224,13 +224,13 @@ class Reads(Case):
             agent.until_done(4)
             self.assertEqual(agent.kill(signal.SIGTERM), 0)
         self.lose()
-        with self.agent("--scan", "100ms") as agent:  # which knows by its cursor what was there
+        with self.agent("--scan", "100ms") as agent:  # its cursor says what was there
             until(lambda: sorted(self.server.complete) == names, agent.said)
             for log in logs:
                 self.until_arrived(log, agent)
             self.assertEqual(agent.status()["counts"]["lost"], 4)
             asked = len(self.server.requests)
-            until(lambda: len(self.server.requests) > asked + 3, agent.said)  # looks, and is content
+            until(lambda: len(self.server.requests) > asked + 3, agent.said)  # it asks, and sends nothing
             self.assertEqual(agent.status()["counts"]["lost"], 4)
 
     def test_a_quiet_channel_is_sent_again_where_the_server_lost_it(self):
@@ -240,7 +240,7 @@ class Reads(Case):
             self.until_arrived(log, agent)
             self.lose()
             log.put("system", b'{"type":"kernel","rows":1,"start":[1],"duration":[1]}')
-            self.until_arrived(log, agent)  # of the channel device nothing was written
+            self.until_arrived(log, agent)  # nothing was written to the channel device
             self.lose()
             log.end()
             agent.until_done(1)
@@ -339,7 +339,7 @@ class BadInput(Case):
         (self.dir / "file").write_text("")
         out = run("--source", self.logs, "--server", self.server.url, "--state", self.dir / "file" / "state")
         self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
-        for state in (self.dir / "file" / "state", "/proc/nowhere/state"):  # the second: also for root
+        for state in (self.dir / "file" / "state", "/proc/nowhere/state"):  # the second one: also for root
             out = run("--check", "--source", self.logs, "--server", self.server.url, "--state", state)
             self.assertEqual((out.returncode, out.stderr.count("\n")), (1, 1), out)
             self.assertIn(f"cannot write the state {state}", out.stderr)

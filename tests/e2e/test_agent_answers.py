@@ -64,7 +64,7 @@ class Fails(Case):
             until(lambda: agent.status()["state"] == "alarm", agent.said)
             self.assertRegex(agent.status()["why"], r"answers 200, but not with the words of a gpufl-server: .*a login\?$")
             asked = len(self.server.requests)
-            until(lambda: len(self.server.requests) > asked + 10, agent.said)  # each session had its turn
+            until(lambda: len(self.server.requests) > asked + 10, agent.said)  # each session was sent
             counts = agent.status()["counts"]
             self.assertEqual([counts[name] for name in ("bodies", "completed", "dead_lines")], [0, 0, 0])
             self.assertEqual(agent.status()["done"], 0)
@@ -141,14 +141,14 @@ class Fails(Case):
         text = self.arrived(log)
         self.assertEqual([line for line in text.splitlines() if line.strip()],
                          [line for i, line in enumerate(log.lines["device"]) if i != 2])
-        self.assertEqual(len(text), sum(len(line) + 1 for line in log.lines["device"]))  # each at its place
+        self.assertEqual(len(text), sum(len(line) + 1 for line in log.lines["device"]))  # each line at its place
 
     def test_lines_that_the_answer_names(self):
         log = Log(self.logs, "named")
         for n in range(10):
             log.kernel(n)
         log.end()
-        self.server.script = [{"status": 415}]  # of zstd, then the device channel
+        self.server.script = [{"status": 415}]  # for zstd, then for the device channel
         channel = threading.Event()
         real = self.server.RequestHandlerClass.take_offset
 
@@ -179,7 +179,7 @@ class Fails(Case):
         self.assertEqual(letters(self.state), [])
 
     def refuse_bad(self, lost=0):
-        """The server leaves out lines with the word bad, also when they come again; the first answers are lost."""
+        """Makes the server leave out lines with the word bad, also when they come again; the first answers are lost."""
         real, answers = self.server.RequestHandlerClass.take_offset, []
 
         def take(handler, session, body, step):
@@ -221,7 +221,7 @@ class Fails(Case):
             self.until_arrived(log, agent)
             until(lambda: agent.status()["dead_letters"] == len(bad), agent.said)
             agent.kill()
-        shutil.rmtree(self.state / "dead")  # as if it had been killed between answers and disk
+        shutil.rmtree(self.state / "dead")  # as if it had been killed between an answer and the disk
         log.end()
         with self.agent("--compression", "gzip", "--batch", "4K") as agent:
             agent.until_done(1)
@@ -238,7 +238,7 @@ class Fails(Case):
             took, sent = time.monotonic() - began, agent.status()["counts"]["sent_bytes"]
         self.until_arrived(log)
         self.assertGreater(sent, 200_000)
-        self.assertLess(sent / took, 2.5 * 102_400)  # a body of two seconds may go ahead
+        self.assertLess(sent / took, 2.5 * 102_400)  # a body of two seconds may be sent at once
 
 
 def get(port, path):
@@ -253,7 +253,7 @@ def get(port, path):
 class Controlled(Case):
     def test_pause_flush_resume_drain(self):
         log = Log(self.logs, "ctl")
-        with self.agent("--delay", "1h", "--scan", "1h") as agent:  # no command waits for either
+        with self.agent("--delay", "1h", "--scan", "1h") as agent:  # no command waits for either of the two
             self.assertEqual(json.loads(agent.ask("flush", "--json")[1]), {"sent": True})
             log.kernel(1)
             agent.ask("flush")
@@ -385,7 +385,7 @@ class Configured(Case):
             self.assertIn(f"\nDefault: {text}.\n", entry, name)
 
     def certificate(self, name):
-        """Files of a certificate of localhost and its key, signed by itself."""
+        """The files of a self-signed certificate of localhost, and of its key."""
         files = [self.dir / f"{name}-{part}.pem" for part in ("cert", "key")]
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                         "-addext", "subjectAltName=DNS:localhost", "-out", files[0], "-keyout", files[1]], check=True,

@@ -55,7 +55,7 @@ class Configurations(Case):
         self.assertEqual(self.put("prod", {"profiling_engine": "Trace", "flush_interval_ms": 50}, 1).json()["version"], 2)
         began = time.monotonic()
         until(lambda: self.cached("prod")["version"] == 2, house.agent.said)
-        self.assertLess(time.monotonic() - began, 20)  # an event leads to it, not the next look
+        self.assertLess(time.monotonic() - began, 20)  # an event leads to it, not the next poll
         self.assertEqual(self.cached("prod"), {"name": "prod", "version": 2, "options": {"flush_interval_ms": 50, "profiling_engine": "Trace"}})
         # The server is away: the file stays, and a program uses it.
         house.server.kill()
@@ -64,7 +64,7 @@ class Configurations(Case):
         report = house.report(program)
         self.assertIn({"engine": "options", "name": "remote_config", "value": "prod, version 2"}, report["settings"])
         self.assertEqual(report["session"]["engine"], "Trace")
-        # Deleted: the file goes, the versions stay.
+        # The configuration is deleted: the file goes, the versions stay.
         self.assertEqual(house.ask("DELETE", "/configs/prod").status, 204)
         until(lambda: self.cached("prod") is None, house.agent.said)
         self.assertEqual(house.ask("GET", "/configs/prod").status, 404)
@@ -87,13 +87,13 @@ class Configurations(Case):
         self.assertEqual((made.status, made.json()["host"], made.json()["config"]), (200, HOST, "prod"), made)
         until(lambda: self.cached("@host"), house.agent.said)
         self.assertEqual(self.cached("@host"), {"name": "@host", "config": "prod", "version": 1, "options": {"flush_interval_ms": 50}})
-        # Another one, and a newer version of that one, reach the host.
+        # Another configuration, and a newer version of it, reach the host.
         self.assertEqual(assign("test").status, 200)
         until(lambda: self.cached("@host")["config"] == "test", house.agent.said)
         self.put("test", {"flush_interval_ms": 70}, 1)
         until(lambda: self.cached("@host")["version"] == 2, house.agent.said)
         self.assertEqual(self.cached("test"), {"name": "test", "version": 2, "options": {"flush_interval_ms": 70}})
-        # A program says which it took, and its session is found by that.
+        # A program says which version it uses, and its session is found by that.
         program = self.run_program("@host")
         self.assertIn({"engine": "options", "name": "remote_config", "value": "test, version 2"}, house.report(program)["settings"])
         found = house.server.until(lambda: house.ask("GET", "/sessions?label=config&label_value=test,%20version%202").json()["rows"],
@@ -101,7 +101,7 @@ class Configurations(Case):
         self.assertEqual([row["id"] for row in found], [program.session])
         rows = house.ask("GET", "/host-configs").json()["rows"]
         self.assertEqual([(row["host"], row["config"], row["author"]) for row in rows], [(HOST, "test", "ada@example.org")])
-        # Taken away, and deleted while a host uses it: the host has none.
+        # The configuration is taken away, and deleted while a host uses it: the host has none.
         self.assertEqual(house.ask("DELETE", f"/host-configs/{HOST}").status, 204)
         until(lambda: self.cached("@host") is None, house.agent.said)
         self.assertEqual(house.ask("DELETE", f"/host-configs/{HOST}").status, 404)
@@ -151,10 +151,10 @@ class Captures(Case):
         self.assertIn(self.kernels(program), (None, 0))
         row = self.check_capture(program)
         until(lambda: (self.kernels(program) or 0) > 100, lambda: f"{self.kernels(program)} kernels {house.agent.said()[-800:]}")
-        # In the live session: its first kernels are on the server while it runs.
+        # The capture is in the live session: its first kernels are on the server while it runs.
         house.server.until(lambda: house.ask("GET", f"/sessions/{program.session}").json()["kernels"], "the kernels arrive")
         house.server.until(lambda: house.request(row["id"])["state"] == "done", "the capture ends")
-        # A second one on the same session.
+        # A second capture of the same session.
         before = self.kernels(program)
         second = self.check_capture(program)
         until(lambda: self.kernels(program) > before + 100, "the second capture records")
@@ -195,7 +195,7 @@ class Captures(Case):
         dormant = house.start(**DORMANT)
         row = house.outcome(house.capture(dormant, engine="PcSampling"), "refused")
         self.assertIn("has to be there when the program begins", row["reason"])
-        # One at a time.
+        # Only one capture runs at a time.
         self.check_capture(dormant, ms=60000)
         again = house.capture(dormant)
         self.assertEqual(again.status, 409)
@@ -203,7 +203,7 @@ class Captures(Case):
         refused = [a[1] for a in house.audit() if a[0] == "capture.refuse"]
         self.assertEqual(len(refused), 4)  # three by the session, whose targets are requests; one by the server
         self.assertEqual(refused.count(dormant.session), 1)
-        # What may be asked for is bounded.
+        # Requests have limits.
         for body in ({"duration": 1}, {"duration": 10**12}, {"engine": "Monitor"}, {"engine": "rm -rf"}, {"scope": "a\nb"}):
             answer = house.ask("POST", "/captures", {"session": dormant.session, "engine": "Trace", "duration": 10**9, **body})
             self.assertEqual(answer.status, 400, (body, answer))
@@ -228,7 +228,7 @@ class Captures(Case):
         program = house.start(**DORMANT)
         hello = {"host": HOST, "version": "1", "control": True}
         taken = house.ask("POST", "/agent/hello", hello, other)
-        self.assertEqual(taken.status, 409, taken)  # the host is another key's
+        self.assertEqual(taken.status, 409, taken)  # the host belongs to another key
         self.assertEqual(house.ask("POST", "/agent/hello", {**hello, "host": "elsewhere"}, mine).status, 409)
         self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}, other).status, 409)
         self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}).status, 403)  # no key at all
@@ -236,8 +236,8 @@ class Captures(Case):
         for who in (mine, other):
             again = house.ask("POST", f"/agent/captures/{row['id']}", {"host": HOST, "state": "open"}, who)
             self.assertIn(again.status, (404, 409), again)
-        self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}, mine).json()["rows"], [])  # given out once
-        # A viewer may look, and ask for nothing.
+        self.assertEqual(house.ask("POST", "/agent/captures", {"host": HOST}, mine).json()["rows"], [])  # handed out once
+        # A viewer may read, and not ask for captures.
         link = house.ask("POST", "/invitations", {"role": "viewer"}).json()
         viewer = live_server.entry(house.server.ask("POST", "/api/v1/auth/accept", {
             "token": link["token"], "email": "v@example.org", "name": "V", "password": live_server.PASSWORD}))
@@ -245,9 +245,9 @@ class Captures(Case):
         self.assertEqual(house.ask("POST", "/captures", body, viewer).status, 403)
         self.assertEqual(house.ask("GET", "/captures", None, viewer).status, 200)
         self.assertEqual(house.ask("PUT", "/configs/x", {"options": "{}", "base": 0}, viewer).status, 403)
-        # The agent forgotten: the next key is bound.
+        # The agent is forgotten: the next key is bound.
         self.assertEqual(house.ask("DELETE", f"/agents/{HOST}").status, 204)
-        self.assertIn(house.ask("POST", "/agent/hello", hello, other).status, (204, 409))  # whoever comes first
+        self.assertIn(house.ask("POST", "/agent/hello", hello, other).status, (204, 409))  # the first one that comes gets it
 
     def test_a_configuration_that_cannot_be_kept_stops_no_capture(self):
         (self.house.cache / ".prod.gpufl-part" / "in the way").mkdir(parents=True)  # where its file would be written

@@ -34,17 +34,17 @@ SECONDS = float(sys.argv[4]) if len(sys.argv) > 4 else 8
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else random.SystemRandom().randrange(1 << 32)
 SESSIONS, ROTATE, KILLS = 20, 6000, 4
 SESSIONS_ASKED = 32  # by one statement, at most
-NETWORK = Loopback()  # before there are threads
+NETWORK = Loopback()  # made before there are threads
 PACE = max(1, SECONDS / 60)  # how much slower the writers of a long run are: it has the lines of a minute
 MOST = 120 * SECONDS / PACE  # lines of a session
-CLOCK = AGENT.parent.parent / "tests/libclock_shift.so"  # not built where a sanitizer has to come first
+CLOCK = AGENT.parent.parent / "tests/libclock_shift.so"  # not built if a sanitizer has to be loaded first
 DAY = 86_400_000_000_000  # ns
 QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--delay", "20ms", "--batch", "8K",
          "--scan", "2s")
 
 
 class Writer(threading.Thread):
-    """Writes one session until it is told to end. Some lines no server takes, some only this proxy refuses."""
+    """Writes one session until it is stopped. Some lines no server accepts, some only this proxy refuses."""
 
     def __init__(self, folder, number, seed, over):
         super().__init__(daemon=True)
@@ -76,7 +76,7 @@ class Writer(threading.Thread):
 
 
 class Clock:
-    """The agent's clock of the day, that jumps."""
+    """The agent's real-time clock, which jumps."""
 
     def __init__(self, path):
         path.write_bytes(bytes(8))
@@ -89,8 +89,8 @@ class Clock:
 
 
 def correlations(server, headers, sessions):
-    """What the store has of sessions: of each one number a line. A statement is a process of the server's, and asks as
-    many sessions as the rows of an answer have room for."""
+    """What the store has of each session: one number a line. A statement is a process of the server's, and asks about
+    as many sessions as the rows of an answer have room for."""
     found, most = {session: [] for session in sessions}, 100_000
     at_once = min(SESSIONS_ASKED, int(most // (MOST + 12)))  # a session ends up to 12 lines later
     for first in range(0, len(sessions), at_once):
@@ -139,9 +139,8 @@ class Faults(unittest.TestCase):
         self.server.start()
 
     def server_loses_its_disk(self, _):
-        """All sessions are gone; what is left is the backup of the first day, with users and keys. Seldom in a long run:
-        everything goes again each time.
-        """
+        """All sessions are gone; only the backup of the first day is left, with users and keys. In a long run this is
+        rare, since everything is sent again each time."""
         self.server.kill()
         shutil.rmtree(self.server.folder / "data")
         shutil.copytree(self.dir / "backup", self.server.folder / "data")
@@ -149,7 +148,7 @@ class Faults(unittest.TestCase):
 
     def network_down(self, dice):
         with NETWORK.down():
-            time.sleep(dice.uniform(0.1, 1.5))  # how long is what this is about
+            time.sleep(dice.uniform(0.1, 1.5))  # the test is about such times
 
     def clock_jumps(self, dice):
         self.clock.jump(dice.randrange(-DAY, DAY))
@@ -162,14 +161,14 @@ class Faults(unittest.TestCase):
         resource.prlimit(self.agent.process.pid, resource.RLIMIT_FSIZE, limits[1])
 
     def torment(self):
-        """Lets things fail at random moments while the writers write: each of them at least once."""
+        """Makes things fail at random moments while the writers write: each of them at least once."""
         dice, end, counts = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
         weights = {"agent_killed": 14, "server_killed": 3, "server_restarted": 3, "disk_full": 2,
                    **({} if "--meta" in self.server.options else {"server_loses_its_disk": 1 / PACE}),
                    **({"network_down": 2} if NETWORK.there else {}), **({"clock_jumps": 3} if CLOCK.exists() else {})}
         first = dice.sample([*weights, *["agent_killed"] * (KILLS - 1)], len(weights) + KILLS - 1)
         while time.monotonic() < end or first:
-            time.sleep(dice.uniform(0.2, 1.2))  # a random moment is what this is about
+            time.sleep(dice.uniform(0.2, 1.2))  # the test is about random moments
             fault = first.pop() if first else dice.choices(list(weights), list(weights.values()))[0]
             getattr(self, fault)(dice)
             counts[fault.replace("_", " ")] += 1
@@ -195,7 +194,7 @@ class Faults(unittest.TestCase):
         if len(sys.argv) > 6:
             print(agent.said())
         dead = letters(self.dir / "state")
-        self.compare(writers, dead)  # with the agent: what the server lost last may still be on its way
+        self.compare(writers, dead)  # while the agent runs: what the server lost last may still be on its way
         self.assertEqual(letters(self.dir / "state"), dead)
         self.assertEqual(agent.kill(signal.SIGTERM), 0, agent.said()[-2000:])
         faults = {**self.proxy.faults, **kills}

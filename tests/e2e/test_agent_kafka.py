@@ -249,7 +249,7 @@ class Kafka(unittest.TestCase):
         mark = size(log, "device")
         for n in range(40, 60):
             log.kernel(n)
-        # A cursor that says more than the server has: as if the first of these had been lost.
+        # A cursor that says more than the server has: as if the first of these messages had been lost.
         lost = sum(len(line) + 1 for line in log.lines["device"][41:51])
         cursor = self.state / "cursor"
         text = cursor.read_text()
@@ -262,7 +262,7 @@ class Kafka(unittest.TestCase):
                               for n in aside(self.server.folder / "data")), lambda: self.server.said()[-2000:])
             until(lambda: "k-gap.complete.waits" in aside(self.server.folder / "data"),
                   lambda: aside(self.server.folder / "data"))
-        shutil.rmtree(self.state)  # sends from the start
+        shutil.rmtree(self.state)  # it sends from the start
         with self.agent() as agent:
             agent.until_done(1)
             self.whole(log, 60)
@@ -301,7 +301,7 @@ class Usage(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"Kafka {brokers.hosts}: 2 brokers; 1 topics begin with gpufl.", done.stdout)
         for brokers in ("127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2", "nowhere.invalid"):
-            done = self.agent("--kafka", brokers, "--check", "--timeout", "600s")  # far longer than what runs it waits
+            done = self.agent("--kafka", brokers, "--check", "--timeout", "600s")  # much longer than the test waits
             self.assertEqual(done.returncode, 5, done.stderr)
             self.assertRegex(done.stderr, rf"\Agpufl-agent: Kafka at {re.escape(brokers)}: no broker answers: .+\n\Z")
             self.assertEqual(done.stderr.count("\n"), 1)

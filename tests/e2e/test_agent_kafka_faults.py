@@ -35,14 +35,14 @@ QUICK = ("--timeout", "1s", "--wait-least", "10ms", "--wait-most", "100ms", "--d
 # cluster then removes is lost, as with any retention that is too short: in a long run servers get time to read.
 CALM = 30  # s
 PRODUCE, FETCH, COMMIT, HEARTBEAT = 0, 1, 8, 12
-# Requests and what they are answered with: errors that pass, and for Produce two that say "never".
+# Requests and the errors that answer them: errors that pass, and for Produce two that are final.
 ERRORS = ((PRODUCE, 6), (PRODUCE, 7), (PRODUCE, 19), (PRODUCE, 10), (PRODUCE, 87), (PRODUCE, 29), (FETCH, 6),
           (COMMIT, 14), (HEARTBEAT, 27))
 FAULTS = ("agent killed", "server killed", "server restarted", "brokers down")
 
 
 class Writer(threading.Thread):
-    """Writes one session until it is told to end. Some lines no server takes."""
+    """Writes one session until it is stopped. Some lines no server accepts."""
 
     def __init__(self, folder, number, seed, over):
         super().__init__(daemon=True)
@@ -95,20 +95,20 @@ class Faults(unittest.TestCase):
             self.server.start()
         elif fault == "brokers down":
             self.brokers.down()
-            time.sleep(dice.uniform(0.1, 1.5))  # how long is what this is about
+            time.sleep(dice.uniform(0.1, 1.5))  # the test is about such times
             self.brokers.up()
         else:
             self.brokers.ask("errors {} {} {}".format(*fault, dice.randrange(1, 4)))
 
     def torment(self, agent):
-        """Lets things fail at random moments while the writers write: each of them at least once."""
+        """Makes things fail at random moments while the writers write: each of them at least once."""
         dice, end, counts = random.Random(SEED + 1), time.monotonic() + SECONDS, collections.Counter()
         first, calm = dice.sample([*FAULTS, *ERRORS], len(FAULTS) + len(ERRORS)), time.monotonic() + CALM
         while time.monotonic() < end or first:
             if time.monotonic() > calm:
                 until(lambda: 0 <= metrics(self.server)["gpufl_kafka_lag_messages"] < 500, lambda: self.server.said()[-3000:])
                 calm = time.monotonic() + CALM
-            time.sleep(dice.uniform(0.1, 0.8))  # a random moment is what this is about
+            time.sleep(dice.uniform(0.1, 0.8))  # the test is about random moments
             fault = first.pop() if first else dice.choice(ERRORS) if dice.random() < 0.6 else dice.choices(
                 FAULTS, (4, 2, 1, 2))[0]
             self.one_fault(dice, agent, fault)

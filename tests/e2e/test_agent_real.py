@@ -23,7 +23,7 @@ PEER = SOURCE / "tests/data/peer/5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 
 
 class Real(unittest.TestCase):
-    """With the real server: one for all, with sessions of different names."""
+    """Tests with one real server for all, with sessions of different names."""
 
     @classmethod
     def setUpClass(cls):
@@ -49,7 +49,7 @@ class Real(unittest.TestCase):
         return [int(r[0]) for r in answer.json()["rows"]] if answer.status == 200 else answer
 
     def events(self):
-        """The server's events as pages get them: (name, data). Fails where none comes for PATIENCE."""
+        """The server's events as pages get them: (name, data). Fails if none comes for PATIENCE."""
         link = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
         link.request("GET", "/api/v1/live", headers=self.owner)
         answer = link.getresponse()
@@ -68,7 +68,7 @@ class Real(unittest.TestCase):
         """A page asks when an event comes. After the last one it has all that was written."""
         log = Log(self.logs, "followed")
         with self.agent():
-            for written in (3, 5):  # the second time its counts were written just now
+            for written in (3, 5):  # the second time its counts have just been written
                 with contextlib.closing(self.events()) as events:
                     for n in range(written):
                         log.kernel(100 * written + n)
@@ -135,7 +135,7 @@ class Real(unittest.TestCase):
         self.assertEqual(proxy.first, [])
 
     def test_a_line_that_no_memory_should_hold(self):
-        # The memory is looked at without a sanitizer alone; under one a byte takes ten times as long.
+        # The memory is checked only without a sanitizer; with one a byte takes ten times as long.
         size = 16_000_000 if os.environ.get("GPUFL_SANITIZE") else 100_000_000
         log = Log(self.logs, "huge")
         log.kernel(1)

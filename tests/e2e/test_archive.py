@@ -418,7 +418,8 @@ class Restores(Case):
 
 
 class Reads(Case):
-    """`gpufl` on sessions of an archive, without the agent's options: as AWS's tools, by the environment."""
+    """`gpufl` on sessions of an archive, without the agent's options: the environment says where, as for AWS's
+    tools."""
 
     def setUp(self):
         super().setUp()

@@ -82,7 +82,7 @@ class Case(unittest.TestCase):
 
 class Faults(Case):
     def check_now(self, logs):
-        """Each session is on the disk, or whole in the archive: manifests() compares the sums."""
+        """Checks that each session is on the disk, or whole in the archive: manifests() compares the sums."""
         missing = [name for name in logs if not (self.logs / name).exists()
                    and not (self.logs / f".gpufl-removed.{name}").exists()]
         self.assertLessEqual(set(missing), set(self.store.manifests(PREFIX)))
@@ -111,7 +111,7 @@ class Faults(Case):
         agent.kill()
         self.check_now(logs)
         self.assertEqual(set(self.store.manifests(PREFIX)), set(logs))
-        for _ in range(20):  # what a fault leaves out that nobody waits for, comes the next time
+        for _ in range(20):  # what a fault left out, and nobody waits for, comes the next time
             ran = subprocess.run([AGENT, "restore", "--archive", f"s3://{s3_run.BUCKET}/{PREFIX}", "--into", self.into,
                                   "--timeout", "5s", "--since", "2020-01-01"], capture_output=True, text=True,
                                  timeout=4 * PATIENCE, check=False, env=s3_run.environment(self.proxy.url))
@@ -129,11 +129,11 @@ class Faults(Case):
         log = self.session("killed", random.Random(3))
         parts = len(list(log.folder.glob("*.log*")))
         self.assertGreater(parts, 2)
-        for at in (1, 2, parts, parts + 1):  # the request that hangs then: of a part, at last of the manifest
+        for at in (1, 2, parts, parts + 1):  # the request that hangs: one for a part, then the one for the manifest
             self.proxy.hanging.clear()
             self.proxy.script = [None] * at + ["hang"]
-            # On a full machine a request may take long. One that were sent again for that would be another one in the
-            # script, and one after the hanging would succeed.
+            # On a busy machine a request may take long. If the agent sent it again for that, it would be another
+            # request in the script, and one after the hanging request would succeed.
             agent = self.agent("--remove-after", "1ms", "--timeout", "600s").start().ready()
             self.assertTrue(self.proxy.hanging.wait(PATIENCE), agent.said())
             agent.kill()

@@ -19,7 +19,7 @@ BUILD, SOURCE = map(pathlib.Path, sys.argv[1:3])
 PATIENCE = 120
 FAKE = {"LD_LIBRARY_PATH": str(BUILD / "fake"), "GPUFL_CUPTI_PATH": str(BUILD / "fake")}
 
-# What a row needs besides its command, by its fault.
+# What a row needs in addition to its command, by its fault.
 NEEDS = {
     "NVIDIA's driver does not answer": {**FAKE, "FAKE_NVML": "unknown"},
     "CUPTI, and no driver": {"GPUFL_CUPTI_PATH": str(BUILD / "fake")},
@@ -166,7 +166,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(told[None, "odd__unit.sum"], (0, False))  # the device has no such counter
         _, told = self.metrics_of(FAKE_CUPTI="pm-nolinks")
         self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (0, False))
-        error, told = self.metrics_of(FAKE_CUPTI="pm-privileges")  # whether it may be sampled is not known then
+        error, told = self.metrics_of(FAKE_CUPTI="pm-privileges")  # then it is not known whether it may be sampled
         self.assertEqual(told["overview", "pcie__read_bytes.sum.per_second"], (1, None))
         text = self.lines_of("info", "--metrics", **FAKE)
         self.assertIn("     1 yes      lts__t_sector_hit_rate.pct", text)

@@ -78,7 +78,7 @@ static void check_width(const char *command, const char *help)
             fail_msg("%s --help: %.*s", command, (int)strcspn(line, "\n"), line);
 }
 
-/* Every option that a command's help lists stands in its page. */
+/* Checks that every option of a command's help is in its page. */
 static int check_options(const char *command, const char *help, const char *page)
 {
     int options = 0;
@@ -129,7 +129,7 @@ TEST(help_and_pages_agree)
     free(overview);
 }
 
-/* What letters stand for in one command's help, beside what they stood for before. */
+/* Adds the letters of one command's help. A letter means the same as in earlier commands. */
 static int take_letters(char meaning[128][NAME_SIZE], const char *command, const char *help)
 {
     const char *at = strstr(help, "\nOptions");
@@ -149,7 +149,7 @@ static int take_letters(char meaning[128][NAME_SIZE], const char *command, const
     return letters;
 }
 
-/* A letter stands for one long option, whatever the command; also those that `gpufl serve` passes
+/* A letter stands for one long option in every command, also for options that `gpufl serve` passes
  * on. */
 TEST(letters_have_one_meaning)
 {
@@ -199,7 +199,7 @@ TEST(version_is_reported)
     world_close(&w);
 }
 
-/* No escape sequences where there is no terminal; output errors are errors. */
+/* No escape sequences if there is no terminal; output errors are errors. */
 TEST(output_is_plain)
 {
     struct world w;
@@ -257,7 +257,8 @@ TEST(nvdisasm_is_reported)
     world_close(&w);
 }
 
-/* A backend that is named is the one that is spoken of, with what to do; no other vendor's. */
+/* If a backend is named, the message is about this one, with what to do, and names no other
+ * vendor. */
 TEST(a_named_backend_is_reported)
 {
     static const struct {

@@ -91,7 +91,7 @@ static void same_all(json_t *a, json_t *b, const char *const *paths)
         same(a, b, *paths);
 }
 
-/* The element of a list whose member is equal; fails where it is missing. */
+/* The element of a list whose member is equal; fails if it is missing. */
 static json_t *find(json_t *list, const char *key, json_t *value)
 {
     size_t i;
@@ -102,7 +102,8 @@ static json_t *find(json_t *list, const char *key, json_t *value)
     return NULL;
 }
 
-/* Lists of as many elements, found by one member, that agree in others. */
+/* Checks that two lists have as many elements, and that elements with equal keys have equal
+ * members. */
 static void same_list(json_t *a, json_t *b, const char *path, const char *key,
                       const char *const *members)
 {
@@ -237,7 +238,7 @@ TEST(no_device_is_called_idle)
     world_close(&w);
 }
 
-/* Where that client lost data it leaves a mark beside its parts. */
+/* Where that client lost data, it leaves a file next to its parts. */
 TEST(marked_losses_are_reported)
 {
     static const char command[] =

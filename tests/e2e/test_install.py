@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 
 CMAKE, BUILD, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+# A shell's background jobs, and their children, ignore SIGINT; a handler is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PATIENCE = 120
 
@@ -120,7 +120,7 @@ class Installed(unittest.TestCase):
         self.assertGreaterEqual(report["kernels"]["count"], 300)
 
     def asked(self, url):
-        """Status and body of a page."""
+        """The status and body of a page."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(url, timeout=PATIENCE) as answer:
@@ -129,7 +129,7 @@ class Installed(unittest.TestCase):
             return error.code, error.read().decode()
 
     def served(self, command, pattern):
-        """Runs until the line comes, gives what the pattern finds, and ends it."""
+        """Runs a command until a line matches: what the pattern finds. Then ends the command."""
         process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env=self.env, cwd=self.top)
         self.addCleanup(process.stdout.close)
@@ -165,7 +165,7 @@ class Installed(unittest.TestCase):
         self.assertIn("version 0.", done.stdout)
         self.assertRegex(done.stdout, r"upload -\d+: \S")
         self.assertNotIn("cannot run", done.stdout)
-        # The report. How much the simulated GPU's thread does in a program that ends at once is not its matter.
+        # The report. How much the simulated GPU's thread does in a program that ends at once does not matter here.
         self.assertRegex(done.stdout, r"\n  program +installed, [\d.]+ \w+ on GPU 0 ")
 
     def test_a_program_by_pkg_config(self):

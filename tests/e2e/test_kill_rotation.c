@@ -3,8 +3,8 @@
  * in order, with what it refers to; at most the last line is unfinished.
  *
  * A child writes numbered rows as fast as it can into tiny parts. After each
- * flush it stores how many rows are out in shared memory and a byte in a pipe;
- * the parent takes a random number of bytes, spins a random while and kills. A
+ * flush it stores the number of written rows in shared memory and a byte in a pipe;
+ * the parent reads a random number of bytes, spins a random while and kills the child. A
  * reader may find a part both plain and packed and takes either: both are tried. */
 #include "capture/log/writer.h"
 #include "tests/test.h"
@@ -66,7 +66,7 @@ static void spin(int loops)
         ;
 }
 
-/* Lets a child write, kills it; what it had flushed. */
+/* Lets a child write, and kills it. Returns the number of rows that it had flushed. */
 static uint64_t kill_writer(const char *dir, int64_t rotate_bytes, _Atomic uint64_t *out)
 {
     int fd[2], status;
@@ -149,7 +149,7 @@ TEST(test_kill)
         (unsigned long long)sum.half / 2, (unsigned long long)sum.torn / 2);
     assert_true(sum.parts / 2 > 10 * ROUNDS); /* it rotated all the time */
     assert_true(sum.packed > 0);
-    assert_true(sum.half > 0); /* and was hit while packing */
+    assert_true(sum.half > 0); /* and was killed while packing */
 }
 
 int main(void)

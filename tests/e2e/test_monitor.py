@@ -61,7 +61,7 @@ class Samples(unittest.TestCase):
         """More than the driver's list has room for at first: none is another GPU's, and none is lost."""
         with monitor(devices=2) as m:
             m.control.pid(0, os.getpid())
-            m.control.fresh = 700  # of each GPU, at each list
+            m.control.fresh = 700  # of each GPU, in each list
             until(lambda: m.metric("gpufl_monitor_processes_seen_total") >= 2802, "not all were listed")
             m.control.fresh = 0
             m.stop()
@@ -293,7 +293,7 @@ class Faults(unittest.TestCase):
                         with self.assertRaises(OSError):
                             for _ in range(1 << 20):
                                 f.write(b"x" * 4096)
-                    m.control.fresh = 50  # rows enough to fill what the log has reserved
+                    m.control.fresh = 50  # enough rows to fill what the log has reserved
                     until(lambda: m.metric("gpufl_monitor_rows_lost_total") > 0, "nothing is counted as lost")
                     m.control.fresh = 0
                     os.unlink(os.path.join(m.logs, "ballast"))
@@ -414,7 +414,7 @@ class BadInput(unittest.TestCase):
             elsewhere = dict(m.environment, RUNTIME_DIRECTORY=os.path.join(m.folder, "service"))
             at = other.command.index("--run-dir")
             command = other.command[:at] + other.command[at + 2:]
-            for first in ((), ("--check",)):  # in another folder, where nobody asks for one
+            for first in ((), ("--check",)):  # in another folder, if nobody chose one
                 got = subprocess.run([*command, *first], env=elsewhere, capture_output=True, text=True, timeout=PATIENCE, check=False)
                 self.assertEqual(got.returncode, BUSY, got)
                 self.assertIn(os.path.join(m.folder, "run", "gpufl-monitor") + ")", got.stderr)
@@ -476,7 +476,7 @@ class BadInput(unittest.TestCase):
 
 class Shared(unittest.TestCase):
     def trace(self, m, *options):
-        """Runs a program under gpufl trace beside the monitor; its report."""
+        """Runs a program under gpufl trace while the monitor runs: its report."""
         logs = os.path.join(m.folder, "traced")
         environment = dict(m.environment, LD_LIBRARY_PATH=FAKES)
         program = subprocess.run([GPUFL, "trace", "--engine", "Monitor", "-o", logs, "--no-report", *options, "--",

@@ -56,7 +56,7 @@ class Clock(unittest.TestCase):
         missed = until(lambda: self.counts()["rounds_missed"] or None, "no missed rounds")
         self.assertGreaterEqual(missed, 36000 - 1)  # an hour of rounds of 100 ms; the sleep began within one
         self.assertEqual(after["rows_lost"], 0)
-        # The hour is a gap between the sessions: no row lies in it, and the first has not grown by it.
+        # The hour is a gap between the sessions: no row lies in it, and the first session does not last longer by it.
         end, begin = (self.epoch(s, s.of("host_metric")[i]) for s, i in ((first, -1), (second, 0)))
         self.assertGreater(begin - end, HOUR * 99 // 100)
         times = [r["time"] for r in first.of("host_metric")]

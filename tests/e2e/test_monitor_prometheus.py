@@ -21,7 +21,7 @@ from patience import PATIENCE, started, until
 PROGRAM, _, FAKES, SOURCE = sys.argv[1:5]
 RULES = os.path.join(SOURCE, "deploy", "prometheus")
 DASHBOARD = os.path.join(SOURCE, "deploy", "grafana", "gpufl-monitor.json")
-# What the simulated driver does not answer: none of these has a series here.
+# Metrics that the fake driver does not answer: none of these has a series here.
 UNTOLD = {"gpufl_gpu_dram_active_ratio", "gpufl_gpu_fan_ratio"}
 
 
@@ -71,7 +71,7 @@ class Prometheus:
                                             stdout=log, stderr=log)
 
     def get(self, path, **parameters):
-        """The data of an answer; None while the server begins."""
+        """The data of an answer; None while the server starts."""
         try:
             with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=PATIENCE) as r:
                 return json.load(r)["data"]
@@ -140,7 +140,7 @@ class Scraped(unittest.TestCase):
                 series = series.replace("$instance", ".*")
                 found = self.prometheus.get(f"label/{label}/values", **{"match[]": series})
                 self.assertEqual(len(found), {"instance": 1, "gpu": 2}[label], variable["name"])
-        names = {"pod", "slurm_job"}  # of a workload, which may have none of both
+        names = {"pod", "slurm_job"}  # labels of a workload, which may have neither
         for panel in dashboard()["panels"]:
             for target in panel.get("targets", []):
                 found = self.prometheus.query(re.sub(r"\$(instance|gpu)\b", ".*", target["expr"]).replace("$__rate_interval", "1m"))

@@ -24,7 +24,7 @@ PROGRAM, FAKES = sys.argv[1:3]
 SHIFT = sys.argv[3] if len(sys.argv) > 3 else None
 LONG = float(os.environ.pop("GPUFL_MONITOR_LONG", "0"))
 MINUTE = 60 * 10**9
-DISK = "64m"  # some minutes of logs; what has ended is removed by the test
+DISK = "64m"  # room for some minutes of logs; the test removes ended sessions
 
 
 class Clock:
@@ -98,7 +98,7 @@ class Storm(unittest.TestCase):
         return done
 
     def fill_disk(self, m, logs):
-        """Until rows are lost; then there is room again, and a session in which rows arrive."""
+        """Fills the disk until rows are lost; then there is room again, and a session in which rows arrive."""
         lost, ballast = m.metric("gpufl_monitor_rows_lost_total"), os.path.join(m.logs, "ballast")
         with open(ballast, "wb", buffering=0) as f:
             def fill():
@@ -161,7 +161,7 @@ class Storm(unittest.TestCase):
         clock, logs = Clock(m) if SHIFT else None, Logs(m.logs)
         m.start()
         self.addCleanup(m.close)
-        m.control.fresh = 20  # of each of 4 GPUs, at each list: 400 a second where no call is slow
+        m.control.fresh = 20  # of each of 4 GPUs, in each list: 400 a second if no call is slow
         m.rounds(10)
         before, sizes, k, begun = self.size(m), [], 0, time.monotonic()
         while time.monotonic() < begun + (LONG or 8):
@@ -180,7 +180,7 @@ class Storm(unittest.TestCase):
         print("\nstorm:", json.dumps({"seconds": round(took), **c, "listed": listed, "sessions": logs.sessions,
                                       "disk_full": self.fills, "xids": [self.events, logs.xids], "rows": logs.rows, "kib_files_before": before,
                                       "kib_files_after": after, "kib_most": max(s[0] for s in sizes)}))
-        # Each kind of row: what was made is what is there, and what is counted as lost. The last rounds come after the page.
+        # Each kind of row: what was made is there, or is counted as lost. The last rounds come after the page.
         self.assertLessEqual(c["processes_seen"], listed)
         self.assertLessEqual(logs.xids + c["events_lost"], self.events)
         missing = {"process": c["processes_seen"] - c["processes_without_room"] - logs.begun,

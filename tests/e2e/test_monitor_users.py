@@ -26,7 +26,7 @@ def become(uid):
 
 
 class Traced:
-    """A process with a session, of a user."""
+    """A process of a user that has a session."""
 
     def __init__(self, folder, environment, uid, **more):
         os.makedirs(folder)
@@ -78,7 +78,7 @@ class OfOtherUsers(unittest.TestCase):
         return t
 
     def seen(self, pid, uid=0):
-        """What a reader of that user gets of the process."""
+        """What a reader of that user sees of the process."""
         got = subprocess.run([GPUFL, "monitor", "--json", "--once"], env=dict(self.m.environment), capture_output=True,
                              text=True, timeout=PATIENCE, check=True, preexec_fn=become(uid))
         return next((p for p in json.loads(got.stdout)["processes"] if p["pid"] == pid), {})
@@ -97,7 +97,7 @@ class OfOtherUsers(unittest.TestCase):
         t.say("begin train step")
         self.wait_seen(t.pid, uid=OTHER, scope="train step")
         self.wait_seen(t.pid, uid=0, scope="train step")
-        for stranger in (OWN, OTHER + 1):  # the session, and no more
+        for stranger in (OWN, OTHER + 1):  # they see the session, and no more
             x = self.seen(t.pid, stranger)
             self.assertEqual((x["session"], x.get("scope")), (t.session, None))
         t.say("end")
@@ -124,7 +124,7 @@ class OfOtherUsers(unittest.TestCase):
 
 
 def enter():
-    """Runs this again where /run is empty; returns where that is not allowed."""
+    """Runs this test again where /run is empty; returns if that is not allowed."""
     if os.environ.get("GPUFL_OWN_RUN") or os.geteuid() != 0:
         return
     inside = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /run && exec "$@"', "sh"]

@@ -55,7 +55,7 @@ class Terminal:
         return self.tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
 
     def wait(self, pattern):
-        """Waits until the screen has it: the screen."""
+        """Waits until the screen matches: the screen."""
         return until(lambda: (lambda s: s if re.search(pattern, s, re.M) else None)(self.text()),
                      lambda: f"never on the screen: {pattern}\n{self.text()}")
 
@@ -63,13 +63,13 @@ class Terminal:
         return children(int(self.tmux("display-message", "-p", "#{pane_pid}")))
 
     def close(self):
-        """The terminal goes last: a program that loses it while a sanitizer looks for leaks stands in that for ever."""
+        """The terminal ends last: a program that loses it while a sanitizer looks for leaks hangs for ever."""
         until(lambda: not [os.kill(x, signal.SIGKILL) for x in self.programs()], "a program goes on")
         self.tmux("kill-server")
 
 
 def children(pid):
-    """The processes whose parent it is, with their names."""
+    """The processes whose parent this is."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
         return [int(x) for x in f.read().split()]
 
@@ -385,7 +385,7 @@ class WithoutAMonitor(World):
             self.assertIn(says, got.stderr)
 
 
-del World  # a base of cases, none itself
+del World  # only a base of cases
 
 if __name__ == "__main__":
     together.main(sys.argv[:1] + sys.argv[5:])

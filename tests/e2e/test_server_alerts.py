@@ -54,7 +54,7 @@ class Alerts(unittest.TestCase):
             signature = hmac.new(SECRET.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
             self.assertEqual(fields["X-GpuFlight-Signature"], "sha256=" + signature)
             self.assertLess(abs(int(stamp) - time.time()), PATIENCE)
-            for event, data in events:  # and each follower gets it
+            for event, data in events:  # each follower gets it
                 if event == "alert":
                     break
             self.assertEqual(data, said)
@@ -201,7 +201,7 @@ class Alerts(unittest.TestCase):
                 row = until(lambda m=made: [d for d in self.deliveries(rule)
                                                  if d["id"] == m["id"] and d["state"] != "waiting"], "it is noted")[0]
                 self.assertEqual((row["state"], row["status"]), (state, status))
-            self.assertTrue(receiver.got.empty())  # no redirect was followed, and no test made twice
+            self.assertTrue(receiver.got.empty())  # no redirect was followed, and no test was sent twice
         made = self.ask("POST", f"alerts/{rule['id']}/test")  # nobody listens there any more
         row = until(lambda: [d for d in self.deliveries(rule)
                                   if d["id"] == made["id"] and d["state"] != "waiting"], "it is noted")[0]

@@ -58,7 +58,7 @@ class Schema:
 
 
 class Duck:
-    """The library that wrote a Parquet file reads it again."""
+    """The library that wrote a Parquet file reads it."""
 
     def __init__(self):
         path = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "libduckdb.so")
@@ -147,7 +147,7 @@ class Loaded(unittest.TestCase):
         for section in ("summary", "ledger", "sync", "scopes", "steps", "insights", "kernel-report", "profile"):
             served.update({(section, key): value for key, value in self.rows(f"{AT}/{section}").items()})
         keys = {key for _, key in served}
-        # Whose samples a session shows is answered by /samplers.
+        # /samplers says whose samples a session shows.
         self.assertEqual(set(report) - keys - {"format", "gpufl", "groups", "shared_samples"}, set())
         for section, key in (("summary", "managed_memory"), ("summary", "windows"), ("ledger", "windows"),
                              ("ledger", "settings"), ("profile", "external_correlation")):
@@ -167,7 +167,7 @@ class Loaded(unittest.TestCase):
     def test_timeline(self):
         lanes = self.rows(AT + "/lanes")["data"]
         for lane in lanes["lane"]:
-            self.assertIsInstance(lane, str)  # 2^53 is too small for them
+            self.assertIsInstance(lane, str)  # lanes have more than 53 bits
         each = ",".join(lanes["lane"])
         to = max(lanes["last"])
         tiles = self.rows(f"{AT}/tiles?level=0&lanes={each}&from=0&to={to + 1}")["data"]
@@ -274,7 +274,7 @@ class Loaded(unittest.TestCase):
                 if record == "kernel":
                     self.assertEqual(duck.row(f"SELECT sum(duration), min(duration) FROM '{path}'", 2),
                                      [str(report["kernels"]["total_ns"]), str(min(k["min_ns"] for k in report["kernels"]["by_name"]))])
-                if record == "config":  # names are texts
+                if record == "config":  # names are written as texts
                     self.assertEqual(duck.row(f"SELECT count(DISTINCT name) FROM '{path}'", 1), [str(len(report["kernels"]["by_name"]))])
         left = [f for f in os.listdir(self.server.data) + os.listdir(os.path.join(self.server.data, "columns")) if "export" in f]
         self.assertEqual(left, [])
@@ -301,7 +301,7 @@ class Loaded(unittest.TestCase):
         self.assertEqual((first["tid"], first["args"]["correlation"]), (launch["data"]["stream"][0], launch["data"]["correlation"][0]))
         self.assertEqual(sorted(e["args"]["name"] for e in events if e["ph"] == "M"),
                          ["Copies and fills", "Graph launches", "Graphs", "Kernels", "Marks", "Scopes", "Synchronizations", "Waits"])
-        # Scopes of a thread lie within each other.
+        # Scopes of a thread are nested.
         spans = sorted(((e["ts"], -e["dur"]) for e in kinds["scope"]))
         ends = []
         for ts, dur in spans:
@@ -369,7 +369,7 @@ class Loaded(unittest.TestCase):
                     self.assertIsNotNone(value, f"{path}: {p['name']}")
                     query.append(f"{p['name']}={value}")
             target += "?" + "&".join(query) if query else ""
-            for_agents = path.startswith("/api/v1/agent/")  # which have a key
+            for_agents = path.startswith("/api/v1/agent/")  # they have a key
             answer = self.server.ask("GET", target, Authorization=self.key) if for_agents else self.server.as_user("GET", target)
             self.assertIn(answer.status, (200,), f"{target}: {answer}")
             content = get["responses"]["200"]["content"]
@@ -398,18 +398,18 @@ class Loaded(unittest.TestCase):
         self.assertNotIn("unsafe", policy)
         self.assertEqual(answer.fields["X-Frame-Options"], "DENY")
         for script in re.findall(r'src="(/assets/[^"]+\.js)"', answer.body.decode()):
-            # A worker is under the policy of its own file.
+            # A worker has the policy of its own file.
             policy = self.get(script).fields["Content-Security-Policy"]
             self.assertIn("connect-src 'self'", policy)
             self.assertNotIn("unsafe", policy)
-        # What is no page cannot be framed either, and has no fields that mean something on a page alone.
+        # An answer that is not a page cannot be framed either, and has no header fields that matter for pages alone.
         data = self.get("/api/v1/info/version").fields
         self.assertIn("frame-ancestors 'none'", data["Content-Security-Policy"])
         self.assertIsNone(data["X-Frame-Options"])
         self.assertEqual(self.get("/api/v2/x").status, 404)
         self.assertEqual(self.get("/passwd.txt").status, 404)
         self.assertEqual(self.get("/assets/none.js").status, 404)
-        if b"/assets/" in answer.body:  # a dot in a name makes a page no file
+        if b"/assets/" in answer.body:  # a page with a dot in its name is not a file
             self.assertEqual(self.get("/hosts/node.example.org").body, answer.body)
 
     def test_head_and_options(self):
@@ -552,8 +552,8 @@ class Loaded(unittest.TestCase):
             self.assertNotIn(SESSION.encode(), answer.body)
             self.assertNotIn(b"train_loop", answer.body)
         for target in ("/api/v1/sessions?workspace=" + other, "/api/v1/members?workspace=" + other):
-            self.assertNotEqual(self.get(target).status, 200, target)  # this key is of the first one
-        self.assertEqual(self.get(AT).status, 200)  # and it is still there
+            self.assertNotEqual(self.get(target).status, 200, target)  # this key belongs to the first workspace
+        self.assertEqual(self.get(AT).status, 200)  # the session is still there
 
     def test_scopes(self):
         ingest, read = self.server.make_key("ingest"), self.server.make_key("read")

@@ -62,7 +62,7 @@ class Aside(unittest.TestCase):
                                     X_GpuFlight_Channel="system", X_GpuFlight_Offset=str(at))
                 self.assertEqual(answer.status, 200, answer)
                 at += len(line)
-            server.process.kill()  # the newest lines are in the journal alone
+            server.process.kill()  # only the journal has the newest lines
             server.wait()
             for end in ("", ".wal"):
                 if os.path.exists(columns + end):

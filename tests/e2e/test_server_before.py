@@ -75,13 +75,13 @@ class Before(unittest.TestCase):
         return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
     def goes_on(self, name, data, facts):
-        """With the store as it was, migrated."""
+        """The store works as before, migrated."""
         with Server(PROGRAM, data=data) as server:
             now = facts_of(server, facts["key"])
-            self.assertIn(now[LIVE]["row"]["state"], ("live", "aborted"))  # it has been silent since
+            self.assertIn(now[LIVE]["row"]["state"], ("live", "aborted"))  # it has sent nothing since
             now[LIVE]["row"]["state"] = "live"
             self.assertEqual(now, facts["sessions"])
-            # Tables that came later are empty in such sessions.
+            # Tables that were added later are empty in such sessions.
             for session in facts["sessions"]:
                 later = server.ask("GET", f"/api/v1/sessions/{session}/marks", Authorization=facts["key"])
                 self.assertEqual((later.status, later.json()["rows"]), (200, 0), later)
@@ -96,7 +96,7 @@ class Before(unittest.TestCase):
                         answer = server.ask("GET", at, Authorization=facts["key"])
                         return answer.status == 200 and answer.json()["final"]
                     until(final, f"{session} has no final report")
-            # The live one goes on at its offset; what comes again counts once; new ones are taken in.
+            # The live session goes on at its offset; lines that come again count once; new sessions are accepted.
             live = Sender.__new__(Sender)
             live.server, live.key, live.session, live.host, live.offset, live.began = server, facts["key"], LIVE, "node-7", facts["offset"], BEGAN
             live.sample({"cpu": 99}, {"gpu_util": 99}, at=SAMPLES * 10**9)

@@ -1,5 +1,5 @@
 """gpufl-server with its sessions in ClickHouse: the same numbers as `gpufl report`, whatever is killed, and
-deleting frees the disk. Skipped, with a message, where clickhouse-server is not installed.
+deleting frees the disk. Skipped, with a message, if clickhouse-server is not installed.
 
 Usage: test_server_clickhouse.py gpufl-server gpufl SOURCE_DIR"""
 import collections
@@ -55,7 +55,7 @@ class WithClickHouse(unittest.TestCase):
                        check=True, stdout=subprocess.DEVNULL)
         run = next(d for d, folders, files in os.walk(cls.folder) if any("device" in f for f in files))
         cls.folders = [RECORDED, run]
-        cls.beside = Server(PROGRAM)  # with files, for what reports do not say
+        cls.beside = Server(PROGRAM)  # with files, for data that reports do not have
         cls.addClassCleanup(cls.beside.__exit__)
         cls.beside.set_up()
         cls.beside_key = cls.beside.make_key()
@@ -80,7 +80,7 @@ class WithClickHouse(unittest.TestCase):
         for part in ("summary", "sync", "ledger"):
             answer = self.get(f"{at}/{part}")
             for key in report.keys() & answer.keys() - {"kernels", "log"}:
-                if key == "sessions":  # which say where they lie
+                if key == "sessions":  # they say where they are
                     for session in answer[key] + report[key]:
                         session.pop("dir")
                 self.assertEqual(answer[key], report[key], f"{part}.{key}")
@@ -120,7 +120,7 @@ class WithClickHouse(unittest.TestCase):
                 self.assertEqual(answers[0].status, 200, (part, answers[0]))
                 ours, theirs = (a.json() for a in answers)
                 for answer in (ours, theirs):
-                    answer.pop("made", None)  # when
+                    answer.pop("made", None)  # the time
                 self.assertEqual(ours, theirs, part)
 
     def test_2_export_is_the_session(self):
@@ -134,7 +134,7 @@ class WithClickHouse(unittest.TestCase):
             again, report = report_of(path), report_of(RECORDED)
         for key in ("copies", "fills", "synchronizations", "scope_paths", "memory", "graphs"):
             self.assertEqual(again[key], report[key], key)
-        for record in ("kernel", "config", "counter"):  # of the last there is none
+        for record in ("kernel", "config", "counter"):  # the last one has no rows
             both = [s.ask("GET", f"{at}/export.parquet?record={record}", Authorization=k)
                     for s, k in ((self.server, self.key), (self.beside, self.beside_key))]
             self.assertEqual([a.status for a in both], [200, 200])
@@ -167,8 +167,8 @@ class WithClickHouse(unittest.TestCase):
         self.check_other_workspace(place)
 
     def check_refusals(self):
-        """Rights that are not enough, and those that become others between the looks at them: what was seen of both
-        does not make a user good."""
+        """Rights that are not enough, and rights that change between the two checks: even if each check saw something
+        right, the user is refused."""
         with Between(self.store.port) as between:
             self.server.environment["GPUFL_SERVER_COLUMNS"] = self.store.url.replace(str(self.store.port), str(between.port))
             self.server.start()
@@ -193,7 +193,7 @@ class WithClickHouse(unittest.TestCase):
         return place
 
     def refused_for(self, word):
-        """ClickHouse reads its users again in its own time."""
+        """ClickHouse reads its users again after a while."""
         answer = {}
         def refused():
             answer.update(self.sql("SELECT 1").json())
@@ -222,7 +222,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertGreater(len(joined), 0)
         self.assertEqual(self.rows("SELECT 9007199254740993, 1.5, 0 / 0, 'a\\tb\\\\', NULL, toDate('2020-01-02'), [1, 2]"),
                          [["9007199254740993", 1.5, "NaN", "a\tb\\", None, "2020-01-02", "[1,2]"]])
-        ids = ", ".join(f"'{os.path.basename(f)}'" for f in self.folders)  # others were deleted, and left theirs
+        ids = ", ".join(f"'{os.path.basename(f)}'" for f in self.folders)  # other workspaces were deleted, and left theirs
         both = [s.ask("POST", "/api/v1/sql", {"sql": "SELECT session, app, name, shape, calls, total, mean, p99, deviation, kind FROM history "
                                               f"WHERE session IN ({ids}) ORDER BY session, kind, name, shape, device", "sessions": ""},
                       Authorization=k)
@@ -230,7 +230,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual(both[0].json()["rows"], both[1].json()["rows"])
         schema = json.loads(subprocess.run([GPUFL, "schema", "--json"], capture_output=True, check=True).stdout)
         for record in schema["records"]:
-            for sessions in (one, ""):  # whether or not anything of it is there
+            for sessions in (one, ""):  # whether it has rows there or not
                 answer = self.sql(f'SELECT * FROM "{record["type"]}" LIMIT 1', sessions=sessions)
                 self.assertEqual(answer.status, 200, (record["type"], answer))
                 self.assertEqual([c["name"] for c in answer.json()["columns"]],
@@ -249,7 +249,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual((len(cut["rows"]), cut["truncated"]), (3, True))
 
     def check_questions(self):
-        """The page's ready questions: what ClickHouse answers is what files answer. The history of the two is not the same."""
+        """The page's ready questions: ClickHouse answers as files do. Only the history of the two differs."""
         self.assertEqual(self.get("/api/v1/sql/tables")["dialect"], "clickhouse")
         with open(os.path.join(SOURCE, "web", "src", "pages", "sql", "questions.json"), encoding="utf-8") as f:
             questions = [q for q in json.load(f) if "clickhouse" in q]
@@ -271,7 +271,8 @@ class WithClickHouse(unittest.TestCase):
         self.assertTrue(all(some[q["id"]] for q in questions), some)
 
     def check_devices(self):
-        """A GPU whose rows come again with more, load by load, is one with all of it, in files and in ClickHouse."""
+        """A GPU whose rows come again with more values, load by load, is one GPU with all of them, in files and in
+        ClickHouse."""
         session = str(uuid.uuid4())
         header = {"type": "header", "format": 1, "session": session, "channel": "device", "part": 1, "base": 0, "app": "a",
                   "host": "h", "clock_monotonic": 1, "clock_real": 1770000000000000000}
@@ -320,7 +321,7 @@ class WithClickHouse(unittest.TestCase):
             self.assertEqual(answer.status, 400, (sql[:80], answer))
             self.assertNotIn(self.store.password, str(answer.body))
         for sql in ("SELECT " + "NOT " * 3900 + "1", "SELECT " + "-" * 3900 + "1", "SELECT " + "(" * 90 + "1" + ")" * 90,
-                    "SELECT " + "CASE WHEN 1 THEN " * 900 + "1" + " END" * 900):  # what is let through harms nobody
+                    "SELECT " + "CASE WHEN 1 THEN " * 900 + "1" + " END" * 900):  # statements that are allowed do no harm
             self.assertIn(self.sql(sql).status, (200, 400), sql[:30])
         began = time.monotonic()
         slow = self.sql("SELECT count() FROM (SELECT a.start FROM kernel a ALL LEFT JOIN (SELECT duration - duration AS z FROM kernel) b ON "
@@ -330,7 +331,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual(self.rows("SELECT 1"), [[1]])
 
     def check_other_workspace(self, place):
-        """Another workspace has its own user; as that nothing of this one is there, whatever is asked."""
+        """Another workspace has its own user, who sees nothing of this one, whatever is asked."""
         other = self.server.as_user("POST", "/api/v1/workspaces", {"name": "beside"}).json()["id"]
         key = self.server.make_key(workspace=other)
         self.store.readers(place, other)
@@ -339,7 +340,7 @@ class WithClickHouse(unittest.TestCase):
         self.assertEqual(self.sql("SELECT count() FROM kernels", key, sessions="").json()["rows"], [[0]])
         denied = self.sql(f"SELECT * FROM `e2e_{place}`.kernel", key, sessions="")
         self.assertEqual(denied.status, 400, denied)
-        # The same without the server's look at words: ClickHouse itself says no.
+        # The same statements without the server's check of words: ClickHouse itself refuses.
         for sql in (f"SELECT count() FROM `e2e_{place}`.kernel", f"SELECT count() FROM merge('e2e_{place}', '.*')"):
             with self.assertRaises(urllib.error.HTTPError) as refused:
                 self.store.ask(sql, f"reader_{other}", "read")
@@ -379,7 +380,7 @@ class WithClickHouse(unittest.TestCase):
             self.check_numbers(folder)
 
     def begin_session(self):
-        """Sends the whole of a small session that the server has not heard of."""
+        """Sends the whole of a small session that is new to the server."""
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([GPUFL, "sim", "--kernels", "100", "--seed", "78", "-o", folder], check=True, stdout=subprocess.DEVNULL)
             run = next(d for d, folders, files in os.walk(folder) if any("device" in f for f in files))
@@ -446,7 +447,7 @@ class WithClickHouse(unittest.TestCase):
             self.assertRegex(again.stdout, r"^0 sessions to ClickHouse with 0 rows; \d+ were there already")
 
     def check_damage(self):
-        """Rows that cannot be read: their sessions are named, and no other one."""
+        """If rows cannot be read, their sessions are named, and no others."""
         path, before = self.harm()
         out = subprocess.run([PROGRAM, "check", "--data", self.server.data], capture_output=True, text=True,
                              env={**os.environ, "GPUFL_SERVER_COLUMNS": self.store.url})
@@ -459,7 +460,7 @@ class WithClickHouse(unittest.TestCase):
             f.write(before)
 
     def harm(self):
-        """Other bytes in the middle of a column of the largest part of small sessions; (its file, what it was)."""
+        """Overwrites the middle of a column of the largest part of small sessions: (its file, what it was)."""
         part = self.store.ask("SELECT path FROM system.parts WHERE active AND database LIKE 'e2e%' AND table = 'small' "
                               "ORDER BY rows DESC LIMIT 1")[0][0]
         path = next(p for p in (os.path.join(part, "cells.bin"), os.path.join(part, "data.bin")) if os.path.exists(p))

@@ -33,7 +33,7 @@ class Fleet(unittest.TestCase):
         return answer.json()
 
     def until(self, target, what):
-        """Asks until it is so: the answer."""
+        """Asks until the answer is right: the answer."""
         deadline = time.monotonic() + PATIENCE
         while True:
             answer = self.server.ask("GET", "/api/v1/" + target, Authorization=self.key)
@@ -64,11 +64,11 @@ class Fleet(unittest.TestCase):
                          ("node-live", 0, "H200", "nvidia", "570.1", 1000, "live-1", 1))
         self.assertEqual(gpu["state"]["throttle_reasons"], ["power_cap", "thermal_software"])
         self.assertEqual(gpu["state"]["power"], 300000)
-        self.assertNotIn("temperature", gpu["state"])  # nobody said: unknown, not 0
+        self.assertNotIn("temperature", gpu["state"])  # unknown, not 0
         running = self.get("running?host=node-live")["rows"]
         self.assertEqual([(r["session"], r["app"], r["gpu"]) for r in running],
                          [("live-1", "train", "GPU-node-live-0"), ("live-1", "train", "GPU-node-live-1")])
-        # What the newest sample does not have stays as it was, since some values are read rarely: for two minutes.
+        # Values that the newest sample lacks stay as they were, since some are read rarely: for two minutes.
         now = time.time_ns() - sender.began
         sender.sample({"cpu": 49}, {"gpu_util": 49}, at=now)
         gpu = self.until("gpus/GPU-node-live-0", lambda g: g["state"].get("gpu_util") == 49)
@@ -76,7 +76,7 @@ class Fleet(unittest.TestCase):
         sender.sample({"cpu": 50}, {"gpu_util": 50}, at=now + 200 * 10**9)
         gpu = self.until("gpus/GPU-node-live-0", lambda g: g["state"].get("gpu_util") == 50)
         self.assertNotIn("power", gpu["state"])
-        # The session goes on after the server was started again: samples name GPUs by numbers sent before.
+        # The session goes on after a restart of the server: samples name GPUs by numbers that were sent before.
         self.assertEqual(self.server.stop(), 0)
         self.server.start()
         sender.sample({"cpu": 60}, {"gpu_util": 60}, {"gpu_util": 61}, at=now + 201 * 10**9)
@@ -162,7 +162,7 @@ class Fleet(unittest.TestCase):
                       began=time.time_ns() - 7 * DAY)
         week.sample({"cpu": 1}, {"gpu_util": 2}, at=10**9)
         self.until("running?app=earlier", lambda r: r["rows"])  # it is loaded
-        fresh = Sender(self.server, self.key, "old-3", "node-fresh", gpus=1)  # and so, after that, is all of it
+        fresh = Sender(self.server, self.key, "old-3", "node-fresh", gpus=1)  # then all of it is, too
         fresh.sample({"cpu": 5}, {"gpu_util": 5})
         self.until("hosts/node-fresh", lambda h: h["state"])
         self.assertEqual(self.get("hosts/node-old")["state"]["cpu"], 70)
@@ -230,7 +230,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual([r["name"] for r in self.get(f"fleet?by=app&from={day}&to={day + 1}")["rows"]], ["days"])
 
         def sampled():
-            """A final report is made again where metrics are loaded after it."""
+            """A final report is made again if metrics are loaded after it."""
             rows = {r["name"]: r for r in self.get(f"fleet?by=gpu&from={day}&to={day + 1}")["rows"]}
             return rows if all(rows[d["uuid"]]["utilization"] is not None for d in used) else None
 
@@ -248,13 +248,13 @@ class Fleet(unittest.TestCase):
         self.check_sums(os.path.basename(session), day, sum(d["kernels"] for d in used))
 
     def check_sums(self, session, day, kernels):
-        """All launches are in the sums, and still once, when the session was deleted."""
+        """All launches are in the sums, and count once, even after the session was deleted."""
         days = f"from={day}&to={day + 1}"
         sums = self.get(f"rollups?{days}")["rows"]
         self.assertEqual(sum(r["calls"] for r in sums), kernels)
         shown = self.get(f"sessions/{session}/kernels?limit=1000")
         plain = dict(zip(shown["mangled"], shown["names"]))
-        named = [r for r in sums if r["name"]]  # without the row of all others
+        named = [r for r in sums if r["name"]]  # without the row for all others
         self.assertGreater(len(named), 10)
         self.assertEqual([r["plain"] for r in named], [plain[r["name"]] for r in named])
         self.assertEqual(len({r["short_name"] for r in named}), len(named))

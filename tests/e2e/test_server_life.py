@@ -126,7 +126,7 @@ class Local(unittest.TestCase):
 
 
 def wait_for_work(server, requests):
-    """Until the server has so many requests in work, beside the one that asks."""
+    """Waits until so many requests are active in the server, in addition to the one that asks."""
     deadline = time.monotonic() + PATIENCE
     while True:
         text = server.ask("GET", "/metrics").body.decode()
@@ -168,7 +168,7 @@ class Ends(unittest.TestCase):
 
     @staticmethod
     def drip(connection, enough):
-        """A body that never ends, so that its request stays in work."""
+        """A body that never ends, so that its request stays active."""
         try:
             while not enough.wait(0.05):
                 connection.send(b" ")
@@ -198,7 +198,7 @@ class Ends(unittest.TestCase):
             self.closed(server)
 
     def closed(self, server):
-        """Nothing is left to be gone through at the next start."""
+        """Checks that the next start has nothing to recover."""
         self.assertIn("cut off", server.errors())
         self.assertFalse(os.path.exists(os.path.join(server.data, "meta.db-wal")))
         for folder, _, files in os.walk(os.path.join(server.data, "columns")):
@@ -319,7 +319,7 @@ class Stays(unittest.TestCase):
                 with open(os.path.join(FOLDER, "device.1.log.gz"), "rb") as part:
                     sent = restored.ask("POST", "/api/v1/events/stream", part.read(), Authorization=key,
                                         Content_Encoding="gzip", X_GpuFlight_Session_Id=SESSION)
-                self.assertTrue(sent.json()["repeated"], sent)  # and nothing of it is doubled
+                self.assertTrue(sent.json()["repeated"], sent)  # nothing of it is doubled
             columns = [os.path.join(at, name) for at, _, files in os.walk(target) for name in files if SESSION in name]
             with open(columns[0], "r+b") as file:
                 file.write(b"\0" * 8192)
@@ -376,7 +376,7 @@ class Stays(unittest.TestCase):
             self.assertNotEqual(open_files(), [])
             self.assertEqual(server.as_user("DELETE", AT).status, 204)
             until(lambda: not open_files(), "its file is still open", 10 * SLOW)
-            gone = server.ask("GET", AT + "/positions", Authorization=server.make_key())  # a sender is not to begin again
+            gone = server.ask("GET", AT + "/positions", Authorization=server.make_key())  # a sender must not begin again
             self.assertEqual(gone.status, 410, gone)
 
     def test_labels(self):
@@ -388,7 +388,7 @@ class Stays(unittest.TestCase):
             self.assertEqual(server.as_user("PUT", label, {"value": "vision \u00e9"}).status, 204)
             self.assertEqual(server.as_user("PUT", AT + "/labels/a%20b", {"value": ""}).status, 204)
             labels = server.ask("GET", AT, Authorization=key).json()["labels"]
-            self.assertRegex(labels.pop("run"), r"^[0-9a-f-]{36}$")  # of `gpufl trace`, which recorded it
+            self.assertRegex(labels.pop("run"), r"^[0-9a-f-]{36}$")  # that of `gpufl trace`, which recorded it
             self.assertEqual(labels, {"a b": "", "team": "vision \u00e9"})
             for query, count in (("label=team", 1), ("label=team&label_value=text", 0), ("text=VISION", 1), ("label=x", 0)):
                 self.assertEqual(server.ask("GET", "/api/v1/session-count?" + query, Authorization=key).json()["count"],
@@ -416,7 +416,7 @@ class Stays(unittest.TestCase):
 
 
 class Misbehaves(unittest.TestCase):
-    """Clients that no server should suffer from; more of them in unit.http_limits."""
+    """Clients that must not harm a server; more of them are in unit.http_limits."""
 
     def test_slow_headers_from_many(self):
         with Server(PROGRAM, "--max-connections-per-address", "300") as server:
@@ -452,7 +452,7 @@ class Misbehaves(unittest.TestCase):
 
 
 class Told(unittest.TestCase):
-    """What it is told, and what it says of that."""
+    """What the server is given, and what it says about it."""
 
     def run_it(self, *arguments, **environment):
         return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE,

@@ -46,7 +46,7 @@ class Restored(unittest.TestCase):
             made = server.as_user("POST", "/api/v1/backups")
             backup = os.path.join(server.data, "backups", made.json()["name"])
             target = os.path.join(folder, "again")
-            small = 64 << 10  # the first larger file kills the restore
+            small = 64 << 10  # the first larger file ends the restore
             killed = command("restore", backup, "--data", target,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
             self.assertEqual(killed.returncode, -signal.SIGXFSZ, killed)
@@ -55,7 +55,7 @@ class Restored(unittest.TestCase):
                 self.assertEqual(out.returncode, 1, out)
                 self.assertIn("a restore was interrupted", out.stderr)
             os.rename(os.path.join(target, "restore.part"), os.path.join(target, "moved"))
-            os.mkdir(os.path.join(target, "restore.part"))  # killed while the entries got their names
+            os.mkdir(os.path.join(target, "restore.part"))  # as if killed while the entries got their names
             os.mkdir(os.path.join(target, "columns"))
             self.assertEqual(command("restore", backup, "--data", target).returncode, 0)
             out = command("check", "--data", target)
@@ -178,7 +178,7 @@ class Small(unittest.TestCase):
 
     def test_damage_is_one_session_s(self):
         self.server.stop()
-        with open(self.packs(self.server.data)[0], "r+b") as file:  # the last one could be a crash's
+        with open(self.packs(self.server.data)[0], "r+b") as file:  # not the last one, which a crash could have left
             file.seek(512)
             file.write(b"\0" * 64)
         out = self.check(self.server.data)
@@ -240,14 +240,14 @@ def fill_disk(path):
 
 
 class Full(unittest.TestCase):
-    """The data folder is a file system of its own, which nobody else sees."""
+    """The data folder is a file system of its own, which nobody else uses."""
 
     def small_disk(self, size):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         data, program = os.path.join(folder.name, "data"), os.path.join(folder.name, "server")
         os.mkdir(data)
-        for spaces in ("-m", "-Urm"):  # with a user namespace, root is a stranger to PostgreSQL's socket
+        for spaces in ("-m", "-Urm"):  # in a user namespace, root is a stranger to PostgreSQL's socket
             if not subprocess.run(["unshare", spaces, "mount", "-t", "tmpfs", "none", data], check=False,
                                   stderr=subprocess.DEVNULL).returncode:
                 break
@@ -314,7 +314,7 @@ class Watched(unittest.TestCase):
                 base = re.sub("_(bucket|sum|count)$", "", name) if name not in types else name
                 self.assertIn(base, types, line)
                 self.assertIn(base, helps, line)
-                if base != family:  # samples of a metric stand together
+                if base != family:  # the samples of a metric are not separated
                     self.assertNotIn(base, done, line)
                     done.add(base)
                     family = base
@@ -398,9 +398,9 @@ class Quota(unittest.TestCase):
             self.assert_over(new, "its 1 sessions of this day")
             self.assert_over(server.ask("POST", "/api/v1/events/stream", b"{}\n", Authorization=key),
                              "goes on with X-GpuFlight-Session-Id")
-            self.assertEqual(self.send(server, key, "node-a").status, 200)  # what was begun goes on
+            self.assertEqual(self.send(server, key, "node-a").status, 200)  # what has begun goes on
             self.assert_over(self.send(server, key, "node-a"), f"key has sent its {2 * size} bytes")
-            self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit is the key's
+            self.assertEqual(self.send(server, other, "node-a").status, 200)  # the limit belongs to the key
 
     def set_limits(self, server, of, name, limits):
         return server.as_user("PUT", "/api/v1/quota", {"of": of, "id": name, "limits": limits})
@@ -422,7 +422,7 @@ class Quota(unittest.TestCase):
             self.assertEqual(self.set_limits(server, "workspace", place, "rate=1").status, 204)
             self.assertEqual(server.stop(), 0)
             server.start()
-            self.assertEqual(self.send(server, key, "node-a").status, 200)  # one body is taken whole
+            self.assertEqual(self.send(server, key, "node-a").status, 200)  # one body is accepted whole
             self.assert_over(self.send(server, key, "node-a"), "workspace sends more than its 1 bytes a second")
             self.assertEqual(self.set_limits(server, "workspace", place, "").status, 204)
             self.assertEqual(self.used(server, key).keys(), {("workspace", "sessions")})

@@ -19,7 +19,7 @@ RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
 AT = f"/api/v1/sessions/{SESSION}"
-LEASE = 30  # s, that the evaluation of alerts is one server's
+LEASE = 30  # s, for which one server evaluates the alerts
 
 
 class Pair(unittest.TestCase):
@@ -43,13 +43,13 @@ class Pair(unittest.TestCase):
             with self.subTest(target=target):
                 mine, other = (s.ask("GET", target, Authorization=self.key) for s in (self.one, self.two))
                 self.assertEqual((mine.status, mine.body), (200, other.body), f"{mine} {other}")
-        # Rows stand with the server that took the session in.
+        # Rows are with the server that received the session.
         mine, other = (s.ask("GET", AT + "/kernels", Authorization=self.key) for s in (self.one, self.two))
         self.assertEqual(mine.status, 200)
         self.assertGreater(mine.json()["rows"], 0)
         self.assertEqual(other.status, 421, other)
         self.assertEqual(self.two.ask("GET", AT + "/export.ndjson", Authorization=self.key).status, 421)
-        # What one revokes the other refuses at once.
+        # What one server revokes, the other one refuses at once.
         key = next(k for k in self.one.as_user("GET", "/api/v1/keys").json()["rows"])
         self.assertEqual(self.two.as_user("DELETE", "/api/v1/keys/" + key["id"]).status, 204)
         self.assertEqual(self.one.ask("GET", AT, Authorization=self.key).status, 401)
@@ -175,7 +175,7 @@ class Pair(unittest.TestCase):
             self.assertEqual(sorted(g["firing"]["subject"] for g in got), ["node-0", "node-1"])
             with self.assertRaises(queue.Empty):  # three rounds of each server's
                 receiver.got.get(timeout=16)
-            # One is killed: whichever has the lease, the other one goes on.
+            # One is killed: whichever has the lease, the other one evaluates alerts.
             self.one.process.send_signal(signal.SIGKILL)
             self.one.process.wait()
             senders[1].sample({"cpu": 10}, {})

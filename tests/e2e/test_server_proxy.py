@@ -24,7 +24,7 @@ RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 FOLDER = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 SESSION = os.path.basename(FOLDER)
 AT = f"/api/v1/sessions/{SESSION}"
-NAME = "gpu.example.org"  # of the documented file
+NAME = "gpu.example.org"  # as in the documented file
 NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
@@ -42,14 +42,14 @@ def put(text, old, new):
 
 
 def free_port():
-    """One of the system's choice, for those who have to be told one."""
+    """A free port, for programs that need a number."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
 class Proxy:
-    """nginx with the page's file: its certificate, its port and the server's port alone are others."""
+    """nginx with the page's file: only its certificate, its port and the server's port are changed."""
 
     def __init__(self, behind):
         self.folder = tempfile.mkdtemp(prefix="gpufl-nginx-")

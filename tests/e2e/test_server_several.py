@@ -88,7 +88,7 @@ def tiny_session(server, key, number, start, host, gpu, duration, count=20):
 
 
 class Browser(unittest.TestCase):
-    """A folder sent as the dashboard does it: where does it stand, pieces with their offset, the end; with the login's
+    """A folder sent as the dashboard does it: asks for the position, sends pieces with their offset, and the end; with the login's
     cookie and the page's token."""
 
     def setUp(self):
@@ -110,17 +110,17 @@ class Browser(unittest.TestCase):
                                    X_GpuFlight_Offset=str(begin), Content_Type="application/x-ndjson", **fields)
 
     def send(self, channel, size, stop=None):
-        """Pieces of so many bytes, wherever lines end; from where the server stands."""
+        """Sends pieces of so many bytes, wherever lines end, from the server's position on."""
         at = self.positions().get(channel, 0)
         while at < len(self.channels[channel]) and stop != 0:
             answer = self.piece(channel, at, at + size)
             said = answer.json()
             if answer.status == 400 and said["errors"][0]["reason"] == "the body ends within it":
-                size *= 2  # not one whole line
+                size *= 2  # it has no whole line
                 continue
             self.assertEqual(answer.status, 200, answer)
             self.assertEqual((said["session"], said["channel"]), (SESSION, channel), said)
-            # The line that a piece ends within is not accepted yet.
+            # A piece ends within a line, which is not accepted yet.
             self.assertEqual({e["reason"] for e in said["errors"]} - {"the body ends within it"}, set())
             self.assertGreater(said["offset"], at)
             at = said["offset"]
@@ -132,12 +132,12 @@ class Browser(unittest.TestCase):
         at = self.send("device", 5000, stop=3)  # then the tab is closed
         self.assertTrue(0 < at < len(self.channels["device"]))
         self.assertEqual(self.positions(), {"device": at})
-        # A piece that came already changes nothing; one too far on says where to go on.
+        # A piece that was sent already changes nothing; for a piece too far on the answer says where to go on.
         answer = self.piece("device", 0, at)
         self.assertEqual((answer.status, answer.json()["offset"]), (200, at))
         gap = self.piece("device", at + 100, len(self.channels["device"]))
         self.assertEqual((gap.status, gap.json()["expected_offset"]), (409, at))
-        # Killed, and started again: what was acknowledged is there.
+        # The server is killed and started again: what was acknowledged is there.
         self.server.process.kill()
         self.server.wait()
         self.server.start()
@@ -174,7 +174,7 @@ class Browser(unittest.TestCase):
 
 
 class History(unittest.TestCase):
-    """Forty nights on three hosts: from the 25th on a release is slower, one night something was in the way."""
+    """Forty nights on three hosts: from the 25th on a release is slower, and one night something slowed a host down."""
 
     DAY = 86400 * 10**9
     FIRST = 20000 * DAY + 7 * 3600 * 10**9
@@ -294,7 +294,7 @@ class Compared(unittest.TestCase):
             self.assertEqual([s["session"] for s in answer["a"]], sides["a"])
             totals = {t["what"]: t for t in answer["totals"]}
             self.assertEqual(totals["kernels"]["a"], 4000)
-            # One against one: by calls. With itself: nothing.
+            # One against one compares calls. A session compared with itself has no differences.
             single = compare(a=sides["a"][0], b=sides["b"][0])
             found = next(k for k in single["kernels"] if k["symbol"] == slow[0]["symbol"])
             self.assertEqual((found["test"], found["verdict"]), ("mann_whitney", "slower"))
@@ -304,7 +304,7 @@ class Compared(unittest.TestCase):
             self.assertEqual(same["differences"], [])
             self.assertEqual(len(compare(**both, top=1)["kernels"]), 1)
             self.assertEqual([k for k in compare(**both, least=0.5)["kernels"] if k["verdict"] == "slower"], [])
-            # The command says the same.
+            # The command gives the same answer.
             out = subprocess.run([GPUFL, "compare", "--json", os.path.join(folder, "a"), os.path.join(folder, "b")],
                                  capture_output=True, check=True)
             told = json.loads(out.stdout)

@@ -115,7 +115,7 @@ class Asked(unittest.TestCase):
             self.assertEqual([c["name"] for c in answer["columns"]], columns)
         schema = json.loads(subprocess.run([GPUFL, "schema", "--json"], capture_output=True, check=True).stdout)
         wanted = {record["type"]: ["session"] + [c["name"] for c in record["columns"]] for record in schema["records"]}
-        for sessions in (SESSION, ""):  # whether or not anything of it is there
+        for sessions in (SESSION, ""):  # whether it has rows there or not
             found = self.columns_of(wanted, sessions=sessions)
             for name, columns in wanted.items():
                 self.assertEqual([c["name"] for c in found[name]], columns, name)
@@ -281,7 +281,7 @@ class Asked(unittest.TestCase):
         self.assertEqual(mark["sessions"], SESSION)
         self.assertNotIn("error", mark)
         self.assertIn("not found", next(d for d in asked if "nothing_of" in d["sql"])["error"])
-        self.assertNotIn("a mark of its own", self.server.errors())  # only there
+        self.assertNotIn("a mark of its own", self.server.errors())  # it is only there
 
 
 class Processes(unittest.TestCase):
@@ -312,7 +312,7 @@ class Processes(unittest.TestCase):
         self.fail("no process was started")
 
     def test_a_crash_is_its_own(self):
-        # Sanitizers turn the others into an exit.
+        # Sanitizers turn the other signals into an exit.
         for number in (signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT) if SLOW == 1 else (signal.SIGKILL,):
             thread, pid, _ = self.begin(ENDLESS)
             os.kill(pid, number)

@@ -1,5 +1,5 @@
 """gpufl-server whose small tables are in PostgreSQL with a standby: either of the two is lost, and the server goes on.
-Skipped, with a message, where PostgreSQL is not installed.
+Skipped, with a message, if PostgreSQL is not installed.
 
 Usage: test_server_standby.py gpufl-server gpufl SOURCE_DIR"""
 import os

@@ -30,7 +30,7 @@ RUN = os.path.join(SOURCE, "examples", "data", "train_loop")
 RECORDED = os.path.join(RUN, sorted(os.listdir(RUN))[0])
 RECORDED_ID = os.path.basename(RECORDED)
 AT = "/api/v1/sessions/" + RECORDED_ID
-# What is answered out of ClickHouse, and out of PostgreSQL.
+# Routes that ClickHouse answers, and routes that PostgreSQL answers.
 ROWS = ("/kernels?limit=100", "/launches?limit=100", "/copies", "/counts", "/lanes", "/scopes", "/sync", "/ledger",
         "/events?lanes={lanes}&from=0&to=3000000&limit=500", "/tiles?level=1&lanes={lanes}&from=0&to=9000000000&step=3",
         "/export.ndjson", "/export.trace.json")
@@ -43,7 +43,7 @@ def report_of(path):
 
 
 class Channel:
-    """One channel of a session on its way, to whichever server: it goes back to where it is told to."""
+    """One channel of a session on its way, to any server: it goes back to where a server tells it to."""
 
     def __init__(self, session, name, text, key):
         self.session, self.name, self.text, self.key, self.at = session, name, text, key, 0
@@ -61,13 +61,13 @@ class Channel:
         if answer.status == 409:
             assert said["expected_offset"] < self.at, (self.at, said)
             self.at = said["expected_offset"]
-        elif answer.status not in (429, 503):  # else the same again
+        elif answer.status not in (429, 503):  # else the same piece again
             assert answer.status == 200 and said["rejected"] == 0, answer
             self.at = end
 
 
 class Pair(unittest.TestCase):
-    killed = False  # one of them, at present
+    killed = False  # True while one of them is killed
     dice = random.Random(4)
 
     @classmethod
@@ -105,13 +105,13 @@ class Pair(unittest.TestCase):
         server.complete(self.key, session)
 
     def check(self, folder, servers=None):
-        """Every server that runs says what `gpufl report` says, and all of them the same."""
+        """Checks that every server that runs says what `gpufl report` says."""
         at, report = f"/api/v1/sessions/{os.path.basename(folder)}", report_of(folder)
         sizes = {name: len(text) for name, text in channels_of(folder).items()}
         servers = servers or self.both
 
         def differs(server):
-            """In what it is not what the report says; a final report is made again where something came after it."""
+            """The difference from the report; a final report is made again if data came after it."""
             row, facts = (server.ask("GET", at + part, Authorization=self.key) for part in ("", "/insights"))
             if row.status != 200 or row.json()["state"] != "ended" or facts.status != 200 or not facts.json()["final"]:
                 return f"its end: {row} {facts}"
@@ -126,7 +126,7 @@ class Pair(unittest.TestCase):
             return None
 
         for server in servers:
-            found = []  # what differs, last of all
+            found = []  # the last difference
             try:
                 until(lambda s=server, found=found: found.append(differs(s)) or not found[-1], "", 2 * PATIENCE)
             except AssertionError:
@@ -151,14 +151,14 @@ class Pair(unittest.TestCase):
         for part in ROWS + TABLES:
             target = at + part.format(lanes=each)
             answers = [self.get(s, target) for s in servers]
-            # In which order names of two channels come is not promised.
+            # The order of names of two channels is not defined.
             same = [sorted(a.json()["channels"], key=str) if part == "/positions" else
                     sorted(a.body.splitlines()) if part == "/export.ndjson" else a.body for a in answers]
             self.assertEqual(same[0], same[-1], target)
 
     def send(self, folder, choose):
-        """All of a session's channels in turn, each piece to the server that is chosen; whoever was chosen last is
-        asked what it lacks, and sent the end."""
+        """Sends all of a session's channels in turn, each piece to the server that is chosen. The last one chosen is
+        asked what it lacks, and gets the end."""
         session, server = os.path.basename(folder), None
         channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
         while not all(c.done() for c in channels):
@@ -167,7 +167,7 @@ class Pair(unittest.TestCase):
                     server = choose()
                     with contextlib.suppress(OSError, http.client.HTTPException):  # it was killed
                         channel.send(server, self.dice.randrange(1000, 40000))
-            if all(c.done() for c in channels) and self.killed:  # with what it had acknowledged
+            if all(c.done() for c in channels) and self.killed:  # with what the killed one had acknowledged
                 there = self.get(server, f"/api/v1/sessions/{session}/positions").json()["channels"]
                 there = {c["channel"]: c["offset"] for c in there}
                 for channel in channels:
@@ -266,7 +266,7 @@ class Killed(Pair):
     """One of them is killed, at whatever it is doing."""
 
     def start_again(self, server):
-        """What its journal holds is loaded once it has started."""
+        """Starts a server: what its journal holds is loaded."""
         server.start()
         self.killed = False
 
@@ -297,7 +297,7 @@ class Killed(Pair):
                 self.send(folder, choose)
                 self.assertTrue(self.killed)
                 self.check(folder, [self.two])
-                # The journal of a server that is back adds nothing.
+                # The journal of a server that is back adds no rows.
                 self.start_again(self.one)
                 self.check(folder)
 
@@ -339,7 +339,7 @@ class Killed(Pair):
         self.check(folder)
 
     def begun(self):
-        """The beginning of a session is sent to one and known to the other: its folder, id and channels."""
+        """Sends the beginning of a session to one server, until the other one knows it: its folder, id and channels."""
         folder = self.simulate()
         session = os.path.basename(folder)
         channels = [Channel(session, name, text, self.key) for name, text in channels_of(folder).items()]
@@ -413,7 +413,7 @@ class Once(Pair):
                 self.complete(self.one, sender.session)
 
             folder = self.simulate()
-            for server in self.both:  # all of it to both
+            for server in self.both:  # all of it is sent to both
                 server.send(self.key, folder)
             self.complete(self.two, os.path.basename(folder))
             self.check(folder)
@@ -426,7 +426,7 @@ class Once(Pair):
             self.assertGreater(int(self.store.ask(parts)[0][0]), 20)
             self.assertEqual(self.two.as_user("DELETE", AT).status, 204)
             self.assertEqual(self.get_status(self.one, AT), 404)
-            # The recorded one is deleted, of the others the retention says that they are too old.
+            # The recorded session is deleted; the others are too old for the retention.
             keep = {"sessions": 1, "bytes": 0, "metrics": 0}
             self.assertEqual(self.one.as_user("PUT", "/api/v1/retention", keep).status, 204)
             until(lambda: self.get(self.two, "/api/v1/sessions").json()["rows"] == [], "they are kept", 90 + 2 * PATIENCE)
@@ -435,7 +435,7 @@ class Once(Pair):
             for action, target in (("session.delete", RECORDED_ID), ("session.expire", os.path.basename(folder)),
                                    ("session.expire", "hot-0"), ("session.expire", "hot-1")):
                 self.assertEqual(actions.count((action, target)), 1, actions)
-            with self.assertRaises(queue.Empty):  # none of them twice
+            with self.assertRaises(queue.Empty):  # no post comes twice
                 receiver.got.get_nowait()
 
     def get_status(self, server, target):

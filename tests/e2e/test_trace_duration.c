@@ -29,8 +29,8 @@ static void start(struct world *w, struct child *c, const char *mode, const char
     child_start(c, &(struct child_setup){.dir = w->dir, .argv = argv});
 }
 
-/* The report comes when the session ended, the program runs on, and nothing is
- * reported twice. */
+/* The report is printed when the session has ended, the program runs on, and nothing is reported
+ * twice. */
 TEST(program_runs_on)
 {
     struct world w;
@@ -55,7 +55,7 @@ TEST(program_runs_on)
     world_close(&w);
 }
 
-/* --kill: TERM ends the program, which may use it to end in its own way. */
+/* --kill: SIGTERM ends the program, which may end in its own way. */
 TEST(kill_ends_the_program)
 {
     struct world w;
@@ -68,7 +68,7 @@ TEST(kill_ends_the_program)
     world_close(&w);
 }
 
-/* A program that ignores TERM gets KILL ten seconds later. */
+/* A program that ignores SIGTERM gets SIGKILL ten seconds later. */
 TEST(kill_insists)
 {
     struct world w;

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A way to end: the program's mode and number, what comes of it. */
+/* A way to end: the program's mode and number, and what follows. */
 struct ending {
     const char *mode, *number;
     int code;     /* exit code of gpufl */
@@ -40,7 +40,7 @@ static const struct ending endings[] = {
     {"lose-cwd", "1", 1, 1, true},
 };
 
-/* Every session carries an id of its own and the same run id. */
+/* Every session has an id of its own, and all have one run id. */
 static void check_ids(const struct sessions *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -83,7 +83,7 @@ TEST(exit_codes)
         check_ending(&endings[i]);
 }
 
-/* stdin arrives and stdout leaves untouched; the report is on stderr only. */
+/* stdin reaches the program and its stdout is unchanged; the report is on stderr only. */
 TEST(streams_are_the_programs)
 {
     struct world w;
@@ -174,7 +174,7 @@ TEST(little_stack_for_ever)
     run_with_little_stack("");
 }
 
-/* Finished logs are compressed, unless that is not wanted. */
+/* Finished logs are compressed, unless the user does not want that. */
 TEST(logs_are_compressed)
 {
     struct world w;
@@ -197,7 +197,7 @@ TEST(logs_are_compressed)
     world_close(&w);
 }
 
-/* A killed program's log is closed up too: it is known that nobody writes to it. */
+/* A killed program's log is compressed, too: it is known that nobody writes to it. */
 TEST(logs_of_the_killed_are_compressed)
 {
     struct world w;
@@ -252,8 +252,8 @@ TEST(report_to_a_file)
     world_close(&w);
 }
 
-/* Neither the log nor stderr, a file, takes more: the report is lost, the exit code is not. Where
- * stderr is a pipe, gpufl says that the log could not be written, and suspects nobody. */
+/* Neither the log nor stderr, a file, takes more: the report is lost, the exit code is not. If
+ * stderr is a pipe, gpufl says that the log could not be written, and claims no other cause. */
 TEST(stderr_at_its_limit)
 {
     struct world w;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A command line, its exit code and a part of what is said. */
+/* A command line, its exit code and a part of the message. */
 struct wrong {
     const char *args[8]; /* after "gpufl" */
     int code;
@@ -156,7 +156,7 @@ TEST(current_directory_is_gone)
     world_close(&w);
 }
 
-/* A report that cannot go where it should goes to stderr; the program runs. */
+/* A report that cannot be written where it should go goes to stderr; the program runs. */
 TEST(unwritable_report)
 {
     struct world w;
@@ -171,7 +171,7 @@ TEST(unwritable_report)
     world_close(&w);
 }
 
-/* With -q nothing is printed in its place, and nothing says so. */
+/* With -q the report is not printed instead, and no message says that it is. */
 TEST(unwritable_report_quiet)
 {
     struct world w;
@@ -186,7 +186,7 @@ TEST(unwritable_report_quiet)
     world_close(&w);
 }
 
-/* A report that finds no room is an error that names its cause, not a report. */
+/* A report that finds no room on the disk is an error that names its cause. */
 TEST(report_without_room)
 {
     static const char *const formats[] = {"--top=3", "--json"};
@@ -262,7 +262,7 @@ TEST(reasons_for_nothing)
             fail_msg("%s: code %d\n%s", reasons[i].says, code, c.text[CHILD_ERR].data);
         child_free(&c);
     }
-    assert_int_equal(rmdir(w.dir), 0); /* empty directories of ours are removed again */
+    assert_int_equal(rmdir(w.dir), 0); /* empty directories that gpufl made are removed again */
 }
 
 /* Another tool's injection is replaced, and named. */

@@ -1,6 +1,6 @@
 /* test_trace_monitor.c - `gpufl trace -e Monitor` of programs that never use the GPU: gpufl samples
- * for as long as they run, says that they did not initialize CUDA, and changes nothing; and where
- * the environment says where and under which name a run is kept. */
+ * for as long as they run, says that they did not initialize CUDA, and changes nothing; and the
+ * environment can say where and under which name a run is kept. */
 #include "child.h"
 #include "sessions.h"
 #include "tests/test.h"
@@ -37,7 +37,7 @@ static int64_t number(const json_t *root, const char *object, const char *key)
     return json_integer_value(json_object_get(json_object_get(root, object), key));
 }
 
-/* Devices and host are sampled, in the program's name; its exit code is its own. */
+/* Devices and host are sampled under the program's name; its exit code is its own. */
 TEST(any_program_is_sampled)
 {
     struct world w;
@@ -98,8 +98,8 @@ TEST(nothing_where_nothing_is_asked)
     }
 }
 
-/* The environment's engine, directory and name beat what `gpufl trace` does by itself; flags beat
- * them. */
+/* The environment's engine, directory and name replace the defaults of `gpufl trace`; flags replace
+ * the environment's. */
 TEST(environment_beats_defaults)
 {
     struct world w;

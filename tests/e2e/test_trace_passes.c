@@ -16,7 +16,7 @@
 
 static const char *const folders[] = {"1-Trace", "2-PcSampling", "3-SassMetrics"};
 
-/* The sessions of a pass; false where its directory is not there. */
+/* The sessions of a pass; false if its directory is not there. */
 static bool pass_of(const struct world *w, unsigned i, struct sessions *s)
 {
     char dir[PATH_MAX + 32];
@@ -35,8 +35,8 @@ static void check_head(const struct session *s, int pass)
     assert_int_equal(head.passes, 3);
 }
 
-/* One after the other, in directories of their own, with one run id, and each processes'
- * session. */
+/* Passes run one after the other, in directories of their own, with one run id, and have a session
+ * of each process. */
 TEST(each_pass_leaves_its_sessions)
 {
     struct world w;
@@ -65,7 +65,7 @@ TEST(each_pass_leaves_its_sessions)
     assert_int_equal(strlen(run), 36);
     child_free(&c);
 
-    /* Passes of another run are not put between them. */
+    /* A directory with passes of another run is refused. */
     assert_int_equal(
         gpufl(&w, &c, "trace", "-o", "logs", "--passes", PASSES, path_program(), "exit", "0"), 3);
     assert_non_null(strstr(c.text[CHILD_ERR].data, "with passes of another run; name another "
@@ -81,8 +81,8 @@ static json_int_t int_of(json_t *at, const char *a, const char *b)
     return json_integer_value(v);
 }
 
-/* The report at the end is one over all passes, and nothing but it is on stderr where a program is
- * to read it: the kernels are those of the first pass, the samples those of the second. */
+/* The report at the end covers all passes, and stderr has nothing else if a program is to read it:
+ * kernels are those of the first pass, samples those of the second. */
 TEST(one_report_over_all)
 {
     struct world w;
@@ -103,7 +103,7 @@ TEST(one_report_over_all)
     json_decref(root);
     child_free(&c);
 
-    /* Compared is the pass of the times alone. */
+    /* Only the pass of the times is compared. */
     assert_int_equal(gpufl(&w, &c, "compare", "--json", "logs", "logs/1-Trace"), 0);
     root = json_loads(c.text[CHILD_OUT].data, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(root, "a")), 1);
@@ -144,7 +144,7 @@ TEST(a_failing_pass_is_the_last)
     }
 }
 
-/* A program that leaves a process behind is not started beside it. */
+/* If the program leaves a process behind, the next pass does not start. */
 TEST(a_process_that_runs_on)
 {
     struct world w;
@@ -174,7 +174,7 @@ TEST(a_process_that_runs_on)
     world_close(&w);
 }
 
-/* Who asks for the end means all passes, also where the program takes it for a success. */
+/* A signal that asks for the end ends all passes, even if the program ends with success. */
 TEST(a_signal_ends_all)
 {
     struct world w;
@@ -198,8 +198,8 @@ TEST(a_signal_ends_all)
     world_close(&w);
 }
 
-/* A file is read again by every pass, from where it stood; of a pipe no pass reads anything. Each
- * pass's output is the program's. */
+/* Every pass reads a file again, from where its descriptor was; from a pipe no pass reads anything.
+ * Each pass's output is the program's. */
 TEST(all_passes_read_the_same)
 {
     struct world w;

@@ -84,8 +84,8 @@ TEST(signals_with_little_stack)
     world_close(&w);
 }
 
-/* Ctrl-C on the terminal: once. The USR1 after it would overtake nothing, so that a
- * second SIGINT would have been counted before the end. */
+/* Ctrl-C on the terminal arrives once. The USR1 after it would overtake nothing, so that a second
+ * SIGINT would have been counted before the end. */
 TEST(interrupt_arrives_once)
 {
     struct world w;
@@ -204,7 +204,7 @@ TEST(suspend_and_resume)
     world_close(&w);
 }
 
-/* True if the process is gpufl itself, and a child of that one. */
+/* True if the process is the executable gpufl, and a child of that process. */
 static bool is_helper(const char *pid, pid_t gpufl)
 {
     char path[PATH_MAX], exe[PATH_MAX] = "", wanted[PATH_MAX], line[512] = "";
@@ -222,7 +222,7 @@ static bool is_helper(const char *pid, pid_t gpufl)
            strcmp(exe, wanted) == 0;
 }
 
-/* Until gpufl, whose program has been started long ago, has begun to report. */
+/* Waits until gpufl, whose program has been started long ago, has begun to report. */
 static void wait_for_helper(pid_t gpufl)
 {
     bool found = false;
@@ -251,8 +251,8 @@ static int full_fifo(struct world *w)
     return fd;
 }
 
-/* Ctrl-Z while the report is written, here to somebody who does not read it: the shell gets the
- * terminal back, fg goes on. */
+/* Ctrl-Z while the report is written to a FIFO that nobody reads: the shell gets the terminal back,
+ * fg goes on. */
 TEST(suspended_report)
 {
     struct world w;

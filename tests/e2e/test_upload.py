@@ -25,7 +25,7 @@ import ingest_server
 from agent_run import channels_of, part_number, plain
 
 GPUFL, DATA, PROGRAM = map(os.path.abspath, sys.argv[1:4])
-# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+# A shell's background jobs, and their children, ignore SIGINT; a handler is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -62,7 +62,8 @@ class Case(unittest.TestCase):
                               check=False)
 
     def upload_within(self, *args, **more):
-        """An upload for which nobody may be there; on a full machine it has more time, as much as the first answer needs."""
+        """An upload to which nobody may answer; on a busy machine it has more time, as much as the first answer
+        needs."""
         for unreachable, limit in (("200ms", "300ms"), ("2s", "3s"), ("20s", "30s")):
             run = self.upload("--time-limit", limit, "--unreachable", unreachable, *args, **more)
             if "no time left" not in run.stderr:
@@ -178,7 +179,7 @@ class Odd(Case):
                               ("http://no.such.name.invalid", "its name is not known (DNS)"),
                               (self.server.url.replace("http:", "https:"), "no TLS connection was made")):
             began = time.monotonic()
-            for limit in ("1s", "10s", "60s"):  # a full machine needs longer for an answer that is no TLS
+            for limit in ("1s", "10s", "60s"):  # on a busy machine the answer, which is not TLS, takes longer
                 run = self.upload("--unreachable", limit, server=server)
                 if "timeout" not in run.stderr:
                     break
@@ -186,7 +187,7 @@ class Odd(Case):
             self.assertIn(cause, run.stderr)
             tries = re.search(r"given up after ([0-9]+) tr(y|ies)", run.stderr)
             self.assertTrue(tries, run.stderr)
-            if int(tries[1]) > 1:  # a slow machine has time for one
+            if int(tries[1]) > 1:  # on a slow machine there is time for one
                 self.assertIn("; again in ", run.stderr)
             self.assertLess(time.monotonic() - began, 150)
 
@@ -200,7 +201,7 @@ class Odd(Case):
             for args in (("--unreachable", "3s"), ("--unreachable", "3s", "--force")):
                 began = time.monotonic()
                 run = self.upload(*args, server=url)
-                self.assertLess(time.monotonic() - began, 40)  # a stall of the standard length is 60 s
+                self.assertLess(time.monotonic() - began, 40)  # by default a stall lasts 60 s
                 self.assertEqual(run.returncode, 2, run.stderr)
                 self.assertRegex(run.stderr, f"{url}: it takes the connection, and does not answer; given up after "
                                              r"1 try and [3-9][.0-9]* s without an answer \(--unreachable gives it longer\)")
@@ -247,7 +248,7 @@ class Odd(Case):
         folder = self.session(kernels=20000)
         self.upload()
         system = self.server.channels[folder.name, "device"]
-        del system[len(system) // 2:]  # a server that lost its last minutes, after it was asked
+        del system[len(system) // 2:]  # a server that lost its last minutes after the question
         self.server.positions = False
         self.server.script = [{"status": 409, "json": {"expected_offset": len(system)}}]
         run = self.upload()
@@ -273,7 +274,7 @@ class Odd(Case):
         self.assertEqual(run.returncode, 1)
         self.assertRegex(run.stderr, r"\.log(\.gz)?: line 2 of what was sent \(kernel\) was left out: as the script")
         self.assertIn("2 left out", run.stderr)
-        self.assertEqual(self.server.complete, [folder.name])  # what can come has come
+        self.assertEqual(self.server.complete, [folder.name])  # everything that can arrive has arrived
 
     def test_bodies_that_are_too_large_go_in_pieces(self):
         folder = self.session(kernels=400000, rotate=64 << 20)
@@ -377,7 +378,7 @@ class Keys(Case):
 
 
 class Proxy:
-    """A listener that stands for a proxy: it keeps what it is asked, and answers with one status."""
+    """A listener in place of a proxy: it keeps the heads of requests, and answers with one status."""
 
     def __init__(self, status="502 Bad Gateway"):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -406,7 +407,7 @@ class Proxy:
                     client.sendall(self.answer)
 
     def close(self):
-        """What it was asked."""
+        """Closes it: what it was asked."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
         self.thread.join(60)
@@ -414,7 +415,7 @@ class Proxy:
 
 
 class Proxies(Case):
-    """Which proxy is asked is a matter of the environment; for this machine none is."""
+    """The environment says which proxy is asked; for this machine none is."""
 
     def through(self, server, *args, status="502 Bad Gateway", login="", **env):
         """The run, and what the proxy was asked."""
@@ -526,7 +527,7 @@ class Ends(Case):
         head = json.loads(kept[0])
         head["host"] = host if host is not None else os.uname().nodename
         head["pid"] = pid
-        head["start"] = time.monotonic_ns()  # the simulated clock counts from elsewhere
+        head["start"] = time.monotonic_ns()  # the simulated clock begins elsewhere
         kept[0] = json.dumps(head, separators=(",", ":")) + "\n"
         system.write_text("".join(kept) + '{"type":"kern')
         return folder, "".join(kept).encode()
@@ -666,7 +667,7 @@ class Stops(Case):
         os.close(theirs)
         shown = b""
         with contextlib.suppress(OSError), open(ours, "rb", buffering=0) as terminal:  # EIO at its end
-            while text := terminal.read(1 << 16):  # it hands over in pieces what was written
+            while text := terminal.read(1 << 16):  # the terminal delivers the output in pieces
                 shown += text
         self.assertEqual(run.returncode, 0)
         self.assertRegex(shown.decode(), r"\d %  [\d.]+ \w+ of [\d.]+ [KM]iB")

@@ -23,10 +23,10 @@ PROGRAM = os.path.join(os.path.dirname(os.path.dirname(GPUFL)), "tests", "e2e-pr
 SERVER = os.path.join(os.path.dirname(GPUFL), "gpufl-server")
 PEER = pathlib.Path(DATA) / "peer" / "5d0e3f7a-9c41-4b2e-8a6d-2f1b7c9e0a34"
 ENV = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
-# What a shell runs in the background ignores SIGINT, and so would what it starts; a handler is not inherited.
+# A shell's background jobs, and their children, ignore SIGINT; a handler is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 DEADLINE_S = 60
-PAGE_GONE_S = 10  # how long the server waits for the page to come again
+PAGE_GONE_S = 10  # how long the server waits for the page to come back
 
 
 class Case(unittest.TestCase):
@@ -74,13 +74,13 @@ class Case(unittest.TestCase):
         return 0
 
     def enter(self, link):
-        """A browser that has followed the link."""
+        """The headers of a browser that has followed the link."""
         browser = Browser(link)
         browser.open(link)
         return browser
 
     def until(self, ask, wanted):
-        """Asks until it is so, as pages do."""
+        """Calls `what` until its result is true, as pages do."""
         end = time.monotonic() + DEADLINE_S
         while True:
             got = ask()
@@ -110,7 +110,7 @@ class Browser:
 
 
 class Upload(Case):
-    """To a server that stands by itself, whose workspace is entered by its link."""
+    """Uploads to a server that runs by itself, whose workspace is entered by its link."""
 
     def test_what_was_recorded_is_there_once(self):
         folder = self.session(5000)
@@ -121,7 +121,7 @@ class Upload(Case):
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
-        self.addCleanup(server.stdin.close)  # which ends it
+        self.addCleanup(server.stdin.close)  # ends the server
         url = server.stdout.readline().split()[-1]
         browser = self.enter(server.stdout.readline().split()[-1])
         for again in range(2):
@@ -142,7 +142,7 @@ class View(Case):
     def test_what_was_recorded_is_there(self):
         one, two = self.session(3000), self.session(700)
         shutil.copytree(PEER, self.logs / PEER.name)
-        nobody = "http://127.0.0.1:1"  # no proxy is asked for this machine
+        nobody = "http://127.0.0.1:1"  # for this machine no proxy is used
         _, link = self.view(env={"http_proxy": nobody, "all_proxy": nobody})
         browser = self.enter(link)
         self.until(lambda: {k: v for k, v in browser.kernels().items() if k != PEER.name},
@@ -247,7 +247,7 @@ class View(Case):
         (folder / "system.log").write_text("".join(line for line in system if line not in ends))
         half = len(text) // 2
         (folder / "device.log").write_text("".join(text[:half]))
-        for path in folder.glob("*.log"):  # written by a process that lives, so it is said
+        for path in folder.glob("*.log"):  # its process lives, so it is said
             first, rest = path.read_text().split("\n", 1)
             head = json.loads(first)
             head.update(pid=runs.pid, host=os.uname().nodename, start=time.monotonic_ns())
@@ -264,7 +264,7 @@ class View(Case):
         self.until(lambda: browser.kernels().get(folder.name), (3000, "ended"))
 
     def test_sessions_that_begin_later_follow(self):
-        first = self.session(400)  # which is over: nothing runs
+        first = self.session(400)  # it has ended: nothing runs
         view, link = self.view()
         browser = self.enter(link)
         self.until(browser.kernels, {first.name: (400, "ended")})
