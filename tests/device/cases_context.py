@@ -57,7 +57,7 @@ torch.cuda.synchronize()
 
 @case
 def marks_of_nvtx(lab):
-    """Each mark once, by its name, in the order of the program."""
+    """Each mark is there once, by its name, in the order of the program."""
     _, _, report = lab.trace("python3", "-c", MARKS)
     rows = {row["name"]: row for row in report["marks"]["by_name"]}
     want = {"step begins": 20, **{f"batch {k}": 1 for k in range(4)}}
@@ -81,7 +81,8 @@ DETACH = ("--option", "window_detach=true")
 
 
 def windows(lab, count, kind, detach=DETACH):
-    """Behind a second or so of making what it needs a program is quiet for ten times as long: then CUPTI goes."""
+    """The program makes what it needs, which takes a second or so, and is then quiet for ten times as long: after that
+    CUPTI is detached."""
     out, _, report = lab.trace(lab.context, "windows", count, kind, 25, 8,
                                options=("--windows", "--option", "flush_interval_ms=10",
                                         "--option", "window_rest_ms=1", *detach))
@@ -105,7 +106,7 @@ def windows(lab, count, kind, detach=DETACH):
 
 @case
 def graphs_as_a_whole(lab):
-    """A record a launch instead of one a kernel: both add up to the same."""
+    """With a record for each launch instead of each kernel: both add up to the same."""
     took = {}
     for mode in ("nodes", "launches"):
         out, _, report = lab.trace(lab.programs, "graphs", options=("--option", f"cuda_graph_activity={mode}"))
@@ -139,7 +140,8 @@ def managed_memory_that_moves(lab):
 
 @case
 def allocations_and_frees(lab):
-    """Of cudaMalloc, and of cudaMallocAsync in the order of a stream: as many, and as much, as the program says."""
+    """Allocations of cudaMalloc, and of cudaMallocAsync in the order of a stream: as many, and as much, as the program
+    says."""
     out, _, report = lab.trace(lab.programs, "allocations", options=("--option", "enable_memory_tracking=true"))
     want, got = json.loads(out), dict(report["memory"])
     state = capability(report, "memory")
@@ -157,7 +159,7 @@ def two_devices(lab):
 
 
 def peers_of(log):
-    """How many rows of direct copies there are by the ids of their stream's device and of the other one."""
+    """The number of rows of direct copies, by the ids of their stream's device and of the other device."""
     device, peers = {}, {}
     for part in sorted(log.glob("*/device*.log*")):
         with (gzip.open if part.suffix == ".gz" else open)(part, "rt") as lines:
@@ -178,7 +180,7 @@ def peer_copies_and_kernels_of_two_devices(lab):
     out, _, report = lab.trace(lab.programs, "peers", options=("--option", "peer_copies=true"))
     want = json.loads(out)
     ledger_closes(report, want["kernels"])
-    for kind in ("PtoP", "HtoD", "DtoH"):  # directly, and by way of the host
+    for kind in ("PtoP", "HtoD", "DtoH"):  # directly, and through the host
         got = report["copies"]["by_kind"].get(kind, {"count": 0, "bytes": 0})
         expect((got["count"], got["bytes"]) == (want["copies"], want["bytes"]), f"{kind}: {got} of {want}")
     busy = {d["index"]: d["kernels"] for d in report["devices"] if d["kernels"]}
@@ -189,7 +191,7 @@ def peer_copies_and_kernels_of_two_devices(lab):
 
 
 def torchrun(lab, *options, env=None):
-    """Two processes under torchrun, bare and traced: a session each, and the same result."""
+    """Runs two processes under torchrun, bare and traced: a session each, and the same result."""
     program = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
                HERE / "distributed.py"]
     bare = subprocess.run(program, capture_output=True, text=True, timeout=200, env={**os.environ, **(env or {})})
@@ -220,7 +222,8 @@ def torchrun_two_processes(lab):
 
 @case
 def torchrun_two_processes_on_one_device(lab):
-    """The same over gloo, both on the first device; with engine PcSampling one of them is sampled (ADR 10)."""
+    """torch.distributed over gloo, both processes on the first device; with engine PcSampling one of them is sampled
+    (ADR 10)."""
     first = {"CUDA_VISIBLE_DEVICES": "0"}
     ledger_closes(torchrun(lab, env=first))
     report = torchrun(lab, "-e", "PcSampling", env=first)
@@ -246,7 +249,7 @@ def windows_keep_cupti_by_default(lab):
 
 @case
 def windows_beside_a_kernel_that_runs(lab):
-    """Nothing of the program waits for it, by default: CUPTI stays."""
+    """By default no part of the program waits for the kernel: CUPTI stays attached."""
     for kind in ("same", "own"):
         out, _, report = lab.trace(lab.context, "running", 6, kind, 4,
                                    options=("--windows", "--option", "flush_interval_ms=10",
@@ -265,7 +268,7 @@ def windows_1000_with_graphs_threads_and_two_contexts(lab):
 
 @case
 def windows_beside_contexts_and_graphs_that_come_and_go(lab):
-    """CUPTI stays: what it does not survive, as it goes or comes, are ends of contexts and graphs."""
+    """CUPTI stays attached: a context or graph that ends while CUPTI is detached or attached would crash it."""
     windows(lab, 400, "churn")
 
 
@@ -280,7 +283,8 @@ def windows_by_scope_count_and_clock(lab):
 
 
 def window_by_the_clock(lab, after, least_s, most_s):
-    """Of 3.4 s of work, and what it takes to begin: 1.5 s from the first use of the device on, or half a second later."""
+    """The program works for 3.4 s, after what it takes to begin. The window is open for 1.5 s from the first use of the
+    device on, or for half a second after a delay."""
     lasts = "500ms" if after else "1500ms"
     out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 8, options=(*after, "--for", lasts))
     recorded_s, whole_s = report["windows"]["recorded_ns"] / 1e9, report["session"]["duration_ns"] / 1e9
@@ -295,7 +299,8 @@ def window_by_the_clock(lab, after, least_s, most_s):
 
 @case
 def windows_come_again(lab):
-    """0.3 s of every 2 s: with CUPTI staying, and going in between. Kernels of 60 ms, a wait behind each."""
+    """Windows of 0.3 s in every 2 s: CUPTI stays attached, or is detached in between. Kernels take 60 ms, with a wait
+    after each."""
     for engine, option in (("Trace", "false"), ("Trace", "true"), ("PcSampling", "true")):
         out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 24, options=(
             "-e", engine, "--for", "300ms", "--every", "2s", "--option", f"window_detach={option}", "--option",

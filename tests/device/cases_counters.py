@@ -38,7 +38,7 @@ def counters_of_every_set_and_interval(lab):
         _, report, ran = sampled_counters(lab, "--ms", 100, options=("--metrics", name))
         expect(len(counters.means(report)) >= 3 * 4, f"{name}: {counters.names(report)}")
     light = ("--metrics", "gr__cycles_active.avg.pct_of_peak_sustained_elapsed,"
-             "dram__read_throughput.avg.pct_of_peak_sustained_elapsed")  # what is decoded as fast as it comes
+             "dram__read_throughput.avg.pct_of_peak_sustained_elapsed")  # metrics that are decoded as fast as they come
     _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", "20ms"))
     values = max((c["values"] for c in report["counters"] if c["scope"] == "copy"), default=0)
     print(f"      20ms: {values} samples in 100 ms, overflows {report['ledger']['samples_overflows']}")
@@ -48,8 +48,8 @@ def counters_of_every_set_and_interval(lab):
 
 
 def every_sample_is_read_or_counted(lab, interval_us, options, least):
-    """At 10 us the decoder is too slow (ADR 12), on a busy machine at 100, too, and which phase that strikes is
-    chance: what is not read is counted."""
+    """At 10 us the decoder is too slow (ADR 12), on a busy machine at 100, too, and it is chance which phase is
+    affected: samples that are not read are counted."""
     _, report, ran = sampled_counters(lab, "--ms", 100, options=("--interval", f"{interval_us}us", *options))
     metric = report["counters"][0]["metric"]
     values = {c["scope"]: c["values"] for c in report["counters"] if c["metric"] == metric}
@@ -61,7 +61,7 @@ def every_sample_is_read_or_counted(lab, interval_us, options, least):
     expect(sum(values.get(phase, 0) for phase in ("idle", *counters.PHASES)) >= least, f"{interval_us}us: {values} samples")
     there = (sum(values.values()) + lost) * interval_us / 1000
     expect(0.95 * sampled_ms <= there <= 1.05 * sampled_ms, f"{there:.0f} ms read and counted of {sampled_ms}")
-    if not told:  # where the decoder is late, the program is over for some tenths of a second before sampling is
+    if not told:  # if the decoder is late, sampling ends some tenths of a second after the program
         expect(values.get(None, 0) <= 0.1 * sum(values.values()), f"of no scope that is known: {values}")
 
 
@@ -75,7 +75,7 @@ def values_by_device(report):
 @case
 def counters_of_two_devices(lab):
     """PmSampling samples both; RangeProfiler counts one context, and says that there was another (ADR 12)."""
-    program, report = on_two_devices(lab, "PmSampling", ms=400)  # one device is set up behind the other
+    program, report = on_two_devices(lab, "PmSampling", ms=400)  # one device is set up after the other
     values = values_by_device(report)
     print(f"      PmSampling: values by device {values}")
     expect(len(values) == 2 and min(values.values()) > 0.5 * max(values.values()), f"counters of {values}")
@@ -117,7 +117,7 @@ def counters_of_repeated_scopes(lab):
     hits, dram = "lts__t_sector_hit_rate.pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
     expect((hits, "bench") in found and (hits, "once") not in found, "what takes a second pass")
     expect(40 < found[hits, "bench"]["mean"] < 60, f"a copy misses every read: {found[hits, 'bench']}")
-    for scope, of in (("once", "most"), ("bench", "least")):  # the first one waits for the kernel's code
+    for scope, of in (("once", "most"), ("bench", "least")):  # the first kernel waits for its code
         expect(found[dram, scope]["values"] == 2 and found[dram, scope][of] > 20, f"{scope}: {found[dram, scope]}")
     ledger_closes(report)
 
@@ -148,7 +148,7 @@ def metrics_of_kernels():
 FLOATS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_second"
 
 
-# Of each set what tells that it counted: metric, phase, the least of its mean.
+# For each set what shows that it was counted: metric, phase, the least of its mean.
 TELLING = {
     "overview": ("sm__pipe_tensor_cycles_active" + counters.PCT, "tensor", 30),
     "memory": ("dram__bytes_read.sum.per_second", "copy", 5e11),
@@ -191,7 +191,7 @@ def counters_of_kernels_of_every_set(lab):
 
 
 def ranged(lab, *arguments, name):
-    """device_counters with a set counted by scopes: the report, and what the engine says of itself."""
+    """Runs device_counters with a set that is counted by scopes: the report, and the settings of the engine."""
     _, _, report = lab.trace(lab.bin / "device_counters", *arguments,
                              options=("-e", "RangeProfiler", "--ranges", "scopes", "--metrics", name))
     ran = {}
@@ -204,12 +204,14 @@ def ranged(lab, *arguments, name):
 
 
 def of_what_is_there(metric, scopes):
-    """A rate has no value where there is nothing to divide by: only a copy reads through the caches for sure."""
+    """The scopes in which a metric has a value: a rate has none if there is nothing to divide by, and only a copy
+    surely reads through the caches."""
     return [scope for scope in scopes if "_rate" not in metric or scope in ("copy", "once", "bench")]
 
 
 def counted_and_left(name, metrics, report, ran):
-    """Each metric of the set is counted in the one pass of a scope, or told to be left out; how many of each."""
+    """Checks that each metric of the set is counted in the one pass of a scope, or reported as left out; how many of
+    each."""
     counted, left = set(ran.get("metric", ())), set(ran.get("skipped_metric", ()))
     expect(ran.get("passes") == ["1"], f"{name}: passes of a scope: {ran.get('passes')}")
     expect(ran.get("counts") == ["outermost scopes"] and ran.get("preset") == [name], f"{name}: {ran}")
@@ -224,7 +226,7 @@ def counted_and_left(name, metrics, report, ran):
 
 @case
 def counters_of_scopes_of_every_set(lab):
-    """In one pass, since the program does not say that its scopes can be repeated."""
+    """Scopes are counted in one pass, since the program does not say that they can be repeated."""
     for name, metrics in metrics_of_kernels().items():
         report, ran = ranged(lab, "--ms", 100, name=name)
         counted, left = counted_and_left(name, metrics, report, ran)
@@ -242,7 +244,7 @@ def counters_of_scopes_of_every_set(lab):
 
 @case
 def counters_of_repeated_scopes_of_every_set(lab):
-    """What takes more passes is counted where the scope is repeated, and only there."""
+    """Metrics that take more passes are counted if the scope is repeated, and only then."""
     for name, metrics in metrics_of_kernels().items():
         report, ran = ranged(lab, "--bench", 1, name=name)
         counted, left = counted_and_left(name, metrics, report, ran)
@@ -289,7 +291,8 @@ def counters_for_an_unprivileged_user(lab):
 
 @case
 def counters_beside_a_fault(lab):
-    """Counted over time, by scopes, and of kernels, which are repeated: the program's error and its end are its own."""
+    """Counters over time, of scopes, and of kernels, which are repeated: the program's error and its end do not
+    change."""
     for engine, *options in (("PmSampling",), ("RangeProfiler",), ("RangeProfiler", "--ranges", "kernels")):
         out, _, report = lab.trace(lab.programs, "fault", code=3, options=("-e", engine, *options))
         ledger = report["ledger"]
@@ -300,5 +303,5 @@ def counters_beside_a_fault(lab):
         expect(ledger["launches"] >= 100, f"{engine}: {ledger['launches']} launches")
         complete = ledger["kernels_written"] == ledger["launches"]
         expect(complete or ledger["missing"], f"{engine}: kernels are missing, and nothing says so: {ledger}")
-        if engine != "PmSampling":  # beside which records come late
+        if engine != "PmSampling":  # with it records come late
             expect(ledger["kernels_written"] >= 100, f"{engine}: the kernels before the fault are missing")

@@ -1,4 +1,4 @@
-"""Programs of others that use CUPTI themselves, or use it the most: CUPTI's own samples and
+"""Programs of others that use CUPTI themselves, or need most of it: CUPTI's own samples and
 numba's suite give the same results traced as alone."""
 import concurrent.futures
 import os
@@ -14,11 +14,11 @@ from lab import Skipped, case, expect
 ENGINES = ["Monitor", "Sync", "Trace", "PcSampling", "PmSampling", "RangeProfiler", "SassMetrics", "Deep"]
 WAYS = [["--engine", engine] for engine in ENGINES] + [["--yield-cupti"], ["--engine", "Monitor", "-s", "1ms"]]
 TIMEOUT = 60  # seconds; the longest sample takes 7 alone
-SLOW = 240    # under SassMetrics, whose kernels take many times as long: complex_target 90 on an H100
+SLOW = 240    # under SassMetrics, with which kernels take many times as long: complex_target takes 90 on an H100
 
 
 def samples_built(work):
-    """CUPTI's samples, built in a copy; the programs among them."""
+    """Builds CUPTI's samples in a copy: the programs among them."""
     toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/extras/CUPTI/samples"))
     if not toolkits or not shutil.which("make"):
         raise Skipped("the CUDA toolkit's CUPTI samples are not here")
@@ -41,7 +41,7 @@ def samples_built(work):
 
 
 def run(command, cwd, env, timeout=TIMEOUT):
-    """Exit code and lines of a program; a program that stands still is code 'hangs'."""
+    """The exit code and lines of a program; the code is 'hangs' if the program does not end in time."""
     process = subprocess.Popen(list(map(str, command)), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True,
                                env={**os.environ, **env})
@@ -64,8 +64,8 @@ def forms_of(lines):
 
 
 def differences(bare, lines):
-    """What a run has that the runs alone have not, except for times; "": nothing. A program whose runs alone have
-    other lines each time (one that samples) is compared by its exit code only."""
+    """What a run has that the runs alone do not have, except for times; "": nothing. If the runs alone have other lines
+    each time (as of a program that samples), only the exit codes are compared."""
     bare, lines = [[TIME.sub("#", l) for l in run] for run in bare], [TIME.sub("#", l) for l in lines]
     form = forms_of(bare[0])
     if any(forms_of(run) != form for run in bare):
@@ -80,11 +80,11 @@ def differences(bare, lines):
 
 @case
 def samples_of_cupti(lab):
-    """Same exit code, same output except for times and addresses, under every engine and yielding."""
+    """Exit code and output are the same, except for times and addresses, under every engine and with --yield-cupti."""
     wrong = []
     # Those that take the longest come last.
     for sample in sorted(samples_built(lab.work), key=lambda f: f.name == "complex_target"):
-        # It ends with an error where nobody injects CUPTI into NVTX; cupti_nvtx does not ask.
+        # This sample ends with an error if nobody injects CUPTI into NVTX; cupti_nvtx does not ask for that.
         env = {"NVTX_INJECTION64_PATH": "libcupti.so.13"} if sample.name == "cupti_nvtx_ext_payload" else {}
         bare = [run([f"./{sample.name}"], sample.parent, env) for _ in range(3)]
         codes = {code for code, _ in bare}
@@ -109,7 +109,7 @@ def samples_of_cupti(lab):
 
 # ---- numba's own suite ----
 
-# For each Python of the suite: numpy's old name that this numba asks for, and a stand-in for the module filecheck,
+# For each Python of the suite: numpy's old name, which this numba asks for, and a stand-in for the module filecheck,
 # which some of its tests import and this machine lacks.
 SITE = """
 import importlib.abc, importlib.machinery, sys, types, unittest.mock
@@ -137,7 +137,7 @@ TEST = re.compile(r"^(test\w* \([\w.]+\))")
 
 
 def results_of(text):
-    """The result of each test by its name, as unittest says them: on its line or on a later one."""
+    """The result of each test by its name, as unittest prints it: on the test's line or on a later one."""
     found, test = {}, None
     for line in text.splitlines():
         named = TEST.match(line)
@@ -148,7 +148,7 @@ def results_of(text):
     return found
 
 
-SHARDS = 12   # of the suite, each in a process of its own: compiling takes most of its time
+SHARDS = 12   # of the suite, each in a process of its own, since compiling takes most of the time
 AT_ONCE = 12  # processes that share the GPU
 YIELDING = "yield_cupti"
 
@@ -166,7 +166,7 @@ def shard(lab, engine, number):
 
 
 def suite(lab, engine):
-    """What shard tells, of all shards: codes in their order, and all results."""
+    """The results of all shards: codes in their order, and all results."""
     (lab.work / "site").mkdir(exist_ok=True)
     (lab.work / "site" / "sitecustomize.py").write_text(SITE)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:  # concurrently: results are compared, not times
@@ -175,7 +175,7 @@ def suite(lab, engine):
 
 
 def why_of(test, text):
-    """The end of what unittest says of a test that failed; "": nothing."""
+    """The end of what unittest prints about a test that failed; "": nothing."""
     found = re.search(rf"^(?:ERROR|FAIL): {re.escape(test)}.*?\n-+\n(.*?)\n\n(?:=+|-+)$", text, re.S | re.M)
     return " | ".join(line.strip() for line in found[1].splitlines()[-8:]) if found else ""
 
@@ -197,8 +197,8 @@ def ran_as(lab, engine):
 
 
 def same_results(lab, engine):
-    """Fails where a test of numba's suite has another result under the engine than alone. Where a test differs, the
-    suite runs alone once more: some results depend on what else uses the GPU, and such a test is not compared."""
+    """Fails if a test of numba's suite has another result under the engine than alone. If a test differs, the suite
+    runs alone once more: some results depend on what else uses the GPU, and such a test is not compared."""
     if not suite_alone:
         codes, found, text = suite(lab, None)
         if len(found) < 500:

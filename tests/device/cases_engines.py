@@ -16,7 +16,7 @@ import counts
 import stalls
 from lab import HERE, Skipped, case, expect, ledger_closes
 
-# A second of work that waits every few milliseconds: windows begin and end where a program waits.
+# A second of work that waits every few milliseconds, since windows open and close while a program waits.
 TORCH_THAT_WAITS = """
 import time
 import torch
@@ -51,7 +51,7 @@ def samples_name_what_holds_a_kernel_up(lab):
 
 @case
 def samples_and_kernels_take_turns(lab):
-    """pc_kernel_collect=windows: kernels of the windows, all of them, and samples of the time in between."""
+    """pc_kernel_collect=windows: all kernels in windows, and samples of the time in between."""
     options = ("-e", "PcSampling", "--pc-kernels", "windows", "--option", "pc_window_every_ms=300")
     out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 8, options=options)
     windows, ledger, found = report["windows"], report["ledger"], stalls.samples_of(report)
@@ -77,7 +77,7 @@ def samples_and_kernels_take_turns(lab):
 
 @case
 def samples_of_a_scope_alone(lab):
-    """A window has the samples of its own time: those that the driver had not handed over at its edges, too."""
+    """A window has the samples of its own time, also those that the driver had not delivered at its edges."""
     out, _, report = lab.trace(lab.bin / "device_counters", options=("-e", "PcSampling", "--in-scope", "arithmetic"))
     begin, end = json.loads(out)["arithmetic"]
     found = {}
@@ -108,7 +108,7 @@ def samples_stand_at_their_line(lab):
 
 
 def on_two_devices(lab, engine, *options, ms=60):
-    """device_stalls on two devices concurrently: what it printed, and the report."""
+    """Runs device_stalls on two devices concurrently: what it printed, and the report."""
     out, err, report = lab.trace("sh", "-c", '"$@"; rc=$?; [ $rc = 7 ] || exit $rc', "sh",
                                  lab.bin / "device_stalls", "--ms", ms, "--devices", 2, options=("-e", engine, *options))
     if not out:
@@ -191,8 +191,8 @@ def sync_and_monitor_for_an_unprivileged_user(lab):
 
 @case
 def samples_of_scopes_while_it_runs(lab):
-    """A scope has the samples of the rounds that it covers (a quarter of a second each, and what is read late): the
-    most of them, where it takes a second, of its one kernel, in whose share of the time it is."""
+    """A scope has the samples of the rounds that it covers (a quarter of a second each, and samples that are read
+    late): a scope of a second has at least 35 % of the samples of its one kernel."""
     options = ("-e", "PcSampling", "--option", "pc_kernel_collect=all")
     out, _, report = lab.trace(lab.bin / "device_counters", "--ms", 1000, options=options)
     ran = stalls.settings(report)
@@ -241,10 +241,10 @@ def samples_of_code_that_was_unloaded(lab):
 
 
 class Ncu:
-    """ncu, which counts launch after launch of device_stalls, each many times over, until it is told to end."""
+    """ncu, which counts launch after launch of device_stalls, each many times over, until it is stopped."""
 
     def __init__(self, lab):
-        self.terminal, theirs = pty.openpty()  # there it says at once what it does
+        self.terminal, theirs = pty.openpty()  # on a terminal it prints at once what it does
         self.process = subprocess.Popen(["ncu", "--set", "full", "--clock-control", "none", lab.bin / "device_stalls",
                                          "--ms", "1000", "--rounds", "1000", "memory_latency"], cwd=lab.work,
                                         stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, start_new_session=True)
@@ -254,7 +254,7 @@ class Ncu:
         self.reader.start()
 
     def read(self):
-        """All that it says, lest it wait for a reader."""
+        """Reads all that ncu prints, so that it does not wait for a reader."""
         try:
             while data := os.read(self.terminal, 4096):
                 self.said += data
@@ -265,7 +265,7 @@ class Ncu:
         self.heard.set()
 
     def counts(self):
-        """Waits until it counts a launch."""
+        """Waits until ncu counts a launch."""
         self.heard.wait(120)
         return b"==PROF== Profiling" in self.said and self.process.poll() is None
 
@@ -297,7 +297,7 @@ def ran_or_said_why_not(report, engine):
 
 @case
 def counters_that_another_tool_holds(lab):
-    """The program runs to its own end beside ncu; the engine runs, or the session says why it did not."""
+    """The program runs to its own end while ncu counts; the engine runs, or the session says why it did not."""
     if not shutil.which("ncu"):
         raise Skipped("ncu is not there")
     for engine in BROUGHT:
@@ -323,7 +323,7 @@ def counters_that_another_tool_holds(lab):
 
 @case
 def sampling_ends_as_the_program_does(lab):
-    """Programs that exit while threads launch, abort, _exit, or fork: as often to their own end as without us."""
+    """Programs that exit while threads launch, abort, _exit, or fork reach their own end as often as without gpufl."""
     bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(10)}
     for collect in ("none", "all"):
         options = ("-e", "PcSampling", "--option", f"pc_kernel_collect={collect}")
@@ -337,7 +337,7 @@ def sampling_ends_as_the_program_does(lab):
         out, _, report = lab.trace(lab.programs, "fork", options=options)
         expect(json.loads(out)["child_status"] == 0, f"{collect}: the child failed: {out}")
         expect(len(report["sessions"]) == 2, f"{collect}: {len(report['sessions'])} sessions")
-        launches = report["ledger"]["launches"]  # both are heard, though only one of them is sampled
+        launches = report["ledger"]["launches"]  # launches of both are counted, though only one is sampled
         expect(launches == json.loads(out)["kernels"], f"{collect}: {launches} launches of {out}")
         if collect == "all":
             ledger_closes(report, json.loads(out)["kernels"])
@@ -389,7 +389,8 @@ def counts_of_code_that_was_unloaded(lab):
 
 @case
 def counts_in_windows_only(lab):
-    """By scope, of a name and any, and by windows that the program opens, also while other threads launch."""
+    """Counts in windows: by scope, of one name and of any, and by windows that the program opens, also while other
+    threads launch."""
     _, report = instructions_counted(lab, lab.context, "ranges")
     each, rest = divmod(counted_of(report, "marked", counts.INST), 6)
     expect(each > 0 and rest == 0, f"{each} instructions and {rest} of 6 launches")
@@ -404,7 +405,7 @@ def counts_in_windows_only(lab):
         expect(found == each * program["marked"], f"{kind}: {found} instructions of {program['marked']} launches of {each}")
 
 
-# The engine frees what it holds soon after a window, and CUPTI is detached, before the next window opens.
+# The engine frees its resources soon after a window, and CUPTI is detached, before the next window opens.
 RESTING = ("--option", "flush_interval_ms=10", "--option", "window_rest_ms=5", "--option", "window_detach=true")
 
 
@@ -416,14 +417,14 @@ def times_detached(report):
 
 @case
 def engines_give_back_between_windows(lab):
-    """And begin again: launches cost again what they did, and counts stay exact."""
+    """After that the engines begin again: launches are as fast again as before, and counts stay exact."""
     _, report = instructions_counted(lab, lab.context, "ranges")
     each = counted_of(report, "marked", counts.INST) // 6
     for engine in ("SassMetrics", "PcSampling", "RangeProfiler", "PmSampling"):
-        # Beside PM sampling records of kernels come late, and CUPTI waits for them: 2 s at most.
+        # With PM sampling records of kernels come late, and CUPTI waits for them: 2 s at most.
         count, pause, least = (4, 2600, 4) if engine == "PmSampling" else (20, 60, 10)
         for kind in ("plain", "threads", "all", "own"):
-            # Beside threads that never pause the moment comes by chance: from 9 to 21 times in 20 cycles.
+            # If threads never pause, it is chance when a detach is possible: 9 to 21 times in 20 cycles.
             often = least if kind == "plain" or engine == "PmSampling" else least // 2
             out, _, report = lab.trace(lab.context, "windows", count, kind, pause, 8,
                                        options=("-e", engine, "--windows", *RESTING))
@@ -433,7 +434,7 @@ def engines_give_back_between_windows(lab):
             expect(times_detached(report) >= often, f"detached {times_detached(report)} times")
             if engine != "SassMetrics":
                 continue
-            for kernel in ("marked", "late"):  # the latter ran for the first time while nothing counted
+            for kernel in ("marked", "late"):  # the latter ran for the first time while nothing was counted
                 found = counted_of(report, kernel, counts.INST)
                 expect(found == each * program[kernel],
                        f"{kind}: {found} instructions of {program[kernel]} launches of {kernel}, of {each}")
@@ -443,14 +444,14 @@ def engines_give_back_between_windows(lab):
 
 @case
 def samples_of_windows_by_hand(lab):
-    """`gpufl ctl` opens and closes; in between the engine has been given back."""
+    """`gpufl ctl` opens and closes windows; in between the engine frees its resources."""
     out = lab.work / "out"
     shutil.rmtree(out, ignore_errors=True)
     command = [lab.gpufl, "trace", "--no-report", "-o", out, "-e", "PcSampling", "--windows", *RESTING, "--", "sh", "-c",
                'echo $$; exec "$@"', "sh", lab.bin / "device_stalls", "--ms", "60", "--rounds", "36"]
     program = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
     pid = program.stdout.readline().strip()
-    time.sleep(9)  # it makes what it needs, and is quiet for ten times as long
+    time.sleep(9)  # the program makes what it needs, and is quiet for ten times as long
     for what in ("open", "close") * 3:
         done = subprocess.run([lab.gpufl, "ctl", pid, "window", what], capture_output=True, text=True, timeout=30)
         expect(done.returncode == 0, f"{what}: {done.stdout}{done.stderr}")
@@ -467,7 +468,7 @@ def samples_of_windows_by_hand(lab):
 
 @case
 def counts_end_beside_threads_that_launch(lab):
-    """The program's own end stays what it is bare."""
+    """The program ends as it does bare."""
     bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(5)}
     for _ in range(5):
         out = lab.work / "late"
@@ -507,7 +508,7 @@ def counts_for_an_unprivileged_user(lab):
 
 @case
 def deep_samples_and_counts_the_same_kernels(lab):
-    """Both of each kernel in one session, each as the engine by itself has it."""
+    """One session has samples and counts of each kernel, each as the engine by itself has them."""
     out, _, report = lab.trace(lab.bin / "device_stalls", "--ms", 60, "--rounds", 3,
                                options=("-e", "Deep", "--option", "deep_sample_ms=700"))
     ran = {s["name"]: s["value"] for s in report["settings"] if s["engine"] == "Deep"}
@@ -520,7 +521,7 @@ def deep_samples_and_counts_the_same_kernels(lab):
         stalled = {reason: n for reason, n in found[kernel][0].items() if reason not in stalls.RUNNING}
         expect(max(stalled, key=stalled.get) in reasons, f"{kernel}: {stalled}")
         expect(counted.get(kernel, {}).get(counts.INST, 0) > 0, f"{kernel} has no counts")
-    # What was counted are launches of the last rounds, whole ones.
+    # The launches that were counted belong to the last rounds, and these are whole.
     one = program["uncoalesced"]["warps"] * (32 * program["uncoalesced"]["steps"] + 4)
     sectors = counted["uncoalesced"][counts.SECTORS]
     expect(sectors % one == 0 and 0 < sectors // one < program["uncoalesced"]["launches"],

@@ -17,7 +17,7 @@ NO_JIT_CACHE = {"CUDA_CACHE_DISABLE": "1"}
 
 
 def bare(lab, *arguments, code=0):
-    """device_modules by itself: what it said."""
+    """Runs device_modules by itself: what it printed."""
     done = subprocess.run([lab.bin / "device_modules", *map(str, arguments)], capture_output=True, text=True, timeout=120,
                           cwd=lab.work, env={**os.environ, **NO_JIT_CACHE})
     expect(done.returncode == code, f"by itself: exit code {done.returncode}: {done.stderr[-500:]}")
@@ -31,7 +31,7 @@ def compiled(lab, name, text):
 
 
 def traced(lab, *arguments, engine, options=(), code=0, program="device_modules", env=None):
-    """What the program said, and the session's report as JSON; no code is disassembled."""
+    """Runs a program traced: what it printed, and the session's report as JSON; no code is disassembled."""
     out, _, report = lab.trace(lab.bin / program, *arguments, options=("--no-report", "-e", engine, *options), code=code,
                                env={**NO_NVDISASM, **NO_JIT_CACHE, **(env or {})})
     expect(report is not None, f"{engine}: no session")
@@ -109,7 +109,7 @@ def kept(lab):
 
 @case
 def a_huge_module(lab):
-    """64 MiB are kept; beyond 128 they are not, which is told, and the program has what it had."""
+    """64 MiB are kept; beyond 128 they are not, which is reported, and the program is not affected."""
     small, sizes = compiled(lab, "huge", modules.with_data()).read_bytes(), {}
     for mib in (64, 1024):
         (lab.work / f"huge{mib}").write_bytes(modules.enlarged(small, mib))
@@ -135,7 +135,7 @@ def a_huge_module(lab):
 
 @case
 def a_program_that_loads_damaged_code(lab):
-    """It has the driver's own error, whoever looks on."""
+    """The program gets the driver's own error, with and without gpufl."""
     good, tried = compiled(lab, "once", modules.HEAD + modules.spinning("once", 20)), 0
     code = good.read_bytes()
     for what, bad in (*(modules.damaged(code) if code.startswith(b"\x7fELF") else ()), ("undamaged", code)):
@@ -159,7 +159,7 @@ def a_program_that_loads_damaged_code(lab):
 
 
 def session_with_code(lab, engine):
-    """A session whose code has not been disassembled: a copy of it each time, for whoever does."""
+    """A session whose code has not been disassembled: a new copy of it each time, which may be disassembled."""
     command = (lab.bin / "device_stalls", "--ms", 20, "uncoalesced")
     with nobody_takes_code_apart():
         _, _, report = lab.trace(*command, options=("--no-report", "-e", engine))
@@ -176,7 +176,7 @@ def session_with_code(lab, engine):
 
 
 def without_nvdisasm(lab):
-    """A command before another one, for which nvdisasm is neither in PATH nor in a toolkit; None: not possible here."""
+    """The beginning of a command for which nvdisasm is neither in PATH nor in a toolkit; None: not possible here."""
     folders = sorted({str(pathlib.Path(p).resolve().parent) for p in glob.glob("/usr/local/cuda*/bin/nvdisasm")})
     (lab.work / "empty").mkdir(exist_ok=True)
     mounts = "".join(f"mount --bind '{lab.work / 'empty'}' '{folder}' && " for folder in folders)
@@ -187,7 +187,8 @@ def without_nvdisasm(lab):
 
 
 def report_of_kernel(lab, path, env, engine, prefix=(), kernel="uncoalesced"):
-    """As text and as JSON: exit code 0, what was sampled or counted is there. JSON's code, and the text."""
+    """Makes the report as text and as JSON: the exit codes are 0, and what was sampled or counted is there. JSON's
+    code, and the text."""
     command = [*prefix, lab.gpufl, "report", "--kernel", kernel]
     environment = {**{k: v for k, v in os.environ.items() if k not in ("CUDA_HOME", "CUDA_PATH")}, **env}
     text = subprocess.run([*command, path], capture_output=True, text=True, env=environment, timeout=90)
@@ -212,7 +213,7 @@ def says_why(lab, engine, what, path, env, why, prefix=()):
 
 
 def lines_are_told(engine, what, code):
-    """By the code's own table: nvdisasm told none."""
+    """Checks that instructions have lines from the code's own table: nvdisasm reported none."""
     measured = [i for c in code for i in c["instructions"]
                 if (i["samples"] if engine == "PcSampling" else i.get(counts.INST))]
     lined = [i for i in measured if i["file"] and i["file"].endswith("stalls.cu") and i["line"]]
@@ -243,14 +244,14 @@ def nvdisasm_is_missing_or_fails(lab):
 
 
 def flip(code):
-    """Every 61st byte behind the header."""
+    """Changes every 61st byte after the header."""
     out = bytearray(code)
     for i in range(64, len(out), 61):
         out[i] ^= 0xFF
     return bytes(out)
 
 
-# What becomes of the file, and what must be told; None: what nvdisasm makes of it is its own matter.
+# What the file looks like, and what must be reported; None: that depends on nvdisasm.
 DAMAGE = {
     "empty": (lambda code: b"", "nvdisasm cannot read"),
     "half": (lambda code: code[:len(code) // 2], "nvdisasm cannot read"),
@@ -273,7 +274,7 @@ def code_that_is_damaged_in_the_session(lab):
             path = again()
             for file in path.rglob("*.cubin"):
                 file.write_bytes(damage(file.read_bytes())) if damage else file.unlink()
-            # Counts come without their symbol's number, which the damaged code cannot give, either: any reason.
+            # Counts have no number of a symbol, and the damaged code cannot give it either: any reason is right.
             if why and engine == "PcSampling":
                 says_why(lab, engine, what, path, {}, why)
                 continue
@@ -291,13 +292,14 @@ def nvdisasm_is_there():
 
 # ---- sessions that begin late ----
 
-# What an engine cannot do behind the program's first use of the GPU, in engine.late; None: it has all.
+# What an engine lacks after the program's first use of the GPU, as the message engine.late says it; None: nothing.
 LATE = {"Monitor": None, "Sync": None, "Trace": None, "RangeProfiler": None, "PcSampling": "is sampled",
         "SassMetrics": "kernels of graphs", "Deep": "sampled and counted", "PmSampling": "of the devices"}
 
 
 def begun_late(lab, engine, launches):
-    """gpufl_init in a context in which kernels ran: the program is as it was, the session says what it lacks."""
+    """gpufl_init in a context in which kernels have run: the program is not affected, the session says what it
+    lacks."""
     log = lab.work / engine
     done = subprocess.run([lab.bin / "device_modules", "late", "once.ptx", "once", engine, str(launches)],
                           capture_output=True, text=True, cwd=lab.work, timeout=60,
@@ -348,7 +350,7 @@ def engines_of_code_begun_late(lab):
 
 @case
 def deep_beside_a_fault(lab):
-    """While it samples, and after it began to count."""
+    """The kernel faults while Deep samples, and after Deep has begun to count."""
     ptx = lab.work / "faults.ptx"
     ptx.write_text(modules.HEAD + modules.spinning("once", 200) + modules.faulting())
     for sample_ms, ms in ((30000, 300), (100, 1500)):

@@ -51,8 +51,8 @@ print("events", sum(e.device_type == torch.autograd.DeviceType.CUDA for e in p.e
 
 @case
 def torch_profiler_three_times(lab):
-    """Each profile of a program has the events that it has alone, also the second and the third; where program counters
-    are sampled CUPTI refuses the program, and the session says so (ADR 18)."""
+    """Each profile of a program has the events that it has alone, also the second and the third profile. If program
+    counters are sampled, CUPTI refuses the program, and the session says so (ADR 18)."""
     program = TORCH + """
 from torch.profiler import profile, ProfilerActivity
 for _ in range(3):
@@ -119,7 +119,7 @@ for _ in range(50):
     x = (x @ x) * 1e-3
     n.cuda.get_current_stream().synchronize()  # waits
 """,
-    # numba of that machine asks numpy for a name that numpy has given up
+    # numba of that machine asks numpy for a name that numpy has removed
     "numba": """
 import numpy as n
 n.row_stack = n.vstack
@@ -137,7 +137,7 @@ for _ in range(50):
 
 
 def waits_stand_at_their_line(report, program, text):
-    """The program's 50 waits are found at the line that its text marks."""
+    """Checks that the program's 50 waits are at the line that its text marks."""
     marked = next(i for i, line in enumerate(text.splitlines(), 1) if line.endswith("# waits"))
     lines = report["synchronization_lines"]["lines"]
     at = [l for l in lines if l["file"] == str(program) and l["line"] == marked]
@@ -185,7 +185,7 @@ torch.cuda.synchronize()
 print(float(x.double().sum()))
 """
 
-# Each element by itself: however the compiler divides the work, the result is the same.
+# Each element is computed by itself: however the compiler divides the work, the result is the same.
 COMPILED = """
 import torch
 
@@ -220,13 +220,14 @@ print(a.copy_to_host().sum())
 
 
 def caches(lab, name):
-    """Nothing is compiled yet."""
+    """Empty caches of the compilers."""
     return {"TRITON_CACHE_DIR": str(lab.work / name / "triton"),
             "TORCHINDUCTOR_CACHE_DIR": str(lab.work / name / "inductor")}
 
 
 def traced_like_bare(lab, name, text, options=()):
-    """The program by itself, then traced, compiled again each time: it prints the same. Its path, and the report."""
+    """Runs the program by itself, then traced, and compiled again each time: it prints the same. Its path, and the
+    report."""
     program = lab.work / name
     program.write_text(text)
     bare = subprocess.run(["python3", program], capture_output=True, text=True, cwd=lab.work, timeout=300,
@@ -244,7 +245,7 @@ def kernels_named(report, name):
 
 
 def sampled_compiled(lab, name, text, kernel, launched):
-    """Samples of the kernel by its name, and of no fewer launches than the program made."""
+    """Checks that the kernel has samples under its name, of no fewer launches than the program made."""
     with nobody_takes_code_apart():
         program, report = traced_like_bare(lab, name, text, ("-e", "PcSampling"))
     ran = stalls.settings(report)
@@ -260,7 +261,7 @@ def sampled_compiled(lab, name, text, kernel, launched):
 
 
 def nvdisasm():
-    """The one that Triton brings, where there is no other."""
+    """Names the nvdisasm that Triton has, if there is no other."""
     triton = importlib.util.find_spec("triton")
     if shutil.which("nvdisasm") or not triton:
         return {}
@@ -281,7 +282,7 @@ def lines_of(lab, kernel, env):
 
 
 def sampled_lines(lab, kernel):
-    """Samples by file and line: by the code's own table, and by nvdisasm, where it is there, the same."""
+    """Samples by file and line. The code's own table and nvdisasm, if it is there, give the same."""
     ours, text = lines_of(lab, kernel, NO_NVDISASM)
     expect(not text, "the session has instructions that nobody took apart")
     theirs, text = lines_of(lab, kernel, nvdisasm())
@@ -291,7 +292,7 @@ def sampled_lines(lab, kernel):
 
 
 def samples_stand_at_the_marked_line(lab, program, kernel):
-    """More than a tenth of them at the line that does the work."""
+    """Checks that more than a tenth of the samples are at the line that does the work."""
     lines = sampled_lines(lab, kernel)
     marked = next(i for i, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# works"))
     at = lines.get((program.name, marked), 0)
@@ -308,7 +309,7 @@ def samples_of_a_triton_kernel(lab):
 
 @case
 def samples_of_torch_compile(lab):
-    """Its kernels are Triton's, with the lines of the file that the compiler wrote."""
+    """The kernels of torch.compile are Triton's, with the lines of the file that the compiler wrote."""
     sampled_compiled(lab, "with_compile.py", COMPILED.replace("MODE", "None"), "triton_", 500)
     lines = sampled_lines(lab, "triton_")
     expect(any(file.endswith(".py") and n > 0 for (file, _), n in lines.items()), f"no line of its code: {lines}")
@@ -324,7 +325,7 @@ def torch_compile_with_cuda_graphs(lab):
     expect(launches > 400, f"{launches} graph launches")
 
 
-# Programs that share one primary context, give it back or unload code in it. Each ends traced as it does alone.
+# Programs that share one primary context, release it or unload code in it. Each ends traced as it does alone.
 NUMBA_KERNEL = """
 import numpy
 numpy.row_stack = numpy.vstack
@@ -340,7 +341,7 @@ SHARED_CONTEXT = {
     "numba, modules unloaded, cupy": NUMBA_KERNEL + CUPY_KERNEL + "cuda.current_context().reset()\n" + CUPY_KERNEL,
 }
 
-# Not under SassMetrics and Deep: with CUDA 13.0 it ends with a fault there (ADR 11).
+# Not under SassMetrics and Deep: with CUDA 13.0 the program ends with a fault there (ADR 11).
 RESET_CONTEXT = {
     "numba, reset, numba": NUMBA_KERNEL + "cuda.close()\n" + NUMBA_KERNEL,
     "numba, cupy, reset": NUMBA_KERNEL + CUPY_KERNEL + "cuda.close()\n",

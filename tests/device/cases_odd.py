@@ -42,7 +42,8 @@ def kernels_of(lab):
 
 
 def in_time(lab, said, slack=100_000):
-    """No kernel before the program's first launch, none after its last wait; never busy for longer than that."""
+    """Checks that no kernel is before the program's first launch or after its last wait, and that no device is busy for
+    longer than that."""
     kernels = kernels_of(lab)
     expect(len(kernels) == said["kernels"], f"{len(kernels)} kernels exported, {said['kernels']} launched")
     early = [k for k in kernels if k[0] < said["begin"] - slack]
@@ -131,7 +132,7 @@ print(json.dumps({"kernels": 200 * 20, "begin": begin, "end": time.time_ns()}))
 
 @case
 def graph_captured_before_we_begin(lab):
-    """Its kernels are recorded although nobody saw it made: the window opens long after."""
+    """The kernels of the graph are recorded although gpufl did not see the graph made: the window opens long after."""
     out, err, report = lab.trace("python3", "-c", GRAPH_BEFORE, options=["--after", "3s"])
     said = json.loads(out)
     written = report["ledger"]["kernels_written"]
@@ -173,7 +174,7 @@ def jax_with_and_without_command_buffers(lab):
 
 @case
 def optax_of_jax(lab):
-    """XLA puts a gradient with products of cuBLAS into one graph, which copies: five runs, all as alone."""
+    """XLA puts a gradient with products of cuBLAS and copies into one graph: five runs end as alone."""
     program = HERE.parent / "answers/programs/optax_eager.py"
     flags = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
     if subprocess.run(["python3", program], capture_output=True, env={**os.environ, **flags}).returncode:

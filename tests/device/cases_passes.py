@@ -18,7 +18,7 @@ def passed(lab, engines, *command):
 
 @case
 def passes_of_an_example(lab):
-    """Scopes, several streams, a graph; as many launches in each of its runs."""
+    """The example has scopes, several streams and a graph, and as many launches in each of its runs."""
     report, group = passed(lab, tuple(GIVES), lab.bin / "train_loop", "--steps", 30)
     launched = {p["engine"]: p["kernels_launched"] for p in group["passes"]}
     print(f"      launched: {launched}; alike: {group['alike']}")

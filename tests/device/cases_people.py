@@ -12,7 +12,7 @@ from lab import HERE, Skipped, case, expect, ledger_closes
 
 @case
 def planted_faults_are_found_and_nothing_else(lab):
-    """tests/planted: programs x rules, every finding at its line."""
+    """Runs tests/planted: programs x rules, every finding at its line."""
     done = subprocess.run([sys.executable, HERE.parent / "planted/run.py", "--build", lab.bin.parent],
                           capture_output=True, text=True)
     print(done.stdout, end="", flush=True)
@@ -46,7 +46,7 @@ print("libnvidia-ml" in maps)
                            lab.bin / "train_loop", "--steps", "1"], capture_output=True)
     expect(bare.returncode == 0, "train_loop failed under Monitor")
     expect("True" in out, "NVML is not loaded")
-    busiest = max(d["metrics"]["gpu_util"]["max"] for d in report["devices"])  # all of the machine are watched
+    busiest = max(d["metrics"]["gpu_util"]["max"] for d in report["devices"])  # all GPUs of the machine are watched
     expect(busiest > 0, f"no utilisation: {report['devices']}")
     expect(report["ledger"]["kernels_written"] is None, "kernels under Monitor")
 

@@ -64,7 +64,7 @@ def a_faulting_program_keeps_its_error_and_exit_code(lab):
     expect("illegal" in json.loads(out)["error"], out)
     ledger = report["ledger"]
     expect(ledger["kernels_written"] >= 100, "the kernels before the fault are missing")
-    # CUPTI cannot read the times of what was under way from a context that is gone.
+    # CUPTI cannot read the times of work that was under way in a context that is gone.
     expect(ledger["kernels_written"] + ledger["lost_time"] == ledger["launches"], f"the ledger: {ledger}")
 
 
@@ -90,7 +90,7 @@ os._exit(0)
 
 @case
 def a_short_process_keeps_its_kernels(lab):
-    """It works for 50 ms and runs no exit handler."""
+    """The process works for 50 ms and runs no exit handler."""
     out, err, report = lab.trace("python3", "-c", BRIEF)
     expect("the program ended by _exit, code 0" in err, err[-600:])
     launched, written = int(out.split()[-1]), report["ledger"]["kernels_written"]
@@ -113,7 +113,8 @@ if __name__ == "__main__":
 
 @case
 def workers_of_torch_multiprocessing(lab):
-    """Forked ones end by _exit, which is told; spawned ones run their exit handlers. Each has a session with its kernels."""
+    """Forked workers end by _exit, which is reported; spawned ones run their exit handlers. Each has a session with its
+    kernels."""
     program = lab.work / "workers.py"
     program.write_text(WORKERS)
     for method, least in (("spawn", 402), ("fork", 200)):
@@ -134,7 +135,7 @@ def abort_is_passed_through(lab):
 
 @case
 def exit_while_threads_launch(lab):
-    """Launching while the runtime is being torn down may crash a program by itself: no more often with us."""
+    """A program that launches while the runtime is torn down may crash by itself: no more often under gpufl."""
     bare = {subprocess.run([lab.programs, "late"], capture_output=True).returncode for _ in range(10)}
     for _ in range(10):
         out = lab.work / "late"
@@ -181,7 +182,7 @@ def sigkill_loses_half_a_second_at_most(lab):
     expect(report["ledger"]["launches"] >= completed, "the heartbeat did not persist the launches")
 
 
-# cuInit on a thread, gpufl_init on another while it is under way: engine and delay (ms) are the arguments.
+# cuInit on a thread, gpufl_init on another one meanwhile: engine and delay (ms) are the arguments.
 INIT_BESIDE = """
 import ctypes, os, sys, threading, time
 os.environ["GPUFL_PROFILING_ENGINE"] = sys.argv[1]
@@ -199,7 +200,7 @@ print(began, int(was_inside), flush=True)
 
 @case
 def gpufl_init_while_another_thread_is_inside_cuinit(lab):
-    """Nothing stands still, at any moment of cuInit; how often gpufl_init returned first is printed."""
+    """No thread hangs, at any moment of cuInit; how often gpufl_init returned first is printed."""
     library, inside = lab.bin.parent / "lib" / "libgpufl.so", 0
     for engine in ("Monitor", "Sync", "Trace", "PmSampling"):
         for delay in (0, 1, 2, 5, 10, 20, 50, 100):

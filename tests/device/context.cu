@@ -38,7 +38,7 @@ __global__ void marked()
 {
 }
 
-// In threads that have a context of their own.
+// Kernels of threads that have a context of their own.
 __global__ void theirs()
 {
 }
@@ -179,7 +179,7 @@ void make_contexts()
     }
 }
 
-// The least of some rounds, us a launch.
+// The time of a launch, in us: the least of some rounds.
 double cost()
 {
     double least = 1e9;
@@ -251,7 +251,7 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     cudaGraphExec_t exec = make_graph();
     while (!churn && ready < (int)threads.size())
         std::this_thread::yield();
-    // CUPTI is detached after ten times the longest pause between what is made.
+    // CUPTI is detached after ten times the longest pause between calls that make something.
     launch_for(std::max(settle_s * 1e6, 11 * us_since(first)));
     first = Clock::now();
     int done = 0, known = 0, in_windows = 0;
@@ -296,7 +296,7 @@ int windows(int count, const char *kind, double pause_ms, double settle_s)
     return 0;
 }
 
-// A kernel that ends when it is told to, by the thread that launched it.
+// Launches a kernel that ends when this thread tells it to.
 void spin_on(bool own, int *reported)
 {
     CUcontext context = own ? own_context() : nullptr;

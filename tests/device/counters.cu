@@ -4,7 +4,7 @@
 //   device_counters [--ms T] [--threads N] [--mixed 1] [--bench 1]
 //
 // Each phase takes about T ms (300). N threads (0) launch empty kernels concurrently, from before
-// the session's begin to after its end. Prints one JSON object: of each phase its begin and end in
+// the session's begin to after its end. Prints one JSON object: the begin and end of each phase in
 // ns of the monotonic clock.
 //
 // mixed: instead of phases, for T ms one thread launches kernels that add 1 to a number, one
@@ -85,7 +85,8 @@ struct Device {
     int blocks;
 };
 
-/* Two batches are queued at any time: the device has work also while this thread has no core. */
+/* Two batches are queued at any time, so that the device has work even while this thread has no
+ * core. */
 template <typename Work> void phase(const char *name, int ms, int batch, bool last, Work work)
 {
     cudaEvent_t done[2];
@@ -97,7 +98,7 @@ template <typename Work> void phase(const char *name, int ms, int batch, bool la
         for (int k = 0; k < batch; k++)
             work();
         CHECK(cudaEventRecord(done[i % 2]));
-        CHECK(cudaEventSynchronize(done[(i + 1) % 2])); /* nothing, where it was not recorded yet */
+        CHECK(cudaEventSynchronize(done[(i + 1) % 2])); /* a no-op if not recorded yet */
     }
     CHECK(cudaDeviceSynchronize());
     gpufl_scope_end(scope);

@@ -36,7 +36,7 @@ NO_NVDISASM = {"GPUFL_NVDISASM": "/nowhere/nvdisasm"}
 
 @contextlib.contextmanager
 def nobody_takes_code_apart():
-    """Nor does a report that looks at the session meanwhile."""
+    """No code is disassembled inside, not even by a report on the session."""
     os.environ.update(NO_NVDISASM)
     try:
         yield
@@ -45,7 +45,7 @@ def nobody_takes_code_apart():
 
 
 class Lab:
-    """Where the binaries are, and one temporary directory a case."""
+    """Where the binaries are, and a temporary directory for each case."""
 
     def __init__(self, build, work):
         self.bin = build / "bin"

@@ -39,7 +39,7 @@ double ms_since(Clock::time_point begin)
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Ends the program with a sentence where a call of the driver failed.
+// Ends the program with a message if a call of the driver failed.
 void check(CUresult result, const char *what)
 {
     if (result == CUDA_SUCCESS)
@@ -64,7 +64,7 @@ std::string contents(const char *path)
     return text;
 }
 
-CUdeviceptr counter; // which every launch adds 1 to
+CUdeviceptr counter; // every launch adds 1 to it
 
 void begin()
 {
@@ -80,7 +80,7 @@ void begin()
 
 CUresult load(CUmodule *module, const std::string &code)
 {
-    return cuModuleLoadData(module, code.c_str()); // a NUL stands behind it
+    return cuModuleLoadData(module, code.c_str()); // a NUL follows
 }
 
 CUfunction function_of(CUmodule module, const char *name)
@@ -110,7 +110,7 @@ int compile(const char *from, const char *to)
     const char *what = text.data();
     size_t size = text.size();
     CUlinkState linker;
-    // A driver without a compiler takes the text itself.
+    // A driver without a compiler gets the text itself.
     if (dlsym(RTLD_DEFAULT, "cuLinkCreate_v2")) {
         void *code;
         CHECK(cuLinkCreate(0, nullptr, nullptr, &linker));
@@ -144,7 +144,7 @@ int run(const char *file, const char *kernel, int n)
     return 0;
 }
 
-// Every mark before a digit; all are of 4 characters.
+// Renames every mark; all have 4 characters.
 void rename(std::string &code, const char *mark, const char *to)
 {
     for (size_t at = code.find(mark); at != std::string::npos; at = code.find(mark, at + 4))

@@ -62,7 +62,7 @@ __global__ void first(long long ns)
     while (at - begin < ns);
 }
 
-// Begins, and waits for the one before.
+// Begins, and waits for the kernel before.
 __global__ void second(long long ns)
 {
     long long begin, at;

@@ -17,7 +17,7 @@
 //                                    read by the host
 //   device_programs peers            copies between two devices and kernels on both; exit 7 where
 //                                    there is 1 device
-//   device_programs many             2 contexts, 3000 distinct streams' worth of launches
+//   device_programs many             2 contexts, 300 streams in each, 10 launches in each stream
 //   device_programs unload [STEPS]   code that is compiled, run and unloaded, three times, while a
 //                                    thread counts to STEPS (0)
 //   device_programs allocations      allocates and frees memory of the device, also in the order
@@ -100,7 +100,7 @@ int copies()
     return 0;
 }
 
-// A graph of n kernels, with a child graph of c kernels where c > 0.
+// A graph of n kernels, with a child graph of c kernels if c > 0.
 cudaGraphExec_t make_graph(cudaStream_t s, int n, int c)
 {
     cudaGraph_t graph, child;
@@ -166,7 +166,7 @@ int fault()
     for (int i = 0; i < 100; i++)
         quick<<<1, 1>>>();
     CHECK(cudaDeviceSynchronize());
-    usleep(600000); // what ended half a second before a fault is on disk
+    usleep(600000); // work that ended half a second before a fault is on disk
     write_to<<<1, 1>>>((int *)8);
     cudaError_t error = cudaDeviceSynchronize();
     std::printf("{\"error\":\"%s\"}\n", cudaGetErrorString(error));
@@ -266,7 +266,8 @@ int many()
     return 0;
 }
 
-// Each thread takes steps that nobody can foretell, then writes its word: 4 sectors a warp.
+// Each thread takes steps whose results the compiler cannot know, then writes its word: 4 sectors a
+// warp.
 const char *const stored = R"(.version 8.0
 .target sm_80
 .address_size 64
@@ -335,7 +336,7 @@ int managed(int mib)
     return 0;
 }
 
-// 10 of 1 MiB, of which 3 are kept; then 5 of 2 MiB, all at once.
+// 10 allocations of 1 MiB, of which 3 are kept; then 5 of 2 MiB, all at once.
 int allocations()
 {
     constexpr int plain = 10, kept = 3, ordered = 5;
@@ -374,7 +375,7 @@ int peers()
             quick<<<1, 32>>>();
         CHECK(cudaDeviceSynchronize());
     }
-    // Once without direct access, which goes by way of the host, and once with it.
+    // Once without direct access, so that copies go through the host, and once with it.
     for (int access = 0; access < 2; access++) {
         for (int i = 0; i < 5; i++)
             CHECK(cudaMemcpyPeer(at[1], 1, at[0], 0, bytes));

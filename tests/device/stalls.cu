@@ -9,7 +9,7 @@
 //
 // Prints one JSON object with, for each kind, its kernel, launches, warps of a launch, steps of a
 // warp, GPU time in ms by events, the cycles of a multiprocessor meanwhile (the device lowers its
-// clock where it has to), and how often the cycles were read, one launch each time.
+// clock if it has to), and how often the cycles were read, one launch each time.
 
 #include "bench/overhead/cuda_check.hpp"
 
@@ -30,7 +30,7 @@ namespace
 
 constexpr int THREADS = 256, CHAIN = 1 << 24, MULTIPROCESSORS = 1024;
 
-// The blocks that one multiprocessor works on in turn. Where the power limit lowers the clocks of
+// The blocks that one multiprocessor works on in turn. If the power limit lowers the clocks of
 // multiprocessors unequally, those of a higher clock take more blocks, and all end together.
 constexpr int WAVES = 16;
 
@@ -56,7 +56,7 @@ __global__ void barrier(float *out, int steps)
     out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-// Every thread of a warp takes a way of its own.
+// Every thread of a warp takes its own branch.
 __global__ void divergence(float *out, int steps)
 {
     float x = threadIdx.x;
@@ -72,7 +72,7 @@ __global__ void divergence(float *out, int steps)
     out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-// Neighbours read 32 sectors where 4 would do.
+// Neighbouring threads read 32 sectors where 4 would do.
 __global__ void uncoalesced(const float *in, float *out, int steps)
 {
     unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -95,7 +95,7 @@ __global__ void bank_conflicts(float *out, int steps)
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// More numbers in flight than registers: the array lies in local memory.
+// More numbers are in use than there are registers: the array is in local memory.
 __global__ void __launch_bounds__(THREADS, 4) spills(float *out, int steps)
 {
     float x[96];
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(THREADS, 4) spills(float *out, int steps)
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Matrix products out of registers alone.
+// Matrix products of values in registers alone.
 __global__ void tensor_pipe(float *out, int steps)
 {
     using namespace nvcuda;
@@ -182,7 +182,7 @@ struct Taken {
         most; // cycles of a multiprocessor: the mean, and of those at the ends
 };
 
-// Takes the cycles between two readings.
+// Adds the cycles between two readings.
 void cycles_between(const unsigned long long *clocks, Taken *out)
 {
     std::vector<unsigned long long> both(2 * MULTIPROCESSORS);
@@ -271,7 +271,7 @@ void run_all(int device, std::vector<Total> &totals, double ms, int rounds, int 
     *blocks = m.blocks;
 }
 
-// All devices are of one kind, so that a launch has as many warps on each.
+// All devices are of one kind, so that a launch has equally many warps on each.
 void run_on(int devices, std::vector<Total> &totals, double ms, int rounds, int *blocks)
 {
     std::vector<std::vector<Total>> each(devices, totals);
