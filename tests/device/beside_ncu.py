@@ -24,7 +24,7 @@ from stalls import EXPECTED, RUNNING
 
 GROUP = "smsp__pcsamp_warp_stall_reasons"
 PREFIX, IDLE = "smsp__pcsamp_warps_issue_stalled_", "_not_issued"
-# metric: what the table calls it.
+# metric: its name in the table.
 COUNTERS = {
     "gpu__time_duration.sum": "ms",
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed": "SM active %",
@@ -39,7 +39,7 @@ COUNTERS = {
 
 
 def number(text):
-    """None of what is not one: a name, or a metric that ncu has no value of."""
+    """The number; None: the text is a name, or the value of a metric that ncu does not have."""
     try:
         return float(text.replace(",", ""))
     except ValueError:
@@ -72,7 +72,7 @@ def under_gpufl(gpufl, program, kernel, metrics):
 
 
 def sampled(program, kernel):
-    """Samples by reason, and those without an issue, of one launch under ncu."""
+    """The samples of one launch under ncu, by reason, and those without an issue."""
     of, idle = {}, 0.0
     for name, value in under_ncu(program, kernel, f"group:{GROUP},group:{GROUP}{IDLE}").items():
         if name.startswith(PREFIX) and name.endswith(IDLE):
@@ -94,7 +94,7 @@ def show_samples(program, kernels):
 
 
 def shown(metric, values):
-    """The median of the rounds and, where they differ in what is shown, the least and the most."""
+    """The median of the rounds and, if they differ in the digits that are shown, the least and the most."""
     scale = 1e-6 if metric == "gpu__time_duration.sum" else 1
     texts = [f"{value * scale:.4g}" for value in (statistics.median(values), min(values), max(values))]
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"

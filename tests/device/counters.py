@@ -25,7 +25,7 @@ EXPECTED = {
 }
 
 
-# The same of engine RangeProfiler, whose scopes are ranges.
+# The expected means of engine RangeProfiler, whose ranges are scopes.
 RANGES = {
     ("sm__cycles_active" + PCT, "copy"): (85, 100.5),
     ("sm__cycles_active" + PCT, "arithmetic"): (85, 100.5),
@@ -36,7 +36,7 @@ RANGES = {
 }
 
 
-# The same of single kernels, which are repeated: here the key's second part is the kernel.
+# The expected means of single kernels, which are repeated: the key's second part is the kernel.
 KERNELS = {**RANGES, ("gpu__time_duration.sum", "copy"): (4e5, 1e6)}
 EXPECTATIONS = {"sampled": EXPECTED, "range": RANGES, "kernel": KERNELS}
 PHASES = ("copy", "arithmetic", "tensor")
@@ -62,7 +62,7 @@ def names(report):
 
 
 def beside_kernels(report, found):
-    """How busy the device was in a phase, by its counters and by the records of its kernels: [what differs]."""
+    """Compares how busy the device was in a phase by its counters and by the records of its kernels: [what differs]."""
     wrong = []
     for scope in report["scopes"] if report["ledger"]["kernels_written"] else ():
         if scope["name"] in PHASES:

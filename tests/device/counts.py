@@ -12,7 +12,7 @@ from stalls import Wrong
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "stalls.cu"
 KERNELS = ("memory_latency", "barrier", "divergence", "uncoalesced", "bank_conflicts", "spills", "tensor_pipe")
-# rule: the one kernel that it must name, and the statement at which it must stand; None: any.
+# rule: the one kernel that it must name, and the statement at which the finding must be; None: any.
 FINDINGS = {
     "divergence": ("divergence", "WAYS("),
     "uncoalesced": ("uncoalesced", "sum += in["),
@@ -73,7 +73,7 @@ def check(program, report, show=print):
                 ("wastes sectors", c.get(IDEAL, 0) < 0.5 * c.get(SECTORS, 0), "uncoalesced"),
                 ("has bank conflicts", c.get(WAVES, 0) > 4 * c.get(WAVES_IDEAL, 0), "bank_conflicts"),
                 ("spills", c.get(LOCAL, 0) > 0, "spills")):
-            # A chain of loads from anywhere is as uncoalesced as can be.
+            # A chain of loads from any address is as uncoalesced as possible.
             expected = kernel == of or (of == "uncoalesced" and kernel == "memory_latency")
             if bad != expected:
                 wrong.append(f"{kernel} {what if bad else 'does not: ' + what}")

@@ -21,7 +21,7 @@ def kernel(name, body, ns=2000):
 
 
 def spinning(name, us):
-    """Counts itself, and runs for that long."""
+    """A kernel that counts its launches, and runs for that long."""
     return kernel(name, COUNTS + SPINS.format(ns=us * 1000), us * 1000)
 
 
@@ -30,16 +30,16 @@ def faulting():
 
 
 def many(mark, kernels):
-    """Kernels by the mark and a number of 5 digits."""
+    """Kernels whose names are the mark and a number of 5 digits."""
     return HEAD + "".join(kernel(f"{mark}{i:05}", COUNTS) for i in range(kernels))
 
 
 def with_data():
-    """A kernel, and a page of data of the device, of which it reads the first byte: 0."""
+    """A kernel, and a page of data of the device, whose first byte it reads: 0."""
     return HEAD + ".global .align 4 .b8 big[4096] = {0, 1, 2, 3};\n" + kernel("huge", COUNTS + READS_BIG)
 
 
-# ---- ELF of 64 bits: where its header, sections, segments and symbols have what ----
+# ---- ELF of 64 bits: the fields of its header, sections, segments and symbols ----
 
 E_MACHINE, E_PHOFF, E_SHOFF, E_PHENTSIZE, E_SHENTSIZE = 18, 32, 40, 54, 58
 SECTION, SEGMENT, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IIQQQQQQ"), struct.Struct("<IBBHQQ")
@@ -47,7 +47,7 @@ SYMTAB, NOBITS, LOAD = 2, 8, 1
 
 
 def sections(code):
-    """(offset of the header, its fields) of each; the name is text."""
+    """(offset of the header, its fields) of each section; the last field is the name as text."""
     at, = struct.unpack_from("<Q", code, E_SHOFF)
     size, count, names = struct.unpack_from("<HHH", code, E_SHENTSIZE)
     all_ = [(at + i * size, list(SECTION.unpack_from(code, at + i * size))) for i in range(count)]
@@ -59,8 +59,8 @@ def sections(code):
 
 
 def enlarged(code, mib):
-    """The same cubin with so many MiB of data, as the compiler would have made it: everything behind moves."""
-    if not code.startswith(b"\x7fELF"):  # the fake driver's
+    """The same cubin with so many MiB of data, as the compiler would have made it: everything after the data moves."""
+    if not code.startswith(b"\x7fELF"):  # code of the fake driver
         return code + f"// fake-mib: {mib}\n".encode()
     found = sections(code)
     number, data = next((i, f) for i, (_, f) in enumerate(found) if f[10] == ".nv.global.init")
@@ -91,7 +91,8 @@ def enlarged(code, mib):
 
 
 def damaged(code):
-    """What it is called, and the damaged code; as long as it was, lest the driver read on."""
+    """(name of the damage, damaged code). Cubins keep their length, so that the driver does not read beyond their
+    end."""
     half, (at, count) = len(code) // 2, (struct.unpack_from("<Q", code, E_SHOFF)[0], len(sections(code)))
     without = bytearray(code)
     without[at:at + count * SECTION.size] = bytes(count * SECTION.size)

@@ -259,7 +259,7 @@ check("CuPy: kernels are in the scope", where["square"] >= 20, dict(where))
 PY
 cat > numbaed.py <<'PY'
 from common import *
-numpy.row_stack = numpy.vstack  # what older releases of numba ask numpy for
+numpy.row_stack = numpy.vstack  # what older releases of numba ask of numpy
 try:
     import numba
     from numba import cuda

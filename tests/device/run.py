@@ -50,7 +50,7 @@ def main():
         except Skipped as reason:
             skipped += 1
             print(f"skip  {c.__name__}: {reason}", flush=True)
-        except Exception as error:  # a case that breaks is a failed case
+        except Exception as error:  # an error in a case is a failed case
             failed += 1
             print(f"FAIL  {c.__name__}: {type(error).__name__}: {error}", flush=True)
             if args.keep:

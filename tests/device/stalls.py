@@ -7,7 +7,7 @@ import json
 import math
 import sys
 
-# kernel: the reasons one of which must come first, and their least part of the stalled samples.
+# kernel: the reasons of which one must come first, and the least part of the stalled samples that it must have.
 EXPECTED = {
     "memory_latency": ({"long_scoreboard"}, 0.90),
     "barrier": ({"barrier"}, 0.70),
@@ -27,7 +27,7 @@ class Wrong(Exception):
 
 
 def samples_of(report):
-    """Of each kernel its samples by reason, and those without an issue."""
+    """The samples of each kernel by reason, and those without an issue."""
     found = {}
     for group in report["samples"]["kernels"]:
         name = (group["symbol"] or "")
@@ -44,12 +44,12 @@ def settings(report):
 
 
 def launched(program, devices=1):
-    """By the program's own count; one a device made its memory ready."""
+    """The launches by the program's own count; on each device one more prepared its memory."""
     return sum(kind["launches"] + kind["clock_reads"] for kind in program.values()) + devices
 
 
 def check(program, report, show=print):
-    """The device samples once a period of cycles of its multiprocessors, and lowers their clock where a kernel
+    """The device takes a sample once in a period of cycles of its multiprocessors, and lowers their clock if a kernel
     takes much power: shares of samples are not shares of time."""
     found, wrong = samples_of(report), []
     total = sum(sum(of.values()) for of, _ in found.values())
