@@ -56,8 +56,8 @@ TEST(every_backend_explains_itself)
     }
 }
 
-/* The simulated GPU is available everywhere: info says of each engine whether it runs there, and
- * else why. */
+/* The simulated GPU is available everywhere: info says of each engine whether it runs there, or
+ * why it does not. */
 TEST(the_simulated_gpu_describes_every_engine)
 {
     static struct probe p;
@@ -78,7 +78,7 @@ TEST(the_simulated_gpu_describes_every_engine)
 
 /* ---- engines ------------------------------------------------------------------------------ */
 
-/* Every engine falls back step by step to one that asks for less, and so to Monitor. */
+/* Every engine falls back, step by step, to one that asks for less; the last one is Monitor. */
 TEST(engines_fall_back_to_less)
 {
     size_t count = 0;
@@ -115,7 +115,7 @@ static const struct engine_pair *pair_of(unsigned a, unsigned b)
     return NULL;
 }
 
-/* No row asks for two engines that cannot live together. */
+/* No row asks for two engines that cannot run in one session. */
 TEST(engines_do_not_exclude_themselves)
 {
     const struct engine_pair *pairs = backend_nvidia.engines->pairs;
@@ -127,12 +127,12 @@ TEST(engines_do_not_exclude_themselves)
         engine_conflict(pairs, ENGINE_RANGE_PROFILER | ENGINE_PM_SAMPLING);
     assert_non_null(p);
     assert_true(*p->why);
-    /* an order, no exclusion */
+    /* These two engines have an order, but do not exclude each other. */
     assert_null(engine_conflict(pairs, ENGINE_TRACE | ENGINE_PC_SAMPLING));
 }
 
-/* An engine that uses a device's counters is named against each of its kind: left out is not "goes
- * well". */
+/* The table has each pair of engines that use a device's counters: a missing pair does not mean
+ * that they can run together. */
 TEST(every_pair_that_counts_is_reported)
 {
     static const unsigned bits[] = {ENGINE_PC_SAMPLING, ENGINE_SASS_METRICS, ENGINE_RANGE_PROFILER,
@@ -143,7 +143,7 @@ TEST(every_pair_that_counts_is_reported)
                 fail_msg("0x%x and 0x%x", bits[i], bits[k]);
 }
 
-/* What the table says of records and of turns is what the backend and the ladder do. */
+/* The rules of the table agree with the backend and with the rows of engines. */
 TEST(pairs_are_as_they_run)
 {
     for (const struct engine_pair *p = backend_nvidia.engines->pairs; p->why; p++) {

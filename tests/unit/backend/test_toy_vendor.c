@@ -1,6 +1,6 @@
-/* A new vendor is a folder and its rows in two files: the toy vendor (toy/toy.h), registered
- * like AMD's, is chosen, described, sampled by a session, and its code is distinguished from the
- * user's. */
+/* A new vendor is a folder and its rows in two files. The toy vendor (toy/toy.h) is registered
+ * in place of AMD's; a session chooses, describes and samples its GPUs, and its code is
+ * distinguished from the user's. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
@@ -25,7 +25,7 @@ static void make_gpu(const char *gpu, const char *temperature)
     tmpdir_write(name, temperature, strlen(temperature));
 }
 
-/* Two GPUs, of which the second one does not say its power. */
+/* There are two GPUs; the second one does not report its power. */
 static int setup(void **state)
 {
     if (tmpdir_open(state))
@@ -64,7 +64,7 @@ TEST(chosen_by_name_and_by_auto)
 }
 
 static struct {
-    int rows, wrong, gpus[3]; /* by id */
+    int rows, wrong, gpus[3]; /* gpus: rows by the device's id */
 } seen;
 
 static void on_row(void *arg, enum record_type type, const int64_t *cells)
@@ -102,8 +102,7 @@ TEST(a_session_samples_its_gpus)
     assert_int_equal(p.damaged + p.unresolved + p.headers_bad, 0);
 }
 
-/* No tracing: an engine that needs it is not refused, but said to be missing, and the session goes
- * on. */
+/* The vendor has no tracing: the session of an engine that needs it is not refused. */
 TEST(an_engine_falls_back_to_metrics)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));

@@ -1,4 +1,4 @@
-/* test_amd_smi.c - our declarations of AMD SMI against amdsmi.h, where this machine has it;
+/* test_amd_smi.c - our declarations of AMD SMI against amdsmi.h, if this machine has it;
  * without it the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
@@ -27,7 +27,7 @@ FIELD(amdsmi_activity, mm, amdsmi_engine_usage_t, mm_activity);
 FIELD(amdsmi_errors, corrected, amdsmi_error_count_t, correctable_count);
 FIELD(amdsmi_errors, uncorrected, amdsmi_error_count_t, uncorrectable_count);
 
-/* These names came with ROCm 6.2, their numbers did not change. */
+/* These names came with ROCm 6.2; their numbers did not change. */
 #if !defined(AMDSMI_LIB_VERSION_YEAR) || AMDSMI_LIB_VERSION_MAJOR >= 6
 SAME(AMDSMI_IS_GPU, AMDSMI_PROCESSOR_TYPE_AMD_GPU);
 FIELD(amdsmi_clock, now, amdsmi_clk_info_t, clk);

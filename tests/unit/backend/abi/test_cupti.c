@@ -1,8 +1,7 @@
 /* test_cupti.c - our declarations of CUPTI and the driver API against the
- * vendor's headers, where this machine has them: values, offsets, sizes of every
- * version of a record, and that each function pointer type takes the vendor's
- * function. Mostly checks of the compiler; without headers (13.0 or later) the
- * test is skipped and says so. */
+ * vendor's headers, if this machine has them: values, offsets, sizes of every
+ * version of a record, and the types of functions. The compiler does most of the
+ * checks; without headers (13.0 or later) the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
 
@@ -128,7 +127,7 @@ SAME(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL
 SAME((uintptr_t)CUDA_PER_THREAD_STREAM, (uintptr_t)CU_STREAM_PER_THREAD);
 SAME(sizeof(struct cuda_uuid), sizeof(CUuuid));
 
-/* What callbacks are shown. */
+/* The data that CUPTI passes to callbacks. */
 FIELD(cupti_callback, site, CUpti_CallbackData, callbackSite);
 FIELD(cupti_callback, function, CUpti_CallbackData, functionName);
 FIELD(cupti_callback, params, CUpti_CallbackData, functionParams);
@@ -401,7 +400,7 @@ FIELD(sass_flush_params, instances, CUpti_SassMetricsFlushData_Params, numOfInst
 FIELD(sass_flush_params, data, CUpti_SassMetricsFlushData_Params, pMetricsData);
 SAME(PROFILER_SIZE(sass_flush_params, instances), CUpti_SassMetricsFlushData_Params_STRUCT_SIZE);
 
-/* Functions: what ours are written after. Enums are int and handles pointers. */
+/* The vendor's functions; in our types of them enums are int, and handles are pointers. */
 #define SIGNATURE(f, theirs) _Static_assert(__builtin_types_compatible_p(__typeof__(f), theirs), #f)
 SIGNATURE(cuptiGetVersion, CUptiResult(uint32_t *));
 SIGNATURE(cuptiGetResultString, CUptiResult(CUptiResult, const char **));

@@ -1,8 +1,8 @@
-"""HIP's functions as the backend takes them from rocprofiler-sdk, against HIP's own header, where this machine has it.
+"""HIP's functions as the backend takes them from rocprofiler-sdk, against HIP's own header, if this machine has it.
 
-rocprofiler-sdk hands over a call's arguments as a struct with a member for each parameter. Such structs are made here
-from the header's prototypes, and the C compiler says where their members are: calls.def must name the stream's place
-and that of a size. The kinds of graph nodes are compared as well. Exit status 77: HIP's header is not installed.
+rocprofiler-sdk passes a call's arguments as a struct with a member for each parameter. The test makes such structs
+from the header's prototypes, and the C compiler says where their members are: calls.def must name the stream's offset
+and the size's. The kinds of graph nodes are compared as well. Exit status 77: HIP's header is not installed.
 """
 import os
 import re
@@ -36,7 +36,7 @@ def parameters(text):
 
 
 def prototypes(header):
-    """Parameters by function, as the installed header has them, comments removed."""
+    """Parameters by function, as the installed header declares them, without comments."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", read(header), flags=re.S)
     found = {}
     for m in re.finditer(r"\bhipError_t\s+(hip\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
@@ -85,7 +85,7 @@ def node_checks(header):
     kinds = [k for k in kinds if k not in ("hipGraphNodeTypeCount",)]
     lines = [f'_Static_assert({nodes["HIP_NODE_KERNEL"]} == hipGraphNodeTypeKernel, "kernel nodes");',
              f'_Static_assert({nodes["HIP_NODE_GRAPH"]} == hipGraphNodeTypeGraph, "child graphs");']
-    # An older header has fewer kinds than the newest, which the last number stands for.
+    # HIP_NODE_LAST is the last kind of the newest header; an older one has fewer kinds.
     lines += [f'_Static_assert({k} <= {nodes["HIP_NODE_LAST"]}, "{k}");' for k in kinds]
     return "\n".join([f"#if HIP_VERSION_MAJOR >= {FIRST_TRACED}", *lines, "#endif"])
 

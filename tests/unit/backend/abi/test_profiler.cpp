@@ -1,7 +1,7 @@
 // test_profiler.cpp - our declarations of CUPTI's interfaces to hardware counters against
-// the vendor's headers, where this machine has them: every field's place and size, the size that
-// a struct is passed with, and enumerations. Checks of the compiler; C++, since one of the headers
-// is. Without headers (13.0 or later) it is skipped and says so.
+// the vendor's headers, if this machine has them: every field's place and size, the size that
+// a struct is passed with, and enumerations. The compiler checks them. The test is in C++, since
+// one of the headers is. Without headers (13.0 or later) it is skipped and says so.
 #include <cstddef>
 #include <cstdio>
 
@@ -33,7 +33,7 @@ SAME(PROFILER_RANGES, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
 SAME(PROFILER_PM_SAMPLING, CUPTI_PROFILER_TYPE_PM_SAMPLING);
 SAME(PM_EVERY_CYCLES, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
 SAME(PM_EVERY_NS, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
-SAME(0, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST); /* what is not given */
+SAME(0, CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST); /* the default */
 SAME(PM_STOP_OTHER, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER);
 SAME(PM_STOP_IMAGE_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
 SAME(PM_STOP_END, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS);

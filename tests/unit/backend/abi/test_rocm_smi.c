@@ -1,4 +1,4 @@
-/* test_rocm_smi.c - our declarations of ROCm SMI against rocm_smi.h, where this machine has it,
+/* test_rocm_smi.c - our declarations of ROCm SMI against rocm_smi.h, if this machine has it,
  * and against the library itself: its functions, and its answers without a GPU. Without them the
  * test is skipped and says so. */
 #include "tests/test.h"
@@ -66,7 +66,7 @@ FIELD(gpu_metrics, throttle_raw, rsmi_gpu_metrics_t, throttle_status);
 FIELD(gpu_metrics, fan, rsmi_gpu_metrics_t, current_fan_speed);
 static_assert(sizeof(rsmi_gpu_metrics_t) <= GPU_METRICS_ROOM, "room for what the library writes");
 
-/* What ROCm 6 has added. */
+/* Fields that ROCm 6 added. */
 #if RSMI_MAX_NUM_FREQUENCIES != 32
 FIELD(gpu_metrics, mv_gfx, rsmi_gpu_metrics_t, voltage_gfx);
 FIELD(gpu_metrics, throttle, rsmi_gpu_metrics_t, indep_throttle_status);
@@ -79,7 +79,7 @@ FIELD(gpu_metrics, xgmi_read, rsmi_gpu_metrics_t, xgmi_read_data_acc);
 FIELD(gpu_metrics, xgmi_write, rsmi_gpu_metrics_t, xgmi_write_data_acc);
 #endif
 
-/* And ROCm 6.3. */
+/* Fields that ROCm 6.3 added. */
 #ifdef RSMI_MAX_NUM_XCC
 SAME(RSMI_INIT_OWN_LOCKS, RSMI_INIT_FLAG_THRAD_ONLY_MUTEX);
 FIELD(gpu_metrics, held_prochot, rsmi_gpu_metrics_t, prochot_residency_acc);
@@ -94,8 +94,8 @@ TEST(declarations_are_the_header_s)
     /* The compiler has checked them. */
 }
 
-/* The packaged library, not a fake: what is required is there, and of the rest what Debian 12's
- * release exports. */
+/* Debian 12's library, not a fake, has all required functions and at least 20 of the optional
+ * ones. */
 TEST(the_library_has_the_functions)
 {
     static const struct {
@@ -118,7 +118,7 @@ TEST(the_library_has_the_functions)
     assert_true(optional >= 20);
 }
 
-/* Where there is no GPU, the packaged library says so by the result that we take for that. */
+/* Without a GPU, the packaged library returns the result that we take for "no GPU". */
 TEST(the_library_without_a_gpu)
 {
     struct devices *d;

@@ -1,5 +1,5 @@
-/* test_rocprofiler.c - our declarations of rocprofiler-sdk against its headers, where this
- * machine has them with HIP's; without them the test is skipped and says so. */
+/* test_rocprofiler.c - our declarations of rocprofiler-sdk against its headers, if this
+ * machine has them and HIP's; without them the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"
 
@@ -107,7 +107,7 @@ FIELD(rocp_copy, to, COPY, dst_agent_id);
 FIELD(rocp_copy, from, COPY, src_agent_id);
 FIELD(rocp_copy, bytes, COPY, bytes);
 
-/* Allocations have records from 0.6 on, which later got a member before these. */
+/* Allocations have records since 0.6. Since 1.0 the records have another member before these. */
 #if ROCPROFILER_VERSION_MAJOR >= 1 || ROCPROFILER_VERSION_MINOR >= 6
 #define ALLOCATION rocprofiler_buffer_tracing_memory_allocation_record_t
 #if ROCPROFILER_VERSION_MAJOR >= 1
@@ -149,7 +149,7 @@ FIELD(rocp_agent, product, AGENT, product_name);
 FIELD(rocp_agent, node, AGENT, node_id);
 FIELD(rocp_agent, number, AGENT, logical_node_id);
 
-/* Counted dispatches: the service was renamed in the middle of 0.5, and got times before. */
+/* Counted dispatches: the service got times in 0.5, and was renamed later in 0.5. */
 #if __has_include(<rocprofiler-sdk/dispatch_counting_service.h>)
 #define COUNTING rocprofiler_dispatch_counting_service_data_t
 #define COUNTED  rocprofiler_dispatch_counting_service_record_t
@@ -185,7 +185,7 @@ static_assert(sizeof(struct rocp_counter_info) >= sizeof(rocprofiler_counter_inf
 FIELD(rocp_counter_info, name, rocprofiler_counter_info_v0_t, name);
 FIELD(rocp_counter_info, block, rocprofiler_counter_info_v0_t, block);
 
-/* PC sampling: what a GPU offers is one struct in all versions, samples are those of 0.6 on. */
+/* PC sampling: the struct of a GPU's offers is equal in all versions; samples exist since 0.6. */
 #include <rocprofiler-sdk/pc_sampling.h>
 #define OFFER rocprofiler_pc_sampling_configuration_t
 SAME(ROCP_PC_SAMPLES, ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING);

@@ -1,4 +1,4 @@
-/* test_counter_sets.c - which counters of AMD's a text asks for. */
+/* test_counter_sets.c - which of AMD's counters a text asks for. */
 #include "backend/amd/trace/counter_sets.h"
 #include "tests/test.h"
 
@@ -16,7 +16,7 @@ TEST(sets_and_names)
         {" Memory ", "GRBM_GUI_ACTIVE", "SQ_LDS_BANK_CONFLICT", 11, true},
         {"SQ_WAVES", "SQ_WAVES", "SQ_WAVES", 1, false},
         {"SQ_WAVES,SQ_WAVES, FETCH_SIZE", "SQ_WAVES", "FETCH_SIZE", 2, false},
-        {"SQ_WAVES,roofline", "SQ_WAVES", "WRITE_SIZE", 9, false}, /* all of the set, once */
+        {"SQ_WAVES,roofline", "SQ_WAVES", "WRITE_SIZE", 9, false}, /* the whole set, each once */
         {"roofline,FETCH_SIZE", "GRBM_GUI_ACTIVE", "WRITE_SIZE", 8, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -43,7 +43,7 @@ TEST(texts_that_name_none)
     }
 }
 
-/* No more than have room, and those of one set always have. */
+/* A text with too many counters is refused; each set alone has room. */
 TEST(many)
 {
     char text[COUNTERS_MOST * 8 + 16] = "";

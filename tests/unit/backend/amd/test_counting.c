@@ -1,5 +1,5 @@
 /* test_counting.c - the collection of kernels' counters, over a library that this test simulates:
- * counters that come, counters that do not, and the end of waiting. */
+ * counters that arrive, counters that do not, and the end of waiting. */
 #include "backend/amd/trace/agents.h"
 #include "backend/amd/trace/calls.h"
 #include "backend/amd/trace/counting.h"
@@ -147,7 +147,7 @@ static void begin(bool windows)
         assert_true(calls_window(true, 0));
 }
 
-/* What the session has lost in the end, once. */
+/* Returns what the session has lost in the end, and checks that it is counted once. */
 static uint64_t finish(void)
 {
     calls_report(NULL, NULL);
@@ -195,11 +195,11 @@ static void put_value(uint64_t dispatch, double value)
     counting_read(ROCP_COUNTED_VALUE, &v, 0, device);
 }
 
-/* A kernel of a window stays one, also where so many calls followed that its own is forgotten. */
+/* A kernel of a window is recorded, even if so many calls followed that its own is forgotten. */
 TEST(calls_that_are_forgotten)
 {
     begin(true);
-    assert_false(enqueue(3, 1)); /* of a call that is not of the window */
+    assert_false(enqueue(3, 1)); /* its call is not in the window */
     call(4);
     assert_true(enqueue(4, 2));
     call(4 + CALLS_KEPT);
@@ -211,7 +211,7 @@ TEST(calls_that_are_forgotten)
     assert_int_equal(finish(), 0);
 }
 
-/* Nobody waits for a kernel that has no values, nor for one that is whole. */
+/* Nobody waits for a kernel that has no values, nor for a complete one. */
 TEST(nobody_waits_for_what_has_come)
 {
     begin(false);
@@ -220,7 +220,7 @@ TEST(nobody_waits_for_what_has_come)
     put_header(1, 1, 0);
     assert_false(counting_waits());
     assert_true(enqueue(2, 2));
-    put_value(2, 5); /* before its header, which makes 2 of it */
+    put_value(2, 5); /* before its header, which announces 2 values */
     put_header(2, 2, 2);
     assert_true(counting_waits());
     put_value(2, 6);
@@ -230,13 +230,13 @@ TEST(nobody_waits_for_what_has_come)
     assert_int_equal(finish(), 1);
 }
 
-/* Kernels that are incomplete at the end are lost, also those of which nothing came at all. */
+/* Kernels that are incomplete at the end are lost, even if nothing of them arrived. */
 TEST(what_never_came_is_lost)
 {
     begin(false);
     for (uint64_t i = 1; i <= 3; i++)
         assert_true(enqueue(i, i));
-    assert_false(enqueue(4, 4)); /* it is counted three times */
+    assert_false(enqueue(4, 4)); /* only three launches of a kernel are counted */
     put_header(1, 1, 2);
     put_value(1, 1);
     put_value(2, 1);

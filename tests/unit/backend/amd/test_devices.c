@@ -1,9 +1,9 @@
 /* test_devices.c - metrics of AMD's GPUs over the fakes of each library: every release gives equal
  * values for a GPU, in the units of the record; values that a GPU does not report stay unknown.
  *
- * A process opens one library once, so that each release has a process of its own: without an
- * argument this program runs itself for each: as one that leaves the library to us, and as one that
- * has loaded it. */
+ * A process opens one library once, so each release has processes of its own. Without an argument
+ * this program runs itself twice for each release: once the profiler loads the library, and once
+ * the program has loaded it before. */
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,11 +20,11 @@
 #include "tests/fake/amd/gpu.h"
 #include "tests/test.h"
 
-enum { LEAST = 1 }; /* of the cells of a GPU that knows its memory only */
+enum { LEAST = 1 }; /* queries a sample of a GPU that knows its memory only */
 
 static const struct release {
     const char *folder, *library;
-    const char *file; /* of the library, where a program loads it */
+    const char *file; /* the library's, for a program that loads it */
     bool newer;       /* knows what ROCm 6 added to the structures */
     bool processes;   /* the use of a process can be known */
     bool limit;       /* of power */
@@ -57,7 +57,7 @@ static struct nvml_control *control_of(const char *path)
     return get();
 }
 
-/* What the test changes in the library. */
+/* The fake's variables, which the test changes. */
 static struct nvml_control *control(void)
 {
     const char *path;
@@ -164,7 +164,7 @@ TEST(what_a_gpu_does_not_know_is_not_asked_again)
     int64_t before = control()->queries;
     sample(1, &row);
     int64_t second = control()->queries - before;
-    assert_in_range(second, LEAST, 4); /* its memory, and its processes */
+    assert_in_range(second, LEAST, 4); /* for its memory and its processes */
 }
 
 TEST(slow_questions_have_a_period)
@@ -178,7 +178,7 @@ TEST(slow_questions_have_a_period)
     assert_int_equal(row.ecc_corrected, CELL_NULL);
 }
 
-/* Whichever question fails, once: the sample has the rest, and the next one has all. */
+/* If any one question fails once, that sample has the other cells, and the next one has all. */
 TEST(an_error_at_the_nth_call_costs_that_cell)
 {
     struct device_metric_row whole, row;
@@ -203,14 +203,14 @@ TEST(a_gpu_that_vanishes_is_lost_and_comes_back)
     control()->lost = 1;
     assert_int_equal(sample(0, &row), GPUFL_E_UNAVAILABLE);
     assert_int_equal(row.gpu_util, CELL_NULL);
-    assert_int_equal(sample(1, &row), 0); /* the other one goes on */
+    assert_int_equal(sample(1, &row), 0); /* the other GPU is sampled as before */
     control()->lost = 0;
     assert_int_equal(sample(0, &row), 0);
     assert_int_equal(row.gpu_util, FAKE_BUSY);
     assert_int_equal(row.fan, 40);
 }
 
-/* One that has gone before its first sample does not pass for one that knows nothing. */
+/* A GPU that vanished before its first sample is lost, not a GPU that knows nothing. */
 TEST(a_gpu_that_never_answered_is_lost)
 {
     struct device_metric_row row;
@@ -237,15 +237,15 @@ TEST(an_mi300_has_the_clocks_of_its_chiplets)
     assert_int_equal(row.clock_gfx, release->newer ? FAKE_CHIPLET_MHZ : CELL_NULL);
 }
 
-/* Newer firmware counts for how long each limit has held the clocks down. */
+/* Newer firmware counts how long each limit has held the clocks down. */
 TEST(what_held_the_clocks_down_since_the_sample_before)
 {
     struct device_metric_row row;
-    bool counts = release->newer && strcmp(release->folder, "amd-6.2") != 0; /* ROCm 6.3 and on */
+    bool counts = release->newer && strcmp(release->folder, "amd-6.2") != 0; /* since ROCm 6.3 */
     reopen("mi300");
     control()->throttle = 100;
     sample(0, &row);
-    assert_int_equal(row.throttle, CELL_NULL); /* there is no sample before */
+    assert_int_equal(row.throttle, CELL_NULL); /* the first sample has none before it */
     sample(0, &row);
     assert_int_equal(row.throttle, counts ? 0 : CELL_NULL);
     control()->throttle = 140;
@@ -259,7 +259,7 @@ TEST(what_crossed_the_links_since_the_sample_before)
     struct device_metric_row row;
     bool reports = release->newer;
     sample(0, &row);
-    assert_int_equal(row.nvlink_rx, CELL_NULL); /* there is no sample before */
+    assert_int_equal(row.nvlink_rx, CELL_NULL); /* the first sample has none before it */
     assert_int_equal(row.nvlink_tx, CELL_NULL);
     for (int i = 0; i < 2; i++) {
         sample(0, &row);
@@ -303,7 +303,7 @@ TEST(parts_are_gpus_of_their_own)
     assert_true(*text[0].pci && *text[1].pci); /* the UUID distinguishes them */
 }
 
-/* Releases that do not number parts, and parts without a UUID: no text makes one device of two. */
+/* Two parts stay two devices if the release does not number parts, or parts have no UUID. */
 TEST(parts_without_names_are_not_one)
 {
     struct device_row row;
@@ -338,7 +338,7 @@ TEST(processes_of_a_gpu)
         assert_int_equal(list[1].pid, 4713);
         assert_int_equal(list[1].mem_util, CELL_NULL);
         assert_int_equal(amd_devices.watch->processes(devices, 0, list, 1, &count), 1);
-        assert_int_equal(count, 2); /* also those for whom there is no room */
+        assert_int_equal(count, 2); /* including the one without room */
     }
     sample(0, &row);
     assert_int_equal(row.processes, 2);
@@ -394,13 +394,13 @@ TEST(the_library_begins_once)
     assert_int_equal(control_of(path)->inits, inits);
     assert_int_equal(ends(), before);
     amd_devices.close(second);
-    /* One that the program had before us, and that does not count its users, goes on. */
+    /* AMD SMI does not count its users: if the program had it before us, it is not shut down. */
     bool goes_on = with_program && strcmp(release->library, "AMD SMI") == 0;
     assert_int_equal(ends(), before + !goes_on);
     assert_int_equal(amd_devices.open(&devices, NULL), 0);
 }
 
-/* A child of fork begins for itself. */
+/* A child of fork initializes the library for itself. */
 TEST(a_child_of_fork_begins_anew)
 {
     int64_t inits = control()->inits;
@@ -439,7 +439,7 @@ TEST(the_probe_says_it_is_unverified)
     assert_true(amd_usable());
 }
 
-/* What the library does not report of a GPU is left out of its fact: no size is 0. */
+/* The fact of a GPU leaves out what the library does not report: no size is 0. */
 TEST(the_probe_leaves_out_what_is_unknown)
 {
     static struct probe p;

@@ -71,7 +71,7 @@ TEST(no_driver_opens_no_library)
     assert_non_null(strstr(p.facts[0].advice, "modprobe amdgpu"));
 }
 
-/* Folders stand in for where libraries are searched: this machine may have one. */
+/* The test names the folder that is searched: this machine may have a real library. */
 TEST(a_driver_without_libraries)
 {
     folder("sys/module/amdgpu");
@@ -107,8 +107,8 @@ static const struct probe_fact *fact_of(const struct probe *p, const char *name)
     return NULL;
 }
 
-/* The library is there, finds no GPU (rsmi_init says so where /dev/kfd may not be opened, too), and
- * its user gets the reason. The child becomes an ordinary user. */
+/* The library is there and finds no GPU; the error says why. rsmi_init finds none, too, if
+ * /dev/kfd may not be opened. The child becomes an ordinary user. */
 static void no_gpu_as(uid_t user, int code, const char *words)
 {
     fflush(NULL);
@@ -139,8 +139,8 @@ TEST(why_the_library_finds_no_gpu)
     no_gpu_as(65534, GPUFL_E_UNAVAILABLE, "though the kernel driver is loaded: see dmesg");
 }
 
-/* Whether the probe says that the library that traces is missing, and names it as what the engines
- * need; engines that need none work. */
+/* True if the probe says that rocprofiler-sdk is missing and that Trace needs it; Monitor, which
+ * does not need it, works. */
 static bool lacks_sdk(const struct probe *p)
 {
     const struct probe_fact *sdk = fact_of(p, "rocprofiler-sdk");
@@ -159,7 +159,7 @@ static bool has_sdk(const struct probe *p)
            strstr(sdk->value, "/6/librocprofiler-sdk");
 }
 
-/* Engines that record programs need the device as well, and say so first. */
+/* True if the probe says that /dev/kfd is missing, which Trace names first; Monitor works. */
 static bool lacks_kfd(const struct probe *p)
 {
     const struct probe_fact *kfd = fact_of(p, "/dev/kfd");
@@ -170,7 +170,7 @@ static bool lacks_kfd(const struct probe *p)
            strcmp(trace->advice, "see /dev/kfd above") == 0;
 }
 
-/* A child loads the fake: it would stay in this process. */
+/* A child loads the fake, since it would stay loaded in this process. */
 TEST(the_library_that_traces)
 {
     folder("sys/module/amdgpu");
@@ -232,7 +232,7 @@ TEST(the_topology_names_the_gpu)
         "gfx_target_version 90010\nmax_engine_clk_fcompute 1700\n");
     put("sys/class/kfd/kfd/topology/nodes/2/properties",
         "simd_count 192\nsimd_per_cu 2\nlocation_id 17152\ndomain 0\ngfx_target_version 110001\n");
-    assert_true(amd_usable()); /* for which no library is opened */
+    assert_true(amd_usable()); /* opens no library */
     assert_true(amd_driver_node(1, 17152, &node));
     assert_int_equal(node.units, 104);
     assert_int_equal(node.mhz, 1700);
@@ -267,7 +267,7 @@ int main(void)
         CASE(a_file_that_is_no_library_of_theirs),
         CASE(why_the_library_finds_no_gpu),
         CASE(the_library_that_traces),
-        CASE(a_library_that_lacks_functions), /* which stays in this process */
+        CASE(a_library_that_lacks_functions), /* the library stays in this process */
         CASE(permission_on_kfd),
         CASE(the_topology_names_the_gpu),
         CASE(the_version_is_the_driver_s_own),

@@ -1,5 +1,5 @@
 /* test_objects.c - code objects as rocprofiler-sdk reports them: by memory or by a file's URI,
- * kept once, and those of another session or without bytes. */
+ * kept once; and objects of another session or without bytes. */
 #include "backend/amd/trace/objects.h"
 #include "backend/common/code_copies.h"
 #include "tests/test.h"
@@ -143,8 +143,8 @@ TEST(kept_once)
     objects_end();
 }
 
-/* An object whose bytes are not available is counted, whatever keeps them; the next session begins
- * again. */
+/* An object whose bytes are not available is counted, whatever the reason; the next session counts
+ * again from 0. */
 TEST(what_is_not_kept_is_counted)
 {
     char folder[128], large[128], after[128];
@@ -160,7 +160,7 @@ TEST(what_is_not_kept_is_counted)
     objects_begin();
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
         load(20 + i, "", 1, lost[i]);
-    load(30, "code", 3, NULL); /* a place that is not known */
+    load(30, "code", 3, NULL); /* an unknown kind of storage */
     load(31, "", 1, large);
     objects_drain(&sink);
     assert_non_null(strstr(me.said, "1 module too large, 6 modules that could not be"));
@@ -183,7 +183,7 @@ static uint64_t mapped_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Where there is room for a file once and not twice, it is kept. */
+/* A file is kept if there is memory for it once, not twice. */
 TEST(a_file_is_in_memory_once)
 {
     enum { SIZE = 32 << 20 };

@@ -1,5 +1,5 @@
-/* test_occupancy.c - wavefronts by gfx target. The numbers of wavefronts for registers are what
- * clang-16 says of kernels compiled for the target ("; Occupancy"). */
+/* test_occupancy.c - wavefronts by gfx target. The numbers of wavefronts for registers are those
+ * that clang-16 prints for kernels compiled for the target ("; Occupancy"). */
 #include "backend/amd/occupancy.h"
 #include "tests/test.h"
 
@@ -27,7 +27,7 @@ static const struct amd_target targets[] = {
     [GFX1102] = {11, 0, 2}, [GFX1103] = {11, 0, 3}, [GFX1150] = {11, 5, 0}, [GFX1151] = {11, 5, 1},
     [GFX1201] = {12, 0, 1}};
 
-/* One wavefront a workgroup, so that the wavefronts of a SIMD are what the registers leave. */
+/* A workgroup is one wavefront, so that only registers limit the wavefronts of a SIMD. */
 static int64_t waves_of_simd(int target, int64_t wave, int64_t vgprs, int64_t agprs, int64_t sgprs)
 {
     struct amd_kernel k = {.target = targets[target],
@@ -108,7 +108,7 @@ TEST(the_least_resource_is_the_limiter)
     assert_string_equal(amd_limit_name(o.limiter), "sgprs");
 }
 
-/* A group of two wavefronts: a compute unit has 16 barriers, of its 32 slots' worth. */
+/* Groups are of two wavefronts: the 16 barriers of a compute unit limit it to 32 wavefronts. */
 TEST(barriers_limit_small_groups)
 {
     struct amd_occupancy o = of((struct amd_kernel){
@@ -119,8 +119,8 @@ TEST(barriers_limit_small_groups)
     assert_int_equal(o.limiter, AMD_WORKGROUPS);
 }
 
-/* LDS is handed out in units: 512 bytes to RDNA1, 1024 to later ones; CDNA4 has 160 KiB in units of
- * 1280. */
+/* LDS is allocated in units: of 512 bytes in RDNA1, 1024 in later RDNA; CDNA4 has 160 KiB in units
+ * of 1280. */
 TEST(lds_has_units)
 {
     static const struct {
@@ -140,7 +140,7 @@ TEST(lds_has_units)
     }
 }
 
-/* In WGP mode a workgroup has both compute units and their memory. */
+/* In WGP mode a workgroup uses both compute units and their memory. */
 TEST(wgp_mode_has_two_units)
 {
     struct amd_kernel k = {

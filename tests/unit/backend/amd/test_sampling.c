@@ -23,13 +23,13 @@ TEST(intervals)
         unsigned period;
         uint64_t interval;
     } cases[] = {
-        {&stopped, 304, 2100, 0, 1 << 22},  /* 152 000 samples a second, twice that are too many */
-        {&stopped, 104, 1700, 0, 1 << 20},  /* 168 600 */
-        {&stopped, 104, 1700, 16, 1 << 16}, /* as given */
+        {&stopped, 304, 2100, 0, 1 << 22},  /* 152 000 samples a second; twice that is too many */
+        {&stopped, 104, 1700, 0, 1 << 20},  /* 168 600 a second */
+        {&stopped, 104, 1700, 16, 1 << 16}, /* the requested interval */
         {&stopped, 104, 1700, 5, 256},      /* the offer's least */
         {&trap, 104, 1700, 20, 616},        /* 2^20 cycles at 1.7 GHz, us */
         {&trap, 104, 1700, 5, 1},
-        {&trap, 104, CELL_NULL, 20, 1048}, /* 1 GHz where the GPU reports none */
+        {&trap, 104, CELL_NULL, 20, 1048}, /* 1 GHz if no clock is known */
         {&trap, 104, 1700, 31, 1 << 20},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -39,7 +39,7 @@ TEST(intervals)
     }
 }
 
-/* Bounds that are no powers of two, and one interval alone. */
+/* Bounds that are no powers of two, and an offer of one interval. */
 TEST(powers_within_bounds)
 {
     struct agent a = {.row = {.sm_count = 104, .clock_max_sm = 1700}};
@@ -114,7 +114,7 @@ TEST(functions_by_address)
     }
 }
 
-/* A file that ends anywhere, or of which any byte is another, is read within its bounds. */
+/* A file is read within its bounds, even if it is cut anywhere or any byte is wrong. */
 TEST(damaged_files)
 {
     struct elf_functions s;

@@ -76,7 +76,7 @@ static const struct device_ops other_devices = {.open = other_open,
                                                 .sample = other_sample,
                                                 .close = other_close};
 
-/* In NVIDIA's place (other_backends.def). */
+/* The backend that takes NVIDIA's place (other_backends.def). */
 extern const struct backend backend_other_vendor;
 const struct backend backend_other_vendor = {
     .name = "other",
@@ -114,7 +114,7 @@ static void on_row(void *arg, enum record_type type, const int64_t *cells)
     const struct device_metric_row *m = (const void *)cells;
     (void)arg;
     if (type != RECORD_device_metric || other.here)
-        return; /* only samples of AMD's GPUs are looked at */
+        return; /* only samples of AMD's GPUs are checked */
     seen.metrics++;
     seen.wrong += m->memory_used != (int64_t)FAKE_VRAM_USED;
     seen.wrong +=
@@ -145,8 +145,8 @@ static struct nvml_control *control(void)
     return get();
 }
 
-/* Runs a session, with samples of AMD's GPUs at least until the library was asked so often; returns
- * what it has, and the text of channel system, which the caller frees. */
+/* Runs a session until AMD's library has answered that many queries; returns the session's parts,
+ * and the text of channel system, which the caller frees. */
 static struct parts run_session(enum gpufl_backend backend, int64_t queries, char **system)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -189,7 +189,7 @@ static void wait_queries(int64_t count)
         sched_yield();
 }
 
-/* A GPU that vanishes while it is sampled: the session says which, and what to do on AMD's. */
+/* If a GPU vanishes while it is sampled, the session says which, and what to do on AMD's. */
 TEST(a_lost_gpu_is_named)
 {
     char *system;
@@ -224,7 +224,7 @@ TEST(parts_without_names_are_two)
     mem_free(system);
 }
 
-/* The first vendor in the order; and the session says which. */
+/* Auto chooses the first vendor of the table, and the session says which. */
 TEST(a_mixed_machine_says_which)
 {
     char *system;
@@ -241,7 +241,7 @@ TEST(a_mixed_machine_says_which)
     assert_null(backend_other(&backend_amd));
 }
 
-/* Unless the program has loaded the other one's runtime, and not the first one's. */
+/* Auto chooses the second vendor if the program has loaded its runtime and not the first one's. */
 TEST(the_runtime_that_is_loaded_goes_first)
 {
     other.here = true;
@@ -253,7 +253,7 @@ TEST(the_runtime_that_is_loaded_goes_first)
     assert_ptr_equal(backend_select(GPUFL_BACKEND_AUTO, NULL), &backend_other_vendor);
 }
 
-/* What a monitor samples: each index is of one vendor's GPU. */
+/* A monitor samples the GPUs of both vendors, by one index each. */
 TEST(the_gpus_of_both_are_one_list)
 {
     struct devices *d;
@@ -286,7 +286,7 @@ TEST(the_gpus_of_both_are_one_list)
     all_devices.close(d);
 }
 
-/* One vendor's driver is not there when the list is opened, and then it is. */
+/* One vendor's driver is loaded after the list was opened. */
 TEST(a_vendor_that_comes_later_is_noticed)
 {
     struct devices *d;
@@ -304,8 +304,7 @@ TEST(a_vendor_that_comes_later_is_noticed)
     all_devices.close(d);
     other.here = false;
     setenv("FAKE_AMD", "denied", 1);
-    assert_int_equal(all_devices.open(&d, &e),
-                     GPUFL_E_PERM); /* the one of which something is here */
+    assert_int_equal(all_devices.open(&d, &e), GPUFL_E_PERM); /* the vendor that is here in part */
     assert_non_null(strstr(e.text, "groups render and video"));
     unsetenv("FAKE_AMD");
     all_devices_name(NULL, name, sizeof name);
@@ -324,7 +323,7 @@ int main(void)
         CASE(a_mixed_machine_says_which),
         CASE(the_gpus_of_both_are_one_list),
         CASE(a_vendor_that_comes_later_is_noticed),
-        CASE(the_runtime_that_is_loaded_goes_first), /* which stays in this process */
+        CASE(the_runtime_that_is_loaded_goes_first), /* the runtime stays in this process */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

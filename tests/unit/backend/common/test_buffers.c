@@ -86,7 +86,7 @@ TEST(sessions_share_a_pool)
     check_free(b, COUNT);
 }
 
-/* Whatever order sessions with other sizes come in, each size has one mapping. */
+/* Each buffer size has one mapping, in whatever order sessions of different sizes come. */
 TEST(pools_of_other_sizes_are_found_again)
 {
     struct buffers_list all = {0};
@@ -105,8 +105,7 @@ TEST(pools_of_other_sizes_are_found_again)
     check_free(other, COUNT);
 }
 
-/* CUPTI may never give buffers back. A session gets a new pool where most of the old one is
- * gone. */
+/* CUPTI may never give buffers back. A session gets a new pool if most of the old one is gone. */
 TEST(a_pool_without_buffers_is_no_pool)
 {
     struct buffers_list all = {0};

@@ -58,7 +58,7 @@ TEST(each_once)
     memset(code, 1, sizeof code);
     for (int i = 0; i < 10; i++)
         code_copies_loaded(code, sizeof code);
-    code[299] = 2; /* differs where the checksum here does not look */
+    code[299] = 2; /* a change that this test's checksum does not see */
     code_copies_loaded(code, sizeof code);
     code[0] = 'a';
     code_copies_loaded(code, sizeof code);
@@ -78,7 +78,7 @@ TEST(each_once)
     assert_null(code_copies_find(p.crc));
 }
 
-/* A module of 2 GB is not looked at, its memory not read. */
+/* The memory of a module of 2 GiB is not read. */
 TEST(too_large)
 {
     code_copies_loaded("x", (size_t)2 << 30);
@@ -88,7 +88,7 @@ TEST(too_large)
     assert_non_null(strstr(last_text, "1 module too large"));
     code_copies_loaded("x", (size_t)2 << 30);
     cubins_drain(crc, &sink);
-    assert_int_equal(messages, 1); /* once is enough */
+    assert_int_equal(messages, 1); /* reported once a session */
 }
 
 TEST(no_room)
@@ -98,7 +98,7 @@ TEST(no_room)
     assert_non_null(code);
     for (int i = 0; i < 3; i++) {
         code[0] = (char)i;
-        code_copies_loaded(code, size); /* the second one does not fit beside the first */
+        code_copies_loaded(code, size); /* the second one does not fit next to the first */
     }
     free(code);
     cubins_drain(crc, &sink);

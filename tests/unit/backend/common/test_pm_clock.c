@@ -10,7 +10,7 @@
 
 static const uint64_t AHEAD = UINT64_C(1700000000000000000);
 
-enum { NO_WALL = 0 }; /* no wall clock is anywhere near */
+enum { NO_WALL = 0 }; /* a wall clock that is far outside of the bounds */
 
 static const int64_t STALE = PM_CLOCK_STALE;
 
@@ -26,7 +26,7 @@ TEST(between_the_bounds)
     assert_true(llabs(pm_clock_ours(&c, AHEAD + 5100 * MS) - 5100 * MS) <= MS);
 }
 
-/* A sharper bound is taken over; what is used moves no further than it has to. */
+/* A tighter bound is used at once; the offset moves no further than the bound requires. */
 TEST(sharper)
 {
     struct pm_clock c = {.since = 0};
@@ -39,7 +39,7 @@ TEST(sharper)
     assert_in_range(c.offset + (int64_t)AHEAD + 11 * MS, 0, 2 * MS);
 }
 
-/* The wall clock counts within the bounds, and not outside. */
+/* The wall clock is used if it is within the bounds, and not outside of them. */
 TEST(the_wall_clock)
 {
     struct pm_clock c = {.since = 0};
@@ -52,7 +52,7 @@ TEST(the_wall_clock)
     assert_int_equal(c.offset, c.most);
     pm_clock_before(&c, 750 * MS, AHEAD + 740 * MS, STALE, wall + 60 * MS); /* it was set again */
     assert_int_equal(c.offset, c.most);
-    pm_clock_before(&c, 1000 * MS, AHEAD + 990 * MS, STALE, wall); /* and is not trusted again */
+    pm_clock_before(&c, 1000 * MS, AHEAD + 990 * MS, STALE, wall); /* it is not trusted again */
     assert_in_range(c.most - c.offset, 0, MS / 10);
 }
 
@@ -70,7 +70,7 @@ TEST(a_wall_clock_that_is_not_the_devices)
     assert_true(llabs(c.offset + (int64_t)AHEAD) < 2 * MS);
 }
 
-/* A read that was held up says little, and one that is short says much. */
+/* A read that was delayed gives a loose bound, a short read a tight one. */
 TEST(a_wall_clock_that_is)
 {
     struct pm_clock c = {.since = 0};
@@ -84,8 +84,7 @@ TEST(a_wall_clock_that_is)
     assert_int_equal(c.offset, -wall);
 }
 
-/* Nothing follows from a record that was read long after its end; the wall clock stays the
- * device's. */
+/* A record that was read long after its end gives no bound; the wall clock stays in use. */
 TEST(a_first_read_that_is_late)
 {
     struct pm_clock c = {.since = 0};
@@ -98,7 +97,7 @@ TEST(a_first_read_that_is_late)
     assert_false(c.apart);
 }
 
-/* 20 millionths for an hour are 72 ms. */
+/* Clocks that differ by 20 millionths are 72 ms apart after an hour. */
 TEST(drift)
 {
     struct pm_clock c = {.since = 0};

@@ -31,7 +31,7 @@ TEST(the_first_of_each)
     assert_int_equal(pick.passed_by, 0);
 }
 
-/* Whoever does not count a launch after all leaves it to a later one. */
+/* If a picked launch is not counted after all, a later launch is counted instead. */
 TEST(not_taken)
 {
     range_pick_init(&pick, 1);

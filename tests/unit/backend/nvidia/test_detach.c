@@ -83,7 +83,7 @@ static struct sink sink = {.ops = &ops};
 static struct trace trace;
 static struct err err;
 
-/* Attached, and nothing has been open yet. */
+/* CUPTI is attached, and no window has been open yet. */
 static int setup(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ TEST(goes_at_the_exit_of_a_call)
     assert_int_equal(trace_id(&trace, 1), 8); /* CUPTI will begin with 1 again */
 }
 
-/* The window's records came after the flush: they would go with CUPTI. */
+/* The second window's records came after the flush: a detach would lose them. */
 TEST(not_after_a_window_that_came_between)
 {
     window();
@@ -165,7 +165,7 @@ TEST(not_while_one_is_open)
     window();
     detach_flush(&trace);
     detach_taken(&trace);
-    assert_int_equal(detach_window(&trace, true, &err), 0); /* takes the word back */
+    assert_int_equal(detach_window(&trace, true, &err), 0); /* cancels the detach */
     detach_now(&trace, 7);
     detach_flush(&trace);
     detach_taken(&trace);
@@ -205,7 +205,7 @@ static void open_beside(void)
         assert_false(atomic_load(&open_now));
 }
 
-/* What a window launches while records are forced out would come without times. */
+/* Launches of a window that opens while records are forced out would have no times. */
 TEST(a_window_waits_for_what_is_forced_out)
 {
     window();
@@ -246,7 +246,7 @@ static void a_call(int site, uint32_t correlation)
 
 static const struct timespec many_times_longer = {.tv_nsec = 50000000};
 
-/* A context whose making CUPTI's end cuts in two faults. */
+/* If CUPTI is finalized while a context is made, the program faults. */
 TEST(not_while_a_context_is_made)
 {
     window();
@@ -268,7 +268,7 @@ TEST(not_while_a_context_is_made)
     assert_int_equal(finalized, 1);
 }
 
-/* Where so many are made at once that there is no place for all, nobody knows when they are. */
+/* If too many objects are made at once to follow each, it is unknown when all are made. */
 TEST(not_where_too_many_are_made)
 {
     for (uint32_t i = 1; i <= 2000; i++)
@@ -283,11 +283,11 @@ TEST(not_where_too_many_are_made)
         nanosleep(&pause, NULL);
 }
 
-/* Programs make what they need at the begin; one that makes them over and over is never quiet. */
+/* Most programs make objects when they begin; one that keeps making them is never quiet. */
 TEST(not_sooner_than_is_usual)
 {
     const struct timespec pause = {.tv_nsec = 3000000};
-    assert_true(object_calls_quiet(INT64_MAX)); /* there was none at all */
+    assert_true(object_calls_quiet(INT64_MAX)); /* no call was made yet */
     a_call(CUPTI_SITE_ENTER, 1);
     assert_false(object_calls_quiet(0));
     a_call(CUPTI_SITE_EXIT, 1);
@@ -301,7 +301,7 @@ TEST(not_sooner_than_is_usual)
     assert_true(clock_mono() - begin >= 10 * (int64_t)pause.tv_nsec);
 }
 
-/* A moment that never comes is reported. */
+/* If the program is never quiet, that is reported once. */
 TEST(not_where_it_is_never_quiet)
 {
     a_call(CUPTI_SITE_ENTER, 1);
@@ -312,7 +312,8 @@ TEST(not_where_it_is_never_quiet)
     assert_int_equal(messages, 1);
 }
 
-/* After its end CUPTI is subscribed to again, by the collector, and hears of contexts; once. */
+/* After CUPTI was finalized, the collector subscribes again, once, so that new contexts are
+ * reported. */
 TEST(comes_back_for_contexts)
 {
     window();

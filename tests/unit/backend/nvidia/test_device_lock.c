@@ -1,5 +1,5 @@
-/* A lock on a device lasts, and never becomes a lock on a file of the program: one that closes
- * every descriptor gets the number of ours for a file of its own. */
+/* A lock on a device lasts, and never becomes a lock on a file of the program: if the program
+ * closes every descriptor, a file of its own gets the number of ours. */
 #include "tests/test.h"
 
 #include "backend/nvidia/engine/pc/device_lock.h"
@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* True if this process has a lock on the file: a child asks, since a process is never told of
- * its own locks. */
+/* True if this process has a lock on the file: a child asks, since F_GETLK does not report a
+ * process its own locks. */
 static bool is_locked(int fd)
 {
     int status = 0;
@@ -50,7 +50,8 @@ TEST(test_a_number_that_is_the_programs)
     unlink(path);
 }
 
-/* What a program prints on a stdout that is closed gets into no file of ours. */
+/* If a standard descriptor is closed, our file does not get its number: what the program prints
+ * would get into that file. */
 TEST(test_no_standard_descriptor)
 {
     struct device_lock l = {0};

@@ -1,6 +1,6 @@
-/* test_device_watch.c - the monitor's questions to NVML besides samples, over a
- * library that answers as the test says: unknown numbers stay unknown, and of structures that
- * are longer in a newer library only the common part is read. */
+/* test_device_watch.c - the monitor's questions to NVML, except samples, over a library that
+ * answers as the test says: unknown numbers stay unknown, and if a structure is longer in a newer
+ * library, only the common part is read. */
 #include "backend/nvidia/devices.h"
 #include "backend/nvidia/library/nvml.h"
 #include "base/clock.h"
@@ -134,7 +134,8 @@ static int gpm_get_part(nvml_device d, unsigned gpu_instance, nvml_gpm_sample s)
     return gpm_result;
 }
 
-/* As a library whose own structure has room for hundreds of metrics: it goes by the count. */
+/* The library's own structure has room for hundreds of metrics: like it, this fills the first
+ * `count` of them. */
 static int gpm_metrics(struct nvml_gpm_metrics *m)
 {
     static const double values[] = {75, 50, 25.5, WIDE, 0};
@@ -187,7 +188,7 @@ static int set_free(nvml_event_set s)
 static int supported_events(nvml_device d, unsigned long long *types)
 {
     (void)d;
-    *types = NVML_EVENT_XID | 4; /* one that nobody wants */
+    *types = NVML_EVENT_XID | 4; /* 4: a type that the monitor does not want */
     return NVML_OK;
 }
 
@@ -335,7 +336,7 @@ TEST(activity)
     assert_int_equal(sample().sm_active, 5000);
 }
 
-/* Both forms of the driver's answer tell what is neither in use nor free. */
+/* Both forms of the driver's answer give the memory that is neither in use nor free. */
 TEST(reserved_memory)
 {
     library.nvmlDeviceGetMemoryInfo = memory_v1;
@@ -368,7 +369,7 @@ static int list_parts(struct device_instance *out)
     return count;
 }
 
-/* Counters are those of a GPU instance since the list before, read once for all its compute
+/* Counters of a GPU instance are since the list before, and are read once for all its compute
  * instances; a part that is gone is forgotten. */
 TEST(activity_of_parts)
 {
@@ -392,7 +393,7 @@ TEST(activity_of_parts)
     parts = 5;
     assert_int_equal(list_parts(out), 2);
     assert_int_equal(out[0].sm_active, 5000);
-    assert_true(out[1].sm_active == CELL_NULL); /* another part than the one before */
+    assert_true(out[1].sm_active == CELL_NULL); /* a new part with the same number */
     library.nvmlDeviceGetGpuInstanceId = same_part;
     part_reads = 0;
     assert_int_equal(list_parts(out), 2);
@@ -428,7 +429,7 @@ TEST(processes)
     assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
     assert_int_equal(count, 3);
     assert_true(out[0].memory_used == CELL_NULL && out[0].gpu_instance == CELL_NULL);
-    assert_true(out[0].sm_util == CELL_NULL); /* the library's number is not one */
+    assert_true(out[0].sm_util == CELL_NULL); /* 4000000 % is no share */
     assert_int_equal(out[1].memory_used, 4096);
     assert_int_equal(out[1].gpu_instance, 1);
     assert_int_equal(out[1].sm_util, 40);
@@ -452,10 +453,8 @@ TEST(processes)
                      GPUFL_E_NOT_BUILT);
 }
 
-/* More than there is room for at first: all are listed; where nobody has the room, all are counted
- * and none is told. */
-/* Clients of MPS use the device, and its server, which the other list has for them, does not. Some
- * driver may have clients in both lists. */
+/* Clients of MPS use the device; MPS's server, which the list of compute processes names in their
+ * place, does not. A driver may name clients in both lists. */
 TEST(clients_of_mps)
 {
     struct device_process out[3];
@@ -465,7 +464,7 @@ TEST(clients_of_mps)
     clients[0] = (struct nvml_process){6, 4096, UINT32_MAX, UINT32_MAX};
     clients[1] = (struct nvml_process){7, 4096, UINT32_MAX, UINT32_MAX};
     compute_count = 1;
-    assert_int_equal(sample().processes, 1); /* no client: a process as any other */
+    assert_int_equal(sample().processes, 1); /* without a client it is like any process */
     client_count = 1;
     assert_int_equal(sample().processes, 1);
     client_count = 2;
@@ -473,13 +472,15 @@ TEST(clients_of_mps)
     compute[1] = clients[0];
     compute_count = 2;
     assert_int_equal(sample().processes, 2);
-    compute[1].pid = 8; /* no client, beside the server */
+    compute[1].pid = 8; /* a process that is no client */
     assert_int_equal(sample().processes, 3);
     compute_count = 1;
     assert_int_equal(nvidia_devices.watch->processes(devices, 0, out, 3, &count), 3);
     assert_int_equal(count, 3);
 }
 
+/* More processes than the first buffer has room for are all listed. If they are too many for any
+ * buffer, they are counted, and none is listed. */
 TEST(many_processes)
 {
     enum { MANY = 1500 };
@@ -503,9 +504,9 @@ TEST(instances)
     struct device_instance out[2];
     int count = 9;
     assert_int_equal(nvidia_devices.watch->instances(devices, 0, out, 2, &count), 0);
-    assert_int_equal(count, 0); /* it is whole */
+    assert_int_equal(count, 0); /* the GPU has no parts */
     mig = 1;
-    parts = 0x1a; /* numbers 1, 3 and 4: there may be holes */
+    parts = 0x1a; /* the numbers 1, 3 and 4: a number may be missing */
     assert_int_equal(nvidia_devices.watch->instances(devices, 0, out, 2, &count), 0);
     assert_int_equal(count, 2);
     assert_int_equal(out[1].gpu_instance, 103);

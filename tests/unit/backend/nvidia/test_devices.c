@@ -13,7 +13,7 @@ static struct nvml library;
 static int ecc[2];    /* results by kind of error */
 static int fields;    /* result of a generic query's fields */
 static int reasons;   /* result of the newer call for clock reasons */
-static int slow_pcie; /* calls of the slow form */
+static int slow_pcie; /* calls of the slow function for PCIe */
 static uint64_t bytes;
 static int64_t now;
 
@@ -127,7 +127,7 @@ static struct device_metric_row sample(void)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-/* A device may count one kind of memory errors only: that one is read again and again. */
+/* A device may count only one kind of memory errors: that kind is read in every sample. */
 TEST(one_kind_of_errors_is_enough)
 {
     for (int missing = 0; missing < 2; missing++) {
@@ -144,7 +144,7 @@ TEST(one_kind_of_errors_is_enough)
     }
 }
 
-/* What failed once is tried again; what is not supported is not. */
+/* A query that failed is tried again; one that is not supported is not. */
 TEST(byte_counters_come_back)
 {
     fields = NVML_E_TIMEOUT;
@@ -165,7 +165,7 @@ TEST(byte_counters_come_back)
     assert_int_equal(row.temperature_memory, CELL_NULL);
 }
 
-/* Libraries export the newer call where the kernel's driver may not know it. */
+/* A library may export the newer call although the kernel's driver does not know it. */
 TEST(clock_reasons_by_their_older_name)
 {
     assert_int_equal(sample().throttle, 4);
@@ -175,7 +175,7 @@ TEST(clock_reasons_by_their_older_name)
     assert_int_equal(sample().throttle, CELL_NULL);
 }
 
-/* Nothing is known of functions that the library lacks, and it is no failure. */
+/* Values of functions that the library lacks are unknown, and the sample does not fail. */
 TEST(a_library_without_optional_functions)
 {
     memset(&library, 0, sizeof library);

@@ -9,7 +9,7 @@ enum { THREADS = 8, CALLS = 3000, LOOKS = 20000, STAY = 2000 };
 
 static _Atomic int inside, switched, met;
 
-/* What a switch is. Its own calls pass. */
+/* The switch: nobody else is inside meanwhile, and its own calls pass the gate. */
 static void switch_it(void *arg)
 {
     int *times = arg;
@@ -35,7 +35,7 @@ TEST(alone)
     driver_gate_enter();
     assert_false(driver_gate_shut(switch_it, &times)); /* somebody is inside */
     assert_int_equal(times, 1);
-    driver_gate_open(); /* who entered before counts no more */
+    driver_gate_open(); /* earlier entries count no more */
     assert_false(driver_gate_leave());
     assert_true(driver_gate_shut(switch_it, &times));
     assert_int_equal(times, 2);

@@ -16,8 +16,8 @@ static const int64_t RUN = 5000000; /* ns */
 struct other {
     pthread_t thread;
     _Atomic int32_t tid;
-    _Atomic bool over; /* of one that runs */
-    sem_t begun, end;  /* of one that sleeps */
+    _Atomic bool over; /* ends a thread that runs */
+    sem_t begun, end;  /* end: ends a thread that sleeps */
 };
 
 static void *run_on(void *arg)

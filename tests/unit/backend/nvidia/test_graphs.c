@@ -79,7 +79,7 @@ TEST(what_cannot_be_counted_is_unknown)
     const struct cuda old = {.cuGraphGetNodes = NULL};
     struct fake_node loop_nodes[] = {{CUDA_NODE_GRAPH, NULL}};
     const struct fake_graph loop = {1, loop_nodes};
-    loop_nodes[0].child = &loop; /* no such graph exists: counting ends all the same */
+    loop_nodes[0].child = &loop; /* no real graph is like that, but counting ends */
     assert_int_equal(count(&outer), CELL_NULL);
     assert_int_equal(count(&refused), CELL_NULL);
     assert_int_equal(count(&loop), CELL_NULL);
@@ -117,7 +117,7 @@ enum { MANY = 20000 };
 
 static _Atomic int writing;
 
-/* Whatever a reader finds is whole: kernels of graph n are n. */
+/* A reader finds only whole entries: graph n has n kernels. */
 static void *reader(void *arg)
 {
     uint64_t *seen = arg;

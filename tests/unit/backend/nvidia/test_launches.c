@@ -1,5 +1,5 @@
-/* test_launches.c - what the launch callback reports to the sink: one launch
- * each, failures taken back, graphs with their kernels, joins only in scopes. */
+/* test_launches.c - what the launch callback reports to the sink: a launch for each call, failed
+ * launches again, graphs with their kernels, and joins only in scopes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static int setup_plain(void **state)
     return 0;
 }
 
-/* One driver call with its two callbacks. */
+/* Makes a driver call with its two callbacks. */
 static void call(uint32_t id, uint32_t correlation, const void *params, int result)
 {
     uint64_t data = 0;
@@ -159,7 +159,7 @@ TEST(a_failed_launch_is_taken_back)
     assert_int_equal(seen[1].graph, 0);
 }
 
-/* The first call that answers with a fault of a kernel is told, of other errors none. */
+/* The first call that returns a kernel's fault is reported; other errors are not. */
 TEST(a_fault_is_reported_once)
 {
     struct cuda_launch_params params = {.stream = NULL};
@@ -174,7 +174,7 @@ TEST(a_fault_is_reported_once)
     assert_non_null(strstr(reported, "CUDA_ERROR_MISALIGNED_ADDRESS (error 716), seen first as "));
 }
 
-/* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
+/* CUPTI keeps a word from entry to exit; if a session starts in between, the word is arbitrary. */
 TEST(a_failed_launch_that_began_before_us_takes_nothing_back)
 {
     struct cuda_launch_params params = {.stream = NULL};
@@ -211,7 +211,7 @@ TEST(a_graph_launch_carries_its_kernels)
     assert_int_equal(seen[2].kind, LAUNCH_FAILED);
     assert_int_equal(seen[2].graph, g.number);
     assert_int_equal(seen[2].kernels, 42);
-    params.exec = other; /* made before we came */
+    params.exec = other; /* made before the session */
     call(cuGraphLaunch_id, 8, &params, CUDA_OK);
     assert_int_equal(seen[3].kernels, CELL_NULL);
     assert_true(seen[3].graph > g.number);
@@ -281,7 +281,7 @@ TEST(nothing_is_reported_when_not_live)
     assert_int_equal(seen_count, 0);
 }
 
-/* One launch in 64 is timed, and stands for all: also where the test loses its core in it. */
+/* One launch in 64 is timed and counts for all, even if the thread loses its processor in it. */
 TEST(cost_is_sampled_and_extrapolated)
 {
     int64_t begin = clock_mono();
@@ -302,7 +302,7 @@ TEST(ids_the_library_lacks_are_passed_over)
     assert_int_equal(enabled[cuLaunchKernel_id], 1);
     assert_int_equal(enabled[cuMemcpyBatchAsync_v2_id], 1);
     memset(enabled, 0, sizeof enabled);
-    refuse_from = 700; /* an older one */
+    refuse_from = 700; /* an older library */
     assert_int_equal(launches_enable(&trace), CUPTI_OK);
     assert_int_equal(enabled[cuGraphLaunch_id], 1);
     assert_int_equal(enabled[cuMemcpyBatchAsync_v2_id], 0);

@@ -1,4 +1,4 @@
-/* test_local_memory.c - local memory of kernels, asked of a driver (the fake one). */
+/* test_local_memory.c - the local memory of kernels, as the fake driver reports it. */
 
 #include "backend/nvidia/record/local_memory.h"
 #include "tests/test.h"
@@ -35,7 +35,7 @@ static int open_driver(void **state)
     return load && get && unload && get_kernel ? 0 : -1;
 }
 
-/* A function of a module of its own, or a kernel of a library. */
+/* Makes a function of a module, or a kernel of a library. */
 static void *made_by(int (*how)(void **, void *, const char *), const char *name, unsigned local)
 {
     char text[256];
@@ -64,7 +64,7 @@ TEST(launches_report)
     assert_int_equal(local_memory_find("spille"), CELL_NULL);
 }
 
-/* As the CUDA runtime launches. */
+/* The CUDA runtime launches kernels of libraries. */
 TEST(kernels_of_libraries)
 {
     static const char name[] = "_Z7libraryv";
@@ -72,7 +72,7 @@ TEST(kernels_of_libraries)
     assert_int_equal(local_memory_find(name), 96);
 }
 
-/* The most counts of several functions with one name: a record has no more than the name. */
+/* If several functions have one name, the largest value counts: a record has only the name. */
 TEST(one_name_of_several)
 {
     static const char name[] = "twice";

@@ -84,7 +84,7 @@ TEST(users_are_counted)
     assert_int_equal(shutdowns, 1);
 }
 
-/* What the child's own function answers, as its exit status; it has ten seconds. */
+/* Runs the function in a child of fork, for at most ten seconds; returns its result. */
 static int in_child(int (*run)(void))
 {
     int status = -1;
@@ -101,7 +101,7 @@ static int in_child(int (*run)(void))
 static int child_starts_anew(void)
 {
     const struct nvml *n;
-    nvml_put(); /* the parent's */
+    nvml_put(); /* the parent's use */
     if (shutdowns || nvml_get(&n, NULL) != 0 || inits != 2)
         return 1;
     nvml_put();

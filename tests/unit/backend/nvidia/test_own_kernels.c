@@ -1,5 +1,5 @@
-/* test_own_kernels.c - the profiler's own kernels, distinguished from a program's of the same
- * name. */
+/* test_own_kernels.c - the profiler's own kernels are distinguished from kernels of the program
+ * with the same name. */
 
 #include "backend/nvidia/engine/range/own_kernels.h"
 #include "tests/test.h"
@@ -31,12 +31,12 @@ TEST(a_launch_makes_it_the_programs)
     assert_true(own_kernels_is("WaitNs", 39));
     assert_true(own_kernels_is("WaitNs", 41));
     assert_true(own_kernels_is("WaitNs", 40 + MILLION));
-    own_kernels_launch("WaitNs", 41 + MILLION); /* ids count on: the old ones are forgotten */
+    own_kernels_launch("WaitNs", 41 + MILLION); /* ids grow: old ones are forgotten */
     assert_false(own_kernels_is("WaitNs", 41 + MILLION));
     assert_true(own_kernels_is("WaitNs", 40 + MILLION));
 }
 
-/* Every second id, those of one word by several threads. */
+/* Launches every second id; several threads change bits of the same word. */
 static void *launch(void *first)
 {
     for (uint32_t id = *(uint32_t *)first; id < IDS; id += 2 * THREADS)

@@ -1,6 +1,6 @@
-/* test_pc_tally.c - samples summed: each counts once, whichever way the library counts those
- * of cycles without an issue; samples without room are counted; and the sampling period of a
- * device. */
+/* test_pc_tally.c - samples are summed: each counts once, in whichever of two ways the library
+ * counts samples of cycles without an issue; samples without room are counted; and the sampling
+ * period of a device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static char names[REASONS][PC_REASON_NAME] = {"stalled_long", "stalled_long_not_
 
 static void open_tally(struct pc_tally *t)
 {
-    static const uint32_t indices[REASONS] = {7, 3, 40}; /* the library's numbers: any */
+    static const uint32_t indices[REASONS] = {7, 3, 40}; /* the library's numbers are arbitrary */
     pc_tally_init(t);
     for (int i = 0; i < REASONS; i++)
         memcpy(t->reasons[i].name, names[i], PC_REASON_NAME);
@@ -26,7 +26,7 @@ static void open_tally(struct pc_tally *t)
     assert_true(t->reasons[LONG_IDLE].idle && !t->reasons[LONG].idle);
 }
 
-/* One instruction with so many samples of each reason. */
+/* Adds a record of one instruction with n samples of each reason. */
 static void add(struct pc_tally *t, const char *name, uint32_t number, uint64_t offset,
                 const uint32_t n[REASONS], uint64_t total)
 {
@@ -77,20 +77,20 @@ TEST(counted_apart)
 {
     struct pc_tally t;
     open_tally(&t);
-    add(&t, "a", 1, 16, (const uint32_t[]){10, 6, 2}, 18); /* by the library's total */
+    add(&t, "a", 1, 16, (const uint32_t[]){10, 6, 2}, 18); /* the library's total shows it */
     take_all(&t);
     assert_int_equal(t.relation, PC_RELATION_APART);
     assert_int_equal(taken[LONG], 10);
     assert_int_equal(taken[LONG_IDLE], 6);
     pc_tally_clear(&t);
-    add(&t, "a", 1, 16, (const uint32_t[]){2, 6, 0}, 0); /* and because it cannot be otherwise */
+    add(&t, "a", 1, 16, (const uint32_t[]){2, 6, 0}, 0); /* 6 cannot be within 2 */
     take_all(&t);
     assert_int_equal(t.relation, PC_RELATION_APART);
     assert_int_equal(taken[LONG] + taken[LONG_IDLE], 8);
     pc_tally_fini(&t);
 }
 
-/* Functions are distinguished by code, number and name; a hundred thousand of them have room. */
+/* Functions are distinguished by code, number and name; there is room for a hundred thousand. */
 TEST(many_functions)
 {
     enum { MANY = 100000 };
@@ -119,7 +119,7 @@ TEST(what_has_no_room_is_counted)
     assert_int_equal(taken[LONG], 2 * kept);
     t.lost = 0;
     add(&t, "kernel", 1, (PC_TALLY_MAX + 5) * UINT64_C(16), (const uint32_t[]){2, 0, 0}, 2);
-    take_all(&t); /* emptied, there is room again, and nothing of before */
+    take_all(&t); /* empty again: there is room, and no old samples */
     assert_int_equal(taken[LONG], 2);
     assert_int_equal(t.lost, 0);
     pc_tally_fini(&t);

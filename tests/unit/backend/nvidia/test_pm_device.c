@@ -73,8 +73,8 @@ static const struct profiler_library library = {
     .cuptiPmSamplingCounterDataGetSampleInfo = sample,
 };
 
-/* The image holds less than had come by the first drain, and the device's clock is the wall
- * clock. */
+/* By the first drain there are more samples than the image holds, and the device's clock is the
+ * wall clock. */
 static void a_first_drain_that_is_late(void **state)
 {
     struct pm_device d = {.state = PM_STARTED,
@@ -110,7 +110,7 @@ static void a_thread_that_is_held_up(void **state)
     device.held_before = device.held_after = 0;
     device.began = device.read = d.began = d.counted = clock_mono();
     drained(&d, 0, 0);
-    drained(&d, 40 * MS, 0); /* as it asks: what came meanwhile is read */
+    drained(&d, 40 * MS, 0); /* delayed before the read, which reads later samples, too */
     drained(&d, 0, 40 * MS);
     drained(&d, 0, 0);
     assert_true(pm_clock_error(&d.clock) < 40 * MS);

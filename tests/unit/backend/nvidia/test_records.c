@@ -1,4 +1,4 @@
-/* test_records.c - activity records of several library versions to rows. */
+/* test_records.c - activity records of several library versions become rows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -255,9 +255,9 @@ TEST(older_libraries_fill_less)
     }
 }
 
-/* Nodes of graphs that were at work as records were switched off: CUPTI makes their ends up.
- * Kernels that are launched one by one, and what was done before or began after, are as CUPTI
- * reports them. */
+/* If records are switched off while nodes of a graph run, CUPTI invents the ends of these nodes.
+ * The times of kernels that are launched one by one, and of nodes that ended before or began
+ * later, are as CUPTI reports them. */
 TEST(graphs_end_with_the_records)
 {
     static const struct {
@@ -265,12 +265,12 @@ TEST(graphs_end_with_the_records)
         bool node;
         int64_t duration;
     } cases[] = {
-        {-9000, -5000, true, 4000}, /* done before */
+        {-9000, -5000, true, 4000}, /* ended before records were off */
         {-3000, 900000, true, 3000},
         {-3000, 900000, false, 903000},
-        {2000, 900000, true, 0},       /* launched as they were on, and began later */
-        {20000, 23000, true, 3000},    /* on again */
-        {49000, 90000000, true, 1000}, /* off once more */
+        {2000, 900000, true, 0},       /* launched before, began later */
+        {20000, 23000, true, 3000},    /* records are on again */
+        {49000, 90000000, true, 1000}, /* records were switched off again */
         {70000, 90000000, false, 89930000},
     };
     enum { CASES = sizeof cases / sizeof *cases };
@@ -464,7 +464,7 @@ TEST(unknown_records_are_counted_and_passed_over)
     assert_int_equal(lost[LOSS_UNKNOWN_RECORD], 1);
     assert_int_equal(row_count, 1);
     PUT(k);
-    memset(buffer + valid, 0, 16); /* nothing that the library can read */
+    memset(buffer + valid, 0, 16); /* no record that can be decoded */
     valid += 16;
     decode();
     assert_int_equal(lost[LOSS_UNKNOWN_RECORD], 2);
@@ -488,7 +488,7 @@ TEST(an_old_buffer_has_rows_of_this_session_only)
     assert_int_equal(ROW(0, kernel)->correlation, 2);
     assert_int_equal(lost[LOSS_TIME], 0);
     valid = 0;
-    PUT(before); /* in this session's own buffer only the clocks' tolerance judges it */
+    PUT(before); /* in a buffer of this session the tolerance of the clocks allows it */
     decode();
     assert_int_equal(row_count, 2);
 }

@@ -1,4 +1,4 @@
-/* test_sass_gate.c - which threads are at the gate, and for which of them it waits. */
+/* test_sass_gate.c - for which threads the gate waits, and which threads wait at the gate. */
 #include "backend/nvidia/engine/sass/gate.h"
 #include "tests/test.h"
 
@@ -9,7 +9,7 @@
 enum { SHORT = 20000000, ROUNDS = 2000, THREADS = 4 }; /* ns */
 static const int64_t LONG = 60000000000;               /* ns */
 
-/* A thread that enters, says so, and leaves when it is told. */
+/* A thread that enters, posts `entered`, and leaves when `leave` is posted. */
 struct visitor {
     pthread_t thread;
     sem_t entered, leave;
@@ -56,7 +56,7 @@ TEST(others_are_waited_for)
     sem_wait(&v.entered);
     assert_false(shut_and_open(0));
     assert_false(shut_and_open(SHORT));
-    sem_post(&v.leave); /* it returns while it is waited for, or before */
+    sem_post(&v.leave); /* the call returns during the wait, or before */
     assert_true(shut_and_open(LONG));
     visitor_end(&v);
 }
@@ -86,7 +86,7 @@ TEST(who_comes_waits_outside)
     assert_true(shut_and_open(0));
 }
 
-/* A call that was under way when the session began does not return in it. */
+/* The gate does not wait for a call that was under way when the session began. */
 TEST(calls_of_before)
 {
     struct visitor v;

@@ -1,5 +1,5 @@
-/* test_sass_tally.c - counts of instructions summed: metrics by their group, functions
- * by their identity, and no value without a row. */
+/* test_sass_tally.c - counts of instructions are summed: metrics by their group, functions by
+ * number and name; every value has a row. */
 #include <string.h>
 
 #include "backend/nvidia/engine/sass/tally.h"
@@ -48,13 +48,13 @@ TEST(zeros_beside_numbers)
     add(&t, "a", 1, 16, ids[PRED_ON], 0);
     add(&t, "a", 1, 16, ids[SECTORS], 0);
     add(&t, "a", 1, 32, ids[UNIFORM], 7);
-    add(&t, "a", 1, 48, ids[INST], 0); /* did not run */
-    add(&t, "a", 1, 16, 99, 5);        /* none of ours */
+    add(&t, "a", 1, 48, ids[INST], 0); /* an instruction that did not run */
+    add(&t, "a", 1, 16, 99, 5);        /* not one of our metrics */
     take_all(&t);
     assert_int_equal(taken.sums[INST], 7);
     assert_int_equal(taken.sums[THREADS], 100);
-    assert_int_equal(taken.rows[PRED_ON], 1); /* a 0 that says something */
-    assert_int_equal(taken.rows[SECTORS], 0); /* and one that does not */
+    assert_int_equal(taken.rows[PRED_ON], 1); /* a 0 with a meaning */
+    assert_int_equal(taken.rows[SECTORS], 0); /* a 0 without one */
     assert_int_equal(taken.rows[DIVERGENT], 1);
     assert_int_equal(taken.sums[UNIFORM], 7);
     assert_int_equal(taken.rows[INST], 1);
@@ -64,7 +64,7 @@ TEST(zeros_beside_numbers)
     sass_tally_fini(&t);
 }
 
-/* The library's names need not live: the same function is one, another of its number is another. */
+/* The library may free a name. A function with the same number and another name is another one. */
 TEST(functions_by_content)
 {
     struct sass_tally t;
@@ -99,7 +99,7 @@ TEST(many)
     sass_tally_fini(&t);
 }
 
-/* A metric that the device lacks has no rows; what finds no memory is counted. */
+/* A metric that the device lacks has no rows; a value without memory is counted as lost. */
 TEST(lacking)
 {
     struct sass_tally t;

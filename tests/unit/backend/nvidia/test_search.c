@@ -1,4 +1,4 @@
-/* test_search.c - where CUPTI is looked for, and in which order. */
+/* test_search.c - where CUPTI is searched for, and in which order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "tests/test.h"
 
 static char root[] = "/tmp/gpufl-search-XXXXXX";
-static struct cupti_search *search; /* the last one */
+static struct cupti_search *search; /* the last result */
 
 static void touch(const char *relative)
 {

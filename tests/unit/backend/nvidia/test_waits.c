@@ -89,7 +89,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* One driver call that takes at least this long. */
+/* Makes a driver call that takes at least ns. */
 static void call(uint32_t id, uint32_t context, const void *params, int64_t ns)
 {
     uint64_t data = 0;
@@ -172,8 +172,7 @@ TEST(a_synchronization_is_reported_in_full_where_it_is_wanted)
     assert_int_equal(launch_count, 1); /* the copy's, which has a stack */
 }
 
-/* The wait's row may inherit a scope, of which there is one to inherit only where any thread has
- * scopes. */
+/* The wait's row may inherit a scope; there is one to inherit only if some thread has scopes. */
 TEST(a_synchronization_beside_scopes_is_joined)
 {
     const cuda_stream stream = (cuda_stream)(uintptr_t)13;
@@ -273,7 +272,7 @@ TEST(devices_are_asked_for_once_a_context)
     assert_true(device_questions <= 1);
 }
 
-/* The word that CUPTI keeps from entry to exit holds anything where a session starts in between. */
+/* CUPTI keeps a word from entry to exit; if a session starts in between, the word is arbitrary. */
 TEST(a_call_that_began_before_us_is_not_reported)
 {
     int64_t now = clock_mono();

@@ -18,7 +18,7 @@ struct devices {
     int count;
 };
 
-/* CELL_NULL where the GPU has no such file. */
+/* Returns CELL_NULL if the GPU has no such file. */
 static int64_t read_number(int gpu, const char *name)
 {
     char path[512];
