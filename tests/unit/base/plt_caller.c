@@ -1,5 +1,5 @@
-/* plt_caller.c - a library for test_plt.c that calls another one. Built twice: with cells that
- * are filled at the first call, and with cells that are filled at loading and read-only from
+/* plt_caller.c - a library for test_plt.c that calls another one. It is built twice: with cells
+ * that are filled at the first call, and with cells that are filled at loading and read-only from
  * then on. */
 int sample_one(void);
 __attribute__((visibility("default"))) int caller_call(void);

@@ -61,7 +61,7 @@ TEST(test_numbers_at_random)
     buf_fini(&b);
 }
 
-/* Numbers one after the other: an overhanging store must not spoil what follows. */
+/* Numbers in a row: a store that is wider than its number must not overwrite what follows. */
 TEST(test_numbers_in_a_row_up_to_the_ceiling)
 {
     for (size_t max = 0; max < 400; max++) {
@@ -160,7 +160,7 @@ TEST(test_json_strings)
     CHECK_JSON("\xf0\x9f\x98", "\"" LOST LOST LOST "\"");          /* cut off */
 }
 
-/* Each allocation fails once while texts are put: an error, never a wrong text. */
+/* Each allocation fails once while texts are written: that is an error, never a wrong text. */
 TEST(test_every_allocation_fails)
 {
     bool failed = true;

@@ -1,5 +1,4 @@
-/* test_dl.c - a library of our own, found, opened and read. The test runs in the library's folder.
- * */
+/* test_dl.c - a library of our own is found, opened and read. The test runs in its folder. */
 #include "base/process/dl.h"
 #include "tests/test.h"
 
@@ -23,7 +22,7 @@ TEST(test_open_and_find)
     assert_ptr_equal(again, handle);
     assert_non_null(strstr(path, "unit-dl-sample.so"));
     assert_ptr_equal(dl_find_loaded("unit-dl-sample", NULL, 0), handle);
-    assert_null(dl_find_loaded("dl-sample", NULL, 0)); /* a prefix, not a part */
+    assert_null(dl_find_loaded("dl-sample", NULL, 0)); /* the name must begin so */
     dlclose(again);
 }
 
@@ -74,7 +73,7 @@ TEST(test_fill)
     assert_int_equal(dl_fill(handle, bad, 4, &f, &e), GPUFL_E_UNAVAILABLE);
     assert_non_null(strstr(e.text, "sample_absent, sample_lost"));
     assert_null(strstr(e.text, "optional"));
-    assert_int_equal(f.one(), 1); /* the rest is filled all the same */
+    assert_int_equal(f.one(), 1); /* the other functions are filled */
 }
 
 TEST(test_many_missing_names_fit)

@@ -61,7 +61,7 @@ TEST(test_long_texts_are_cut_at_a_character)
     assert_int_equal(strlen(e.text), sizeof e.text - 1);
     assert_string_equal(e.text + sizeof e.text - 5, "x...");
 
-    for (size_t shift = 0; shift < 2; shift++) { /* two-byte characters at either parity */
+    for (size_t shift = 0; shift < 2; shift++) { /* two-byte characters at even and odd offsets */
         size_t at = 0;
         for (size_t i = 0; i < shift; i++)
             longer[at++] = 'x';

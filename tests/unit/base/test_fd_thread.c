@@ -1,5 +1,5 @@
-/* test_fd_thread.c - files that the program cannot reach by their descriptors, and the program's
- * descriptors that such a thread does not keep open. */
+/* test_fd_thread.c - a thread with a table of descriptors of its own: the program cannot reach the
+ * thread's files, and the thread does not keep the program's descriptors open. */
 #include "base/file/file.h"
 #include "base/process/fd_thread.h"
 #include "tests/test.h"
@@ -50,11 +50,11 @@ static int end(void **state)
 {
     (void)state;
     fd_thread_stop();
-    fd_thread_stop(); /* again: nothing */
+    fd_thread_stop(); /* a second call does nothing */
     return 0;
 }
 
-/* Whether there is a thread with a table of its own: it does not know our descriptors. */
+/* True if the thread has a table of its own: then it does not have our descriptors. */
 static bool is_apart(void)
 {
     struct file f = {.fd = dup(STDOUT_FILENO)};
@@ -76,7 +76,7 @@ TEST(work_is_done_either_way)
     unlink(f.path);
 }
 
-/* The program closes all that it finds, and gets the numbers for its own. */
+/* The program closes every descriptor, and its new files get these numbers. */
 TEST(a_program_that_closes_all)
 {
     struct file ours = {.path = "aside-XXXXXX"}, theirs[OWN];
@@ -103,7 +103,7 @@ TEST(a_program_that_closes_all)
     unlink(ours.path);
 }
 
-/* Whoever reads them sees their end when the program closes them. */
+/* A reader of a pipe sees its end when the program closes the other end. */
 TEST(pipes_are_not_held)
 {
     int ends[2];

@@ -56,7 +56,7 @@ TEST(test_try_dir)
     assert_int_equal(file_try_dir(tmpdir_path("tried")), -ENOENT);
     tmpdir_write("a file", "x", 1);
     assert_int_equal(file_try_dir(tmpdir_path("a file")), -ENOTDIR);
-    assert_true(file_try_dir("/proc") < 0); /* also for root, for whom access(2) says otherwise */
+    assert_true(file_try_dir("/proc") < 0); /* root, too, although access(2) allows it */
 }
 
 TEST(test_append)
@@ -81,7 +81,7 @@ TEST(test_append)
     assert_false(file_exists(tmpdir_path("absent")));
 }
 
-/* Part of the data fits; the rest is refused with an error, and the process lives. */
+/* Part of the data fits; the rest is refused with an error, and no signal ends the process. */
 TEST(test_a_limit_of_sizes_is_an_error)
 {
     struct rlimit was, small;
@@ -98,7 +98,7 @@ TEST(test_a_limit_of_sizes_is_an_error)
     assert_int_equal(rc, -EFBIG);
     assert_int_equal(file_size(path), 4);
     sigpending(&pending);
-    assert_false(sigismember(&pending, SIGXFSZ)); /* taken back */
+    assert_false(sigismember(&pending, SIGXFSZ)); /* not left pending */
     assert_int_equal(file_write_shielded(fd, "e", 1), 0);
     close(fd);
 }
@@ -122,7 +122,7 @@ TEST(test_read_all)
     assert_string_equal(data, "");
     mem_free(data);
     assert_int_equal(file_read_all("/proc/self/status", 1u << 20, &data, &len, &e), 0);
-    assert_true(len > 100); /* a file that says its size is 0 */
+    assert_true(len > 100); /* a file whose size is reported as 0 */
     mem_free(data);
     assert_int_equal(file_read_all(tmpdir_path("absent"), 10, &data, &len, &e), GPUFL_E_NOENT);
     assert_int_equal(file_read_all(tmpdir, 10, &data, &len, &e), GPUFL_E_IO); /* a directory */
@@ -155,7 +155,7 @@ TEST(test_free_bytes)
     assert_int_equal(file_free_bytes(tmpdir_path("absent")), -1);
 }
 
-/* A text that compresses, larger than the buffers inside. */
+/* Makes a text that compresses well. */
 static char *sample(size_t n)
 {
     char *text = malloc(n);
@@ -217,7 +217,7 @@ TEST(test_gzip_failures_leave_nothing)
     mem_fail_at(-1);
 }
 
-/* A pipe that nobody writes to must not hold up the program that is to read it. */
+/* Reading a pipe that nobody writes to does not block. */
 TEST(test_read_all_does_not_wait)
 {
     struct err e;
@@ -249,7 +249,7 @@ int __wrap_close(int fd)
     return failure ? -1 : rc;
 }
 
-/* On a network's disk the last error comes with close. */
+/* On a network file system close may return the last error. */
 TEST(test_gzip_that_cannot_be_closed)
 {
     struct err e = {0};
@@ -284,7 +284,7 @@ static struct file_id new_file(const char *path, int *fd)
     return file_id_born(*fd);
 }
 
-/* A file that is removed gives its inode to a next one on many file systems. */
+/* On many file systems a new file gets the inode of a removed one. */
 TEST(test_an_inode_that_another_file_gets)
 {
     int fd;

@@ -110,8 +110,8 @@ TEST(test_long_texts)
     intern_close(t);
 }
 
-/* One allocation fails: that string gets id 0 or the table does not open; the next
- * try works and all other ids are in order. */
+/* If one allocation fails, that string gets id 0, or the table does not open; the next try
+ * succeeds, and all other ids are in order. */
 TEST(test_every_allocation_fails)
 {
     bool failed = true;
@@ -149,10 +149,10 @@ struct worker {
     struct thread thread;
     struct intern *table;
     uint32_t seed;
-    uint32_t *ids; /* NAMES: id per name */
+    uint32_t *ids; /* NAMES ids, one for each name */
 };
 
-/* Each thread sees all names in an order of its own (7919 and NAMES share no factor) and reads
+/* Each thread interns all names in an order of its own (7919 and NAMES share no factor), and reads
  * texts meanwhile. */
 static void *work(void *arg)
 {
@@ -222,7 +222,7 @@ TEST(test_hash_spreads)
     }
 }
 
-/* The hash reads len bytes and no more: a text that ends where its memory ends. */
+/* The hash reads len bytes and no more: the text ends where its memory ends. */
 TEST(test_hash_stays_inside)
 {
     for (size_t len = 0; len < 70; len++) {

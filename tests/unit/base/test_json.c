@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes what the reader sees in a notation of its own; false on an error. */
+/* Writes what the reader delivers, in a notation of this test; returns false on an error. */
 static bool dump(struct json *j, struct json_value v, char *out, size_t *len, size_t size)
 {
     char text[256];
@@ -55,7 +55,7 @@ static bool dump(struct json *j, struct json_value v, char *out, size_t *len, si
 #undef SAY
 }
 
-/* Reads one whole text; an exact copy on the heap, so that reading beyond shows. */
+/* Reads one whole text from a copy of its exact size, so that sanitizers see a read beyond it. */
 static bool read_text(const char *text, size_t n, char *out, size_t size)
 {
     char *copy = malloc(n ? n : 1);
@@ -119,7 +119,7 @@ TEST(test_structures)
     accept("[\r\n\t 1 ,\n [ ] , { } ]", "[1;[];{};]");
     accept("{\"[\":\"{\"}", "{[:'{';}");
     accept("[\"[\",\"]\"]", "['[';']';]");
-    accept("{\"a\":1,\"a\":2}", "{a:1;a:2;}"); /* the caller decides about doubles */
+    accept("{\"a\":1,\"a\":2}", "{a:1;a:2;}"); /* the caller decides about duplicates */
 }
 
 TEST(test_strings)
@@ -298,8 +298,8 @@ TEST(test_long_number)
     assert_true(read_text(text, 300, out, sizeof out));
 }
 
-/* Text that no json_read has checked, as other readers pass it on: an escape that is invalid
- * becomes U+FFFD, and what stands after it stays. */
+/* A text that no json_read has checked, because other readers pass it on: an invalid escape
+ * becomes U+FFFD, and what follows it is kept. */
 TEST(test_broken_escapes)
 {
     static const char *const texts[][2] = {
@@ -323,8 +323,8 @@ TEST(test_broken_escapes)
     }
 }
 
-/* Every text cut off everywhere, and with every byte replaced: no crash (the copy is
- * exact, so sanitizers see each byte read too far), and it ends. */
+/* Every text is cut everywhere, and has every byte replaced: the reader does not crash (the copy
+ * is exact, so sanitizers see each byte read too far), and it ends. */
 TEST(test_mutilated_texts)
 {
     static const char *const corpus[] = {
@@ -355,7 +355,7 @@ TEST(test_mutilated_texts)
     assert_true(accepted > 1000); /* most bytes of strings may be anything */
 }
 
-/* A text with NULs for who reads C strings: nothing of it is lost. */
+/* NULs of a text are replaced, so that a reader of C strings gets all of it. */
 TEST(test_no_nul)
 {
     char text[] = "\0a\0\0b\0";

@@ -1,4 +1,4 @@
-/* test_lines.c - every kind of file a log can be, whole and broken. */
+/* test_lines.c - every kind of file that a log can be, whole and broken. */
 #include "base/alloc.h"
 #include "base/packed/lines.h"
 #include "tests/test.h"
@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-/* What a reader delivered, as one text: "line|line|" with "~" for an incomplete last one. */
+/* What a reader delivered, as one text: "line|line|", or with "~" after an incomplete last line. */
 struct got {
     char *text;
     size_t len, cap;
@@ -161,7 +161,7 @@ TEST(test_big_plain_and_gzip)
     free(text);
 }
 
-/* Cut anywhere: what comes is a beginning of the text, and the cut is told. */
+/* If a file is cut anywhere, a beginning of the text is delivered, and the cut is reported. */
 TEST(test_truncated_gzip)
 {
     char text[3000];
@@ -178,11 +178,12 @@ TEST(test_truncated_gzip)
         longest = g.len;
         mem_free(g.text);
     }
-    assert_true(longest >= len); /* all text came although the checksum is missing */
+    assert_true(longest >= len); /* without its checksum the whole text is delivered */
     free(packed);
 }
 
-/* A flipped bit: no crash, no endless loop; what comes before the damage is right. */
+/* A flipped bit is reported, without a crash or an endless loop. Other bytes after the gzip data
+ * are reported, too, and the text before them is right. */
 TEST(test_damaged_gzip)
 {
     char text[2000];
@@ -194,7 +195,7 @@ TEST(test_damaged_gzip)
         packed[at] ^= 0x10;
         struct got g = read_all(tmpdir_write("d.gz", packed, packed_len), 100, NULL, 0);
         packed[at] ^= 0x10;
-        assert_true(g.truncated); /* the checksum at least */
+        assert_true(g.truncated); /* at least the checksum is wrong */
         mem_free(g.text);
     }
     unsigned char *tail = malloc(packed_len + 5);
@@ -257,8 +258,8 @@ TEST(test_open_errors)
     lines_close(NULL);
 }
 
-/* Each allocation fails once: open says so, or a line is counted as too long, or the
- * stream counts as broken off; the lines that come are right. */
+/* Each allocation fails once: open fails, or a line is counted as too long, or the stream counts
+ * as truncated; the delivered lines are right. */
 TEST(test_every_allocation_fails)
 {
     size_t len = 0;

@@ -22,7 +22,7 @@ static void remember(enum log_level level, const char *line)
     (void)level;
     snprintf(last, sizeof last, "%s", line);
     said++;
-    errno = 99; /* whoever listens may spoil errno */
+    errno = 99; /* a sink may change errno */
 }
 
 static int sink_open(void **state)
@@ -88,7 +88,7 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* One place speaks until its second is over; then it says how often it was held back. */
+/* A place in the code logs one line a second; the next line says how many were suppressed. */
 TEST(test_repetition_is_counted)
 {
     said = 0;
@@ -107,7 +107,7 @@ TEST(test_repetition_is_counted)
     assert_string_equal(last, want);
 }
 
-/* What another reader got within the second is no repetition for the next one. */
+/* A line that an earlier sink got within the second is no repetition for a new sink. */
 TEST(test_a_new_reader_hears_all)
 {
     said = 0;
@@ -120,7 +120,7 @@ TEST(test_a_new_reader_hears_all)
     }
 }
 
-/* More places than one probe could hold, each twice within its second. */
+/* More places than one probe of the table covers, each of which logs twice within its second. */
 TEST(test_many_places_are_known_apart)
 {
     enum { PLACES = 20 };
@@ -134,7 +134,7 @@ TEST(test_many_places_are_known_apart)
     assert_int_equal(said, PLACES);
 }
 
-/* Lends fd 2 to a test: what is written goes to `to`. */
+/* Redirects stderr to `to`; returns a copy of the old descriptor. */
 static int stderr_lend(int to)
 {
     fflush(stderr);
@@ -201,7 +201,7 @@ static void count_signal(int sig)
     signals++;
 }
 
-/* The reader is gone: neither a signal for the host program nor an error. */
+/* If the reader of stderr is gone, the host program gets no signal. */
 TEST(test_broken_pipe_raises_nothing)
 {
     struct sigaction count = {.sa_handler = count_signal}, old;
@@ -233,7 +233,7 @@ static void *says_and_goes_on(void *went_on)
     return NULL;
 }
 
-/* The host program cancels a thread: it ends after our call, not in the middle of it. */
+/* If the host program cancels a thread, it ends after our call, not in the middle of it. */
 TEST(test_a_cancelled_thread_goes_on)
 {
     pthread_t thread;
@@ -263,7 +263,7 @@ TEST(test_file_at_its_limit_raises_nothing)
     small.rlim_cur = 4;
     int kept = stderr_lend(file);
     setrlimit(RLIMIT_FSIZE, &small);
-    log_note("longer than four bytes"); /* as far as the limit */
+    log_note("longer than four bytes"); /* written up to the limit */
     log_note("nothing of this fits");
     setrlimit(RLIMIT_FSIZE, &before);
     stderr_return(kept);
@@ -276,7 +276,7 @@ TEST(test_file_at_its_limit_raises_nothing)
     assert_int_equal(lseek(file, 0, SEEK_END), 4);
     close(file);
 
-    /* One that waited already stays for the program. */
+    /* A signal of the program that is pending before the call is still pending after it. */
     sigset_t size_only;
     sigemptyset(&size_only);
     sigaddset(&size_only, SIGXFSZ);

@@ -32,7 +32,7 @@ static const struct opt TABLE[] = {
 
 enum { MAX_ARGS = 12 };
 
-/* Parses the words of a line; operands come back joined by '|'. */
+/* Parses the words of a line; `operands` gets the operands, each followed by '|'. */
 static int parse(int flags, const char *line, char *operands, struct err *e)
 {
     static char words[256];
@@ -103,7 +103,7 @@ TEST(test_where_options_end)
     assert_string_equal(ops, "prog|--|-x|");
 }
 
-/* An option that was left without its value does not take the next option for that. */
+/* An option without its value does not take the next option as the value. */
 TEST(test_a_value_that_was_forgotten)
 {
     char ops[256];
@@ -117,7 +117,7 @@ TEST(test_a_value_that_was_forgotten)
     assert_false(json);
 }
 
-/* Other names are taken, suggested, and not listed. */
+/* Other names of an option are accepted and suggested, but not listed. */
 TEST(test_other_names)
 {
     char ops[256];
@@ -125,7 +125,7 @@ TEST(test_other_names)
     assert_int_equal(parse(0, "--destination x y", ops, &e), 0);
     assert_string_equal(output, "x");
     refuse("--destinatoin x", "unknown option '--destinatoin' (did you mean '--destination'?)");
-    assert_int_equal(parse(0, "--colours x", ops, &e), 0); /* a switch takes no word that follows */
+    assert_int_equal(parse(0, "--colours x", ops, &e), 0); /* a switch takes no next word */
     assert_string_equal(colours, "true");
     assert_string_equal(ops, "x|");
     assert_int_equal(parse(0, "--colours=false x", ops, &e), 0);
@@ -264,7 +264,7 @@ TEST(test_choice)
     assert_int_equal(opt_choice("", ENGINES, &near), -1);
     assert_null(near);
     assert_int_equal(opt_choice("--", ENGINES, &near), -1);
-    /* The nearest of several that begin so, or are a slip away; not the first. */
+    /* Several names begin so or differ slightly: the nearest is suggested, not the first. */
     static const char *const logs[] = {"log_max_spool_bytes", "log_format", "log_path", "lag",
                                        NULL};
     assert_int_equal(opt_choice("log_", logs, &near), -1);
@@ -318,7 +318,7 @@ TEST(test_help)
     free(text);
 }
 
-/* An interval as another program counts it, and an option of that program's. */
+/* An interval in the unit of another program, and an option of that program. */
 TEST(test_as_another_program)
 {
     int64_t every = 0;

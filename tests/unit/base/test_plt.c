@@ -54,11 +54,11 @@ static void check_led(const char *path, bool called_before)
     if (called_before)
         assert_int_equal(c.call(), 1);
     assert_int_equal(plt_hook(hooks, 1, accept_none), 0);
-    assert_int_equal(plt_hook(of_another, 1, accept_wanted), 0); /* a copy that it does not need */
+    assert_int_equal(plt_hook(of_another, 1, accept_wanted), 0); /* a library it does not need */
     assert_true(plt_hook(hooks, 1, accept_wanted) > 0);
     assert_int_equal(c.call(), 101);
     assert_int_equal(c.pointer()(), 101);
-    assert_int_equal(plt_hook(hooks, 1, accept_wanted), 0); /* all of them are led already */
+    assert_int_equal(plt_hook(hooks, 1, accept_wanted), 0); /* all calls are redirected already */
     assert_int_equal(c.call(), 101);
 }
 
@@ -87,7 +87,7 @@ TEST(test_what_the_program_needs)
     assert_true(plt_program_needs("libcmocka.so", name, sizeof name));
     assert_non_null(strstr(name, "libcmocka.so"));
     assert_false(plt_program_needs("unit-plt-", name, sizeof name)); /* opened, not needed */
-    assert_false(plt_program_needs("cmocka", name, sizeof name));    /* a prefix, not a part */
+    assert_false(plt_program_needs("cmocka", name, sizeof name));    /* the name must begin so */
 }
 
 TEST(test_the_name_of_a_library)

@@ -32,7 +32,7 @@ TEST(test_clean)
     }
 }
 
-/* What lies after n is not touched, nor looked at. */
+/* Bytes after n are neither changed nor read. */
 TEST(test_ends_at_n)
 {
     char text[] = "ab\xc3\xbc\n";
@@ -40,7 +40,7 @@ TEST(test_ends_at_n)
     assert_string_equal(text, "ab?\xbc\n");
 }
 
-/* Cut between characters, whatever their length; what is no text is cut anywhere. */
+/* A text is cut between characters, whatever their length; invalid UTF-8 may be cut anywhere. */
 TEST(test_cut_and_copied)
 {
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4, 1 bytes */

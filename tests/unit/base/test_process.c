@@ -13,7 +13,7 @@ TEST(this_one_and_one_that_is_gone)
     clock_gettime(CLOCK_MONOTONIC, &now);
     assert_true(process_runs(getpid(), 0));
     assert_true(process_runs(getpid(), now.tv_sec * INT64_C(1000000000)));
-    assert_false(process_runs(getpid(), 1)); /* the machine's first moment: before this process */
+    assert_false(process_runs(getpid(), 1)); /* the start of the machine: before this process */
     assert_false(process_runs(0, 0));
     assert_false(process_runs(-1, 0));
     assert_false(process_runs(INT64_MAX, 0));

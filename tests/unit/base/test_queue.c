@@ -11,7 +11,7 @@ enum { PRODUCERS = 4, EACH = 50000 };
 struct item {
     struct queue_node node; /* first: an item is its node */
     int producer;
-    int number; /* counts up per producer */
+    int number; /* grows by one for each item of a producer */
 };
 
 TEST(test_order)
@@ -35,7 +35,7 @@ TEST(test_order)
 struct producer {
     struct thread thread;
     struct queue *queue;
-    struct item *items; /* EACH */
+    struct item *items; /* EACH of them */
 };
 
 static void *produce(void *arg)

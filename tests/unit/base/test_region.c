@@ -1,5 +1,5 @@
-/* test_region.c - pieces keep their bytes and alignment, the ceiling holds, failures leave all as
- * it was. */
+/* test_region.c - pieces keep their bytes and alignment, the ceiling holds, and failures change
+ * nothing. */
 #include "base/alloc.h"
 #include "base/region.h"
 #include "tests/test.h"

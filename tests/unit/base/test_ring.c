@@ -100,7 +100,7 @@ TEST(test_two_threads)
     ring_fini(&r);
 }
 
-/* Many slots by their index, given back at once. */
+/* The consumer reads many slots by their index, and gives them back at once. */
 TEST(test_taken_together)
 {
     struct ring r;

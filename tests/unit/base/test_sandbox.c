@@ -24,7 +24,7 @@
 
 static const struct sandbox_limits limits = {.memory = 256 << 20, .cpu = 20, .files = 64};
 
-/* Runs in a child: 0, or the line that went wrong. */
+/* Runs fn in a child; fn returns 0, or the line that went wrong. */
 static void in_child(int (*fn)(void))
 {
     int status = 0;
@@ -54,7 +54,7 @@ static int shut_in(void)
     CHECK(pipe(ends) == 0);
     CHECK(sandbox_limit(&limits) == 0);
     CHECK(sandbox_enter() == 0);
-    /* What computing takes. */
+    /* A computation needs these calls, and may make them. */
     void *room = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(room != MAP_FAILED);
     memset(room, 1, 1 << 20);
@@ -62,7 +62,7 @@ static int shut_in(void)
     CHECK(mprotect(room, 4096, PROT_READ) == 0);
     CHECK(munmap(room, 1 << 20) == 0);
     CHECK(close(ends[0]) == 0);
-    /* Everything else. By number: a library may do without the call. */
+    /* Everything else is refused. The calls are made by number: a C function may avoid the call. */
     REFUSED(syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY, 0));
     REFUSED(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0));
     REFUSED(syscall(SYS_execve, "/bin/true", NULL, NULL));
@@ -79,7 +79,7 @@ static int shut_in(void)
     REFUSED(
         syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 #ifdef __x86_64__
-    REFUSED(syscall(0x40000000 + SYS_getpid)); /* the other ABI's number of an allowed one */
+    REFUSED(syscall(0x40000000 + SYS_getpid)); /* an allowed call by its number in the x32 ABI */
 #endif
     return 0;
 }
@@ -131,18 +131,18 @@ TEST(test_close)
     in_child(closed);
 }
 
-static int locked_fd; /* of a file whose lock the parent has */
+static int locked_fd; /* a file on which the parent has a lock */
 
 static int kept_names(void)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char to[64];
-    CHECK(fcntl(locked_fd, F_SETLK, &lock) == -1); /* it is taken */
+    CHECK(fcntl(locked_fd, F_SETLK, &lock) == -1); /* the parent has the lock */
     CHECK(readlink("/proc/self/exe", to, sizeof to) > 0);
     CHECK(sandbox_limit(&limits) == 0 && sandbox_keep_names() == 0);
     CHECK(fcntl(locked_fd, F_SETLK, &lock) == 0);
     CHECK(fcntl(locked_fd, F_SETLKW, &lock) == 0);
-    CHECK(fcntl(locked_fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK); /* and still is */
+    CHECK(fcntl(locked_fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK); /* it still has it */
     CHECK(fcntl(locked_fd, F_GETFD) >= 0);
     CHECK(readlink("/proc/self/exe", to, sizeof to) == -1 && errno == EINVAL);
     CHECK(open("/dev/null", O_RDONLY) >= 0);
@@ -190,7 +190,7 @@ static int dies(void)
                 pause();
         _exit(1);
     }
-    CHECK(read(ends[0], &c, 1) == 1); /* it is limited now; this parent ends */
+    CHECK(read(ends[0], &c, 1) == 1); /* the child is limited now, and its parent ends */
     printf("%d", (int)pid);
     fflush(stdout);
     return 0;

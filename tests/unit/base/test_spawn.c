@@ -20,7 +20,7 @@ static int64_t soon(void)
     return clock_mono() + 60 * SECOND;
 }
 
-/* Starts sh with the script; what it prints goes to out where that is not SPAWN_NULL. */
+/* Starts sh with the script, whose standard input and output are `in` and `out`. */
 static void start(struct spawned *p, const char *script, int in, int out)
 {
     char *argv[] = {"sh", "-c", (char *)script, NULL};
@@ -38,7 +38,7 @@ static int exit_code(struct spawned *p)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* What the script prints. */
+/* Returns what the script prints. */
 static const char *said(const char *script)
 {
     static char text[512];
@@ -59,7 +59,7 @@ static const char *said(const char *script)
 TEST(test_it_gets_the_descriptors_it_is_given)
 {
     int leak =
-        fcntl(STDERR_FILENO, F_DUPFD, 100); /* without close-on-exec, as programs have them */
+        fcntl(STDERR_FILENO, F_DUPFD, 100); /* without close-on-exec, like those of many programs */
     assert_true(leak >= 100);
     assert_string_equal(said("ls /proc/$$/fd; :"), "0\n1\n2\n");
     close(leak);
@@ -135,10 +135,10 @@ TEST(test_what_cannot_be_started)
     s.program = "/dev/null";
     assert_int_equal(spawn_open(&p, &s), EACCES);
     s.program = "/bin/sh";
-    s.fds[0] = 1; /* would be overwritten before it is read, in another order */
+    s.fds[0] = 1; /* in another order it would be overwritten before it is copied */
     assert_int_equal(spawn_open(&p, &s), EBADF);
     int status;
-    spawn_signal(&p, SIGKILL); /* nobody */
+    spawn_signal(&p, SIGKILL); /* there is no process: nothing happens */
     assert_int_equal(spawn_wait(&p, 0, &status), 0);
     spawn_close(&p);
 }
@@ -160,7 +160,7 @@ TEST(test_waiting)
     spawn_close(&p);
 }
 
-/* As on a kernel without pidfds, and in a program that runs out of descriptors. */
+/* A process without a pidfd: the kernel has none, or the program has no free descriptor. */
 TEST(test_without_a_descriptor)
 {
     struct spawned p;

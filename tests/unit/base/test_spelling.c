@@ -17,9 +17,9 @@ static const struct {
     {"/latin\xe9", "/latin\\xe9"},
     {"/cut\xc3", "/cut\\xc3"},
     {"/over\xc0\xaf", "/over\\xc0\\xaf"},
-    {"/a\\xff", "/a\\x5cxff"},                /* a name that looks like a spelling */
-    {"/a\\x5cxff\xff", "/a\\x5cx5cxff\\xff"}, /* and one like the spelling of such a name */
-    {"/a\\xFF\\xg0\\x", "/a\\xFF\\xg0\\x"},   /* these do not */
+    {"/a\\xff", "/a\\x5cxff"},                /* a name that looks like such a text */
+    {"/a\\x5cxff\xff", "/a\\x5cx5cxff\\xff"}, /* a name that looks like the text of such a name */
+    {"/a\\xFF\\xg0\\x", "/a\\xFF\\xg0\\x"},   /* no spellings */
     {"", ""},
 };
 
@@ -48,7 +48,7 @@ static bool is_utf8(const char *s)
     return true;
 }
 
-/* Every path comes back, and its text is UTF-8. */
+/* Every path is the same after both conversions, and its text is UTF-8. */
 TEST(any_path)
 {
     static const char alphabet[] = "/\\x5cf0\xff\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x80z";

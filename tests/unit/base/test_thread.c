@@ -42,7 +42,7 @@ TEST(test_start_and_join)
     assert_true(t.running);
     thread_join(&t);
     assert_false(t.running);
-    thread_join(&t); /* again: nothing */
+    thread_join(&t); /* a second call does nothing */
     assert_string_equal(s.name, "a-name-far-too-");
     assert_int_equal(s.nice, nice_here + 5 > 19 ? 19 : nice_here + 5);
     assert_int_equal(s.id, s.kernel_id);
@@ -122,7 +122,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-/* A lost wake-up would leave both waiting: the minute's limit turns that into a failure. */
+/* If a wake-up was lost, both threads would wait: after a minute that is a failure. */
 TEST(test_wakeup_is_never_lost)
 {
     struct ping p = {.rounds = 0};

@@ -1,5 +1,5 @@
-/* test_tick.c - the curve between counter and clock: on counters made up here, whose true
- * time is known, and on the machine's own. */
+/* test_tick.c - the curve between counter and clock: with simulated counters, whose true time is
+ * known, and with the machine's counter. */
 #include "base/tick.h"
 #include "tests/test.h"
 
@@ -23,9 +23,9 @@ static int64_t away(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* ---- made-up counters ------------------------------------------------------------------- */
+/* ---- simulated counters ----------------------------------------------------------------- */
 
-/* A machine whose counter is steady and whose clock is slewed: ns pass at rate a tick. */
+/* A machine whose counter is steady and whose clock is slewed: a tick lasts `rate` ns. */
 struct machine {
     double ticks, ns; /* now */
     double rate;
@@ -44,8 +44,8 @@ static void mark(struct tick_curve *c, const struct machine *m, int64_t noise)
     tick_curve_add(c, (uint64_t)m->ticks, c->count > 0 && ns < last->ns ? last->ns : ns);
 }
 
-/* Counters from 24 MHz to 5 GHz, collected at random times, with the clock's rate changing
- * by up to 500 ppm: every note is right, and none is before the one before it. */
+/* Counters of 24 MHz to 5 GHz are read at random times, while the clock's rate changes by up to
+ * 500 ppm: the time of every note is right, and not before that of the note before. */
 TEST(test_slewed_clock)
 {
     enum { ROUNDS = 400, NOTES = 50, NOISE = 30 };
@@ -70,7 +70,8 @@ TEST(test_slewed_clock)
                 ns[i] = m.ns;
             }
             mark(&c, &m, NOISE);
-            /* twice 500 ppm between two changes, a quarter of the stretch, a tick's length */
+            /* The rates of two stretches differ by at most twice 500 ppm, which is an error of a
+             * quarter of that over a stretch; a tick's length is added. */
             double bound = NOISE + length * nominal * 1e-3 / 4 + nominal + 2;
             for (int i = 0; i < NOTES; i++) {
                 int64_t got = tick_curve_ns(&c, tick[i]);
@@ -82,7 +83,7 @@ TEST(test_slewed_clock)
     }
 }
 
-/* With a steady clock what remains is the noise of the knots. */
+/* If the clock is steady, only the noise of the knots remains. */
 TEST(test_steady_clock)
 {
     struct machine m = {.ticks = 123456789, .ns = 1e9, .rate = 1 / 2.1};
@@ -101,7 +102,7 @@ TEST(test_steady_clock)
     }
 }
 
-/* The function does not change where notes may still come from. */
+/* The curve never decreases over all knots that are kept. */
 TEST(test_monotone_over_all_that_is_kept)
 {
     struct machine m = {.ticks = 1e6, .ns = 1e9, .rate = 0.5};
@@ -112,7 +113,7 @@ TEST(test_monotone_over_all_that_is_kept)
     for (int i = 0; i < 200; i++) {
         if (i == 200 - TICK_KNOTS)
             first = (uint64_t)m.ticks;
-        pass(&m, (double)random_in(10, 500)); /* shorter than the noise is wide */
+        pass(&m, (double)random_in(10, 500)); /* less than the noise */
         mark(&c, &m, 40);
     }
     int64_t last = INT64_MIN;
@@ -123,7 +124,7 @@ TEST(test_monotone_over_all_that_is_kept)
     }
 }
 
-/* The thread lost the CPU between reading and publishing, for longer than knots are kept. */
+/* A thread may lose its processor between reading and publishing for longer than knots are kept. */
 TEST(test_late_note)
 {
     struct machine m = {.ticks = 1e9, .ns = 1e12, .rate = 1 / 3.0};
@@ -138,14 +139,14 @@ TEST(test_late_note)
         mark(&c, &m, 40);
     }
     assert_true(away(tick_curve_ns(&c, (uint64_t)early.ticks), (int64_t)early.ns) < 2000);
-    /* and never before the session */
+    /* No time is before the session. */
     assert_true(tick_curve_ns(&c, (uint64_t)begin.ticks) >= c.floor);
     assert_true(tick_curve_ns(&c, 0) == c.floor);
     assert_true(away(c.floor, (int64_t)begin.ns) <= 40);
     assert_true(tick_curve_ns(&c, UINT64_MAX) == c.knots[(c.count - 1) % TICK_KNOTS].ns);
 }
 
-/* Asleep, the counter runs on and the clock stands still; or the reverse. */
+/* While a machine sleeps, the counter runs and the clock stands still, or the reverse. */
 TEST(test_suspended_machine)
 {
     static const struct {
@@ -156,7 +157,7 @@ TEST(test_suspended_machine)
         struct tick_curve c;
         tick_curve_init(&c);
         mark(&c, &m, 0);
-        for (int i = 0; i < 64; i++) { /* 16 notes a stretch; the gap is amid the third */
+        for (int i = 0; i < 64; i++) { /* 16 notes a stretch; the gap is in the third */
             at[i] = m;
             if (i == 40) {
                 m.ticks += gaps[k].ticks;
@@ -179,7 +180,7 @@ TEST(test_suspended_machine)
     }
 }
 
-/* Restored from a snapshot: the counter begins at 0 again, or somewhere below. */
+/* A machine was restored from a snapshot: its counter begins at 0 or at another lower value. */
 TEST(test_counter_that_begins_anew)
 {
     static const double again[] = {0, 1000, 5e8, 9e9};
@@ -199,7 +200,7 @@ TEST(test_counter_that_begins_anew)
         mark(&c, &m, 0);
         int64_t ns = tick_curve_ns(&c, (uint64_t)before.ticks);
         assert_true(ns >= (int64_t)knot.ns - 1000000 && ns <= (int64_t)m.ns);
-        /* its time since the restart is known: from the knot back */
+        /* A time after the restart is reckoned back from the next knot. */
         assert_true(away(tick_curve_ns(&c, (uint64_t)after.ticks), (int64_t)after.ns) <= 250000);
         struct machine at = m;
         pass(&m, 7e6);
@@ -217,14 +218,14 @@ TEST(test_counter_that_stands_still)
         tick_curve_add(&c, 1000, 5000 + i);
     assert_true(c.count == 1);
     assert_true(tick_curve_ns(&c, 999) == 5000 && tick_curve_ns(&c, 1000) == 5000);
-    tick_curve_add(&c, 1001, INT64_MAX / 2); /* the steepest there is */
+    tick_curve_add(&c, 1001, INT64_MAX / 2); /* the steepest possible curve */
     assert_true(tick_curve_ns(&c, 1000) == 5000);
     assert_true(tick_curve_ns(&c, 1001) == INT64_MAX / 2);
     tick_curve_add(&c, 0, INT64_MAX / 2);
     assert_true(tick_curve_ns(&c, 0) == INT64_MAX / 2);
 }
 
-/* ---- the machine's own ------------------------------------------------------------------ */
+/* ---- the machine's counter -------------------------------------------------------------- */
 
 enum { THREADS = 3, NOTES = 4000, BATCHES = 25 };
 
@@ -250,12 +251,12 @@ static void *note_times(void *arg)
     return NULL;
 }
 
-/* Takes what was noted up to now, as the collector of the scopes does. */
+/* Checks all notes so far, at the moments when the collector would read them. */
 static size_t take(struct tick_curve *c, struct noter *n, size_t from, int64_t *last)
 {
     size_t to = atomic_load_explicit(&n->count, memory_order_acquire);
     tick_curve_mark(c);
-    int64_t bound = tick_curve_uncertainty(c) + 50; /* the clock's own steps, and its reading */
+    int64_t bound = tick_curve_uncertainty(c) + 50; /* 50: the clock's steps, and a read */
     for (size_t i = from; i < to; i++) {
         int64_t ns = tick_curve_ns(c, n->notes[i].tick);
         assert_true(ns >= n->notes[i].before - bound && ns <= n->notes[i].after + bound);
@@ -265,7 +266,7 @@ static size_t take(struct tick_curve *c, struct noter *n, size_t from, int64_t *
     return to;
 }
 
-/* On several threads, between readings of the clock: where they say, give or take the bound. */
+/* On several threads each note lies between two readings of the clock, within the bound. */
 TEST(test_against_the_clock)
 {
     struct tick_curve c;
@@ -281,7 +282,7 @@ TEST(test_against_the_clock)
         all = 0;
         for (int i = 0; i < THREADS; i++)
             all += taken[i] = take(&c, &n[i], taken[i], &last[i]);
-        usleep(300); /* or there would be thousands of knots; nothing waits for it */
+        usleep(300); /* else there would be thousands of knots */
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -297,12 +298,12 @@ static int64_t simulated_now(void)
     return simulated;
 }
 
-/* Ticks of a time, and the time of ticks. */
+/* The number of ticks in a length of time. */
 TEST(test_ticks_of_a_time)
 {
     struct tick_curve c;
     tick_curve_init(&c);
-    assert_true(tick_curve_ticks(&c, 1000) == 0); /* a tick's length is not known */
+    assert_true(tick_curve_ticks(&c, 1000) == 0); /* a tick's length is unknown */
     tick_curve_add(&c, 5000, 100);
     assert_true(tick_curve_ticks(&c, 1000) == 0);
     tick_curve_add(&c, 5000 + 21000, 100 + 10000); /* 2.1 GHz */
@@ -317,7 +318,7 @@ TEST(test_replaced_source)
     clock_set_source(simulated_now, 0);
     tick_begin(&c);
     assert_false(c.counts);
-    assert_true(tick_curve_ticks(&c, 1000) == 1000); /* with one knot, too */
+    assert_true(tick_curve_ticks(&c, 1000) == 1000); /* also with one knot */
     simulated = 77;
     tick_curve_mark(&c);
     assert_true(tick_now() == 77);
@@ -332,7 +333,7 @@ TEST(test_replaced_source)
     assert_true(tick_curve_ns(&c, tick) >= before - tick_curve_uncertainty(&c) - 50);
 }
 
-/* A child goes on with the counter, and begins a curve of its own. */
+/* A child of fork uses the same counter, and begins a curve of its own. */
 TEST(test_fork)
 {
     struct tick_curve c;
@@ -352,7 +353,7 @@ TEST(test_fork)
     assert_int_equal(status, 0);
 }
 
-/* Where the process must not read the counter, it is not read. */
+/* The counter is not read if the process must not read it. */
 TEST(test_forbidden_counter)
 {
 #if defined __x86_64__

@@ -1,5 +1,5 @@
-/* test_ungz.c - gzip files whole, cut and damaged: the two libraries read the same bytes, and what
- * they read is the beginning of what was packed. */
+/* test_ungz.c - gzip files, whole, cut and damaged: the two libraries read the same bytes, a
+ * beginning of the bytes that were packed. */
 #include "base/packed/ungz.h"
 #include "tests/test.h"
 
@@ -53,7 +53,7 @@ static uint32_t next(uint32_t *x)
     return *x >> 8;
 }
 
-/* Lines like those of a log: much of it repeats. */
+/* Makes lines like those of a log: much of the text repeats. */
 static void fill_text(char *text)
 {
     uint32_t x = 3;
@@ -72,7 +72,7 @@ static void put_file(int fd, const unsigned char *data, size_t n)
     assert_int_equal(pwrite(fd, data, n, 0), (ssize_t)n);
 }
 
-/* Both ways of a file; text: what they read the beginning of. */
+/* Reads the file with both libraries. text: the packed text, of which they read a beginning. */
 static void expect_same(int fd, size_t room, const char *text, size_t text_len, bool whole)
 {
     static struct got best, slow;
@@ -98,7 +98,7 @@ TEST(test_whole_files_in_rooms_of_any_size)
     fill_text(text);
     for (int level = 0; level <= 9; level += 3)
         for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
-            size_t n = i == 0 ? 3000 : TEXT; /* bytes one by one are slow */
+            size_t n = i == 0 ? 3000 : TEXT; /* reading single bytes is slow */
             put_file(fd, packed, pack(text, n, level, packed));
             expect_same(fd, rooms[i], text, n, true);
         }
@@ -107,7 +107,7 @@ TEST(test_whole_files_in_rooms_of_any_size)
     close(fd);
 }
 
-/* The second member begins at any place of the bytes that are read at once. */
+/* The second member begins anywhere near the end of the bytes that are read at once. */
 TEST(test_members_follow_each_other)
 {
     static char twice[TEXT];
@@ -126,7 +126,8 @@ TEST(test_members_follow_each_other)
     close(fd);
 }
 
-/* A cut, or a byte that is wrong after the header: all bytes before the damage come. */
+/* The file is cut, or a bit after the header is wrong: of a cut file almost all bytes before the
+ * cut are delivered. */
 TEST(test_damage_costs_what_follows_it_alone)
 {
     static struct got whole;
@@ -144,7 +145,7 @@ TEST(test_damage_costs_what_follows_it_alone)
             put_file(fd, packed, at);
             expect_same(fd, room, text, TEXT, false);
             read_file(fd, UNGZ_BEST, room, &whole);
-            double share = (double)at / (double)n; /* the text is alike all over */
+            double share = (double)at / (double)n; /* all of the text packs equally well */
             assert_true((double)whole.len > TEXT * share - 70000);
         }
     }

@@ -20,13 +20,13 @@ static char *make_text(size_t n)
     char *text = malloc(n + 1);
     assert_non_null(text);
     unsigned seed = 3;
-    for (size_t i = 0; i < n; i++) /* neither all alike nor all different */
+    for (size_t i = 0; i < n; i++) /* packs, but not to almost nothing */
         text[i] = i % 80 == 79 ? '\n' : (char)('a' + (rand_r(&seed) % 100 ? i % 7 : i % 26));
     text[n] = '\0';
     return text;
 }
 
-/* Packed in frames of that many bytes; caller frees. */
+/* Packs the text in frames of that many bytes; the caller frees the result. */
 static char *pack(const char *text, size_t n, size_t frame, size_t *len)
 {
     size_t frames = n ? (n + frame - 1) / frame : 1, room = frames * ZSTD_compressBound(frame);
@@ -42,7 +42,7 @@ static char *pack(const char *text, size_t n, size_t frame, size_t *len)
     return packed;
 }
 
-/* Reads all in pieces; what the last call answered, and how much came before. */
+/* Reads all in pieces; returns the last call's result. got: how many bytes were read. */
 static ssize_t read_pieces(const char *path, size_t piece, char *out, size_t room, size_t *got)
 {
     struct unzst *u;
@@ -80,7 +80,7 @@ TEST(whole_files)
         }
 }
 
-/* What comes before the cut is right, and the end is an error wherever it lies inside a frame. */
+/* The text before the cut is right, and a cut inside a frame is an error. */
 TEST(files_that_break_off)
 {
     enum { N = 600000, FRAME = 200000 };
