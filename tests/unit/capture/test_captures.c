@@ -1,5 +1,5 @@
-/* test_captures.c - launches that are captured, from a backend's calls to rows: with a clock in
- * this file, so that every time is exact. The backend is in this file, too. */
+/* test_captures.c - launches that are captured, from a backend's calls to rows. The clock and the
+ * backend are in this file, so that every time is exact. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 #include "tests/unit/support/still_trace.h"
@@ -22,7 +22,7 @@
 /* ---- the backend and the clock -------------------------------------------------------------- */
 
 static sem_t held, go_on;
-static _Atomic bool hold; /* the collector, at its next round */
+static _Atomic bool hold; /* stops the collector at its next round */
 
 static void t_drain(struct trace *t)
 {
@@ -182,7 +182,7 @@ TEST(values_of_rows)
     kernel(2);
     late = pass(150 * US);
     kernel(3);
-    for (uint32_t i = 0; i < 18; i++) { /* 720 us, a window is 750 at most */
+    for (uint32_t i = 0; i < 18; i++) { /* 720 us; a window has at most 750 */
         pass(40 * US);
         kernel(4 + i);
     }
@@ -204,7 +204,7 @@ TEST(values_of_rows)
     assert_int_equal(log.ledger.stacks_captured, (int64_t)row_count);
 }
 
-/* Graphs and asynchronous copies tell as kernels do. What else is reported does not. */
+/* Launches of graphs and asynchronous copies are captured like kernels, other calls are not. */
 TEST(calls_that_are_looked_at)
 {
     struct session_log log;
@@ -230,7 +230,7 @@ TEST(calls_that_are_looked_at)
     expect_row(3, last, 8, 110 * US, CELL_NULL);
 }
 
-/* No row for a launch right after a wait, however long that was. */
+/* A launch right after a wait has no row, however long the wait was. */
 TEST(waits_are_not_the_programs_time)
 {
     struct session_log log;
@@ -252,7 +252,7 @@ TEST(waits_are_not_the_programs_time)
     assert_int_equal(log.ledger.waits_recorded, 21);
 }
 
-/* In scopes launches go another way, and the launches of other engines do, too. */
+/* Launches in scopes, and launches of other engines, take another path through the code. */
 TEST(scopes_change_nothing)
 {
     static const enum gpufl_engine engines[] = {GPUFL_ENGINE_TRACE, GPUFL_ENGINE_SYNC};
@@ -277,7 +277,7 @@ TEST(scopes_change_nothing)
     }
 }
 
-/* With stacks at every launch a stack is captured once, for both. */
+/* If every launch has a stack, one stack is captured for both purposes. */
 TEST(every_launch_has_its_stack)
 {
     struct session_log log;
@@ -294,7 +294,7 @@ TEST(every_launch_has_its_stack)
     assert_int_equal(log.ledger.stacks_captured, 3);
 }
 
-/* A simulated program says its stack itself. */
+/* A simulated program reports its stack itself. */
 TEST(reported_frames)
 {
     static const struct sink_frame frames[] = {{"main", "p.py", 3}, {"parse", "p.py", 9}};
@@ -311,7 +311,7 @@ TEST(reported_frames)
     assert_int_equal(row_count, 2);
     assert_int_equal(rows[0].stack, rows[1].stack);
     assert_int_equal(log.ledger.stacks_distinct, 1);
-    assert_int_equal(log.ledger.stacks_captured, 0); /* nobody walked */
+    assert_int_equal(log.ledger.stacks_captured, 0); /* no stack was walked */
 }
 
 /* ---- pauses of the capture itself ----------------------------------------------------------- */
@@ -329,7 +329,7 @@ TEST(a_session_begins_anew)
     }
 }
 
-/* At the floor of the benchmarks launches are counted and no more. */
+/* At the floor of the benchmarks launches are only counted. */
 TEST(nothing_at_the_floor)
 {
     struct session_log log;
@@ -343,17 +343,17 @@ TEST(nothing_at_the_floor)
     kernel(3);
     end(&log);
     assert_int_equal(row_count, 2);
-    expect_row(1, at, 3, CELL_NULL, CELL_NULL); /* not two milliseconds of the program's own */
+    expect_row(1, at, 3, CELL_NULL, CELL_NULL); /* the program's time is unknown, not 2 ms */
     assert_int_equal(log.ledger.launches, 3);
 }
 
 static void *flush(void *unused)
 {
-    (void)session_flush(); /* may give up: the collector is held for long */
+    (void)session_flush(); /* may give up: the collector is stopped for long */
     return unused;
 }
 
-/* The collector stands still while a thread captures more than its ring holds. */
+/* The collector is stopped while a thread captures more than its ring holds. */
 TEST(a_full_ring_counts)
 {
     enum { MORE = 500 };
@@ -372,7 +372,7 @@ TEST(a_full_ring_counts)
     pthread_join(flusher, NULL);
     end(&log);
     assert_int_equal(log.ledger.launches, RING_SLOTS + MORE + 1);
-    assert_in_range(log.ledger.captures_lost, MORE, MORE + 1); /* the first's slot may be there */
+    assert_in_range(log.ledger.captures_lost, MORE, MORE + 1); /* the first may still have a slot */
     expect_counts(&log, RING_SLOTS + MORE + 1 - log.ledger.captures_lost, log.ledger.captures_lost);
     assert_true(log.parts.rows[RECORD_message] > 0); /* the capture is not complete */
 }

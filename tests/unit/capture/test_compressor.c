@@ -17,7 +17,7 @@
 
 struct fixture {
     char *dir;
-    struct log_dir log; /* the same, open */
+    struct log_dir log; /* dir, open */
     int events;         /* inotify: removed files */
     struct spool spool;
     struct compressor c;
@@ -56,7 +56,7 @@ static void file_path(const struct fixture *f, const char *name, char *path)
     assert_int_equal(path_join(path, PATH_MAX, f->dir, name), 0);
 }
 
-/* Numbered lines, so that a missing one shows. */
+/* Makes a part of numbered lines, so that a missing one is noticed. */
 static void make_part(struct fixture *f, const char *name, int lines, char *path)
 {
     file_path(f, name, path);
@@ -85,7 +85,7 @@ static void assert_lines(const char *path, int lines)
     lines_close(l);
 }
 
-/* Until a file of that name was removed from the directory. */
+/* Waits until a file of that name is removed from the directory. */
 static void await_removed(struct fixture *f, const char *name)
 {
     char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -102,7 +102,7 @@ static void await_removed(struct fixture *f, const char *name)
     }
 }
 
-/* The size of a part of the same lines at a level. The compressor before it has ended. */
+/* Ends the compressor, and starts one of this level; returns the size of a packed part. */
 static int64_t packed_at(int level, const char *name, struct fixture *f)
 {
     char path[PATH_MAX], packed[NAME_MAX + 1];
@@ -146,7 +146,8 @@ static void test_packs(void **state)
     assert_int_equal(f->spool.bytes, parts_disk_bytes(f->dir));
 }
 
-/* Stopped at once: every part is plain or packed, whole, and nothing half is left. */
+/* If the compressor is stopped at once, each part is whole, plain or packed, and no partly packed
+ * file is left. */
 static void test_stop_leaves_whole_files(void **state)
 {
     struct fixture *f = *state;
@@ -182,7 +183,8 @@ static void test_stop_without_work(void **state)
     assert_false(f->c.thread.running);
 }
 
-/* No memory for the job or for the thread: the parts stay plain, or wait for the next one. */
+/* Without memory for the job a part stays plain; without memory for the thread it waits until the
+ * next part is added. */
 static void test_no_memory(void **state)
 {
     struct fixture *f = *state;
@@ -196,7 +198,7 @@ static void test_no_memory(void **state)
     compressor_add(&f->c, path_base(two));
     mem_fail_at(-1);
     assert_false(f->c.thread.running);
-    compressor_add(&f->c, path_base(three)); /* takes the second one along */
+    compressor_add(&f->c, path_base(three)); /* starts the thread for both */
     await_removed(f, "device.3.log");
     compressor_stop(&f->c);
     assert_lines(one, 10);

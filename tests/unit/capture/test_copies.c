@@ -1,5 +1,5 @@
-/* Two copies of libgpufl.so in one process: the one linked with, and another file
- * of the same content, opened as the driver opens an injected one. One session. */
+/* Two copies of libgpufl.so in one process have one session: the copy that the program is linked
+ * with, and another file with the same bytes, opened like the driver opens an injected one. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
@@ -61,8 +61,8 @@ TEST(test_one_session)
     setenv("GPUFL_BACKEND", "none", 1);
     setenv("GPUFL_LOG_PATH", tmpdir_path("logs"), 1);
     assert_int_equal(copy.begin("before", NULL), 0);
-    assert_int_equal(copy.inject(), 1); /* as cuInit does */
-    assert_true(gpufl_active());        /* the linked one holds it */
+    assert_int_equal(copy.inject(), 1); /* like cuInit */
+    assert_true(gpufl_active());        /* the linked copy has the session */
     assert_true(copy.active());
     assert_string_equal(copy.dir(), gpufl_session_dir());
     struct gpufl_options o = session_options(tmpdir_path("elsewhere"));

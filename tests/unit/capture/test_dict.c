@@ -1,5 +1,4 @@
-/* Dictionaries: the rows that a batch needs are found once in each part, whatever refers to them.
- * */
+/* Dictionaries: each part has the rows that its batches need, once, whatever refers to them. */
 #include "capture/log/dict.h"
 #include "tests/test.h"
 
@@ -14,7 +13,7 @@ struct fixture {
     struct intern *names;
     struct dict dict;
     struct buf out;
-    size_t rows[RECORD_COUNT], name_rows, lines; /* of the last drain */
+    size_t rows[RECORD_COUNT], name_rows, lines; /* written by the last drain */
 };
 
 static int setup(void **state)
@@ -38,7 +37,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Encodes everything needed; the text is in f->out. */
+/* Encodes all rows that are needed; the text is in f->out. */
 static void drain(struct fixture *f, enum channel c)
 {
     struct dict_line line;
@@ -63,7 +62,7 @@ static void need_kernel(struct fixture *f, int64_t config, int64_t stream)
     drain(f, CHANNEL_DEVICE);
 }
 
-/* device 1 "gpu", stream 1 of it, config 1 "k" of it. */
+/* Defines device 1 "gpu" with stream 1 and config 1 "k". */
 static void define_some(struct fixture *f)
 {
     struct device_row device = {.id = 1, .name = intern_str(f->names, "gpu")};
@@ -74,7 +73,7 @@ static void define_some(struct fixture *f)
     assert_int_equal(dict_define(&f->dict, RECORD_config, &config.id), 0);
 }
 
-/* What dict_need relies on: a dictionary refers to earlier ones, or to itself. */
+/* dict_need relies on this order: a dictionary refers to earlier ones, or to itself. */
 TEST(test_schema_order)
 {
     for (int t = 0; t < RECORD_COUNT; t++) {
@@ -86,7 +85,7 @@ TEST(test_schema_order)
     }
 }
 
-/* The rows of a dictionary that refers to itself: a whole chain from its last id. */
+/* A dictionary may refer to itself: if its last id is needed, the whole chain is written. */
 static void test_chain(void **state)
 {
     struct fixture *f = *state;
@@ -115,7 +114,7 @@ static void test_transitive_and_once(void **state)
     assert_int_equal(f->rows[RECORD_stream], 1);
     assert_int_equal(f->rows[RECORD_config], 1);
     assert_int_equal(f->name_rows, 2);
-    const char *text = buf_cstr(&f->out); /* what is referred to comes first */
+    const char *text = buf_cstr(&f->out); /* a row follows the rows it refers to */
     assert_true(strstr(text, "\"names\"") < strstr(text, "\"device\""));
     assert_true(strstr(text, "\"type\":\"device\"") < strstr(text, "\"type\":\"config\""));
     need_kernel(f, 1, 1);
@@ -168,7 +167,7 @@ static void test_redefinition(void **state)
     config.occ_blocks = 78;
     assert_int_equal(dict_define(&f->dict, RECORD_config, &config.id), 0);
     assert_true(dict_pending(&f->dict, CHANNEL_DEVICE));
-    assert_false(dict_pending(&f->dict, CHANNEL_SYSTEM)); /* which never had it */
+    assert_false(dict_pending(&f->dict, CHANNEL_SYSTEM)); /* it never needed the row */
     need_kernel(f, 1, 1);
     assert_int_equal(f->rows[RECORD_config], 1); /* once, the newest */
     assert_non_null(strstr(buf_cstr(&f->out), "\"occ_blocks\":78"));
@@ -178,7 +177,7 @@ static void test_redefinition(void **state)
     assert_int_equal(dict_row(&f->dict, RECORD_config, 1)[COL_config_occ_blocks], 78);
 }
 
-/* A redefinition may refer to what the part has not got. */
+/* A redefined row may refer to rows that the part does not have yet. */
 static void test_redefinition_is_transitive(void **state)
 {
     struct fixture *f = *state;
@@ -234,7 +233,7 @@ static void test_what_is_refused(void **state)
     assert_int_equal(dict_define(&f->dict, RECORD_config, row), GPUFL_E_FULL);
 }
 
-/* Many long names: no line comes near the longest that readers take. */
+/* With many long names no line is nearly as long as the longest that readers accept. */
 static void test_lines_stay_short(void **state)
 {
     struct fixture *f = *state;
@@ -293,7 +292,7 @@ static void test_every_allocation_fails(void **state)
         int64_t made = mem_count();
         mem_fail_at(-1);
         dict_fini(&d);
-        if (made <= n) { /* none failed */
+        if (made <= n) { /* no allocation failed */
             assert_int_equal(rc, 0);
             assert_true(n > 10);
             break;
@@ -302,7 +301,7 @@ static void test_every_allocation_fails(void **state)
     }
 }
 
-/* After a failure dict_forget makes the set good again: nothing is left out. */
+/* After a failure dict_forget repairs the set: no row is left out. */
 static void test_forget_after_failure(void **state)
 {
     struct fixture *f = *state;

@@ -23,7 +23,7 @@ enum { THREADS_SURVIVE_FORK = 1 };
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
-/* A forked child leaves behind what it cannot free safely. */
+/* A forked child does not free what it cannot free safely. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -46,7 +46,7 @@ static int in_child(void (*fn)(void))
     int status = -1;
     pid_t pid = fork();
     if (pid == 0) {
-        setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "256M", 1); /* whatever goes wrong */
+        setenv("GPUFL_LOG_MAX_SPOOL_BYTES", "256M", 1); /* a limit if something goes wrong */
         alarm(60);
         fn();
         _exit(99);
@@ -56,7 +56,7 @@ static int in_child(void (*fn)(void))
     return status;
 }
 
-/* Not an assertion: cmocka's would go on in the child. */
+/* Ends the child; after an assertion of cmocka the child would continue with other tests. */
 static void must(bool ok, int code)
 {
     if (!ok)
@@ -105,7 +105,7 @@ TEST(test_exit_ends_the_session)
     assert_int_equal(log.ledger.scopes_written, 1);
 }
 
-/* Works as programs do, in bursts: without a pause its rows alone would keep a processor busy. */
+/* Works in bursts, like a program: without pauses the rows would keep a processor busy. */
 static void *work(void *arg)
 {
     enum { BURST = 256 };
@@ -142,9 +142,9 @@ static void test_exit_while_threads_work(void **state)
 /* ---- exit, and a disk that is slow ----------------------------------------------------------- */
 
 enum { WORKERS = 4, FOREVER = -1 };
-static _Atomic int disk_ms; /* how long the disk takes; FOREVER: it is wedged */
+static _Atomic int disk_ms; /* how long a write takes; FOREVER: it never returns */
 
-/* Instead of libc's: with flush_logs_always the log waits for it after every write. */
+/* Replaces libc's: with flush_logs_always the log calls it after every write. */
 int fdatasync(int fd)
 {
     (void)fd;
@@ -168,7 +168,7 @@ static void start_on_slow_disk(int ms)
 
 static pthread_barrier_t full;
 
-/* Fills its ring, and works on as a program does that has something else to do, too. */
+/* Fills its ring, and then opens scopes with pauses, like a program that does other work, too. */
 static void *fill_and_work(void *arg)
 {
     uint64_t h;
@@ -182,7 +182,7 @@ static void *fill_and_work(void *arg)
     return arg;
 }
 
-/* The rings are full, which is 32 batches: more than three seconds of this disk. */
+/* The rings are full, with 32 batches: this disk needs more than three seconds for them. */
 static void run_exit_with_full_rings(void)
 {
     pthread_t t;
@@ -216,7 +216,8 @@ TEST(test_exit_does_not_wait_for_a_wedged_disk)
 {
     int64_t began = clock_mono();
     expect_exit(in_child(run_exit_on_wedged_disk), 3);
-    /* 2 s, not the 30 s of an exit that gets on; a full machine makes it longer. */
+    /* Exit waits 2 s, not the 30 s that it waits if the log makes progress; a busy machine makes
+     * it longer. */
     assert_in_range(clock_mono() - began, 1500000000, 25000000000);
 }
 
@@ -227,7 +228,7 @@ static void *shut_down(void *arg)
     return arg;
 }
 
-/* Another thread holds the session while it ends it: longer than exit waits for a lock. */
+/* Another thread ends the session, and holds its lock for longer than exit waits for a lock. */
 static void run_exit_during_shutdown(void)
 {
     pthread_t t;
@@ -255,9 +256,9 @@ TEST(test_exit_while_another_thread_shuts_down)
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
 
-static int handlers; /* that atexit was given */
+static int handlers; /* calls of atexit */
 
-/* Instead of libc's: counts. */
+/* Replaces libc's, and counts the calls. */
 int atexit(void (*fn)(void))
 {
     handlers++;
@@ -278,7 +279,7 @@ static void run_many_sessions(void)
     exit(0);
 }
 
-/* Each leaves nothing behind in the process; the last one ends with it all the same. */
+/* Many sessions register one atexit handler; the last session ends with the process. */
 TEST(test_many_sessions)
 {
     expect_exit(in_child(run_many_sessions), 0);
@@ -308,7 +309,7 @@ TEST(test_init_while_a_session_ends_by_itself)
 
 static void run_quick_exit(void)
 {
-    setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 1); /* only what this asks for is flushed */
+    setenv("GPUFL_FLUSH_INTERVAL_MS", "10000", 1); /* only session_flush flushes */
     start();
     for (int i = 0; i < 10; i++)
         scope("flushed");
@@ -400,7 +401,7 @@ static void own_session(void)
     exit(0);
 }
 
-/* Forks while other threads are in the middle of everything. */
+/* Forks while other threads are inside of calls. */
 static void run_fork_busy(void)
 {
     pthread_t t;
@@ -486,7 +487,7 @@ TEST(test_calls_after_the_end)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, tmpdir_close)
 
-/* An argument is a pattern of the tests to run: for repetitions under load. */
+/* An argument is a pattern of the tests to run, to repeat them under load. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

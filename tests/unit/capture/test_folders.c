@@ -9,7 +9,7 @@
 
 static char room[PATH_MAX], wanted[PATH_MAX];
 
-/* A file of that name in a folder of its own below the test's. */
+/* Makes a file in a folder below the test's; returns its path. */
 static const char *put(const char *folder, const char *name)
 {
     char inside[256];
@@ -25,7 +25,7 @@ static void begin_in(const char *folder, const char *started)
     assert_int_equal(chdir(tmpdir_path(folder)), 0);
     assert_int_equal(setenv("PWD", started, 1), 0);
     folders_begin();
-    assert_int_equal(chdir("/"), 0); /* what the program does later does not matter */
+    assert_int_equal(chdir("/"), 0); /* a later change does not matter */
 }
 
 TEST(test_where_the_session_began)
@@ -37,7 +37,7 @@ TEST(test_where_the_session_began)
     assert_string_equal(folders_find("././train.py", room), wanted);
 }
 
-/* The program changed folders before the session began: the shell's is still in PWD. */
+/* The program changed its folder before the session began: PWD still has the shell's. */
 TEST(test_where_the_program_was_started)
 {
     char started[PATH_MAX];
@@ -48,7 +48,7 @@ TEST(test_where_the_program_was_started)
     assert_string_equal(folders_find("train.py", room), wanted);
 }
 
-/* Two files of that name: which one it was nobody knows, unless they are one. */
+/* If two files have that name, it is unknown which one it was, unless both are the same file. */
 TEST(test_two_files)
 {
     char one[PATH_MAX];

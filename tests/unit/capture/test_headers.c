@@ -1,5 +1,5 @@
-/* test_headers.c - the public headers alone, as a program in plain C11 includes them:
- * compiled only, with every compiler at hand and no extension allowed. */
+/* test_headers.c - the public headers, in a program of plain C11. The file is only compiled, with
+ * every compiler of this machine, and without extensions. */
 #include <gpufl/gpufl.h>
 
 #include <gpufl/analysis.h>

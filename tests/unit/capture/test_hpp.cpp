@@ -1,6 +1,6 @@
-// test_hpp.cpp - gpufl.hpp: that scopes are statements like any other, what their
-// objects do with exceptions, and that nothing is lost between C++ and the log.
-// Without -DRUN only compiled, with every compiler and standard at hand.
+// test_hpp.cpp - gpufl.hpp: scopes are statements like any other, their objects end in exceptions,
+// too, and everything gets from C++ into the log. Without -DRUN the file is only compiled, with
+// every compiler and standard of this machine.
 
 #include <gpufl/gpufl.hpp>
 
@@ -159,7 +159,7 @@ void strings()
     static_assert(!std::is_copy_constructible<gpufl::ScopedMonitor>::value, "one owner");
 }
 
-// Fields behave as what they hold, and know whether they were assigned.
+// A field behaves like its value, and knows whether it was assigned.
 void fields()
 {
     gpufl::InitOptions o;
@@ -213,8 +213,8 @@ std::string text_of(const std::filesystem::path &path)
 
 int main(int argc, char **argv)
 {
-    everything(); // no session: costs a branch, does the same
-    gpufl::generateReport(std::getenv("NOT_SET_ANYWHERE")); // no path: stdout, here nothing to say
+    everything(); // without a session the results are the same
+    gpufl::generateReport(std::getenv("NOT_SET_ANYWHERE")); // no path: stdout; no session: nothing
     gpufl::systemStart(nullptr);
     gpufl::systemStop(std::getenv("NOT_SET_ANYWHERE"));
     gpufl::InitOptions o;

@@ -1,5 +1,5 @@
-/* test_inherit.c - the scope of a launch outside scopes: that of the
- * only other thread, at that moment. */
+/* test_inherit.c - a launch outside scopes inherits the scope that was open then in the only other
+ * thread with scopes. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ TEST(the_innermost_at_that_moment)
     assert_int_equal(h.several, 0);
 }
 
-/* Every launch is looked for in all histories: threads without scopes leave none. */
+/* Every launch is looked up in all histories, so threads without scopes leave no history. */
 TEST(threads_without_scopes_cost_nothing)
 {
     for (int32_t i = 0; i < 1000; i++) {
@@ -108,7 +108,7 @@ TEST(unknown_between_two)
     assert_int_equal(h.several, 1);
 }
 
-/* A scope of its own that is closed by now does not come back. */
+/* A launch does not inherit from its own thread. */
 TEST(not_from_itself)
 {
     inherit_thread(&h, MAIN, 0);
@@ -134,7 +134,7 @@ TEST(a_stack_is_kept_without_a_scope)
     assert_null(joins_get(&joins, 2));
 }
 
-/* Against the plain way: for every launch, each thread's last change before it. */
+/* A simple search gives the same: for every launch, each thread's last change before it. */
 TEST(as_the_plain_way_says)
 {
     enum { THREADS = 4, CHANGES = 50, LAUNCHES = 200 };
@@ -179,12 +179,12 @@ TEST(as_the_plain_way_says)
     }
 }
 
-/* Without memory nothing is attributed wrongly. */
+/* If memory is missing, no launch gets a wrong scope. */
 TEST(no_memory)
 {
     inherit_thread(&h, MAIN, 5);
     mem_fail_at(0);
-    inherit_thread(&h, AUTOGRAD, 0); /* has room already, or not */
+    inherit_thread(&h, AUTOGRAD, 0); /* may need memory or not */
     inherit_change(&h, 10, 1);
     launch(AUTOGRAD, 20, 1);
     mem_fail_at(-1);

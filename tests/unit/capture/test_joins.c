@@ -1,4 +1,4 @@
-/* Joins: found again, shared by a graph's kernels, aged out and counted. */
+/* Joins are found again, shared by a graph's kernels, overwritten when old, and counted. */
 #include "capture/records/joins.h"
 #include "tests/test.h"
 
@@ -13,7 +13,7 @@ static void put(struct joins *j, uint32_t correlation, uint64_t scope, bool wait
                                 .waiting = waiting});
 }
 
-/* 0: nothing is known. */
+/* Returns the scope of the join; 0: there is no join. */
 static uint64_t scope(struct joins *j, uint32_t correlation)
 {
     const struct join *e = joins_get(j, correlation);
@@ -32,10 +32,10 @@ TEST(test_found_and_shared)
     put(&j, 7, 100, true);
     put(&j, 8, 101, false);
     assert_int_equal(scope(&j, 7), 100);
-    assert_int_equal(scope(&j, 7), 100); /* every kernel of a graph asks */
+    assert_int_equal(scope(&j, 7), 100); /* each kernel of a graph gets it */
     assert_int_equal(scope(&j, 8), 101);
     assert_int_equal(scope(&j, 9), 0);
-    put(&j, 7, 102, true); /* the id came round again */
+    put(&j, 7, 102, true); /* the ids have wrapped around */
     assert_int_equal(scope(&j, 7), 102);
     assert_int_equal(j.lost, 0);
     joins_fini(&j);
@@ -67,7 +67,7 @@ TEST(test_overwritten_is_counted)
     assert_int_equal(scope(&j, 5), 0);
     assert_int_equal(scope(&j, MOST + 5), 2);
     assert_int_equal(scope(&j, 6), 1);
-    put(&j, MOST + 6, 2, true); /* its record had come */
+    put(&j, MOST + 6, 2, true); /* the old one's record had come */
     assert_int_equal(j.lost, 1);
     joins_fini(&j);
 }
@@ -79,7 +79,7 @@ TEST(test_calls_without_records_do_not_count)
     for (uint32_t i = 0; i < 3u << 20; i++)
         put(&j, i, 1, false);
     assert_int_equal(j.lost, 0);
-    assert_true(j.cap <= 1 << 12); /* and need no memory */
+    assert_true(j.cap <= 1 << 12); /* they need no memory */
     joins_fini(&j);
 }
 

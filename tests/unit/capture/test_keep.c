@@ -1,5 +1,5 @@
-/* test_keep.c - the kept parts of a program's files: from a file, from memory, in little room, of
- * damaged files, and never of another file than the one that is mapped. */
+/* test_keep.c - the kept parts of a program's files: from a file, from memory, with little room,
+ * and from damaged files; never from another file than the one that is mapped. */
 #include "capture/stacks/keep.h"
 #include "capture/stacks/keep_elf.h"
 #include "tests/test.h"
@@ -47,7 +47,7 @@ static const char *write_image(const struct keep_image *k, const char *name)
     return tmpdir_write(name, k->bytes, k->size);
 }
 
-/* The function at an address of the running module, by an image of it. */
+/* Checks which function an image names at an address of the running module. */
 static void check_function(const char *path, const struct stack_module *m, const void *at,
                            bool dynamic, const char *function)
 {
@@ -89,7 +89,7 @@ TEST(from_a_file)
     dlclose(handle);
 }
 
-/* What has lines as a program has them as an image, too. */
+/* An address that has a line in the program has it in the image, too. */
 TEST(with_lines)
 {
     struct keep_image k;
@@ -125,7 +125,7 @@ TEST(with_lines)
         assert_int_equal(levels[0].status, SYMBOL_LINE);
         assert_non_null(strstr(levels[0].file, "cases.c"));
     }
-    gone.build_id = "0102"; /* of another file */
+    gone.build_id = "0102"; /* another file's */
     assert_int_equal(symbolizer_find(z, &gone, main_at, &levels, &count), 0);
     assert_int_equal(levels[0].status, SYMBOL_MISSING);
     symbolizer_close(z);
@@ -133,7 +133,7 @@ TEST(with_lines)
     elf_file_close(&f);
 }
 
-/* Less and less room: lines go first, then names that are not exported, then all. */
+/* With less room lines are left out first, then names that are not exported, then everything. */
 TEST(in_little_room)
 {
     struct keep_image k;
@@ -171,12 +171,12 @@ TEST(from_memory)
         assert_int_equal(keep_elf_memory(m, ENOUGH, &k), 0);
         assert_true(k.exported && !k.whole);
         check_function(write_image(&k, "memory.elf"), m, call, true, "library_call");
-        /* Nothing is named by the nearest symbol. */
+        /* An address outside of functions does not get the nearest symbol. */
         check_function(write_image(&k, "memory.elf"), m, (const char *)m->base, true, NULL);
         mem_free(k.bytes);
         assert_int_equal(keep_elf_memory(m, 100, &k), GPUFL_E_FULL);
         dlclose(handle);
-        assert_int_not_equal(keep_elf_memory(m, ENOUGH, &k), 0); /* it is not there any more */
+        assert_int_not_equal(keep_elf_memory(m, ENOUGH, &k), 0); /* it is not loaded any more */
         assert_null(k.bytes);
     }
     struct keep_image k; /* libc: thousands of symbols */
@@ -187,7 +187,7 @@ TEST(from_memory)
     mem_free(k.bytes);
 }
 
-/* Any damage is an error or an image that can be read. */
+/* Any damage results in an error, or in an image that can be read. */
 TEST(of_damaged_files)
 {
     char *bytes;
@@ -243,7 +243,7 @@ static void only_what_may_be_gone(void **state)
         bool fleeting;
     } rows[] = {
         {"/usr/lib/libfoo.so", 1, false},
-        {"/usr/lib/libfoo.so", INT64_MIN, true}, /* it could not be found */
+        {"/usr/lib/libfoo.so", INT64_MIN, true}, /* the file was not found */
         {"/tmp/_MEI123/libfoo.so", 1, true},
         {"/tmpfoo/libfoo.so", 1, false},
         {"/dev/shm/x", 1, true},
@@ -272,7 +272,7 @@ static void keep_now(struct fixture *f, int64_t id, const struct stack_module *m
     keep_waiting(f->w, LAST_NS, true);
 }
 
-/* The file is there, removed, or replaced by another one of its name. */
+/* The file exists, or was removed, or was replaced by another one with its name. */
 static void the_file_that_is_mapped(void **state)
 {
     struct fixture *f = *state;
@@ -294,7 +294,7 @@ static void the_file_that_is_mapped(void **state)
         keep_now(f, i + 1, m);
         if (!kept(f, i + 1, path))
             fail_msg("%d: %s", (int)i, m->path);
-        /* By the file's own table where it could be opened, else by what it exports. */
+        /* The name is from the file's own table if it could be opened, else from its exports. */
         check_function(path, m, call, true, "library_call");
         dlclose(handle);
     }
@@ -325,7 +325,7 @@ int main(void)
 {
     modules_open(false);
     const struct CMUnitTest tests[] = {
-        /* First, since it names files that the others load under other names. */
+        /* This test is first, since the others load its files under other names. */
         WRITER_TEST(the_file_that_is_mapped), cmocka_unit_test(from_a_file),
         cmocka_unit_test(with_lines),         cmocka_unit_test(in_little_room),
         cmocka_unit_test(from_memory),        cmocka_unit_test(of_damaged_files),

@@ -1,4 +1,4 @@
-/* test_launch_rule.c - which launches are captured, on ticks made up here: 1000 ticks are 1 us. */
+/* test_launch_rule.c - which launches are captured, with simulated ticks: 1000 ticks are 1 us. */
 #include "capture/threads/launch_rule.h"
 #include "capture/threads/turns.h"
 #include "tests/test.h"
@@ -9,7 +9,7 @@
 static const struct launch_limits limits = {LAUNCH_AWAY_US * US, LAUNCH_WINDOW_US *US, SECOND};
 static const uint64_t START = 77 * SECOND;
 
-/* A thread that has launched once, at START. */
+/* Returns the rule of a thread that has launched once, at START. */
 static struct launch_rule begun(void)
 {
     struct launch_rule r = {0};
@@ -20,7 +20,7 @@ static struct launch_rule begun(void)
     return r;
 }
 
-/* What the library does at a launch. */
+/* Does what the library does at a launch. */
 static struct launch_verdict launch(struct launch_rule *r, uint64_t now)
 {
     if (launch_rule_quiet(r, now))
@@ -78,7 +78,7 @@ TEST(short_stretches_are_summed_up)
     assert_in_range(total / WINDOWS, 480 * US, 560 * US); /* 500 us and what passes the limit */
 }
 
-/* A limit lies between a half and three halves of 500 us, and is another one each time. */
+/* Limits are random, between a half and three halves of 500 us. */
 TEST(limits_are_random_within_their_bounds)
 {
     enum { DRAWN = 4000, BINS = 10 };
@@ -96,7 +96,7 @@ TEST(limits_are_random_within_their_bounds)
         assert_in_range(bins[i], DRAWN / BINS * 8 / 10, DRAWN / BINS * 12 / 10);
 }
 
-/* Time in a wait is nobody's, and neither is the wait's end a launch. */
+/* The time of a wait is not the program's, and the end of a wait is no launch. */
 TEST(a_wait_ends_the_stretch)
 {
     struct launch_rule r = begun();
@@ -111,12 +111,12 @@ TEST(a_wait_ends_the_stretch)
     assert_int_equal(v.own, 250 * US);
 }
 
-/* Launches were not seen between two windows of capture. */
+/* Between two windows of capture no launches are seen. */
 TEST(a_new_stretch_of_capture_begins_like_a_thread)
 {
     struct launch_rule r = begun();
     assert_int_equal(launch(&r, START + 90 * US).why, LAUNCH_QUIET);
-    launch_rule_left(&r, START + SECOND); /* a wait before it changes nothing */
+    launch_rule_left(&r, START + SECOND); /* an earlier wait changes nothing */
     struct launch_verdict v = launch_rule_judge(&r, &limits, 2, START + SECOND + US);
     assert_int_equal(v.why, LAUNCH_LONG);
     assert_true(v.own == LAUNCH_OWN_UNKNOWN);
@@ -146,8 +146,8 @@ static void expect_level(const struct launch_rule *r, uint32_t doublings)
                     (limits.window * 3 << doublings >> 1) - 1);
 }
 
-/* Captures of one part in 333 of a second are borne; one tick more is not, and that is seen before
- * the second is over. */
+/* Captures may take one part in 333 of a second; one tick more doubles the limits, before the
+ * second is over. */
 TEST(limits_double_where_captures_take_too_much)
 {
     struct launch_rule r = begun();
@@ -180,30 +180,30 @@ TEST(limits_come_back_where_captures_take_little)
     expect_level(&r, 3);
     since += SECOND;
     launch_rule_spent(&r, &limits, since + SECOND - 1, since + SECOND - 1,
-                      0); /* not yet a second */
+                      0); /* less than a second */
     expect_level(&r, 3);
     launch_rule_spent(&r, &limits, since + SECOND - SECOND / LAUNCH_FEW + 1, since + SECOND, 0);
     expect_level(&r, 2);
     since += SECOND;
     launch_rule_spent(&r, &limits, since + 5 * SECOND, since + 5 * SECOND,
-                      0); /* a doubling a second */
+                      0); /* one doubling for each second */
     expect_level(&r, 0);
 }
 
-/* A second that lasted longer, since nothing was captured: the share is of what passed. */
+/* If no launch was captured for longer than a second, the share is of the time that passed. */
 TEST(the_share_is_of_the_time_that_passed)
 {
     struct launch_rule r = begun();
     uint64_t now = START + 4 * SECOND;
     launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST, now,
-                      0); /* a four seconds' share */
+                      0); /* the share of four seconds */
     expect_level(&r, 0);
     now += 4 * SECOND;
     launch_rule_spent(&r, &limits, now - 4 * SECOND / LAUNCH_MOST - 1, now, 0);
     expect_level(&r, 1);
 }
 
-/* A thread that has half of each second, since another one has the rest, has half the share. */
+/* A thread that works half of each second, since another one works the rest, has half the share. */
 TEST(the_share_is_of_the_thread_s_part)
 {
     struct launch_rule r = begun();
@@ -212,7 +212,7 @@ TEST(the_share_is_of_the_thread_s_part)
     expect_level(&r, 0);
     launch_rule_spent(&r, &limits, now, now + 1, TURN_WHOLE / 2);
     expect_level(&r, 1);
-    now += 1 + SECOND; /* what would have brought the limits back for a whole second */
+    now += 1 + SECOND; /* enough to halve the limits of a whole second */
     launch_rule_spent(&r, &limits, now - SECOND / LAUNCH_FEW + 1, now, TURN_WHOLE / 2);
     expect_level(&r, 1);
     now += SECOND;
@@ -220,7 +220,7 @@ TEST(the_share_is_of_the_thread_s_part)
     expect_level(&r, 0);
 }
 
-/* What a thread has learned about the cost of its captures stays from window to window. */
+/* The doublings of a thread stay from window to window. */
 TEST(doublings_outlive_a_window)
 {
     struct launch_rule r = begun();
@@ -230,7 +230,7 @@ TEST(doublings_outlive_a_window)
     expect_level(&r, 1);
 }
 
-/* The time between two windows is no part of the second that captures may take their share of. */
+/* The time between two windows does not count for the share. */
 TEST(the_share_goes_on_in_the_next_window)
 {
     struct launch_rule r = begun();
@@ -239,7 +239,7 @@ TEST(the_share_goes_on_in_the_next_window)
     now += 100 * SECOND;
     (void)launch_rule_judge(&r, &limits, 2, now);
     now += SECOND / 4;
-    launch_rule_spent(&r, &limits, now, now, 0); /* three quarters of a second, just its share */
+    launch_rule_spent(&r, &limits, now, now, 0); /* exactly the share of 3/4 s */
     expect_level(&r, 0);
     launch_rule_spent(&r, &limits, now, now + 1, 0);
     expect_level(&r, 1);

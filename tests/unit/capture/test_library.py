@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libgpufl.so as a file: what it needs, what it shows, that it stays loaded.
+"""Checks the file libgpufl.so: the libraries that it needs, the functions that it exports, and that it stays loaded.
 
     test_library.py LIBRARY HEADER [exports-only]
 """
@@ -23,7 +23,7 @@ def check(ok, text):
 
 dynamic = output("readelf", "-dW", library)
 needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
-needed = {name for name in needed if not name.startswith("ld-linux")}  # the loader itself, for __tls_get_addr
+needed = {name for name in needed if not name.startswith("ld-linux")}  # the loader, for __tls_get_addr
 check(needed <= ALLOWED, f"needs {sorted(needed - ALLOWED)}")
 check("[libgpufl.so.0]" in dynamic, "SONAME is not libgpufl.so.0")
 check(re.search(r"FLAGS_1\).*NODELETE", dynamic), "can be unloaded")

@@ -70,7 +70,7 @@ enum { NAMES = 1 << 18 };
 struct log {
     struct mark_row *rows; /* owned */
     size_t count, cap;
-    char *names[NAMES]; /* owned: by id */
+    char *names[NAMES]; /* owned, by id */
     struct ledger_row ledger;
     int64_t scopes; /* instance of the last scope */
 };
@@ -119,7 +119,7 @@ static void read_channel(struct log *log, const char *channel)
     const struct wire_visitor v = {.arg = log, .name = on_name, .batch = on_batch};
     snprintf(path, sizeof path, "%s/%s.log", gpufl_session_dir(), channel);
     if (lines_open(&l, path, WIRE_MAX_LINE, NULL))
-        return; /* nothing was written there */
+        return; /* the channel has no rows */
     assert_int_equal(decoder_open(&d), 0);
     while (lines_next(l, &line, &len, &complete))
         assert_int_equal(decoder_feed(d, line, len, &v), 0);
@@ -127,13 +127,13 @@ static void read_channel(struct log *log, const char *channel)
     lines_close(l);
 }
 
-/* Ends the session and reads it: what was recorded is written. */
+/* Ends the session and reads it; all recorded marks are written. */
 static struct log *log_of_session(void)
 {
     struct log *log = mem_zalloc(sizeof *log);
     assert_non_null(log);
     gpufl_shutdown();
-    read_channel(log, "system"); /* ids of names are the session's: the same in each channel */
+    read_channel(log, "system"); /* ids of names are the same in each channel */
     read_channel(log, "scope");
     assert_int_equal(log->ledger.final, 1);
     assert_int_equal(log->ledger.marks_written, log->count);
@@ -218,7 +218,6 @@ TEST(names_and_domains)
     log_free(log);
 }
 
-/* The time is that of the call, the scope the innermost one of the thread, the thread its own. */
 static void *mark_elsewhere(void *arg)
 {
     (void)arg;
@@ -226,6 +225,7 @@ static void *mark_elsewhere(void *arg)
     return NULL;
 }
 
+/* A mark has the time of its call, the innermost scope of its thread, and the thread itself. */
 TEST(times_scopes_and_threads)
 {
     enum { TIMES = 100, BOUND = 20000 /* ns, as in test_scopes.c */ };
@@ -275,7 +275,7 @@ TEST(times_scopes_and_threads)
     log_free(log);
 }
 
-/* Marks set while no session runs are in none; marks of the second session are its own. */
+/* A mark is in no session if none runs; the second session has only its own marks. */
 TEST(before_between_and_after)
 {
     mark("before");
@@ -320,7 +320,7 @@ static uint64_t bits_of_float(float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    return bits | UINT64_C(0xdeadbeef) << 32; /* the rest of the field is anything */
+    return bits | UINT64_C(0xdeadbeef) << 32; /* the other bits are arbitrary */
 }
 
 TEST(payloads)
@@ -365,7 +365,7 @@ TEST(payloads)
     log_free(log);
 }
 
-/* With a collector that keeps pace nothing is lost; marks that find the ring full are counted. */
+/* If the collector keeps pace, no mark is lost; marks that find the ring full are counted. */
 TEST(hundred_thousand)
 {
     enum { MARKS = 100000, AT_ONCE = 5000, BURST = 3 * RING_SLOTS };
@@ -390,7 +390,8 @@ TEST(hundred_thousand)
     log_free(log);
 }
 
-/* Marks with a name each leave room for the names of scopes; those beyond are counted. */
+/* If each mark has a name of its own, there is still room for the names of scopes; names that are
+ * not kept are counted. */
 TEST(more_names_than_are_kept)
 {
     enum { MARKS = 60000, AT_ONCE = 5000, KEPT = 50000, SCOPES = 10 };
@@ -415,7 +416,7 @@ TEST(more_names_than_are_kept)
         scopes += log->names[i] && strncmp(log->names[i], "a scope ", 8) == 0;
     check_mark(log, 0, "step 0", "nvtx");
     check_mark(log, MARKS - 1, "(other)", "nvtx");
-    assert_in_range(others, MARKS - KEPT, MARKS - KEPT + 1000); /* other texts are in the table */
+    assert_in_range(others, MARKS - KEPT, MARKS - KEPT + 1000); /* the table has other texts, too */
     assert_int_equal(log->ledger.names_other, others);
     assert_int_equal(scopes, SCOPES);
     log_free(log);

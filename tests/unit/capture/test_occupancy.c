@@ -144,7 +144,7 @@ TEST(test_config_columns)
 
 #ifdef HAVE_CUDA_OCCUPANCY
 
-/* compute capability, SM's threads, blocks, shared memory, its most for a block */
+/* Compute capability; threads, blocks and shared memory of an SM; a block's most shared memory. */
 static const struct {
     int major, minor, threads, blocks, shared, optin;
 } chips[] = {

@@ -1,5 +1,5 @@
-/* Options: each source over the one below, one sentence for each mistake, the
- * rules between options, and docs/options.md against the table.
+/* Options: which source takes precedence, one sentence for each mistake, the rules between
+ * options, and docs/options.md against the table.
  *
  * GPUFL_WRITE_DOCS=1 writes docs/options.md again. */
 #include "capture/options/options.h"
@@ -15,7 +15,7 @@
 static struct {
     int count;
     enum severity severity;
-    char code[64], text[768]; /* the last one */
+    char code[64], text[768]; /* of the last message */
     char all[4096];
 } said;
 
@@ -290,7 +290,7 @@ TEST(test_rules)
     options_free(&o);
 }
 
-/* A session begins with short flushes, unless longer ones alone are asked for. */
+/* A session begins with short flush intervals, unless only longer ones are set. */
 TEST(test_first_flush)
 {
     static const struct {
@@ -361,7 +361,7 @@ TEST(test_sizes)
     code.size = 3;
     assert_int_equal(options_resolve(&o, &code, false, &say), GPUFL_E_INVAL);
     options_free(&o);
-    /* an older caller's struct, which ends before backend */
+    /* The struct of an older caller ends before `backend`. */
     code = code_defaults();
     code.size = offsetof(struct gpufl_options, backend);
     code.app_name = "old";
@@ -372,7 +372,7 @@ TEST(test_sizes)
     options_free(&o);
 }
 
-/* In ns it has to fit, too. */
+/* The duration has to fit in ns, too. */
 TEST(test_longest_duration)
 {
     struct options o;

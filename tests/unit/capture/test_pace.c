@@ -9,8 +9,8 @@ static struct pace begun(int64_t first, int64_t interval)
     return (struct pace){.first = first * MS, .interval = interval * MS, .began = 1};
 }
 
-/* Two flushes back is where a record is safe: of a short life at most half is not, and never more
- * than two intervals. */
+/* A record is safe after two flushes: at most half of a short life is not safe, and three intervals
+ * never last longer than three of the longest. */
 TEST(what_a_short_life_keeps)
 {
     const struct pace p = begun(5, 250);
@@ -52,7 +52,8 @@ TEST(no_short_intervals)
     assert_int_equal(pace_next(&p, INT64_MAX), 250 * MS);
 }
 
-/* No interval is short before a launch, and a wait for one does not stay at short intervals. */
+/* Intervals are not short before the first launch, and while the collector waits for one they do
+ * not stay short. */
 TEST(from_the_first_launch_on)
 {
     struct pace p = begun(5, 250);

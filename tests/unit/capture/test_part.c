@@ -1,4 +1,4 @@
-/* Parts: names and numbers, and what is left of a write that failed. */
+/* Parts: their names and numbers, and what a failed write leaves in the file. */
 #include "capture/log/part.h"
 #include "tests/test.h"
 
@@ -55,7 +55,7 @@ static void test_numbers_and_offsets(void **state)
     char path[PATH_MAX];
     struct part p;
     part_init(&p, dir, CHANNEL_SCOPE);
-    assert_int_equal(part_finish(&p, false, path), -ENOENT); /* there is none yet */
+    assert_int_equal(part_finish(&p, false, path), -ENOENT); /* no part is open yet */
     assert_int_equal(p.number, 1);
     assert_int_equal(part_write(&p, "one\n", 4, 0), 0);
     assert_true(p.started);
@@ -145,7 +145,7 @@ static void test_empty_files_go(void **state)
     assert_int_equal(part_write(&p, "one\n", 4, 0), 0);
     assert_int_equal(p.number, 1);
     assert_int_equal(part_finish(&p, false, name), 0);
-    assert_true(is_there(dir, "device.log")); /* of the next part */
+    assert_true(is_there(dir, "device.log")); /* the next part's */
     assert_false(is_there(dir, "device.log.part"));
     part_leave(&p);
     assert_false(is_there(dir, "device.log"));
@@ -171,7 +171,7 @@ static void test_directory_moved(void **state)
     assert_file(dir, "device.log", "two\n");
 }
 
-/* No file can be opened, or none renamed: the part goes on, and nothing is left of the attempt. */
+/* If no next file can be opened or renamed, the part continues, and no other file is left. */
 static void test_no_next_part(void **state)
 {
     struct log_dir *dir = *state;
@@ -202,7 +202,7 @@ static void limit_file_size(rlim_t bytes)
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* In a child: what goes wrong ends it, naming the line. */
+/* For a child: a failed check prints its line and ends the child. */
 static void check(bool right, int line)
 {
     if (right)
@@ -212,7 +212,7 @@ static void check(bool right, int line)
 }
 #define CHECK(x) check(x, __LINE__)
 
-/* The limit cuts a line in the middle: it is taken off, and SIGXFSZ kills nobody. */
+/* If the limit cuts a line in the middle, its beginning is removed, and SIGXFSZ is not raised. */
 static void child_size_limit(struct log_dir *dir)
 {
     struct part p;
@@ -230,7 +230,8 @@ static void child_size_limit(struct log_dir *dir)
     _exit(0);
 }
 
-/* The torn line cannot be cut off (a sealed memory file): the next one starts again. */
+/* The torn line cannot be removed (a sealed memory file): the next line begins on a line of its
+ * own. */
 static void child_torn(struct log_dir *dir)
 {
     struct part p;
@@ -289,7 +290,7 @@ static void test_full_device(void **state)
     part_leave(&p);
 }
 
-/* The program closes our descriptor and gets its number for a file of its own. */
+/* The program closes our descriptor, and a file of its own gets the number. */
 static void test_descriptor_taken_away(void **state)
 {
     struct log_dir *dir = *state;
@@ -302,18 +303,18 @@ static void test_descriptor_taken_away(void **state)
     assert_int_equal(write(fd, "theirs", 6), 6);
     assert_int_equal(dup2(fd, number), number);
     assert_false(part_deleted(&p));
-    assert_int_equal(part_write(&p, "two\n", 4, 0), 0); /* by another descriptor */
+    assert_int_equal(part_write(&p, "two\n", 4, 0), 0); /* with another descriptor */
     assert_int_not_equal(p.fd, number);
     assert_true(fcntl(p.fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(part_finish(&p, false, path), 0);
-    assert_int_not_equal(fcntl(number, F_GETFD), -1); /* still open: it is not ours to close */
+    assert_int_not_equal(fcntl(number, F_GETFD), -1); /* still open: it is not ours */
     assert_file(dir, "foreign", "theirs");
     assert_file(dir, "device.1.log", "one\ntwo\n");
     close(number);
     close(fd);
 }
 
-/* The part closes its file, and the file of that name is gone or another one. */
+/* The part has closed its file, and the file with its name was removed or replaced. */
 static void test_closed_and_lost(void **state)
 {
     struct log_dir *dir = *state;

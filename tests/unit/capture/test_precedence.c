@@ -44,11 +44,11 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* What each source says of an option; NULL: nothing. */
+/* The value that each source gives an option; NULL: none. */
 struct sources {
-    const char *name; /* of the option */
+    const char *name; /* the option's */
     const char *trace_default, *file, *environment, *code, *forced, *flags;
-    const char *wanted; /* as the log has it */
+    const char *wanted; /* as written in the log */
     enum option_source source;
 };
 
@@ -110,8 +110,8 @@ static void check(const struct sources *s, size_t row)
     options_free(&o);
 }
 
-/* Every source alone, and over all those below it. trace_default is NULL if `gpufl trace` did
- * not start the program. */
+/* Every source counts alone, and against all those below it. trace_default is NULL if `gpufl trace`
+ * did not start the program. */
 TEST(test_every_source)
 {
     static const struct sources rows[] = {
@@ -163,7 +163,7 @@ TEST(test_every_source)
         check(&rows[i], i);
 }
 
-/* A field that holds its default counts where the code says so, and only then. */
+/* A field with its default value counts only if the code marks it as set. */
 TEST(test_set_in_code)
 {
     struct gpufl_options code;
@@ -188,7 +188,7 @@ TEST(test_set_in_code)
     assert_int_equal(gpufl_options_set(NULL, "enabled"), GPUFL_E_INVAL);
 }
 
-/* A program of before the field `set` says Monitor where it says nothing. */
+/* If a program was built before the field `set` existed, Monitor means that it sets no engine. */
 TEST(test_older_program)
 {
     struct gpufl_options code;
@@ -207,8 +207,8 @@ TEST(test_older_program)
     assert_string_equal(said, "");
 }
 
-/* Stacks of the waits need an engine that has waits. An engine that was named stays, and a message
- * says what it lacks. */
+/* Stacks of waits need an engine that records waits. A named engine stays, and a message says what
+ * it lacks. */
 TEST(test_engine_for_stacks)
 {
     struct gpufl_options code;
@@ -243,14 +243,14 @@ TEST(test_engine_for_stacks)
     assert_null(strstr(said, "enable_stack_trace"));
     assert_non_null(strstr(said, "enable_memory_tracking needs Trace"));
     options_free(&o);
-    forget(); /* one of several passes: the others may give it */
+    forget(); /* one of several passes: others may record it */
     setenv("GPUFL_TRACE_OPTIONS", "profiling_engine=Sync\npass=1\npasses=2", 1);
     assert_int_equal(options_resolve(&o, &code, false, &say), 0);
     assert_string_equal(said, "");
     options_free(&o);
 }
 
-/* `gpufl trace` samples by itself; an interval of 0 that somebody set turns only that off. */
+/* `gpufl trace` samples by default; an interval of 0 turns only that default off. */
 TEST(test_sampling_under_trace)
 {
     struct gpufl_options code;
@@ -278,7 +278,7 @@ TEST(test_sampling_under_trace)
     options_free(&o);
 }
 
-/* What gpufl_init asks of a session that has begun without it. */
+/* Options of gpufl_init that a session lacks because it began before. */
 TEST(test_missed)
 {
     struct gpufl_options code;
@@ -287,7 +287,7 @@ TEST(test_missed)
     setenv("GPUFL_TRACE_OPTIONS", "?profiling_engine=Trace\napp_name=run", 1);
     assert_int_equal(options_resolve(&o, NULL, true, &say), 0);
     gpufl_options_init(&code, sizeof code);
-    code.app_name = "code"; /* a flag beats it anyway */
+    code.app_name = "code"; /* a flag takes precedence anyway */
     assert_false(options_missed(&o, &code, text, sizeof text));
     assert_string_equal(text, "");
     code.enable_memory_tracking = true;

@@ -102,9 +102,9 @@ TEST(test_config_file_and_environment_go_above)
     setenv("GPUFL_SYSTEM_SAMPLE_RATE_MS", "750", 1);
     resolve(&o);
     assert_string_equal("", said);
-    assert_int_equal(GPUFL_ENGINE_TRACE, o.profiling_engine); /* of the configuration */
-    assert_int_equal(400, o.flush_interval_ms);               /* of the file */
-    assert_int_equal(750, o.system_sample_rate_ms);           /* of the environment */
+    assert_int_equal(GPUFL_ENGINE_TRACE, o.profiling_engine); /* from the configuration */
+    assert_int_equal(400, o.flush_interval_ms);               /* from the file */
+    assert_int_equal(750, o.system_sample_rate_ms);           /* from the environment */
     assert_int_equal(1, o.remote_version);
     options_free(&o);
 }
@@ -129,7 +129,7 @@ TEST(test_places_and_keys_of_the_host_are_not_taken)
     options_free(&o);
 }
 
-/* Nothing of such a file counts. */
+/* Checks that no option of the configuration counts, and that the sentence says why. */
 static void expect_nothing(const char *name, const char *sentence)
 {
     struct options o;
@@ -159,7 +159,7 @@ TEST(test_what_is_no_configuration_costs_one_sentence)
     expect_nothing("none", "does not exist: is there such a configuration");
     expect_nothing("@host", "does not exist: was a configuration assigned to this host");
     put("@host.json", "{\"name\":\"@host\",\"version\":1,\"options\":{\"flush_interval_ms\":300}}");
-    expect_nothing("@host", "damaged"); /* it has no name of its own */
+    expect_nothing("@host", "damaged"); /* it has no configuration's name */
     expect_nothing("@other", "no name of a configuration");
     expect_nothing("../half", "no name of a configuration");
     expect_nothing(".half", "no name of a configuration");

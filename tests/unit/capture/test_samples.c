@@ -23,7 +23,7 @@ TEST(test_one_look_in_each_cell)
         assert_true(due >= begin && due < begin + 5 * MS);
         sum += due - begin;
     }
-    assert_true(sum / 10000 > 24 * MS / 10 && sum / 10000 < 26 * MS / 10); /* the middle: 2.5 ms */
+    assert_true(sum / 10000 > 24 * MS / 10 && sum / 10000 < 26 * MS / 10); /* 2.5 ms on average */
 }
 
 TEST(test_places_are_even)
@@ -45,7 +45,7 @@ TEST(test_cells_that_passed_are_left_out)
     assert_true(due < 5 * MS);
     due = rate_next(&r, 9 * MS); /* late, but within the next cell */
     assert_true(due >= 5 * MS && due < 10 * MS);
-    due = rate_next(&r, 52 * MS); /* cells 10 to 50 have gone by, 50 to 55 has begun */
+    due = rate_next(&r, 52 * MS); /* the cells until 50 have passed, 50 to 55 has begun */
     assert_true(due >= 55 * MS && due < 60 * MS);
     due = rate_next(&r, 57 * MS);
     assert_true(due >= 60 * MS && due < 65 * MS); /* on the same grid */
@@ -91,7 +91,7 @@ TEST(test_rate_has_a_floor)
     assert_int_equal(r.cell, 64 * 5 * MS);
 }
 
-/* A rate that changed goes on from the cell before: the next cell is longer, none is skipped. */
+/* After a change of the rate the next, longer cell follows the one before; none is skipped. */
 TEST(test_grid_after_a_change)
 {
     struct rate r;
@@ -119,7 +119,7 @@ TEST(test_calls)
     assert_int_equal(said("running\n", &n), CALL_NONE);
     assert_int_equal(said("-1 0x7ffd0 0x55d0\n", &n), CALL_FAULT);
     assert_int_equal(said("-1 0x0 0x0\n", &n), CALL_ENDED);
-    assert_int_equal(n, -7); /* set by a call alone */
+    assert_int_equal(n, -7); /* only a call sets it */
     assert_int_equal(said("0 0x3 0x7ff 0x1 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n), CALL_BLOCKED);
     assert_int_equal(n, 0);
     assert_int_equal(said("202 0xffffffffffffffff 0x80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n", &n),
@@ -151,7 +151,7 @@ TEST(test_schedstat)
 
 enum { AHEAD = 900 };
 
-/* The look at `at`, 20 us after the sampler woke. goes_on: the clock is ahead of schedstat. */
+/* A sample at `at`, 20 us after the sampler woke. goes_on: the clock is ahead of schedstat. */
 static struct run_look look(int64_t at, int64_t run, bool goes_on, int64_t delayed)
 {
     struct run_look l = {.woke = at - 20000,
@@ -175,7 +175,8 @@ TEST(test_clock_goes_on)
     assert_int_equal(t.at, 5 * MS + 2000);
 }
 
-/* The thread's clock goes on, but it got the core after the round had begun: it had waited 2 ms. */
+/* The thread's clock runs, but the thread got its core after the round had begun: it had waited
+ * for 2 ms. */
 TEST(test_core_given_during_the_round)
 {
     struct run_track t = {.known = true, .times = 3};
@@ -184,7 +185,7 @@ TEST(test_core_given_during_the_round)
     l.last.delayed += 2 * MS;
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_int_equal(t.waits, 2 * MS);
-    assert_int_equal(t.delayed, 0); /* so that the next look subtracts the wait from itself */
+    assert_int_equal(t.delayed, 0); /* so the next sample subtracts the wait */
     l = look(10 * MS, 8 * MS, true, 2 * MS);
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
 }
@@ -205,20 +206,20 @@ TEST(test_core_taken_by_another)
     struct run_look l = look(5 * MS, 3 * MS, false, 7);
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_int_equal(t.waits, 2 * MS);
-    /* Then it ran for 1 ms, 2.5 ms of wait were over, and it waits again. */
+    /* Then it ended 2.5 ms of waiting, ran for 1 ms, and waits again. */
     l = look(10 * MS, 4 * MS, false, 7 + 5 * MS / 2);
     l.first.times = l.last.times = 4;
     assert_int_equal(state_run(&t, &l), HOST_READY);
     assert_int_equal(t.waits, 2 * MS + 5 * MS - 1 * MS - 5 * MS / 2);
-    /* Then it ran for the rest of the time, until the sampler came. */
+    /* Then it ran for the rest of the time, until the sampler woke up. */
     l = look(15 * MS, 5 * MS + 460000, false, 7 + 5 * MS / 2 + 7 * MS);
     l.first.times = l.last.times = 5;
     assert_int_equal(state_run(&t, &l), HOST_RUNS);
     assert_int_equal(t.waits, 40000);
 }
 
-/* 1 ms of a hypervisor's looks like a wait, once: the next wait that is over shows that it was
- * none. */
+/* 1 ms that a hypervisor takes looks like a wait, once: the next wait that ends shows that it was
+ * not one. */
 TEST(test_time_that_no_clock_counts)
 {
     struct run_track t = {.known = true, .times = 3};
@@ -242,7 +243,7 @@ TEST(test_border_of_a_wait)
     assert_int_equal(state_run(&t, &l), HOST_READY);
 }
 
-/* Half as much can be uncounted of a thread that had a core half of the time. */
+/* A thread that had a core half of the time can have half as much uncounted time. */
 TEST(test_border_of_a_wait_after_a_short_run)
 {
     enum { LONGEST = 20000 + 50000 + 47647 };
@@ -256,7 +257,7 @@ TEST(test_border_of_a_wait_after_a_short_run)
     assert_int_equal(state_run(&t, &l), HOST_READY);
 }
 
-/* Without a look before, or without schedstat, a clock that stands still says: not on a core. */
+/* Without an earlier sample, or without schedstat, a thread whose clock stops has no core. */
 TEST(test_nothing_known_before)
 {
     struct run_track t = {0};

@@ -1,4 +1,4 @@
-/* The messages of a session about missing metrics. */
+/* The messages of a session about missing metrics, and the last sample of a session. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
@@ -18,11 +18,11 @@
 /* ---- a sampler that starts late -------------------------------------------------------------- */
 
 static _Atomic bool hold; /* the sampler's thread stays in its first call */
-static sem_t waited_for;  /* posted when somebody waits for its end */
-static pthread_t files;   /* a thread that ends at once where it gets no descriptors of its own */
+static sem_t waited_for;  /* posted when a thread waits for its end */
+static pthread_t files;   /* a thread that ends at once if it gets no descriptors of its own */
 static _Atomic bool files_run;
 
-/* Instead of libc's: the first thing that a thread of ours does. */
+/* Replaces libc's, which is the first call of each thread of ours. */
 int pthread_setname_np(pthread_t thread, const char *name)
 {
     int (*real)(pthread_t, const char *) =
@@ -36,7 +36,7 @@ int pthread_setname_np(pthread_t thread, const char *name)
     return real(thread, name);
 }
 
-/* Replaces libc's. Apart from `files`, the first thread that a session joins is the sampler's. */
+/* Replaces libc's. Except `files`, the first thread that a session joins is the sampler's. */
 int pthread_join(pthread_t thread, void **result)
 {
     int (*real)(pthread_t, void **) = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
@@ -71,7 +71,7 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* Does the text stand among the strings of the last session's system channel? */
+/* True if the system channel of the last session contains the text. */
 static bool log_says(const char *text)
 {
     char path[PATH_MAX], *data;
@@ -92,7 +92,7 @@ static struct gpufl_options continuous_options(void)
     return o;
 }
 
-/* The sampler's thread begins when somebody waits for its end. */
+/* The sampler's thread begins only when the session waits for its end. */
 TEST(test_a_session_that_ends_at_once_has_a_sample)
 {
     struct gpufl_options o = continuous_options();
@@ -145,7 +145,7 @@ TEST(test_without_proc)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == NOT_ALLOWED)
-        skip(); /* no right to mount here */
+        skip(); /* mounting is not permitted here */
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 

@@ -31,11 +31,11 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* Scopes that have a row because they were open at a flush or at the end. */
+/* Scopes with a row that says that they were open at a flush or at the end. */
 struct opens {
     size_t n, ended;
     int64_t instance[8192];
-    bool all; /* those were collected, now their ends */
+    bool all; /* all are collected: now count their ends */
 };
 
 static void opens_row(void *arg, enum record_type type, const int64_t *row)
@@ -50,8 +50,8 @@ static void opens_row(void *arg, enum record_type type, const int64_t *row)
     }
 }
 
-/* Scopes of which only the beginning was written. One that a thread did not come to end over
- * two flushes has both rows. */
+/* Returns how many scopes have only a row of their beginning. A scope that lasts over two flushes
+ * has both rows. */
 static int64_t never_ended(void)
 {
     static struct opens o;
@@ -102,7 +102,7 @@ TEST(test_eight_threads)
     assert_int_equal(never_ended(), 0);
 }
 
-/* With the collector keeping pace nothing is lost. */
+/* If the collector keeps pace, no scope is lost. */
 TEST(test_slow_scopes_are_all_written)
 {
     struct session_log log;
@@ -210,7 +210,7 @@ TEST(test_threads_that_end_inside_scopes)
     assert_int_equal(never_ended(), 100);
 }
 
-/* MiB of address space. */
+/* Returns the size of the address space in MiB. */
 static long mapped(void)
 {
     long pages = 0;
@@ -221,8 +221,8 @@ static long mapped(void)
     return pages / 256;
 }
 
-/* Thousands that come and go between two flushes, with half a MiB of ring each: their memory does
- * not wait for the next flush, and goes back to the system. */
+/* Thousands of threads begin and end between two flushes, each with a ring of half a MiB: their
+ * memory is freed before the next flush. */
 TEST(test_short_threads_are_given_back)
 {
     struct session_log log;
@@ -254,7 +254,7 @@ TEST(test_open_scopes_are_written_once)
     for (int i = 0; i < 5; i++)
         assert_int_equal(session_flush(), 0);
     session_log_read(gpufl_session_dir(), &log);
-    assert_int_equal(log.parts.rows[RECORD_scope_open], 1); /* for who reads it while it runs */
+    assert_int_equal(log.parts.rows[RECORD_scope_open], 1); /* while the session runs */
     gpufl_scope_end(h);
     gpufl_scope_begin("open at the end", NULL);
     gpufl_shutdown();
@@ -307,7 +307,7 @@ struct launcher {
 
 static void *until_stopped(void *arg)
 {
-    enum { BURST = 256 }; /* then a pause: its rows alone would keep a processor busy */
+    enum { BURST = 256 }; /* then a pause: without it the rows would keep a processor busy */
     struct launcher *l = arg;
     while (!atomic_load(&l->stop)) {
         for (int i = 0; i < BURST; i++) {
@@ -320,7 +320,7 @@ static void *until_stopped(void *arg)
     return NULL;
 }
 
-/* Sessions come and go while threads never stop. */
+/* Sessions begin and end while threads open scopes all the time. */
 TEST(test_shutdown_while_threads_work)
 {
     pthread_t threads[3];
@@ -335,7 +335,7 @@ TEST(test_shutdown_while_threads_work)
         gpufl_shutdown();
         session_log_read(gpufl_session_dir(), &log);
         int64_t known = log.ledger.scopes_written + log.ledger.scopes_lost + never_ended();
-        /* a begin that passed the gate late may be counted and not be seen, or the reverse */
+        /* A scope that begins as the session ends may be counted, not written, or the reverse. */
         assert_true(log.ledger.scopes_opened - known <= 3 && known - log.ledger.scopes_opened <= 3);
     }
     for (int i = 0; i < 3; i++) {
@@ -348,7 +348,7 @@ TEST(test_shutdown_while_threads_work)
 
 enum {
     TIMED = 3000,  /* pairs of an outer and an inner scope a thread */
-    BOUND = 20000, /* ns; test_tick holds the clock to its own bound, here are its readers */
+    BOUND = 20000, /* ns; test_tick.c tests the clock itself, with a closer bound */
 };
 
 struct timed {
@@ -383,7 +383,7 @@ static void *time_scopes(void *arg)
 
 static struct timer timers[3];
 
-/* Where the row of a scope belongs; all of them, by instance. */
+/* Where the row of a scope belongs; `places` has all, sorted by instance. */
 struct place {
     int64_t instance;
     struct scope_row *row;
@@ -439,8 +439,8 @@ static void check_timed(const struct timed *s, int64_t after)
     assert_true(i->start + i->duration <= o->start + o->duration);
 }
 
-/* What the log says of a scope lies where the clock was read around it, on every thread,
- * also for scopes that waited in the ring over many collections; and scopes stay nested. */
+/* The times of a scope lie between the readings of the clock around it, on every thread, even if
+ * the scope waited in the ring for long; and scopes stay nested. */
 TEST(test_times_are_the_clocks)
 {
     pthread_t threads[3];

@@ -82,7 +82,7 @@ TEST(test_init_is_idempotent)
     gpufl_shutdown();
     assert_string_equal(gpufl_session_id(), first);
     assert_int_equal(session_count(tmpdir_path("logs")), 1);
-    assert_int_equal(gpufl_init(&o), 0); /* another session of the process */
+    assert_int_equal(gpufl_init(&o), 0); /* the process's second session */
     assert_string_not_equal(gpufl_session_id(), first);
     gpufl_scope_end(gpufl_scope_begin("again", NULL));
     gpufl_shutdown();
@@ -119,7 +119,7 @@ TEST(test_disabled)
     assert_int_equal(lines_said, 0);
 }
 
-/* Old sessions are not sent by a program whose capture is switched off, wherever that was said. */
+/* If capture is switched off, whichever source does it, no old sessions are sent. */
 TEST(test_disabled_sends_nothing)
 {
     static const char script[] = "#!/bin/sh\n: > \"$MARK\"\nexit 2\n";
@@ -150,14 +150,13 @@ TEST(test_disabled_sends_nothing)
     struct gpufl_options o = session_options(tmpdir_path("logs"));
     assert_int_equal(gpufl_init(&o), 0);
     gpufl_shutdown();
-    assert_int_equal(gpufl_upload_logs(&u),
-                     GPUFL_E_IO); /* switched on again, the command is asked */
+    assert_int_equal(gpufl_upload_logs(&u), GPUFL_E_IO); /* capture is on again, the command runs */
     assert_true(file_exists(mark));
     unsetenv("GPUFL_CLI");
 }
 
-/* Before a session the environment names the server; then the session's options do, whatever the
- * environment has later. */
+/* Before a session the environment names the server; then the options of the session name it,
+ * whatever the environment says later. */
 TEST(test_the_server_that_uploads_go_to)
 {
     static const char config[] = "{\"backend_url\":\"https://file.test\"}";
@@ -183,7 +182,6 @@ TEST(test_the_server_that_uploads_go_to)
     unsetenv("GPUFL_DISABLED");
 }
 
-/* The debug output has a line each for the probe, the engine, every file, the losses. */
 static char debug_lines[8192];
 
 static void receive_debug(enum log_level level, const char *line)
@@ -193,6 +191,7 @@ static void receive_debug(enum log_level level, const char *line)
         snprintf(debug_lines + n, sizeof debug_lines - n, "%s\n", line);
 }
 
+/* The debug output has a line for the probe, the engine, each file, and the losses. */
 TEST(test_debug_output)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -226,10 +225,10 @@ TEST(test_directory_that_cannot_be_made)
     assert_non_null(strstr(last_said, "GPUFL_LOG_PATH"));
     assert_int_equal(gpufl_scope_begin("x", NULL), 0);
     o.log_path = tmpdir_path("logs");
-    assert_int_equal(gpufl_init(&o), 0); /* a second try with another one */
+    assert_int_equal(gpufl_init(&o), 0); /* a second try with another directory */
 }
 
-/* The driver gets 0 if capture was wanted and could not begin, and nothing is left then. */
+/* The driver gets 0 if capture was wanted and could not begin. */
 TEST(test_injection_reports)
 {
     char trace[512];
@@ -239,7 +238,7 @@ TEST(test_injection_reports)
     setenv("GPUFL_TRACE_OPTIONS", trace, 1);
     assert_int_equal(InitializeInjection(), 0);
     assert_false(gpufl_active());
-    assert_int_equal(lines_said, 1); /* no launcher hears it: it is said here, once */
+    assert_int_equal(lines_said, 1); /* logged once, since no launcher gets the error */
     assert_non_null(strstr(last_said, "no capture: "));
     snprintf(trace, sizeof trace, "log_path=%s\nbackend=None\nenabled=false\n",
              tmpdir_path("logs"));
@@ -253,7 +252,7 @@ TEST(test_injection_reports)
     setenv("GPUFL_TRACE_OPTIONS", trace, 1);
     assert_int_equal(InitializeInjection(), 1);
     assert_true(gpufl_active());
-    assert_int_equal(InitializeInjection(), 1); /* it runs already */
+    assert_int_equal(InitializeInjection(), 1); /* the session runs already */
     session_exit();                             /* a traced session ends with its program */
     assert_false(gpufl_active());
     unsetenv("GPUFL_TRACE_OPTIONS");
@@ -274,7 +273,7 @@ TEST(test_engines_fall_back)
     assert_int_equal(log.parts.rows[RECORD_capability], 13);
 }
 
-/* The simulated GPU has every engine of the ladder: nothing stands in for one. */
+/* The simulated GPU has every engine: no engine falls back to another one. */
 TEST(test_simulated_gpu_has_every_engine)
 {
     for (int engine = GPUFL_ENGINE_MONITOR; engine <= GPUFL_ENGINE_SYNC; engine++) {
@@ -311,7 +310,7 @@ TEST(test_window_starts_sampling)
     assert_int_equal(log.parts.rows[RECORD_window], 3);
 }
 
-/* At a rate of 0 windows are nothing but balanced, which is said once. */
+/* At a rate of 0 nothing is sampled, which is reported once; starts and stops must match. */
 TEST(test_window_without_a_rate)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -375,7 +374,7 @@ TEST(test_spool_limit_ends_the_capture)
     assert_true(lines_said >= 1);
 }
 
-/* A limit that would keep everything out is raised: the session says why it ended. */
+/* A limit that is too small for any session is raised, so that the session can say why it ended. */
 TEST(test_tiny_spool_limit)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -391,7 +390,7 @@ TEST(test_tiny_spool_limit)
     assert_true(log.parts.rows[RECORD_scope] > 0);
 }
 
-/* The disk's reserve ends a capture before it began. */
+/* If the disk has less room than its reserve, the capture ends before any record. */
 TEST(test_no_room_from_the_start)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -429,7 +428,7 @@ static void fail_each(const struct gpufl_options *o)
         assert_false(gpufl_active());
         assert_true(rc == 0 || rc == GPUFL_E_NOMEM);
     }
-    assert_true(started > ALLOCATIONS / 4 / STEP); /* at the end nothing fails any more */
+    assert_true(started > ALLOCATIONS / 4 / STEP); /* the last rounds have no failure */
 }
 
 TEST(test_every_allocation_fails_once)
@@ -440,7 +439,7 @@ TEST(test_every_allocation_fails_once)
     fail_each(&o);
 }
 
-/* Every allocation fails once while an engine is attached and records come in. */
+/* Every allocation fails once while an engine is attached and delivers records. */
 TEST(test_every_allocation_fails_once_while_tracing)
 {
     struct gpufl_options o = session_options(tmpdir_path("logs"));
@@ -466,10 +465,10 @@ TEST(test_traced_program)
     assert_int_equal(session_count(tmpdir_path("elsewhere")), 0);
     gpufl_scope_end(gpufl_scope_begin("a", NULL));
     gpufl_shutdown();
-    assert_true(gpufl_active()); /* it goes on until the program ends */
+    assert_true(gpufl_active()); /* the session lasts until the program ends */
     struct session_log log;
     session_log_read(gpufl_session_dir(), &log);
-    assert_int_equal(log.parts.rows[RECORD_scope], 1); /* but everything is written */
+    assert_int_equal(log.parts.rows[RECORD_scope], 1); /* all of it is written */
     session_exit();
     assert_false(gpufl_active());
     session_log_read(gpufl_session_dir(), &log);
@@ -478,7 +477,7 @@ TEST(test_traced_program)
     unsetenv("GPUFL_BACKEND");
 }
 
-/* The code's directory beats the launcher's, which links to the session. A flag beats both. */
+/* The code's directory takes precedence over the launcher's, which gets a link to the session. */
 TEST(test_directory_of_the_code)
 {
     char trace[4200], link[PATH_MAX], there[PATH_MAX];

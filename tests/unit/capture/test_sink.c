@@ -1,6 +1,6 @@
-/* The calls of a backend to capture: its records are joined to scopes,
- * named and counted; calls come late, from inside open, or never return. The
- * backend in this file replaces the registry. */
+/* The calls of a backend to capture: its records are joined to scopes, named and counted; calls
+ * are late, or are made inside of open, or never return. The backend in this file replaces the
+ * registry. */
 #include "tests/test.h"
 #include "tests/unit/support/session_log.h"
 
@@ -17,8 +17,8 @@
 
 /* ---- the backend ----------------------------------------------------------------------------- */
 
-static struct sink *sink;              /* what open was given */
-static void (*_Atomic on_drain)(void); /* taken by the collector at its next round */
+static struct sink *sink;              /* the argument of open */
+static void (*_Atomic on_drain)(void); /* the collector calls it in its next round */
 static bool inject_in_open, fail_open, fail_start, hang;
 static int closed;
 
@@ -33,10 +33,10 @@ static int t_open(struct trace **out, const struct trace_config *c, struct sink 
     (void)c;
     sink = s;
     if (inject_in_open)
-        (void)InitializeInjection(); /* a vendor's library that brings its driver up */
+        (void)InitializeInjection(); /* like a vendor's library that loads the driver */
     if (fail_open)
         return err_set(e, GPUFL_E_BUSY, "another tool holds it: stop it");
-    *out = (struct trace *)&sink; /* any address: never looked into */
+    *out = (struct trace *)&sink; /* any address: it is never read */
     return 0;
 }
 
@@ -175,7 +175,7 @@ static void emit_kernel(uint32_t config, uint32_t stream, int64_t correlation)
                            .config = config,
                            .stream = stream,
                            .correlation = correlation,
-                           .scope = 77 /* the sink knows better */};
+                           .scope = 77 /* the sink replaces it */};
     sink->ops->row(sink, RECORD_kernel, &k);
 }
 
@@ -199,7 +199,7 @@ static void emit_records(void)
     assert_int_equal(device, 3); /* index + 1 */
     struct device_row again = {
         .index = 0, .uuid = d.uuid, .warp_size = CELL_NULL, .clock_max_sm = 1980};
-    assert_int_equal(ops->device(sink, &again), 3); /* the same GPU, as another library counts */
+    assert_int_equal(ops->device(sink, &again), 3); /* the same GPU with another library's index */
     uint32_t stream = ops->stream(sink, device, 1, 7);
     assert_int_equal(ops->stream(sink, device, 1, 7), stream);
     assert_int_not_equal(ops->stream(sink, device, 2, 7), stream);
@@ -320,7 +320,7 @@ static void on_sync(void *arg, enum record_type type, const int64_t *cells)
         sync_waits++;
 }
 
-/* The ids of the streams that the rows should name. [collector] */
+/* Gets the ids of the streams that the rows should name. [collector] */
 static void find_streams(void)
 {
     const struct sink_ops *ops = sink->ops;
@@ -348,7 +348,8 @@ static void *beside(void *arg)
     return NULL;
 }
 
-/* A row besides that of the wait has all that the call knows; outside scopes it inherits one. */
+/* In addition to the wait's row there is a row with all values of the call; outside of scopes it
+ * inherits a scope. */
 TEST(test_synchronizations_of_calls)
 {
     struct session_log log;
@@ -425,7 +426,7 @@ TEST(test_late_calls_do_nothing)
     sink->ops->capability(sink, "late", true, "failed", "too late");
     sink->ops->wake(sink);
     struct session_log log;
-    start(); /* and the next session knows nothing of it */
+    start(); /* the next session has nothing of it */
     gpufl_shutdown();
     session_log_read(gpufl_session_dir(), &log);
     assert_int_equal(log.ledger.launches, 0);
@@ -470,7 +471,7 @@ static int64_t seconds(void)
     return t.tv_sec;
 }
 
-/* The driver never returns: the program ends all the same, with its own exit code. */
+/* If the driver never returns, the program still ends, with its own exit code. */
 TEST(test_wedged_driver_does_not_hold_up_the_exit)
 {
     int64_t began = seconds();
@@ -486,7 +487,7 @@ TEST(test_wedged_driver_does_not_hold_up_the_exit)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 42);
-    assert_true(seconds() - began < 28); /* 8 s, not the 30 s of an exit that gets on */
+    assert_true(seconds() - began < 28); /* 8 s, not the 30 s of an exit with progress */
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -494,7 +495,7 @@ TEST(test_wedged_driver_does_not_hold_up_the_exit)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_wedged_driver_does_not_hold_up_the_exit), /* first: forks without threads */
+        CASE(test_wedged_driver_does_not_hold_up_the_exit), /* first, to fork without threads */
         CASE(test_records),
         CASE(test_synchronizations_of_calls),
         CASE(test_late_calls_do_nothing),

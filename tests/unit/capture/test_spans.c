@@ -1,5 +1,5 @@
-/* test_spans.c - which scope covers a stretch of time: the innermost one that covers all of it, of
- * one thread; none; or unknown, if threads disagree or too many scopes have ended since. */
+/* test_spans.c - which scope covers a stretch of time: the innermost one of a thread that covers
+ * all of it; none; or unknown, if threads disagree or too many scopes have ended since. */
 #include <stdio.h>
 
 #include "capture/records/spans.h"
@@ -32,7 +32,7 @@ TEST(innermost)
     add(100, 600, OUTER, MAIN);
     assert_int_equal(look(210, 220, NULL), INNER);
     assert_int_equal(look(200, 300, NULL), INNER);
-    assert_int_equal(look(290, 310, NULL), OUTER); /* it reaches out of the inner one */
+    assert_int_equal(look(290, 310, NULL), OUTER); /* it ends after the inner one */
     assert_int_equal(look(310, 390, NULL), OUTER);
     assert_int_equal(look(450, 460, NULL), NEXT);
     assert_int_equal(look(50, 110, NULL), 0);
@@ -40,7 +40,7 @@ TEST(innermost)
     assert_int_equal(look(700, 710, NULL), 0);
 }
 
-/* Where two spans begin at once, the one that ends first lies inside. */
+/* If two spans begin at once, the one that ends first is the inner one. */
 TEST(same_begin)
 {
     spans_begin(&spans, 10);
@@ -70,7 +70,8 @@ TEST(threads_disagree)
     assert_int_equal(look(310, 320, NULL), INNER);
 }
 
-/* What was forgotten may have covered it; what is too short to cover anything is not remembered. */
+/* A forgotten span may have covered the stretch, so the answer is unknown. Spans that are too short
+ * to cover one are not kept. */
 TEST(forgotten)
 {
     spans_begin(&spans, 10);

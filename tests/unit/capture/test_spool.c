@@ -1,4 +1,4 @@
-/* The limits: the session never gets larger than asked, and room is kept for the last words. */
+/* The limits: a session never gets larger than allowed, and room is kept for its last records. */
 #include "capture/log/spool.h"
 #include "tests/test.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct log_dir folder; /* of the test's directory */
+static struct log_dir folder; /* the test's directory */
 
 static int setup(void **state)
 {
@@ -44,7 +44,7 @@ static void remove_one(const char *dir, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Lets the writer put n bytes, when admitted. */
+/* Adds n bytes, if they are admitted; returns whether they were. */
 static bool put(struct spool *s, enum spool_class k, int64_t n)
 {
     bool may = spool_admit(s, k, n);
@@ -68,7 +68,7 @@ static void test_limit_keeps_room(void **state)
     enum { MAX = 4 << 20, STEP = 1000 };
     struct spool s;
     int64_t total = 0;
-    make_file(*state, "device.1.log", 1 << 20); /* what is there counts */
+    make_file(*state, "device.1.log", 1 << 20); /* existing files count */
     assert_int_equal(spool_init(&s, &folder, MAX, 0), 0);
     total = 1 << 20;
     for (; put(&s, SPOOL_ROWS, STEP); total += STEP)
@@ -122,7 +122,7 @@ TEST(test_sizes_in_sentences)
     }
 }
 
-/* An agent that ships finished parts and removes them makes room again. */
+/* An agent that sends finished parts and removes them makes room again. */
 static void test_removed_parts_make_room(void **state)
 {
     struct spool s;
@@ -137,7 +137,7 @@ static void test_removed_parts_make_room(void **state)
     assert_false(put(&s, SPOOL_ROWS, 1500));
     assert_int_equal(s.stop, WRITER_SPOOL_LIMIT);
     remove_one(*state, "device.log");
-    assert_false(put(&s, SPOOL_ROWS, 1)); /* a stop is for good */
+    assert_false(put(&s, SPOOL_ROWS, 1)); /* a stop is final */
     spool_fini(&s);
 }
 
@@ -156,7 +156,7 @@ static void test_a_part_counts_once(void **state)
     spool_replaced(&s, path_base(plain), path_base(packed));
     assert_int_equal(s.bytes, 730);
     assert_false(file_exists(plain));
-    spool_replaced(&s, path_base(plain), path_base(packed)); /* gone already: nothing changes */
+    spool_replaced(&s, path_base(plain), path_base(packed)); /* already removed: nothing changes */
     assert_int_equal(s.bytes, 730);
     spool_fini(&s);
 }
@@ -172,7 +172,7 @@ TEST(test_disk_reserve)
     spool_fini(&s);
     assert_int_equal(spool_init(&s, &folder, 0, 1), 0);
     assert_int_equal(s.stop, WRITER_RUNS);
-    assert_false(spool_check(&s)); /* once a second */
+    assert_false(spool_check(&s)); /* checked once a second */
     s.checked -= 2000000000;
     s.min_free = INT64_MAX;
     assert_true(spool_check(&s));

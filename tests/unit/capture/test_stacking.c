@@ -15,7 +15,7 @@
 #include "tests/test.h"
 #include "tests/unit/support/parts.h"
 
-/* ---- stacks of ours ---------------------------------------------------------------------- */
+/* ---- stacks of this test ----------------------------------------------------------------- */
 
 static const struct stack_module program = {.number = 3,
                                             .kind = 1,
@@ -38,7 +38,7 @@ static const struct stack_code train = {
 static const struct stack_place first[] = {NATIVE(0x10), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place second[] = {NATIVE(0x11), PYTHON(90), NATIVE(0x20)};
 static const struct stack_place third[] = {{.kind = STACK_MARK, .mark = "<driver-internal>"}};
-/* A walk ends in both files: in one for lack of unwind tables, in the other for other reasons. */
+/* Walks end in both files: in one for lack of unwind tables, in the other for another reason. */
 static const struct stack_module blind = {
     .number = 4, .kind = 1, .base = 0x900000, .path = "/opt/libblind.so"};
 static const struct stack_module seeing = {
@@ -141,7 +141,7 @@ static void put_sync(uint32_t stack)
     writer_row(writer, RECORD_sync, (const int64_t *)&row);
 }
 
-/* Said once a session, of a file that has no tables. */
+/* A message is written once a session if a walk ended in a file without tables. */
 TEST(where_stacks_end)
 {
     struct parts p = {0};
@@ -176,7 +176,7 @@ TEST(a_tree_of_frames)
     assert_int_equal(p.unresolved + p.damaged + p.headers_bad, 0);
     assert_int_equal(p.rows[RECORD_module], 1);
     assert_int_equal(p.rows[RECORD_frame], 5);
-    assert_int_equal(p.rows[RECORD_stack], 5); /* two share the outer two frames */
+    assert_int_equal(p.rows[RECORD_stack], 5); /* two stacks share two outer frames */
     assert_int_equal(seen_count, 6);
     assert_int_equal(stack_seen[0], 3);
     assert_int_equal(stack_seen[1], 4);
@@ -221,7 +221,7 @@ TEST(wanted_where_asked_for)
     int before_opening = opened;
     stacking_begin(&o, GPUFL_ENGINE_TRACE);
     assert_int_equal(stacking_at_wait(), 0);
-    assert_int_equal(opened, before_opening); /* not asked for: nothing is touched */
+    assert_int_equal(opened, before_opening); /* not asked for: not opened */
     o.enable_stack_trace = o.launch_stacks = true;
     stacking_begin(&o, GPUFL_ENGINE_MONITOR);
     assert_false(stacking_at_launches());
@@ -245,13 +245,13 @@ TEST(every_allocation_fails)
         assert_true(row == 0 || row == again);
         struct stacking_counts counts;
         stacking_counts(&counts);
-        assert_int_equal(counts.lost, row == 0); /* a stack without a row is one that is lost */
+        assert_int_equal(counts.lost, row == 0); /* a stack without a row is lost */
         lost += counts.lost;
     }
     assert_true(lost > 0);
 }
 
-/* Python says "train.py"; the program has been elsewhere since. */
+/* Python reports the path "train.py"; the program has changed its folder since. */
 TEST(a_script_is_found_where_the_session_began)
 {
     struct options o = {.enable_stack_trace = true};

@@ -1,5 +1,5 @@
-/* How long a collector has made no progress: steps, waits of either thread for a core, a driver
- * or disk that hangs. */
+/* For how long a collector has made no progress: steps are progress, waits for a core do not count,
+ * and a driver or disk may hang. */
 #include "capture/session/standing.h"
 #include "tests/test.h"
 
@@ -8,7 +8,7 @@
 #define MS INT64_C(1000000)
 
 static struct standing s;
-static struct standing_thread threads[STANDING_THREADS]; /* as the kernel says next */
+static struct standing_thread threads[STANDING_THREADS]; /* what the kernel reports next */
 
 static int setup(void **state)
 {
@@ -18,7 +18,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* A look 250 ms after the last one, in ms. */
+/* Checks 250 ms after the last check; returns the time without progress in ms. */
 static int64_t look(uint64_t step)
 {
     return standing_look(&s, s.at + 250 * MS, step, threads) / MS;
@@ -38,7 +38,7 @@ TEST(test_without_steps_it_stands_still)
     assert_int_equal(look(8), 250);
 }
 
-/* Both sleep, as where a driver or a disk does not come back. */
+/* Both threads sleep, because a driver or a disk does not return. */
 TEST(test_a_sleep_is_a_standing_still)
 {
     for (int i = 1; i <= 8; i++) {
@@ -53,7 +53,7 @@ TEST(test_waits_of_either_thread_are_none)
     for (int thread = 0; thread < STANDING_THREADS; thread++) {
         setup(NULL);
         say(thread, false, 10, 0);
-        assert_int_equal(look(7), 250); /* nothing is known of the time before */
+        assert_int_equal(look(7), 250); /* nothing is known of earlier waits */
         say(thread, false, 11, 200);
         assert_int_equal(look(7), 300);
         say(thread, false, 12, 450);
@@ -61,7 +61,7 @@ TEST(test_waits_of_either_thread_are_none)
     }
 }
 
-/* The waits of two threads in turns fill the time, and no more than that. */
+/* If two threads wait in turns, their waits add up, at most to the time that passed. */
 TEST(test_waits_of_both_add_up)
 {
     say(0, false, 10, 0);
@@ -75,7 +75,7 @@ TEST(test_waits_of_both_add_up)
     assert_int_equal(look(7), 260);
 }
 
-/* The kernel counts a wait when it is over: one of several seconds is seen by what does not run. */
+/* The kernel counts a wait when it ends. A thread that is ready and does not run waits. */
 TEST(test_a_wait_that_is_not_over)
 {
     say(1, true, 10, 0);
@@ -86,7 +86,7 @@ TEST(test_a_wait_that_is_not_over)
     }
 }
 
-/* A driver that spins on a core stands still, however busy it is. */
+/* A driver that spins on a core makes no progress, however busy the core is. */
 TEST(test_a_spin_is_a_standing_still)
 {
     for (int i = 1; i <= 8; i++) {

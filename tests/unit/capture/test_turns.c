@@ -30,7 +30,7 @@ TEST(one_thread_has_the_whole_second)
 TEST(threads_that_take_turns_share_a_second)
 {
     expect_parts((int64_t[]){500 * MS, 500 * MS}, (uint32_t[]){128, 128}, 2);
-    expect_parts((int64_t[]){300 * MS, 100 * MS}, (uint32_t[]){192, 64}, 2); /* both wait, too */
+    expect_parts((int64_t[]){300 * MS, 100 * MS}, (uint32_t[]){192, 64}, 2); /* both also wait */
     expect_parts((int64_t[]){999 * MS, MS}, (uint32_t[]){255, TURN_LEAST}, 2);
     expect_parts((int64_t[]){0, 0}, (uint32_t[]){128, 128}, 2);
 }
@@ -39,7 +39,7 @@ TEST(threads_that_work_at_once_have_a_second_each)
 {
     expect_parts((int64_t[]){SECOND, SECOND, SECOND}, (uint32_t[]){256, 256, 256}, 3);
     expect_parts((int64_t[]){SECOND, SECOND / 2}, (uint32_t[]){256, 128}, 2);
-    /* A clock of the processor may be ahead of ours; a look may be of two seconds. */
+    /* The clock of processor time may be ahead of ours; a check may cover two seconds. */
     expect_parts((int64_t[]){2 * SECOND, 400 * MS}, (uint32_t[]){256, 102}, 2);
 }
 
@@ -49,7 +49,7 @@ struct worker {
     pthread_t thread;
     struct thread_state *state;
     sem_t go, done;
-    int64_t ms; /* of the processor, at each turn; below 0: it ends */
+    int64_t ms; /* processor time of a turn; below 0: the thread ends */
     bool captures;
 };
 
@@ -116,7 +116,7 @@ TEST(the_collector_looks_at_threads_that_capture)
 
     turn(&a, 1, true);
     turn(&b, 1, true);
-    turns_look(now); /* the first look: how long they worked is not known */
+    turns_look(now); /* the first check: how long they worked is unknown */
     assert_int_equal(part(&a), 0);
     turn(&a, 60, true);
     turn(&b, 20, true);
@@ -127,10 +127,10 @@ TEST(the_collector_looks_at_threads_that_capture)
     assert_in_range(part(&b), 52, 76);
 
     turn(&a, 20, true);
-    turn(&b, 60, false); /* works, and launches nothing that is captured */
+    turn(&b, 60, false); /* works, but no launch is captured */
     turns_look(now += SECOND);
     assert_int_equal(part(&a), TURN_WHOLE);
-    assert_in_range(part(&b), 52, 76); /* as it was */
+    assert_in_range(part(&b), 52, 76); /* as before */
 
     session_starts();
     turn(&a, 20, true);
@@ -138,7 +138,7 @@ TEST(the_collector_looks_at_threads_that_capture)
     assert_int_equal(part(&a), 0);
     turn(&a, 20, true);
     turn(&b, 20, true);
-    turns_look(now += SECOND); /* the first look of this session */
+    turns_look(now += SECOND); /* the first check of this session */
     assert_int_equal(part(&a), 0);
     turn(&a, 30, true);
     turn(&b, 30, true);
@@ -149,7 +149,7 @@ TEST(the_collector_looks_at_threads_that_capture)
     turn(&b, -1, false);
     pthread_join(b.thread, NULL);
     turn(&a, 10, true);
-    turns_look(now += SECOND); /* the other one has ended */
+    turns_look(now += SECOND); /* the other thread has ended */
     assert_int_equal(part(&a), TURN_WHOLE);
     turn(&a, -1, false);
     pthread_join(a.thread, NULL);

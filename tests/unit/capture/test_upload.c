@@ -34,7 +34,7 @@ static int teardown(void **state)
     return tmpdir_close(state);
 }
 
-/* Makes the script the command. */
+/* Makes the script the command `gpufl`. */
 static void command(const char *script)
 {
     const char *path = tmpdir_path("cli");
@@ -103,7 +103,8 @@ TEST(test_a_path_as_init_takes_it)
     expect_file("path", path);
 }
 
-/* The session's key and path go to the session's server, whoever names that, and to no other. */
+/* The key and the path of the session are sent only to the session's server, also if the caller
+ * names it. */
 TEST(test_the_server_of_the_session)
 {
     const struct upload_standard session = {
@@ -128,7 +129,7 @@ TEST(test_nothing_is_inherited)
 {
     sigset_t some, was;
     int fd = open("/dev/null", O_RDONLY);
-    assert_int_equal(dup2(fd, 200), 200); /* without close-on-exec, as programs have them */
+    assert_int_equal(dup2(fd, 200), 200); /* without close-on-exec, like those of many programs */
     sigemptyset(&some);
     sigaddset(&some, SIGTERM);
     assert_int_equal(pthread_sigmask(SIG_BLOCK, &some, &was), 0);
@@ -161,7 +162,7 @@ TEST(test_what_it_says_of_failures)
     command("kill -9 $$");
     assert_int_equal(upload("", 0), GPUFL_E_IO);
     assert_true(*result.message);
-    command("head -c 9000000 /dev/zero; exit 2"); /* more than anybody wants to hear */
+    command("head -c 9000000 /dev/zero; exit 2"); /* far too much output */
     assert_int_equal(upload("", 0), GPUFL_E_IO);
 }
 
@@ -174,7 +175,7 @@ static void receive(enum log_level level, const char *line)
     snprintf(received + n, sizeof received - n, "%s\n", line);
 }
 
-/* While it waits it is not silent. */
+/* What the command says while it waits is logged. */
 TEST(test_it_says_why_it_waits)
 {
     received[0] = '\0';
@@ -186,7 +187,7 @@ TEST(test_it_says_why_it_waits)
         strstr(received, "gpufl: upload: http://x: connection refused; again in 1 s\n"));
 }
 
-/* Debug output has a line for what is sent and one for what became of it. */
+/* The debug output has a line for what is sent, and one for the result. */
 TEST(test_debug_lines)
 {
     received[0] = '\0';
@@ -208,7 +209,7 @@ TEST(test_no_command_and_no_session)
     assert_non_null(strstr(result.message, "/nowhere/gpufl"));
     assert_int_equal(upload_run(NULL, &NOTHING), GPUFL_E_STATE);
     struct gpufl_upload_options old = {.size = offsetof(struct gpufl_upload_options, timeout_ms)};
-    old.result = (struct gpufl_upload_result *)1; /* after what an older caller has */
+    old.result = (struct gpufl_upload_result *)1; /* beyond the struct of an older caller */
     assert_int_equal(upload_run(&old, &NOTHING), GPUFL_E_STATE);
 }
 
@@ -218,9 +219,9 @@ TEST(test_it_is_not_waited_for_without_end)
     command("exec sleep 600");
     assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
     assert_non_null(strstr(result.message, "in time"));
-    command("exec sleep 600 >/dev/null 2>&1"); /* nothing to listen to */
+    command("exec sleep 600 >/dev/null 2>&1"); /* its output is closed */
     assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
-    command("sleep 60 & exit 2"); /* somebody else holds its output */
+    command("sleep 60 & exit 2"); /* another process has its output open */
     assert_int_equal(upload("", 200), GPUFL_E_TIMEOUT);
     assert_true(clock_mono() - began < (int64_t)50 * 1000000000);
 }

@@ -1,5 +1,5 @@
-/* The log writer: all rows that are counted as written can be read, from every part alone. Limits
- * and failures are test_writer_limits.c's, the public client's format test_writer_peer.c's. */
+/* The log writer: all rows that are counted as written can be read, from every part alone.
+ * test_writer_limits.c tests limits and failures, test_writer_peer.c the public client's format. */
 #include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 
@@ -81,7 +81,7 @@ static void rotation(struct fixture *f, bool compress)
 static void test_rotation(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-    skip(); /* one thread; with compression there are two */
+    skip(); /* it has one thread; the test with compression has two */
 #endif
     rotation(*state, false);
 }
@@ -115,7 +115,7 @@ static void test_config_is_copied(void **state)
     mem_free(text);
 }
 
-/* A relative log directory stays where it was when the program changes its own. */
+/* A relative log directory stays the same when the program changes its folder. */
 static void test_relative_dir(void **state)
 {
     struct fixture *f = *state;
@@ -147,7 +147,7 @@ static void test_redefined_in_every_part(void **state)
     define(f, RECORD_device, &device.id);
     struct writer_counts before, after;
     writer_counts(f->w, &before);
-    assert_int_equal(writer_flush(f->w), 0); /* no row refers to it: written all the same */
+    assert_int_equal(writer_flush(f->w), 0); /* written, although no row refers to it */
     writer_counts(f->w, &after);
     assert_int_equal(after.rows[RECORD_device], before.rows[RECORD_device] + 1);
     define(f, RECORD_device, &device.id);
@@ -173,7 +173,7 @@ static void test_bad_directories(void **state)
 static void child_abandons(struct fixture *f)
 {
     int fds = 0;
-    size_t folder = strlen(f->dir); /* the test may have been given logs of its own */
+    size_t folder = strlen(f->dir); /* the test itself may have other logs open */
     writer_abandon(f->w);
     for (int fd = 3; fd < 256; fd++) {
         char link[64], path[PATH_MAX];
@@ -185,7 +185,7 @@ static void child_abandons(struct fixture *f)
     CHECK(fds == 0);
 }
 
-/* A forked child drops its copy; the parent's log has nothing twice. */
+/* A forked child drops its copy; the parent's log has no row twice. */
 static void test_fork(void **state)
 {
     struct fixture *f = *state;

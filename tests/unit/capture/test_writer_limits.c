@@ -1,5 +1,5 @@
-/* The log writer when something stops it: limits, a full disk, removed files and
- * descriptors, memory. Always rows = written + lost, and written rows can be read. */
+/* The log writer if something stops it: limits, a full disk, removed files, closed descriptors,
+ * missing memory. Always rows = written + lost, and written rows can be read. */
 #include "tests/test.h"
 #include "tests/unit/support/writer_fixture.h"
 
@@ -40,7 +40,7 @@ static void spool_limit(struct fixture *f, int64_t max, int64_t rotate)
     assert_true(n.lost_disk[RECORD_kernel] > 0);
     for (int k = 0; k < 5000; k++)
         give(f, RECORD_kernel);
-    give(f, RECORD_device_metric); /* not a closing record, though of the system channel */
+    give(f, RECORD_device_metric); /* in the system channel, but no closing record */
     give_end(f);
     writer_flush(f->w);
     parts_read_all(f->dir, &p);
@@ -81,7 +81,7 @@ static void test_disk_reserve(void **state)
     assert_int_equal(p.rows[RECORD_kernel], 0);
 }
 
-/* Half of the room kept is for heartbeats; they cannot use up the end's. */
+/* Half of the room that is kept is for heartbeats; the other half stays free for the end. */
 static void test_heartbeats_leave_room(void **state)
 {
     struct fixture *f = *state;
@@ -101,11 +101,11 @@ static void test_heartbeats_leave_room(void **state)
     parts_read_all(f->dir, &p);
     assert_counts_agree(f, &p);
     assert_int_equal(p.rows[RECORD_end], 1);
-    assert_in_range(p.rows[RECORD_ledger], 64, 4999); /* of rows as long as they can be */
+    assert_in_range(p.rows[RECORD_ledger], 64, 4999); /* the rows are as long as possible */
     assert_true(parts_disk_bytes(f->dir) <= 256 << 10);
 }
 
-/* Fills until a write fails; then all that is counted can be read. */
+/* Writes until a write fails; then all rows that are counted can be read. */
 static void fill_until_error(struct fixture *f, const char *sentence)
 {
     struct parts p = {0};
@@ -135,7 +135,7 @@ static void fill_until_error(struct fixture *f, const char *sentence)
     writer_close(f->w);
 }
 
-/* The file of one channel may not grow, and the others go on. */
+/* The file of one channel may not grow; the other channels are still written. */
 static void child_size_limit(struct fixture *f)
 {
     struct rlimit limit = {100000, 100000};
@@ -154,7 +154,7 @@ static void child_size_limit(struct fixture *f)
     }
     CHECK(ended && event.ended);
     CHECK(strstr(event.text, "channel device") && strstr(event.text, "ulimit -f"));
-    CHECK(!writer_event(f->w, &event)); /* once */
+    CHECK(!writer_event(f->w, &event)); /* reported once */
     CHECK(writer_stopped(f->w) == WRITER_RUNS);
     give(f, RECORD_kernel);
     give(f, RECORD_scope);
@@ -176,7 +176,7 @@ static void test_file_size_limit(void **state)
     run_child(child_size_limit, *state);
 }
 
-/* On a file system of so many bytes. */
+/* Mounts a file system of that size on the log's directory. */
 static void small_disk(struct fixture *f, const char *size)
 {
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -184,7 +184,7 @@ static void small_disk(struct fixture *f, const char *size)
         _exit(77);
 }
 
-/* What the program itself fills the disk with. */
+/* Fills the disk with a file of the program. */
 static void fill_disk(const struct fixture *f)
 {
     static const char page[4096];
@@ -212,7 +212,7 @@ static void test_full_disk(void **state)
     run_child(child_full_disk, *state);
 }
 
-/* Somebody else takes every page there is, at any moment: the end has its place. */
+/* The program takes every free page: the end still has its room. */
 static void child_filled_disk(struct fixture *f)
 {
     struct parts p = {0};
@@ -224,7 +224,7 @@ static void child_filled_disk(struct fixture *f)
     fill_disk(f);
     for (int i = 0; i < 10000 && writer_flush(f->w) == 0; i++) {
         give(f, RECORD_kernel);
-        give(f, RECORD_device_metric); /* of the channel that has the end */
+        give(f, RECORD_device_metric); /* of the channel with the end */
     }
     CHECK(writer_stopped(f->w) == WRITER_WRITE_ERROR);
     give_end(f);
@@ -239,7 +239,7 @@ static void test_filled_disk(void **state)
     run_child(child_filled_disk, *state);
 }
 
-/* The disk was full before the session: it says so at the start. */
+/* If the disk is full before the session, writer_open says so. */
 static void child_no_disk(struct fixture *f)
 {
     small_disk(f, "size=128k");
@@ -254,7 +254,7 @@ static void test_no_disk(void **state)
     run_child(child_no_disk, *state);
 }
 
-/* The program may open nothing more: the log has its files, and they grow. */
+/* The program may open no more files: the log keeps its files, and they grow. */
 static void child_without_descriptors(struct fixture *f)
 {
     struct rlimit none = {0, 0};
@@ -276,7 +276,8 @@ static void child_without_descriptors(struct fixture *f)
     writer_close(f->w);
 }
 
-/* Run as root, a program becomes another user, who may neither open nor rename a file there. */
+/* A program that runs as root becomes another user, who may neither open nor rename a file in the
+ * directory. */
 static void child_without_rights(struct fixture *f)
 {
     struct writer_event event;
@@ -307,14 +308,14 @@ static void test_without_rights(void **state)
     assert_int_equal(p.rows[RECORD_end], 1);
 }
 
-/* Another root: the path means nothing there. Parts go on, and are packed. */
+/* After chroot the path does not exist. Parts are still written and packed. */
 static void child_other_root(struct fixture *f)
 {
     if (geteuid() != 0)
         _exit(77);
     f->config.rotate_bytes = 5000;
     f->config.compress = true;
-    (void)fd_thread_start(); /* as a session does */
+    (void)fd_thread_start(); /* like a session */
     CHECK(writer_open(&f->w, &f->config, f->names, NULL) == 0);
     CHECK(chroot("/proc") == 0 && chdir("/") == 0);
     define_all(f);
@@ -344,7 +345,7 @@ static void test_no_descriptors(void **state)
     run_child(child_without_descriptors, *state);
 }
 
-/* A daemon closes all that is open: the log goes on in the same file. */
+/* A daemon closes all descriptors: the log continues in the same file. */
 static void test_descriptors_closed(void **state)
 {
     struct fixture *f = *state;
@@ -390,7 +391,7 @@ static void test_file_deleted(void **state)
     parts_read_all(f->dir, &p);
     assert_int_equal(p.rows[RECORD_kernel], 30);
     assert_int_equal(p.unresolved, 0);
-    assert_int_equal(p.headers_bad, 1); /* it says part 2: that one is missing shows */
+    assert_int_equal(p.headers_bad, 1); /* its number 2 shows that part 1 is missing */
 }
 
 static void test_directory_deleted(void **state)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of one line: the inner arrays of a batch, or the line itself. */
+/* Counts the rows of a line: the inner arrays of a batch, or the line itself. */
 static uint64_t foreign_rows(const char *line)
 {
     const char *at = strstr(line, "\"rows\":[");
@@ -23,7 +23,7 @@ static uint64_t foreign_rows(const char *line)
     return n;
 }
 
-/* Rows of the lines that hold the text. */
+/* Counts the rows of the lines that contain the text. */
 static uint64_t rows_with(const char *path, const char *key)
 {
     struct lines *l;
@@ -48,7 +48,7 @@ static uint64_t count_in_file(const char *path, const char *type)
     return rows_with(path, key);
 }
 
-/* Rows of that type in all parts of one channel. */
+/* Counts the rows of that type in all parts of a channel. */
 static uint64_t count_foreign(const char *dir, const char *channel, const char *type)
 {
     char path[PATH_MAX];
@@ -93,7 +93,7 @@ static void test_gpuflight(void **state)
         {RECORD_memcpy, "device", "memcpy_event_batch", 500},
         {RECORD_memset, "device", "memset_event", 500},
         {RECORD_sync, "scope", "synchronization_event_batch", 500},
-        {RECORD_scope, "scope", "scope_event_batch", 1000}, /* begin and end */
+        {RECORD_scope, "scope", "scope_event_batch", 1000}, /* one row each for begin and end */
         {RECORD_device_metric, "system", "device_metric_batch", 500},
     };
     struct fixture *f = *state;
@@ -122,11 +122,11 @@ static void test_gpuflight(void **state)
     assert_int_equal(n.lost_disk[RECORD_message] + n.lost_memory[RECORD_message], 0);
     assert_int_equal(count_foreign(f->dir, "device", "job_start"), 1);
     assert_int_equal(count_foreign(f->dir, "system", "shutdown"), 1);
-    assert_int_equal(count_foreign(f->dir, "device", "kernel"), 0); /* none of our own */
+    assert_int_equal(count_foreign(f->dir, "device", "kernel"), 0); /* no rows of our format */
 }
 
-/* Readers of that format take the part without a number for all there is, and find the scopes
- * of a kernel in its row, which can come long before the row of its scope. */
+/* Readers of that format take a file without a number for the whole channel, so every file has a
+ * number. They find the scopes of a kernel in its row, which may precede the row of its scope. */
 static void test_gpuflight_layout(void **state)
 {
     struct fixture *f = *state;
@@ -155,7 +155,7 @@ static void test_gpuflight_layout(void **state)
     assert_int_equal(rows_with(path, "\"user_scope\":\"name number 5\""), 1);
 }
 
-/* The limit holds in that format too. */
+/* The limit holds in that format, too. */
 static void test_gpuflight_limit(void **state)
 {
     struct fixture *f = *state;
