@@ -1,4 +1,4 @@
-/* test_cfi.c - call frame programs: written by hand, of real libraries, and damaged. */
+/* test_cfi.c - call frame programs: made here, of real libraries, and damaged. */
 #include "stack/native/cfi.h"
 #include "tests/test.h"
 
@@ -13,7 +13,7 @@ enum { CODE = 0x4000, CODE_SIZE = 0x400, ROOM = 4096 };
 
 /* A table with one function, as a linker lays it out. */
 struct table {
-    uint8_t *bytes; /* ROOM of them, up to a page that is not there */
+    uint8_t *bytes; /* ROOM of them, followed by a page that is not mapped */
     size_t n, frames;
     struct module m;
 };
@@ -35,7 +35,7 @@ static uintptr_t code(const struct table *t)
     return (uintptr_t)t->bytes + CODE;
 }
 
-/* Header, CIE (CFA = rsp + 8, return address at CFA - 8), FDE with this program. */
+/* Makes a header, a CIE (CFA = rsp + 8, return address at CFA - 8), an FDE with this program. */
 static void table_make(struct table *t, const char *augmentation, const uint8_t *program, size_t n)
 {
     static const uint8_t hdr[] = {1, 0x1b, 0x03, 0x3b};
@@ -45,7 +45,7 @@ static void table_make(struct table *t, const char *augmentation, const uint8_t 
     assert_int_equal(mprotect(page + ROOM, ROOM, PROT_NONE), 0);
     *t = (struct table){.bytes = page};
     put(t, hdr, 4);
-    put4(t, 20 - 4); /* .eh_frame, from here */
+    put4(t, 20 - 4); /* .eh_frame, relative to here */
     put4(t, 1);
     put4(t, CODE);
     size_t fde_at = t->n;
@@ -53,7 +53,7 @@ static void table_make(struct table *t, const char *augmentation, const uint8_t 
 
     t->frames = t->n;
     size_t cie = t->n, names = strlen(augmentation) + 1;
-    put4(t, 0); /* length, below */
+    put4(t, 0); /* length, written below */
     put4(t, 0);
     put(t, "\1", 1);
     put(t, augmentation, names);
@@ -118,7 +118,7 @@ TEST(test_pushes_and_epilogues)
         0x02, 0x10, 0x83, 3,                   /* +20: rbx saved */
         0x0a,                                  /* remember */
         0x03, 0x00, 0x01, 0xc6, 0x0c, 7, 8,    /* +276: leave, restored */
-        0x41, 0x0b,                            /* +277: as it was before */
+        0x41, 0x0b,                            /* +277: as remembered */
         0x04, 0x40, 0, 0, 0, 0x07, 3, 0x08, 6, /* +341: rbx undefined, rbp the same */
     };
     /* clang-format on */
@@ -154,15 +154,15 @@ TEST(test_expressions)
 {
     /* clang-format off */
     static const uint8_t program[] = {
-        /* +1: as of a realigned frame: the CFA is stored at rbp - 16, rbp at rbp + 0 */
+        /* +1: like a realigned frame: the CFA is stored at rbp - 16, rbp at rbp + 0 */
         0x41, 0x0f, 3, 0x76, 0x70, 0x06, 0x10, 6, 2, 0x76, 0,
-        /* +2: as of a PLT: rsp + 8, and 8 more from the 11th byte of 16 on */
+        /* +2: like a PLT: rsp + 8, and 8 more from the 11th byte of 16 on */
         0x41, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
-        /* +40: as of a signal: the CFA is stored at rsp + 160, the return address at rsp + 168 */
+        /* +40: like a signal: the CFA is stored at rsp + 160, the return address at rsp + 168 */
         0x66, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xa8, 1,
         /* +41: with a number after the load; rbx is 32 below the CFA itself */
         0x41, 0x0f, 5, 0x77, 0x28, 0x06, 0x23, 8, 0x16, 3, 2, 0x08, 0x20,
-        /* +42: beyond us: two loads; a register nobody needs */
+        /* +42: not supported: two loads; a register that nobody needs */
         0x41, 0x10, 12, 4, 0x77, 0, 0x06, 0x06,
     };
     /* clang-format on */
@@ -232,7 +232,7 @@ TEST(test_damage_gives_no_fault)
     assert_true(t.n < sizeof whole);
     memcpy(whole, t.bytes, t.n);
     for (size_t i = 0; i < damaged; i++) {
-        /* At the end of the mapping: what reads beyond it faults. */
+        /* The table ends where the mapping ends, so that a read beyond it faults. */
         uint8_t *at = t.bytes + ROOM - t.n;
         memcpy(at, whole, t.n);
         for (int k = rand_r(&seed) % 4; k >= 0; k--)
@@ -250,7 +250,8 @@ TEST(test_damage_gives_no_fault)
 }
 #endif
 
-/* Every function of a real library: rows where it begins are what a call leaves. */
+/* Every address of libc's functions has a row; where most functions begin, it is that after a
+ * call. */
 TEST(test_every_function_of_libc)
 {
     modules_open(false);
@@ -274,7 +275,7 @@ TEST(test_every_function_of_libc)
             if (!cfi_find(m, pc, &row))
                 fail_msg("row %u of %u, at %lu", i, n, (unsigned long)(pc - begin));
     }
-    assert_true(plain > n - n / 10); /* parts of functions moved elsewhere begin in the middle */
+    assert_true(plain > n - n / 10); /* cold parts of functions begin with a frame */
     assert_true(all > 50000);
 }
 

@@ -1,4 +1,4 @@
-/* test_dynsym.c - symbols of what is loaded, and a loader that is busy. */
+/* test_dynsym.c - symbols of loaded files, and a loader that is busy. */
 #include "stack/python/dynsym.h"
 #include "stack/python/python.h"
 #include "tests/test.h"
@@ -33,8 +33,8 @@ static void *load(void *arg)
     return dlopen("./stack-waits.so", RTLD_NOW | RTLD_LOCAL);
 }
 
-/* While a thread is in a constructor, which may be all that its program does, nobody who looks for
- * an interpreter waits for it. */
+/* A thread may be in a constructor for the whole life of its program. A search for an interpreter
+ * does not wait for it. */
 TEST(test_a_constructor_holds_nobody_up)
 {
     pthread_t t;
@@ -45,7 +45,7 @@ TEST(test_a_constructor_holds_nobody_up)
     assert_int_equal(pthread_create(&t, NULL, load, NULL), 0);
     assert_int_equal(sem_wait(&waits_begun), 0);
     assert_false(python_find());
-    assert_true(dynsym_is_defined("waits_defined")); /* of a file out of the global scope */
+    assert_true(dynsym_is_defined("waits_defined")); /* its file is not in the global scope */
     assert_int_equal(sem_post(&waits_may_end), 0);
     assert_int_equal(pthread_join(t, &handle), 0);
     assert_non_null(handle);

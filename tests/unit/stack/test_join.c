@@ -1,4 +1,4 @@
-/* test_join.c - the places of Python's frames among native ones, as tables. */
+/* test_join.c - the places of Python's frames among native ones. */
 #include "stack/join.h"
 #include "tests/test.h"
 
@@ -7,8 +7,8 @@
 
 enum { LOOP = 0x1000, LOOP_END = 0x2000 };
 
-/* Native frames are letters: lower case C code, 'I' the interpreter, 'L' a call of its loop. The
- * k-th one's CFA is 100 * (k + 1). A Python frame is its key and an address on the stack. */
+/* Native frames are letters: lower case is C code, 'I' the interpreter, 'L' a call of its loop.
+ * Frame k has the CFA 100 * (k + 1). A Python frame is its key and an address on the stack. */
 struct python_at {
     char key;
     uintptr_t native;
@@ -57,7 +57,7 @@ TEST(test_by_address)
     EXPECT("abLc", UNWIND_OUTERMOST, "abXYZc", {'X', 250}, {'Y', 0}, {'Z', 0});
     EXPECT("aILbIIILc", UNWIND_OUTERMOST, "aXbYZc", {'X', 250}, {'Y', 750}, {'Z', 0});
     EXPECT("aLILb", UNWIND_OUTERMOST, "aXYb", {'X', 150}, {'Y', 350});
-    /* At a frame's very end it is the caller's; its file may not identify the interpreter. */
+    /* An address at the end of a frame is its caller's, whose file may not be known as Python's. */
     EXPECT("abcd", UNWIND_OUTERMOST, "abXd", {'X', 200});
 }
 
@@ -73,7 +73,7 @@ TEST(test_counted)
     join_loop_at(LOOP, LOOP_END);
     EXPECT("aLIbILc", UNWIND_OUTERMOST, "aXbYc", {'X', 1}, {'Y', 1});
     EXPECT("aLLb", UNWIND_OUTERMOST, "aXYb", {'X', 1}, {'Y', 1});
-    /* The counts differ: only the order among each other is known. */
+    /* The numbers of loops and frames differ: only the order of the frames is known. */
     EXPECT("aLIbILc", UNWIND_OUTERMOST, "aXYZbc", {'X', 1}, {'Y', 1}, {'Z', 1});
     join_loop_at(0, 0);
 }
@@ -81,7 +81,7 @@ TEST(test_counted)
 TEST(test_what_could_not_be_walked)
 {
     expect("ab", UNWIND_LOST, NULL, 0, "ab!");
-    EXPECT("ab", UNWIND_LOST, "ab!XY", {'X', 5000}, {'Y', 0}); /* the gap is before Python */
+    EXPECT("ab", UNWIND_LOST, "ab!XY", {'X', 5000}, {'Y', 0}); /* the gap is inside of Python */
     EXPECT("aLb", UNWIND_LOST, "aXb!", {'X', 150});
     EXPECT("aLb", UNWIND_LOST, "aXb!Y", {'X', 150}, {'Y', 5000});
     EXPECT("aL", UNWIND_FULL, "aX!", {'X', 150});
@@ -99,7 +99,7 @@ TEST(test_more_than_is_kept)
     assert_int_equal(join_frames(&walk, NULL, items, sources), STACK_DEPTH + 1);
     assert_int_equal(items[STACK_DEPTH].kind, STACK_MARK);
     assert_int_equal(items[STACK_DEPTH - 1].what, STACK_DEPTH - 2);
-    walk.pythons = STACK_DEPTH - 1; /* exactly */
+    walk.pythons = STACK_DEPTH - 1; /* exactly as many as there is room for */
     assert_int_equal(join_frames(&walk, NULL, items, sources), STACK_DEPTH);
     assert_int_equal(items[STACK_DEPTH - 1].kind, STACK_PYTHON);
 }

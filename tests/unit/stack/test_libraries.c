@@ -1,7 +1,8 @@
-/* test_libraries.c - stacks through libraries that come and go: at one address, without unwind
- * entries, and more of them than there are slots.
+/* test_libraries.c - stacks through libraries that are opened and closed: at one address, without
+ * unwind entries, and more of them than there are slots.
  *
- * With an argument, test_more_libraries_than_slots alone, until the numbers of a process end. */
+ * With an argument only test_more_libraries_than_slots runs, until all numbers of a process are
+ * used. */
 #include "stack/stack.h"
 #include "tests/test.h"
 
@@ -52,7 +53,7 @@ TEST(test_libraries_at_the_same_place)
     assert_int_equal(s[0]->id, s[2]->id);
 }
 
-/* The linker left out the table of the entries, on request: they are found all the same. */
+/* This library was linked without the table of its unwind entries: they are found without it. */
 TEST(test_entries_without_a_table)
 {
     void *handle;
@@ -66,7 +67,7 @@ TEST(test_entries_without_a_table)
     dlclose(handle);
 }
 
-/* A walk without entries goes no further than it can be sure of. */
+/* A walk through a library without entries ends with a mark unless it is sure of the caller. */
 TEST(test_no_entries)
 {
     void *handle;
@@ -75,7 +76,7 @@ TEST(test_no_entries)
     assert_non_null(s);
     assert_true(in_function(&s->places[0], (void *)call));
     assert_false(s->places[0].module->unwinds);
-    for (unsigned i = 1; i < s->depth; i++) /* whole, or ended with a mark: nothing is left out */
+    for (unsigned i = 1; i < s->depth; i++) /* whole, or ended with a mark: no frame is left out */
         assert_true(i == 1 ? is_mark(&s->places[1], "<truncated>") ||
                                  in_function(&s->places[1], (void *)stack_of)
                            : s->depth > 3);
@@ -89,8 +90,8 @@ static __attribute__((noinline, noclone)) uint32_t id_of(shape_fn *call)
     return id;
 }
 
-/* A library that is opened under one name after the other: without a build id each is a module of
- * its own, all at one address, where another one's rows are still known. */
+/* Captures through the library under that name. It has no build id, so each name is a module of its
+ * own, all at one address, for which rows of earlier modules are known. */
 static __attribute__((noinline)) uint32_t capture_in(const char *name, uintptr_t *base)
 {
     static char path[PATH_MAX + 32];
@@ -119,9 +120,9 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Frees the slots of modules that are gone. A flush does one step of three, and only where 20 ms
- * have passed since the step before (stack.c): three flushes that far apart free them however
- * seldom this process runs. */
+/* Frees the slots of modules that are gone. A flush does one step of three, and only if 20 ms have
+ * passed since the step before (stack.c): three flushes that far apart free them, however seldom
+ * this process runs. */
 static void flushes(void)
 {
     enum { STEPS = 3, STEP_NS = 21 * 1000 * 1000 };
@@ -132,7 +133,7 @@ static void flushes(void)
     }
 }
 
-static bool until_numbers_end; /* takes long: all that a process has */
+static bool until_numbers_end; /* use all numbers of a process, which takes long */
 
 /* Runs in a child, since it uses up the numbers that a process has. More modules than there are
  * slots, one at a time: every stack is whole and keeps the module that it went through. Stacks
@@ -158,7 +159,7 @@ TEST(test_more_libraries_than_slots)
             const struct stack *st = stacks_get(ids[i]);
             bool whole = st && st->depth > 3 && in_function(&st->places[1], (void *)id_of);
             if (whole && !is_in(st, name))
-                _exit(3); /* another module's stack */
+                _exit(3); /* the stack of another module */
             cut += !whole;
             stacks_stats(&s);
             if (s.cut - before != cut || (cut && i < MODULES_EVER - 100))
@@ -169,7 +170,7 @@ TEST(test_more_libraries_than_slots)
         for (int i = 0; i < most - 100; i++) {
             snprintf(name, sizeof name, "l%d.so", i);
             if (!is_in(stacks_get(ids[i]), name))
-                _exit(5); /* a later module took its place */
+                _exit(5); /* a later module has replaced it */
         }
         _exit(moved > 100 ? 6 : cut < BEYOND && until_numbers_end ? 7 : 0);
     }

@@ -23,7 +23,7 @@ static bool own_snapshot;
 
 static const struct module *module_at(const void *pc)
 {
-    modules_refresh(); /* does nothing where libc can be asked */
+    modules_refresh(); /* does nothing if libc can be asked */
     return modules_get(modules_find((uintptr_t)pc));
 }
 
@@ -109,7 +109,7 @@ TEST(test_build_ids)
     }
 }
 
-/* Opens one until it lies where the other one lay. */
+/* Opens the library until it is loaded at that address; NULL if it never is. */
 static void *open_there(const char *path, const void *there, void **call)
 {
     for (int i = 0; i < 20; i++) {
@@ -137,7 +137,7 @@ TEST(test_another_file_at_the_same_place)
 
     handle = open_there("./stack-two.so", there, &call);
     assert_non_null(handle);
-    assert_ptr_equal(call, call_one); /* the address does not show it */
+    assert_ptr_equal(call, call_one); /* the address is the same */
     modules_refresh();
     assert_false(modules_is(number, (uintptr_t)call));
     const struct module *two = module_at(call);
@@ -153,8 +153,8 @@ TEST(test_another_file_at_the_same_place)
     dlclose(handle);
 }
 
-/* The snapshot of an older libc, overtaken between two refreshes, may name the library that was
- * there: the memory's content does not match. */
+/* With an older libc modules are found in a snapshot. Between two refreshes it may name a library
+ * that is gone: the content of the memory does not match that library. */
 TEST(test_without_a_refresh_in_between)
 {
     void *call, *handle = open_library("./stack-one.so", &call);

@@ -1,9 +1,9 @@
-/* The Python reader against an interpreter made here: this program exports its symbols.
+/* The Python reader over a fake interpreter: this program exports an interpreter's symbols.
  *
- * Objects are laid out by the rows of layout.def, so that each version's way of
- * hanging frames together is walked, also if the memory is invalid: other
- * versions and builds, wrong types, cycles, pointers to nowhere. The reader keeps its results for
- * the life of a process, so each test is a child of its own. */
+ * Objects are laid out by the rows of layout.def, so that the frames of each version are walked,
+ * also if the memory is invalid: other versions and builds, wrong types, cycles, pointers to
+ * nowhere. The reader keeps its results for the life of a process, so each test is a child of its
+ * own. */
 #include "stack/common/safe.h"
 #include "stack/python/inside.h"
 #include "tests/test.h"
@@ -20,9 +20,9 @@
 enum {
     HEAP_BYTES = 1 << 16,
     PLACES = 4,      /* code objects */
-    CODE_UNITS = 64, /* of bytecode each */
+    CODE_UNITS = 64, /* units of bytecode of each */
     TYPE_BYTES = 512,
-    WORDS = 56, /* of _Py_DebugOffsets */
+    WORDS = 56, /* words of _Py_DebugOffsets */
     FINAL = 0xf0,
 };
 
@@ -58,13 +58,13 @@ static struct python_layout row;
 static struct member code_members[8];
 static pthread_key_t key;
 
-/* The memory of the fake interpreter: one heap per thread, objects at fixed places of it. */
+/* The memory of the fake interpreter: one heap for each thread, with objects at fixed offsets. */
 struct heap {
     _Alignas(16) char bytes[HEAP_BYTES];
 };
 static struct heap heap;
 
-enum { /* of the heap */
+enum { /* offsets in the heap */
        AT_THREAD = 0,
        AT_CODE = 1024, /* 512 each */
        AT_NAME = 8192, /* 128 each */
@@ -96,7 +96,7 @@ static void put_code(struct heap *h, int i, const char *name, int first_line)
     put(table + OBJECT_TYPE, (uintptr_t)PyBytes_Type, 8);
     put(table + OBJECT_SIZE, CODE_UNITS / 8 * 2, 8);
     put(table + OBJECT_HASH, UINT64_MAX, 8);
-    for (int k = 0; k < CODE_UNITS / 8; k++) /* eight units a line */
+    for (int k = 0; k < CODE_UNITS / 8; k++) /* a line has eight units */
         memcpy(table + BYTES_DATA + 2 * k, "\xef\x02", 2);
     put(code + OBJECT_TYPE, (uintptr_t)PyCode_Type, 8);
     put(code + OBJECT_SIZE, CODE_UNITS, 8);
@@ -123,7 +123,7 @@ static void put_frame(struct heap *h, int i, int code, int unit, const char *up)
     frame[row.frame_owner] = 0;
 }
 
-/* A record of the loop on the "C stack": an entry frame, or 3.11's own. */
+/* Makes the record of a loop on the "C stack": an entry frame, or 3.11's own kind. */
 static char *put_loop(struct heap *h, int i, const char *up)
 {
     char *loop = h->bytes + AT_ENTRY + 128 * i;
@@ -134,7 +134,7 @@ static char *put_loop(struct heap *h, int i, const char *up)
     return loop;
 }
 
-/* Frames 0 and 1 in an inner loop, 2 hidden and 3 in the outer one. */
+/* Puts frames 0 and 1 into an inner loop, 2 (hidden) and 3 into the outer one. */
 static void put_thread(struct heap *h)
 {
     static const char *const names[PLACES] = {"inner", "Class.method", "hidden", "<module>"};
@@ -185,7 +185,7 @@ static void put_types(void)
     put(PyUnicode_Type + 32, row.str_size, 8);
 }
 
-/* An interpreter of a version that has a row. */
+/* Makes an interpreter of a version that has a row. */
 static void put_interpreter(int minor)
 {
     uint64_t words[WORDS] = {0};
@@ -224,7 +224,7 @@ static void in_child(void (*run)(int), int argument)
         fail_msg("the child ended with %#x", (unsigned)how);
 }
 
-/* cmocka's checks leave a child through longjmp into the parent's tests: these do not. */
+/* After a failed check of cmocka a child would go on with the parent's tests; this ends it. */
 #define CHECK(what)                                                                                \
     do {                                                                                           \
         if (!(what)) {                                                                             \
@@ -237,7 +237,7 @@ static void in_child(void (*run)(int), int argument)
 static void check_frames(struct heap *h)
 {
     static const char *const names[] = {"inner", "Class.method", "<module>"};
-    static const int lines[] = {11, 23, 46}; /* a line more for each eight units */
+    static const int lines[] = {11, 23, 46}; /* the first line + unit / 8 */
     struct python_frame frames[8];
     CHECK(python_walk(frames, 8) == 3);
     for (int i = 0; i < 3; i++) {
@@ -264,7 +264,7 @@ static void run_whole(int minor)
     CHECK(strcmp(python_status(), status) == 0);
     CHECK(python_walk(frames, 2) == 2 && frames[0].native == (uintptr_t)heap.bytes + AT_ENTRY);
     CHECK(python_walk(frames, 0) == 0);
-    /* The key is gone, as after the interpreter's end. */
+    /* The thread's key is gone, like after the interpreter's end. */
     put(_PyRuntime + row.tss, 0, 4);
     CHECK(python_walk(frames, 8) == 0);
 }
@@ -312,7 +312,7 @@ static void run_off(int which)
         check_off("offsets that cannot be");
         break;
     case 6:
-        put(_PyRuntime + 8L * 35, row.file + 8, 8); /* against what the type says */
+        put(_PyRuntime + 8L * 35, row.file + 8, 8); /* not what the type says */
         check_off("not laid out");
         break;
     case 10:
@@ -362,7 +362,7 @@ TEST(late)
     in_child(run_late, 12);
 }
 
-/* Frames that are not where they belong, from the first walk on: off, after a few tries. */
+/* If frames are never where this version keeps them, the reader is off after a few tries. */
 static void run_doubt(int which)
 {
     struct python_frame frames[8];
@@ -405,7 +405,7 @@ static uint64_t wild(const char *nowhere)
 }
 
 #ifdef __SANITIZE_THREAD__
-enum { CORRUPT_ROUNDS = 2000 }; /* one thread, and 30 times as long: nothing to find there */
+enum { CORRUPT_ROUNDS = 2000 }; /* one thread has no races, and takes 30 times as long */
 #else
 enum { CORRUPT_ROUNDS = 40000 };
 #endif
@@ -443,7 +443,7 @@ static void run_corrupt(int minor)
         heap = good;
     }
     check_frames(&heap);
-    CHECK(frames_seen > CORRUPT_ROUNDS); /* else most walks ended at once and nothing was tried */
+    CHECK(frames_seen > CORRUPT_ROUNDS); /* else most walks ended at once */
 }
 
 TEST(corrupt)
@@ -452,7 +452,7 @@ TEST(corrupt)
         in_child(run_corrupt, minor);
 }
 
-/* One address, another life: with a number where there is one, else by what is in it. */
+/* Another code object at the same address is recognized by its number, or by its content. */
 static void run_lives(int minor)
 {
     struct python_frame a, b;
@@ -460,7 +460,7 @@ static void run_lives(int minor)
     CHECK(python_find() && python_walk(&a, 1) == 1);
     char *code = heap.bytes + AT_CODE, *table = heap.bytes + AT_TABLE;
     const struct stack_code *first = python_code(&a);
-    memcpy(table + BYTES_DATA + 1, "\x04", 1); /* two lines on instead of one */
+    memcpy(table + BYTES_DATA + 1, "\x04", 1); /* two lines further instead of one */
     if (row.version)
         put(code + row.version, 7777, 4);
     CHECK(python_walk(&b, 1) == 1 && a.code == b.code && a.key != b.key);
@@ -472,7 +472,7 @@ static void run_lives(int minor)
     a = b;
     CHECK(python_walk(&b, 1) == 1 && a.key != b.key);
     CHECK(strcmp(python_code(&b)->name, "inneX") == 0);
-    /* A frame that is no longer what it was is not taken for what it is now. */
+    /* A frame whose code has changed since the walk does not get the new code. */
     put_str(heap.bytes + AT_NAME, "inneY");
     b.key ^= 1;
     CHECK(python_code(&b) == NULL);
@@ -486,7 +486,7 @@ TEST(lives)
     in_child(run_lives, 12);
 }
 
-/* Code without end: what has no room is refused, what was kept stays. */
+/* If there is ever more code, code without room is refused, and kept code stays. */
 static void run_full(int minor)
 {
     struct python_frame f;
@@ -522,7 +522,7 @@ static void *thread_main(void *to)
     for (int i = 0; i < 300; i++) {
         char name[16];
         check_frames(own);
-        snprintf(name, sizeof(name), "t%d", i / 2); /* the same in all threads */
+        snprintf(name, sizeof(name), "t%d", i / 2); /* equal in all threads */
         put_str(own->bytes + AT_NAME, name);
         put(own->bytes + AT_CODE + row.version, (uint64_t)i + 500, 4);
         struct python_frame f;

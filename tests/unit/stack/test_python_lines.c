@@ -36,7 +36,7 @@ static int find(enum python_lines_format format, const char *table, size_t size,
     return python_lines_find(format, (const uint8_t *)table, size - 1, 1, place);
 }
 
-/* Each line holds up to where the next begins. */
+/* Checks that each line reaches to the beginning of the next one. */
 static void check(enum python_lines_format format, const char *table, size_t size,
                   const struct expected *lines, uint32_t end)
 {
@@ -79,7 +79,7 @@ TEST(lines_of_3_12)
     assert_int_equal(find(LINES_LOCATIONS, locations, sizeof(locations), 126), 0);
 }
 
-/* Nonsense of exactly `size` bytes, so that a sanitizer sees the byte after it. */
+/* Random tables in blocks of their exact size, so that a sanitizer sees a read beyond them. */
 TEST(broken)
 {
     srand(3);

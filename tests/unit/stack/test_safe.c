@@ -1,4 +1,4 @@
-/* test_safe.c - memory that is there, that is not, and that ceases to be. */
+/* test_safe.c - memory that is mapped, that is not, and that is unmapped meanwhile. */
 #include "stack/common/safe.h"
 #include "tests/test.h"
 
@@ -56,7 +56,7 @@ TEST(test_nowhere)
     }
     assert_true(safe_there(to));
     assert_true(safe_there((const void *)((uintptr_t)to & ~(uintptr_t)4095)));
-    for (int bit = 60; bit < 64; bit++) /* no address, but nearly that of a page just seen */
+    for (int bit = 60; bit < 64; bit++) /* no address, but like that of a page just seen */
         assert_false(safe_read(to, (const void *)((uintptr_t)to | (uintptr_t)1 << bit), 1));
     assert_int_equal(errno, 77);
 }
@@ -83,7 +83,7 @@ TEST(test_a_page_that_goes_is_asked_again)
     char *p = map(page, PROT_READ), to;
     assert_true(safe_read(&to, p, 1));
     assert_int_equal(mprotect(p, page, PROT_NONE), 0);
-    for (int i = 0; i < 70000; i++) { /* past the end of the generations */
+    for (int i = 0; i < 70000; i++) { /* more than there are generations */
         safe_age();
         assert_false(safe_read(&to, p, 1));
         if (i == 100)
@@ -105,7 +105,7 @@ TEST(test_what_may_go_at_any_moment)
     assert_int_equal(munmap(p, page), 0);
     errno = 78;
     assert_false(safe_read_any(to, p + page - 8, 8));
-    assert_false(safe_read_any(to, p + page - 8, 16)); /* the second half is there */
+    assert_false(safe_read_any(to, p + page - 8, 16)); /* only the second half is mapped */
     assert_false(safe_read_any(to, (const void *)UINTPTR_MAX, 1));
     assert_true(safe_read_any(to, p + page, 16));
     assert_int_equal(errno, 78);

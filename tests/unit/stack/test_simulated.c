@@ -1,4 +1,4 @@
-/* test_simulated.c - stacks of simulated programs: kept once, found with captured ones, bounded. */
+/* test_simulated.c - stacks of simulated programs: kept once, found by id, limited in number. */
 #include "stack/simulated.h"
 #include "tests/test.h"
 
@@ -47,8 +47,7 @@ TEST(test_bounds)
         last = id ? id : last;
     }
     assert_int_equal(last, STACK_DISTINCT + SIMULATED_MOST);
-    assert_int_equal(simulated_stack(frames, 2),
-                     STACK_DISTINCT + 1); /* those that are there are found */
+    assert_int_equal(simulated_stack(frames, 2), STACK_DISTINCT + 1); /* kept stacks are found */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Copies of memory that may not be there: pages that end, descriptors that are closed, forks. */
+/* Copies of memory that may not be mapped: pages that end, descriptors that are closed, forks. */
 #include "base/err.h"
 #include "stack/other/snapshot.h"
 #include "tests/test.h"
@@ -15,7 +15,7 @@ enum { PAGE = 4096, AT = 100 };
 
 static struct snapshot s;
 
-/* A page that can be read, and one after it that cannot. */
+/* Maps a page that can be read, followed by one that cannot. */
 static char *half_open(void)
 {
     char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -41,7 +41,7 @@ static void copies(const char *name)
     struct iovec nowhere = {(void *)~(uintptr_t)0xfff, 8}, none = {NULL, 8};
     assert_int_equal(snapshot_copy(&s, 0, &nowhere, 1), 0);
     assert_int_equal(snapshot_copy(&s, 0, &none, 1), 0);
-    assert_string_equal(snapshot_name(&s), name); /* a fault is no reason to change the way */
+    assert_string_equal(snapshot_name(&s), name); /* after a fault the way of copying is the same */
 }
 
 TEST(memfd_copies)
@@ -66,7 +66,7 @@ TEST(a_copy_fits_or_is_refused)
     snapshot_close(&s);
 }
 
-/* In a child: limits are for the rest of a process's life. */
+/* Runs `work` in a child, since its limits stay for the rest of the process's life. */
 static void in_child(void (*work)(void))
 {
     pid_t child = fork();
@@ -94,7 +94,7 @@ TEST(a_pipe_where_files_may_not_grow)
     in_child(with_no_files);
 }
 
-/* A program that closes everything and opens files of its own: those are not written to. */
+/* The program closes every descriptor and opens a file of its own, which is not written to. */
 static void with_closed_descriptors(void)
 {
     char *p = half_open();

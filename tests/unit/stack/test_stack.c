@@ -1,4 +1,5 @@
-/* test_stack.c - stacks captured, cut, folded, interned; threads, forks, no memory, no room. */
+/* test_stack.c - stacks are captured, cut, folded and interned; with threads, forks, without memory
+ * or room. */
 #include "stack/stack.h"
 #include "tests/test.h"
 
@@ -25,7 +26,7 @@ enum { CAPTURES = 100000 };
 enum { CAPTURES = 1000000 };
 #endif
 
-/* One call site, however the loops around it are compiled. */
+/* The only call site of these captures, however the loops around the calls are compiled. */
 static __attribute__((noinline, noclone)) uint32_t path_id(int path)
 {
     uint32_t id = 0;
@@ -52,7 +53,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-/* One stack for one path, whoever asks. */
+/* Captures on a new thread, so that a path has the same stack for each caller. */
 static uint32_t id_on_a_thread(int path)
 {
     struct asked a = {path, 0};
@@ -79,8 +80,8 @@ static void *capture_on_a_thread(void *arg)
     return NULL;
 }
 
-/* Runs in a child each, since what was opened once stays open: every allocation of opening, first
- * captures and second threads fails once, and all that follows works. */
+/* Every allocation of opening, of first captures and of a second thread fails once, and later calls
+ * work. Each round runs in a child, since stacks stay open in a process. */
 TEST(test_every_allocation_failing_once)
 {
     int64_t last = -1;
@@ -194,7 +195,7 @@ TEST(test_deeper_than_a_stack_is_kept)
 }
 
 #if defined(__x86_64__)
-/* Code as compilers at run time make it: no frame pointer, and a table registered with libgcc. */
+/* Code like that of a JIT compiler: no frame pointer, and a table registered with libgcc. */
 static const unsigned char generated[] = {
     0x48, 0x83, 0xec, 0x38, /* sub rsp, 56 */
     0x48, 0x89, 0xf8,       /* mov rax, rdi */
@@ -244,8 +245,8 @@ static __attribute__((optimize("no-omit-frame-pointer"))) void call_registered(v
     __asm__ volatile("" ::: "memory");
 }
 
-/* libgcc's list of such tables has a lock and may be read by libgcc alone: the stack ends at the
- * generated code, and says so. */
+/* libgcc's list of such tables has a lock, and only libgcc may read it: the stack ends at the
+ * generated code, with a mark. */
 TEST(test_registered_code_ends_the_stack)
 {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -259,7 +260,7 @@ TEST(test_registered_code_ends_the_stack)
         .fde_length = 28,
         .fde_back = 28,
         .bytes = sizeof generated,
-        .fde = {0, 0x44, 0x0e, 64, 0x4c, 0x0e, 8, 0}, /* CFA rsp + 64 from 4 on, + 8 from 16 on */
+        .fde = {0, 0x44, 0x0e, 64, 0x4c, 0x0e, 8, 0}, /* CFA: rsp + 64 from 4 on, + 8 from 16 on */
     };
     t.begin = (uintptr_t)page;
     struct registered r = {.code = (void (*)(void (*)(void *), void *))page};
@@ -274,7 +275,7 @@ TEST(test_registered_code_ends_the_stack)
     assert_null(s->places[1].module);
     assert_in_range(s->places[1].offset, (uintptr_t)page, (uintptr_t)page + sizeof generated);
     assert_true(is_mark(&s->places[2], "<truncated>"));
-    assert_true(r.libgcc > 5); /* the table was right */
+    assert_true(r.libgcc > 5); /* libgcc could use the table */
     munmap(page, 4096);
 }
 #endif
@@ -294,7 +295,7 @@ static void *work(void *arg)
             int path = w->number % 2 ? i : (i * 7 + w->number) % PATHS;
             uint32_t id = path_id(path);
             if (w->ids[path] && w->ids[path] != id)
-                id = UINT32_MAX; /* shows below */
+                id = UINT32_MAX; /* is noticed below */
             w->ids[path] = id;
         }
     return NULL;
@@ -340,7 +341,7 @@ TEST(test_memory_grows_with_sites_only)
             mem_fail_at(-1);
         }
     }
-    assert_int_equal(mem_count(), 0); /* none for those that are known */
+    assert_int_equal(mem_count(), 0); /* known stacks need no allocation */
     stacks_stats(&after);
     assert_int_equal(after.captured - before.captured, CAPTURES);
     assert_int_equal(after.distinct - before.distinct, 100);
@@ -382,7 +383,7 @@ TEST(test_a_signal_in_the_middle)
     for (int i = 0; i < 64; i++) {
         const struct stack *s = stacks_get(interrupted_ids[i]);
         assert_non_null(s);
-        /* Through the interrupted function to the beginning of the program. */
+        /* The stack reaches through the interrupted function to the beginning of the program. */
         assert_int_equal(s->places[s->depth - 1].kind, STACK_NATIVE);
         assert_true(s->depth > 4);
     }
@@ -400,7 +401,7 @@ TEST(test_a_forked_child)
     assert_int_equal(status, 0);
 }
 
-/* Runs in a child, which may fill the table: more different stacks than there is room for. */
+/* There are more different stacks than the table has room for. A child may fill the table. */
 TEST(test_a_full_table)
 {
     if (SANITIZED)

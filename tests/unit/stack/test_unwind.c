@@ -1,4 +1,4 @@
-/* test_unwind.c - frames of every kind against libgcc's unwinder, and invalid stacks. */
+/* test_unwind.c - frames of every kind, compared with libgcc's unwinder, and invalid stacks. */
 #include "stack/native/modules.h"
 #include "stack/native/unwind.h"
 #include "stack/stack.h"
@@ -17,7 +17,7 @@
 
 enum {
     MOST = UNWIND_MOST,
-    BELOW = 32 << 10, /* bytes below a function that its calls do not reach */
+    BELOW = 32 << 10, /* its calls use less stack than this, in bytes */
 };
 
 struct seen {
@@ -32,7 +32,7 @@ struct seen {
     const char *wrong;
 };
 
-static size_t sames; /* walks that were the ones before them */
+static size_t sames; /* walks that equalled the one before */
 
 static _Unwind_Reason_Code remember(struct _Unwind_Context *context, void *arg)
 {
@@ -44,7 +44,7 @@ static _Unwind_Reason_Code remember(struct _Unwind_Context *context, void *arg)
     return _URC_NO_REASON;
 }
 
-/* Walks with and without what is remembered of earlier walks find equal frames. */
+/* Walks with and without memory of earlier walks; s->remembered: both find equal frames. */
 static void walk_from(struct seen *s, const struct cpu_regs *regs)
 {
     static struct unwind fresh;
@@ -60,7 +60,7 @@ static void walk_from(struct seen *s, const struct cpu_regs *regs)
     s->end = s->walk.end;
 }
 
-/* Both unwinders from here; s->wrong says where they part. */
+/* Unwinds from here in both ways; s->wrong says what differs. */
 static __attribute__((noinline)) void probe(void *arg)
 {
     struct seen *s = arg;
@@ -74,7 +74,7 @@ static __attribute__((noinline)) void probe(void *arg)
         s->wrong = "what it remembers";
         return;
     }
-    size_t skip = 0; /* frames before ours: a sanitizer's */
+    size_t skip = 0; /* frames of a sanitizer before ours */
     while (skip < s->libgcc && s->known[skip].ip != s->frames[1].at + 1)
         skip++;
     if (skip == s->libgcc) {
@@ -102,12 +102,12 @@ TEST(test_shapes_as_libgcc_sees_them)
 {
     static struct seen s;
     for (const struct shape *shape = shapes; shape->name; shape++)
-        for (int round = 0; round < 2; round++) { /* rows made, and kept */
+        for (int round = 0; round < 2; round++) { /* first rows are made, then found */
             s.wrong = "never called";
             shape->call(probe, &s, shape->n);
             if (s.wrong)
                 fail_msg("%s: %s (%zu frames, libgcc %zu)", shape->name, s.wrong, s.n, s.libgcc);
-            /* A coroutine's first function returns to one that never called it. */
+            /* The first function of a coroutine returns to a function that never called it. */
             bool whole = strcmp(shape->name, "coroutine") != 0;
             if (s.end != (whole ? UNWIND_OUTERMOST : UNWIND_LOST))
                 fail_msg("%s: ends with %d after %zu frames", shape->name, s.end, s.n);
@@ -116,7 +116,7 @@ TEST(test_shapes_as_libgcc_sees_them)
         }
 }
 
-/* Stacks that differ in one outer frame, in turns: inner frames have not moved. */
+/* Stacks that differ in one outer frame are walked in turns; their inner frames are in place. */
 TEST(test_walks_that_differ_far_out)
 {
     static struct seen s;
@@ -137,7 +137,7 @@ TEST(test_walks_that_differ_far_out)
             if (s.wrong)
                 fail_msg("%s after %s: %s", b->name, a->name, s.wrong);
         }
-    assert_true(sames > before); /* and some were remembered whole */
+    assert_true(sames > before); /* some walks were found whole */
 }
 
 TEST(test_deeper_than_there_is_room)
@@ -174,7 +174,7 @@ static int in_clone(void *arg)
     return 0;
 }
 
-/* As vfork: another stack, the parent's memory and thread-local variables. */
+/* Like a child of vfork: another stack, but the parent's memory and thread-local variables. */
 TEST(test_a_borrowed_address_space)
 {
     static struct seen s;
@@ -208,8 +208,8 @@ TEST(test_nowhere)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(p + page, page, PROT_NONE), 0);
-    /* This stack: words like frames, and what calls of long ago left. Not right below: there the
-     * walks themselves write, and the second would find other words than the first. */
+    /* Places on this stack with words like frames, and with words of earlier calls. The walks write
+     * right below this frame, so that a second walk there would find other words than the first. */
     uintptr_t room[1024], near = (uintptr_t)room;
     uintptr_t above = (near + 4095) & ~(uintptr_t)4095, below = above - BELOW;
     for (size_t i = 0; i < 1024; i++)
@@ -260,7 +260,7 @@ TEST(test_garbage_on_the_stack)
     for (int round = 0; round < 3000; round++) {
         for (size_t i = 0; i < 4096; i++) {
             uintptr_t r = (uintptr_t)rand_r(&seed);
-            /* Numbers, addresses of code, addresses of this stack. */
+            /* The words are numbers, addresses of code, and addresses of this array. */
             garbage[i] = r % 4 == 0   ? r * 977
                          : r % 4 == 1 ? (uintptr_t)shape_plain + r / 4 % 4096
                          : r % 4 == 2 ? (uintptr_t)malloc + r / 4 % 100000
@@ -280,7 +280,7 @@ TEST(test_garbage_on_the_stack)
 #if defined(__x86_64__)
 /* ---- code without tables ---- */
 
-/* The pages of a compiler at run time: calls rdi with rsi. */
+/* Code like that of a JIT compiler, which calls rdi with rsi. */
 static const unsigned char with_fp[] = {
     0x55,                   /* push rbp */
     0x48, 0x89, 0xe5,       /* mov rbp, rsp */
@@ -352,8 +352,8 @@ TEST(test_generated_code_with_a_frame_pointer)
     munmap(page, 4096);
 }
 
-/* Whoever called the generated code has a frame pointer of its own: following it would leave
- * that caller out and give the line of the wrong one. */
+/* The caller of the generated code has a frame pointer of its own. A walk that followed it would
+ * leave that caller out and name a wrong one. */
 TEST(test_generated_code_without_one_ends_the_walk)
 {
     static struct seen s;
