@@ -1,4 +1,4 @@
-/* abi.h - for tests that hold our declarations of a library against its own headers: the compiler
+/* abi.h - for tests that compare our declarations of a library with its own headers: the compiler
  * does the checks. For C and C++. */
 #ifndef GPUFL_TESTS_ABI_H
 #define GPUFL_TESTS_ABI_H
@@ -9,7 +9,7 @@
 #define SAME(ours, theirs)                                                                         \
     static_assert((long long)(ours) == (long long)(theirs), #ours " is " #theirs)
 
-/* A field: same offset and size. */
+/* A field has the same offset and size in both. */
 #define FIELD(ours, member, theirs, their_member)                                                  \
     SAME(offsetof(struct ours, member), offsetof(theirs, their_member));                           \
     SAME(sizeof(((struct ours *)0)->member), sizeof(((theirs *)0)->their_member))

@@ -1,5 +1,5 @@
-/* document.h - a file of docs/, for tests that compare it with a table: include
- * cmocka.h before this file. */
+/* document.h - a file of docs/, for tests that compare it with a table. Include cmocka.h before
+ * this file. */
 #ifndef GPUFL_TESTS_DOCUMENT_H
 #define GPUFL_TESTS_DOCUMENT_H
 
@@ -20,7 +20,7 @@ static inline const char *document_path(const char *name)
     return path;
 }
 
-/* Reads the document's text, which ends with mem_free. */
+/* Reads the document's text, which the caller frees with mem_free. */
 static inline void document_read(const char *name, char **text)
 {
     size_t len;
@@ -30,7 +30,7 @@ static inline void document_read(const char *name, char **text)
     assert_int_equal(strlen(*text), len);
 }
 
-/* text: of the document, or a piece of it. */
+/* Fails if the text, the document's or a piece of it, does not contain the line. */
 static inline void document_has(const char *name, const char *text, const char *line)
 {
     if (!strstr(text, line))

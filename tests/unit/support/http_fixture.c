@@ -82,7 +82,7 @@ static void big(struct http_request *r)
     http_send(r, 200, "application/json");
 }
 
-/* Packed by the handler already. */
+/* The handler says that the body is packed already. */
 static void packed(struct http_request *r)
 {
     big(r);
@@ -122,7 +122,7 @@ static int produce(void *arg, struct http_pipe *p)
         rc = http_pipe_write(p, block, n);
         left -= n;
         if (arg && left < PIPE_BYTES / 2)
-            return GPUFL_E_IO; /* breaks off */
+            return GPUFL_E_IO; /* in the middle */
     }
     return rc;
 }
@@ -246,7 +246,7 @@ static int open_with(int64_t deadline_ns)
 int open_server(void **state)
 {
     (void)state;
-    return open_with(INT64_C(30000000000)); /* also where the machine has much else to do */
+    return open_with(INT64_C(30000000000)); /* enough on a busy machine, too */
 }
 
 int open_impatient(void **state)
@@ -279,7 +279,7 @@ void ask(const char *request, struct answer *a)
     close(fd);
 }
 
-/* The status of a GET. */
+/* Returns the status of a GET. */
 int get(const char *path)
 {
     char text[512];

@@ -72,7 +72,7 @@ int fixture_close(void **state)
     return fixture_end(state);
 }
 
-/* ---- what the columns say -------------------------------------------------------------------- */
+/* ---- the columns ----------------------------------------------------------------------------- */
 
 struct sum {
     const char *channel;
@@ -151,7 +151,7 @@ int64_t fixture_unknown(struct fixture *f, const char *session, const char *chan
     return s.n;
 }
 
-/* ---- what the small tables say --------------------------------------------------------------- */
+/* ---- the small tables ------------------------------------------------------------------------ */
 
 struct meta_session fixture_entry(const char *session, struct region *mem)
 {
@@ -195,7 +195,7 @@ void fixture_send(struct fixture *f, const struct ingest_request *r, const void 
         return;
     piece = piece ? piece : n;
     for (size_t at = 0; at < n; at += piece) {
-        /* A copy that ends where the heap block ends, so that a read past the end shows. */
+        /* The copy ends where its heap block ends, so that sanitizers see a read beyond it. */
         size_t len = n - at < piece ? n - at : piece;
         char *copy = malloc(len);
         memcpy(copy, (const char *)data + at, len);

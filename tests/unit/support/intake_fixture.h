@@ -9,38 +9,41 @@ struct fixture {
     struct meta *meta;
     struct store *store;
     struct intake intake;
-    int64_t memory;              /* of the store, bytes; 0: its default */
-    struct intake_config config; /* of the intake; may be changed between fixture_down and _up */
+    int64_t memory;              /* the store's, in bytes; 0: its default */
+    struct intake_config config; /* the intake's; may be changed between fixture_down and _up */
 };
 
-/* The test's: empty, with a directory of its own (tmpdir.h); nothing is open yet. */
+/* The test's fixture. fixture_begin makes it empty, with a directory of its own (tmpdir.h), and
+ * opens nothing. */
 extern struct fixture fix;
 int fixture_begin(void **state);
 int fixture_end(void **state); /* closes nothing */
 
-/* fixture_begin and all of it open under the directory; all of it closed and fixture_end. */
+/* fixture_open is fixture_begin, and opens all in the directory; fixture_close closes all, and is
+ * fixture_end. */
 int fixture_open(void **state);
 int fixture_close(void **state);
 
-/* Opens all of it under dir, where it may have been before. Fails the test. */
+/* Opens all in dir, where it may have been open before. The test fails if that is not possible. */
 void fixture_up(struct fixture *f, const char *dir);
 void fixture_down(struct fixture *f);
 
-/* Rows of a record, or lines that are kept as unknown, in a session's columns; -1: no session. */
+/* Counts the rows of a record, or the lines that are kept as unknown, in a session's columns; -1:
+ * there is no session. */
 int64_t fixture_rows(struct fixture *f, const char *session, const char *record);
 int64_t fixture_unknown(struct fixture *f, const char *session, const char *channel);
 
-/* A value of the session's kernels: their number, sum of durations, and sum of correlations. */
+/* The number of a session's kernels, and the sums of their durations and correlations. */
 struct fixture_kernels {
     int64_t count, duration, correlation;
 };
 struct fixture_kernels fixture_kernels(struct fixture *f, const char *session);
 
-/* The session's row in the small tables, in *mem, which is made; its state is "none" where it has
- * none. */
+/* Returns the session's row in the small tables, with texts in *mem, which it makes; if there is no
+ * row, its state is "none". */
 struct meta_session fixture_entry(const char *session, struct region *mem);
 
-/* Waits until the row has that state; false: it did not within PATIENCE_NS. */
+/* Waits until the row has that state; false: it had not within PATIENCE_NS. */
 bool fixture_reaches(const char *session, const char *state);
 
 /* Drains, and checks that the session has kernels of correlation 0 to count - 1, each once. */
@@ -53,21 +56,21 @@ void fixture_send(struct fixture *f, const struct ingest_request *r, const void 
 /* Sends a text in pieces of 1000 bytes. */
 struct ingest_answer fixture_text(const struct ingest_request *r, const char *text, size_t n);
 
-/* A request for a session of workspace "w", by offset where channel is given. */
+/* Makes a request for a session of workspace "w", by offset if there is a channel. */
 struct ingest_request fixture_request(const char *session, const char *channel, int64_t offset);
 
 /* Waits until all that was accepted is in the columns. */
 void fixture_drain(struct fixture *f);
 
-/* Text of `batches` kernel lines of 10 rows, with the header of a part before them where header
- * says so. Correlations count up from `first`. malloc'ed. */
+/* Returns the text of `batches` kernel lines of 10 rows, malloc'ed. header: the header of a part is
+ * before them. Correlations count up from `first`. */
 char *fixture_lines(const char *session, int64_t first, int batches, bool header, size_t *len);
 
-/* Sends fixture_lines as the session's channel "device", with a header where first is 0, and moves
- * *offset past them. The answer must be 200. */
+/* Sends fixture_lines as the session's channel "device", with a header if first is 0, and adds
+ * their length to *offset. The answer must be 200. */
 void fixture_send_rows(const char *session, int64_t first, int batches, int64_t *offset);
 
-/* gzip or zstd of a text. malloc'ed. */
+/* Returns the text packed with gzip or zstd, malloc'ed. */
 char *fixture_gzip(const char *text, size_t n, size_t *len);
 char *fixture_zstd(const char *text, size_t n, size_t *len);
 

@@ -44,7 +44,7 @@ struct journal *open_journal(struct seen *s, int64_t segment_bytes, int64_t most
     return j;
 }
 
-/* A payload that says which it is; sizes from nothing to half a megabyte. */
+/* Makes a payload that contains its number; sizes are from 0 to half a megabyte. */
 static size_t make_payload(unsigned i, char *out)
 {
     size_t n = i % 7 == 0 ? 0 : (i * 2654435761u) % (i % 11 == 0 ? 500000 : 900);

@@ -18,24 +18,24 @@ struct seen {
     size_t count;
 };
 
-/* The caller frees it. */
+/* Makes an empty list, which the caller frees. */
 struct seen *seen_new(void);
 
-/* journal_config.durable; arg: a struct seen. */
+/* For journal_config.durable. arg: a struct seen. */
 void take_frame(void *arg, const struct journal_frame *f, struct journal_place p);
 
-/* In the folder "journal" of the test's directory. */
+/* Opens a journal in the folder "journal" of the test's directory. */
 struct journal *open_journal(struct seen *s, int64_t segment_bytes, int64_t most_bytes);
 
-/* The i-th frame; its payload is in `payload` until the next. */
+/* Makes the i-th frame; its payload is in `payload` until the next one is made. */
 extern char payload[1 << 20];
 struct journal_frame make_frame(unsigned i);
 void append(struct journal *j, unsigned i);
 
-/* What was seen at that place is the i-th frame, and is read back as such. */
+/* Checks that the frame that was seen at that place is the i-th one, and is read back as such. */
 void check_frame(struct journal_reader *r, const struct seen *s, size_t at, unsigned i);
 
-/* Counts the files of the journal's folder. */
+/* Counts the files of the journal's folder whose names end so. */
 unsigned files_ending(const char *suffix);
 
 #endif

@@ -1,4 +1,4 @@
-/* make_log.h - for tests: writes session logs line by line, as a capture would. */
+/* make_log.h - for tests: writes session logs line by line, like a capture. */
 #ifndef GPUFL_TESTS_MAKE_LOG_H
 #define GPUFL_TESTS_MAKE_LOG_H
 
@@ -6,7 +6,7 @@
 #include "wire/encode.h"
 
 struct make_log {
-    struct buf lines; /* of the channel that is being written */
+    struct buf lines; /* the lines of the current channel */
     const char *session, *run, *engine, *host, *app;
     bool simulated;
     int64_t pass, passes; /* of `gpufl trace --passes` */
@@ -16,27 +16,27 @@ struct make_log {
 void make_log_init(struct make_log *l, const char *session);
 void make_log_fini(struct make_log *l);
 
-/* The header of a part, and names 1, 2, …: NULL ends. */
+/* Adds the header of a part, names 1, 2, … (NULL ends the list), and rows. */
 void make_log_header(struct make_log *l, const char *channel, int64_t part);
 void make_log_names(struct make_log *l, ...);
 void make_log_rows(struct make_log *l, enum record_type type, const void *rows, size_t n);
-void make_log_text(struct make_log *l, const char *text); /* as it stands */
+void make_log_text(struct make_log *l, const char *text); /* adds the text unchanged */
 
-/* Writes what has collected to dir/<session>/<file>, gzip for *.gz; starts again. */
+/* Writes the lines to dir/<session>/<file>, packed for *.gz, and empties them. */
 void make_log_write(struct make_log *l, const char *dir, const char *file);
 
-/* A row whose cells are all unknown: MAKE_ROW(kernel, .start = 5, …). */
+/* Makes all cells of a row unknown. */
 #define MAKE_UNKNOWN(row)                                                                          \
     do {                                                                                           \
         for (size_t make_i = 0; make_i < sizeof(row) / 8; make_i++)                                \
             ((int64_t *)&(row))[make_i] = CELL_NULL;                                               \
     } while (0)
 
-/* Device 1 (sm_90, 4 SMs), stream 1 on it; names 1 and 2 are its name and UUID. */
+/* Adds device 1 (sm_90, 4 SMs) and its stream 1; names 1 and 2 are its name and UUID. */
 void make_log_device(struct make_log *l);
-/* Configuration id of the kernel with that name id on device 1. */
+/* Adds configuration `id` of the kernel with that name's id, on device 1. */
 void make_log_config(struct make_log *l, int64_t id, int64_t name);
-/* One kernel row. */
+/* Adds a kernel row. */
 void make_log_kernel(struct make_log *l, int64_t start, int64_t duration, int64_t config,
                      int64_t scope);
 

@@ -22,13 +22,13 @@ static void must(bool right)
         abort();
 }
 
-/* One part while it is read. */
+/* A part while it is read. */
 struct reading {
     struct parts *p;
     const char *channel;
     int64_t number, offset;
     bool has_header;
-    unsigned char *defined[TABLES]; /* by id */
+    unsigned char *defined[TABLES]; /* by id, for small ids */
     int64_t sparse[SPARSE_MAX];     /* larger ids, in order of definition */
     size_t sparse_count;
 };
@@ -88,7 +88,7 @@ static void check_ref(struct reading *r, const struct wire_batch *b, unsigned c,
                 (long long)r->number, b->record->type, b->record->columns[c].name, (long long)id);
 }
 
-/* Row by row: one of a dictionary may refer to those above it in its line. */
+/* Rows are checked one by one: a row of a dictionary may refer to earlier rows of its line. */
 static int on_batch(void *arg, const struct wire_batch *b)
 {
     struct reading *r = arg;
@@ -108,7 +108,7 @@ static int on_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* Reads one file; plain bytes of it. */
+/* Reads one file; returns its size when unpacked. */
 static int64_t read_part(struct parts *p, const char *path, const char *channel, int64_t number,
                          int64_t offset)
 {
@@ -148,7 +148,7 @@ static int64_t read_part(struct parts *p, const char *path, const char *channel,
     return bytes;
 }
 
-/* Highest N of <channel>.N.log*. */
+/* Returns the highest N of <channel>.N.log*. */
 static int64_t last_number(const char *dir, const char *channel, struct parts *p)
 {
     int64_t last = 0;
@@ -206,7 +206,7 @@ char *parts_tmpdir(void)
     return dir;
 }
 
-/* Calls fn for every file; the sum of what it says. */
+/* Calls fn for every file; returns the sum of its results. */
 static int64_t each_file(const char *dir, int64_t (*fn)(const char *path))
 {
     int64_t sum = 0;
@@ -228,7 +228,7 @@ static int64_t remove_file(const char *path)
 
 void parts_rmdir(char *dir)
 {
-    /* A compressor may still be making files: again, until none came in between. */
+    /* A compressor may still make files, so this repeats until the folder stays empty. */
     do
         each_file(dir, remove_file);
     while (rmdir(dir) != 0 && errno == ENOTEMPTY);

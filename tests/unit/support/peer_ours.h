@@ -20,14 +20,14 @@ enum {
     NAME_WHY
 };
 
-/* Clock: epoch = monotonic + 1000. */
+/* The clock of this header: epoch = monotonic + 1000. */
 extern const struct wire_header peer_ours_header;
 
-/* The demangler: knows one name. */
+/* A demangler that knows one name. */
 const char *peer_ours_show(void *arg, const char *text);
 
 struct peer_encoder *peer_ours(void); /* header, names, one device, two streams, one config */
-struct peer_encoder *peer_ours_running(void); /* past job_start */
+struct peer_encoder *peer_ours_running(void); /* job_start is written already */
 void peer_ours_drain(struct peer_encoder *e);
 const char *peer_ours_lines(struct peer_encoder *e, enum peer_channel c);
 

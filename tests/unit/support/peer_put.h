@@ -1,4 +1,4 @@
-/* peer_put.h - rows of ours into an encoder to the public client's lines, for tests: include
+/* peer_put.h - for tests: puts rows of ours into an encoder to the public client's lines. Include
  * cmocka.h after this file. */
 #ifndef TESTS_UNIT_PEER_PUT_H
 #define TESTS_UNIT_PEER_PUT_H
@@ -14,7 +14,7 @@
                          0);                                                                       \
     } while (0)
 
-/* The texts as names from that id on. */
+/* Puts the texts as names, with ids from that one on. */
 #define NAMES(e, first, texts)                                                                     \
     do {                                                                                           \
         for (uint32_t i_ = 0; i_ < sizeof(texts) / sizeof *(texts); i_++)                          \

@@ -24,7 +24,7 @@ static int see_name(void *arg, uint32_t id, const char *text, size_t len)
     struct seen *s = arg;
     assert_int_equal(text[len], 0);
     if (id < 512) {
-        assert_null(s->names[id]); /* each is delivered once */
+        assert_null(s->names[id]); /* each name is delivered once */
         s->names[id] = strdup(text);
     }
     return 0;
@@ -101,7 +101,7 @@ void run_line(struct run *r, const char *line)
 {
     const struct wire_visitor v = visitor_of(&r->seen);
     size_t len = strlen(line);
-    char *copy = malloc(len + 1); /* ends where the heap block ends */
+    char *copy = malloc(len + 1); /* exact size: sanitizers see reads beyond it */
     memcpy(copy, line, len);
     assert_int_equal(decoder_feed(r->d, copy, len, &v), 0);
     free(copy);

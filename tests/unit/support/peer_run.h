@@ -1,13 +1,13 @@
-/* peer_run.h - lines of the public client's format through a decoder, and what it
- * delivered as text, for tests. */
+/* peer_run.h - for tests: feeds lines of the public client's format to a decoder, and keeps what it
+ * delivers as text. */
 #ifndef TESTS_UNIT_PEER_RUN_H
 #define TESTS_UNIT_PEER_RUN_H
 
 #include "base/buf.h"
 #include "wire/decode.h"
 
-/* What the visitor saw, one line each: "kernel start=1 duration=2 …"; unknown cells
- * are left out, names appear as 'text', times without the session's epoch. */
+/* What the visitor got, a line for each row: "kernel start=1 duration=2 …". Unknown cells are left
+ * out, names appear as 'text', times without the session's epoch. */
 struct seen {
     struct buf text;
     char *names[512];
@@ -22,7 +22,7 @@ struct run {
 
 void run_begin(struct run *r, int64_t epoch);
 void run_line(struct run *r, const char *line);
-void run_file(struct run *r, const char *path); /* below the source folder */
+void run_file(struct run *r, const char *path); /* path: relative to the source folder */
 void run_finish(struct run *r);
 void run_end(struct run *r);
 

@@ -41,7 +41,7 @@ void program_arch(struct program *p, int64_t device, const char *arch)
     d.index = device - 1;
     d.name = 1;
     d.arch = program_name(p, arch);
-    d.uuid = device == 1 ? 2 : d.arch; /* the first one has its UUID already */
+    d.uuid = device == 1 ? 2 : d.arch; /* device 1 has its UUID already */
     d.sm_count = 4;
     d.compute_major = 9;
     d.compute_minor = 0;
@@ -279,7 +279,7 @@ struct wire_visitor program_visitor(struct model *m)
 
 struct line {
     char *text;
-    unsigned rank; /* names and devices come first, whatever the order of the others */
+    unsigned rank; /* lines of names and devices always come first */
 };
 
 static int compare(const void *a, const void *b)

@@ -12,7 +12,7 @@ struct gpufl_report_options report_options(enum gpufl_report_format format)
     struct gpufl_report_options o;
     gpufl_report_options_init(&o, sizeof o);
     o.format = format;
-    o.full = true; /* all sections; the first screen has tests of its own */
+    o.full = true; /* all sections: the first screen has tests of its own */
     return o;
 }
 

@@ -10,30 +10,30 @@
 
 enum { REPORT_ERROR = 512 };
 
-/* The default options with a format. */
+/* Returns the default options with that format. */
 struct gpufl_report_options report_options(enum gpufl_report_format format);
 
-/* Runs a report; its text, to be freed, its error ("": none) and its code. */
+/* Runs a report; returns its text, to be freed. error: "" if there is none; *code: the result. */
 char *report_run(const char *path, const struct gpufl_report_options *o, char error[REPORT_ERROR],
                  int *code);
 
-/* The text of a report that must end with that code, and has an error where that is not 0. */
+/* Returns the text of a report that must have that result, and an error unless that is 0. */
 char *report_with(const char *path, const struct gpufl_report_options *o, int want);
 
-/* The text of a report, to be freed, and *code; all rows in JSON. */
+/* Returns the text of a report, to be freed, and *code; JSON has all rows. */
 char *report_of(const char *path, enum gpufl_report_format format, int width, bool color,
                 int *code);
 
-/* The report of a path that has one. */
+/* Returns the report of a path that must have one. */
 char *report_ok(const char *path, enum gpufl_report_format format, int width, bool color);
 
-/* A path of tests/data, until the next call. */
+/* Returns the path of a file of tests/data; it is valid until the next call. */
 const char *report_data(const char *name);
 
-/* A report in JSON; frees the text. */
+/* Parses a report in JSON, and frees the text. */
 json_t *report_parse(char *text);
 
-/* The integer at a path of keys, '/' between them; digits are places in an array. */
+/* Returns the integer at a path of keys with '/' between them; digits are places in an array. */
 int64_t report_number(json_t *at, const char *path);
 
 /* Writes a session with one device and that many kernels into the test's directory. */

@@ -5,15 +5,15 @@
 #include "analyze/model/model.h"
 #include "base/intern.h"
 
-/* From rows_set_up to rows_tear_down, of a test or a group. */
+/* The table from rows_set_up to rows_tear_down, of a test or a group. */
 extern struct intern *names;
 int rows_set_up(void **state);
 int rows_tear_down(void **state);
 
-/* One row of the record's struct. The test fails where the model does not take it. */
+/* Adds a row, a struct of the record. The test fails if the model does not accept it. */
 void rows_put(struct model *m, enum record_type type, const void *row);
 
-/* The rows of idle time by line sum up to the time of each cause. */
+/* Checks that the rows of idle time by line sum up to the time of each cause. */
 void rows_check_idle(const struct model *m);
 
 #endif

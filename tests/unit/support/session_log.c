@@ -70,7 +70,7 @@ static int on_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* The reason stands in the active part of the system channel. */
+/* The reason is in the last part of the system channel. */
 static void read_reason(const char *dir, struct session_log *out)
 {
     char path[PATH_MAX], *line;

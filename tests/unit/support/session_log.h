@@ -11,23 +11,24 @@
 struct session_log {
     struct parts parts;
     struct ledger_row ledger; /* the last one */
-    char reason[32];          /* of the end; "" where there is none */
+    char reason[32];          /* the end's; "" if there is none */
     int64_t scope_time;       /* sum of durations */
     int64_t negative;         /* scopes with a negative duration */
     int64_t orphans;          /* scopes whose depth and parent do not fit */
     int64_t clocks, errors;   /* clock rows; messages of severity error */
 };
 
-/* Options for backend None below the directory, no sampling. */
+/* Returns options for backend None with logs in the directory, without sampling. */
 struct gpufl_options session_options(const char *dir);
 
-/* Reads the log of one session; fails the test where it is damaged. */
+/* Reads the log of a session; the test fails if it is damaged. */
 void session_log_read(const char *session_dir, struct session_log *out);
 
-/* Path of the only session below dir, in a static buffer; fails the test where there is not one. */
+/* Returns the path of the only session in dir, in a static buffer; the test fails if there is not
+ * exactly one. */
 const char *session_only(const char *dir);
 
-/* Number of sessions below dir. */
+/* Returns the number of sessions in dir. */
 int session_count(const char *dir);
 
 #endif

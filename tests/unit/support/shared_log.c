@@ -46,7 +46,7 @@ void shared_log_first(const char *dir, const char *folder, const char *name)
     make_log_fini(&l);
 }
 
-/* Who samples from then on: the host and the GPU. */
+/* Adds rows that say which session samples the host and the GPU from that time on. */
 static void put_change(struct make_log *l, int64_t time, int64_t session, int64_t place)
 {
     for (int64_t device = 0; device < 2; device++) {

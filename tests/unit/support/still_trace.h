@@ -6,14 +6,14 @@
 
 #include "backend/backend.h"
 
-static struct sink *still_sink; /* what open was given */
+static struct sink *still_sink; /* the argument of open */
 
 static inline int still_open(struct trace **out, const struct trace_config *c, struct sink *s,
                              struct err *e)
 {
     (void)c, (void)e;
     still_sink = s;
-    *out = (struct trace *)&still_sink; /* any address: never looked into */
+    *out = (struct trace *)&still_sink; /* any address: it is never read */
     return 0;
 }
 

@@ -13,8 +13,8 @@
 
 enum { LARGE = 100000 };
 
-/* The leak checker guesses where thread-local storage of opened libraries lies, and with libdw's
- * it guesses wrong and falls. */
+/* The leak checker guesses where thread-local storage of opened libraries lies; for libdw's it
+ * guesses wrong and crashes. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -35,7 +35,7 @@ static void run_program(void)
     assert_int_equal(pclose(f), 0);
 }
 
-/* A script of Python of several pieces. */
+/* Writes a Python script that is kept in several pieces. */
 static void write_script(void)
 {
     struct buf text;
@@ -92,8 +92,8 @@ void put_dictionary(struct make_log *l)
     make_log_rows(l, RECORD_module, &(struct module_row){.id = 3, .kind = 3}, 1);
 }
 
-/* Frames 1 to CALLS of the program, then one of a file that is gone, of generated code, of none,
- * and of Python. */
+/* Adds frames 1 to CALLS of the program, then one of a file that is gone, one of generated code,
+ * one without a module, and one of Python. */
 static void put_frames(struct make_log *l)
 {
     for (int i = 0; i < CALLS; i++)
@@ -154,7 +154,7 @@ static int back_name(void *arg, uint32_t id, const char *text, size_t len)
 {
     struct read_back *r = arg;
     assert_true(id < NAMES_ROOM);
-    assert_true(!r->names[id] || !strncmp(r->names[id], text, len)); /* an id means one text */
+    assert_true(!r->names[id] || !strncmp(r->names[id], text, len)); /* an id has one text */
     mem_free(r->names[id]);
     r->names[id] = mem_strndup(text, len);
     return 0;
@@ -199,7 +199,7 @@ const char *in_session(const char *name)
     return p;
 }
 
-/* Reads one file alone: all that its rows refer to must be in it. */
+/* Reads one file alone: it must have all that its rows refer to. */
 void read_file(struct read_back *r, const char *name)
 {
     struct discover d;
@@ -245,7 +245,7 @@ int64_t code_size(void)
     return file_size(in_session("code.log"));
 }
 
-/* ---- what must be there ------------------------------------------------------------------ */
+/* ---- what the session must have ---------------------------------------------------------- */
 
 void check_symbols(const struct read_back *r)
 {
@@ -272,7 +272,7 @@ void check_symbols(const struct read_back *r)
     assert_null(symbol_of(r, CALLS + 4, 0));
 }
 
-/* The pieces of a source put together are the file. */
+/* Checks that the pieces of a source, put together, are the file. */
 void check_source(const struct read_back *r, const char *path)
 {
     struct source_file f;

@@ -15,7 +15,7 @@
 
 enum { CALLS = 5 };
 
-/* Names of the session by id: see put_dictionary. */
+/* Ids of the session's names: see put_dictionary. */
 enum {
     NAME_PATH = 1,
     NAME_ID,
@@ -48,8 +48,8 @@ struct how {
 void put_dictionary(struct make_log *l);
 void put_native(struct make_log *l, int64_t id, int64_t module, uint64_t offset);
 void write_session(const struct how *how);
-const char *in_session(const char *name); /* a path there; one of four buffers in turn */
-int64_t code_size(void);                  /* of its code.log */
+const char *in_session(const char *name); /* path of its file, in one of four buffers in turn */
+int64_t code_size(void);                  /* size of its code.log */
 struct gpufl_symbolized symbolize(int flags);
 
 /* ---- what was written ------------------------------------------------------------------------ */
@@ -67,7 +67,7 @@ struct read_back {
     uint64_t damaged;
 };
 
-/* Reads one file alone: all that its rows refer to must be in it. */
+/* Reads one file alone: it must have all that its rows refer to. */
 void read_file(struct read_back *r, const char *name);
 void forget(struct read_back *r);
 

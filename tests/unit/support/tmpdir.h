@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "" while there is none. Weak: one in a test, whichever of its files include this. */
+/* "" if there is none. The variable is weak, so that all files of a test share one. */
 __attribute__((weak)) char tmpdir[64];
 
 static inline int tmpdir_open(void **state)
@@ -33,7 +33,7 @@ static inline int tmpdir_close(void **state)
     return nftw(tmpdir, tmpdir_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Path of a name in the directory; one of 32 buffers in turn. */
+/* Returns the path of a name in the directory, in one of 32 buffers in turn. */
 static inline const char *tmpdir_path(const char *name)
 {
     static char paths[32][PATH_MAX];

@@ -46,7 +46,7 @@ bool client_say(int fd, const char *text)
     return client_send(fd, text, strlen(text));
 }
 
-/* Reads one byte; false at the end, or when nothing comes. */
+/* Reads one byte; false at the end, or if none comes in time. */
 static bool take(int fd, char *c)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};

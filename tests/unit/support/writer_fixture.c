@@ -70,7 +70,7 @@ uint32_t some_name(struct fixture *f, int i)
     return intern_str(f->names, text);
 }
 
-/* Retried: a test lets one allocation fail, and a row must not refer to nothing for that. */
+/* Tries twice: if a test lets one allocation fail, rows must still not refer to a missing row. */
 void define(struct fixture *f, enum record_type type, const int64_t *row)
 {
     if (writer_define(f->w, type, row))
@@ -162,7 +162,7 @@ void give_end(struct fixture *f)
 
 struct expected {
     struct fixture *f;
-    int next[RECORD_COUNT]; /* row that has to come */
+    int next[RECORD_COUNT]; /* number of the next row */
     uint64_t wrong;
 };
 
