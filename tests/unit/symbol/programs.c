@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The leak checker guesses where thread-local storage of opened libraries lies, and with libdw's
- * it guesses wrong and falls. */
+/* The leak checker guesses where thread-local storage of opened libraries lies; for libdw's it
+ * guesses wrong and crashes. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

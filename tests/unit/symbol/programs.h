@@ -20,15 +20,15 @@ struct calls {
     size_t count;
 };
 
-/* The path of a program of tests/symbol. Valid until three more were asked for. */
+/* Returns the path of a program of tests/symbol. It is valid for three more calls. */
 const char *programs_path(const char *name);
 
-/* Runs the program and reads its calls. Fails the test. */
+/* Runs the program and reads its calls. The test fails if that is not possible. */
 void programs_run(const char *path, struct calls *c);
 
 uint64_t programs_address(const struct calls *c, const char *mark);
 
-/* A file of code as a capture would describe it; it refers to *f, which is open after. */
+/* Describes a file of code like a capture; the result refers to *f, which stays open. */
 struct symbol_module programs_module(const char *path, struct elf_file *f);
 
 #endif

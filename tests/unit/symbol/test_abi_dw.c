@@ -1,4 +1,4 @@
-/* test_abi_dw.c - our declarations of libdw against its headers, where this machine
+/* test_abi_dw.c - our declarations of libdw against its headers, if this machine
  * has them; without them the test is skipped and says so. */
 #include "tests/test.h"
 #include "tests/unit/support/abi.h"

@@ -1,5 +1,5 @@
-/* test_amdgpu.c - instructions and lines of real code objects of AMD GPUs, by the llvm-objdump that
- * is installed; and one that crashes, is too old, or is not there. */
+/* test_amdgpu.c - instructions and lines of real code objects of AMD GPUs, read with the installed
+ * llvm-objdump; and an llvm-objdump that crashes, is too old, or is missing. */
 #include "backend/vendor.h"
 #include "base/clock.h"
 #include "symbol/amdgpu/disassemble.h"
@@ -18,7 +18,7 @@ extern const struct vendor vendor_amd;
 
 static const char GEMM[] = "_Z9fake_gemmPfS_S_i", RELU[] = "_Z9fake_reluPfi";
 
-/* This counts what was reported of a function, and which lines of the source were seen. */
+/* Counts what was reported of a function, and which lines of the source were seen. */
 struct reported {
     const char *function;
     size_t count, with_text, at_product, in_leaky, ends;
@@ -74,7 +74,7 @@ static const char *object_of(const char *target)
     return path;
 }
 
-/* False, and said: the compiler is not installed. */
+/* Returns false, with a message, if the compiler is not installed. */
 static bool have_objects(void)
 {
     if (access(object_of("gfx1100"), R_OK) == 0)
@@ -114,7 +114,7 @@ static void check_text(const struct reported *t)
     assert_true(t->count > 8);
     assert_int_equal(t->with_text, t->count);
     assert_true(t->ordered && t->inside && t->multiplies);
-    assert_true(t->ends > 0); /* and not what pads the code after its end */
+    assert_true(t->ends > 0); /* the end is there, the padding after it is not */
 }
 
 TEST(instructions_and_lines)
@@ -132,11 +132,11 @@ TEST(instructions_and_lines)
         assert_true(t.at_product > 0);
         assert_int_equal(run(program, object_of(targets[i]), RELU, &t, &e), 0);
         check_text(&t);
-        assert_true(t.in_leaky > 0); /* inlined: both places */
+        assert_true(t.in_leaky > 0); /* the inlined call has both places */
     }
 }
 
-/* Without llvm-objdump: the lines, at the instructions where they begin. */
+/* Without llvm-objdump there are only lines, at the instructions where they begin. */
 TEST(lines_alone)
 {
     struct err e = {0};
@@ -159,7 +159,7 @@ static const char *script(const char *name, const char *body)
     return path;
 }
 
-/* A program that crashes, as LLVM 14's does on gfx1100, and one without the target. */
+/* A program may crash, as LLVM 14's does on gfx1100, or not know the target. */
 TEST(programs_that_fail)
 {
     struct err e = {0};
@@ -183,15 +183,15 @@ TEST(programs_that_fail)
     assert_int_equal(t.count, 0);
 }
 
-/* The highest version is taken, unless a variable names a program; a name without a number comes
- * last, a toolkit's first. */
+/* A toolkit's program comes first, then the highest version, then a name without a number. A
+ * variable may name another program. */
 TEST(the_newest_is_taken)
 {
     char path[PATH_MAX], before[PATH_MAX], toolkits[PATH_MAX];
     struct err e = {0};
     struct vendor_disassembler here = vendor_amd.disassembler;
     snprintf(toolkits, sizeof toolkits, "%s", tmpdir_path("rocm*"));
-    here.toolkits = toolkits; /* and not those that this machine has */
+    here.toolkits = toolkits; /* not the toolkits of this machine */
     snprintf(before, sizeof before, "%s", getenv("PATH"));
     setenv("PATH", tmpdir, 1);
     setenv("ROCM_PATH", tmpdir, 1);
@@ -211,7 +211,7 @@ TEST(the_newest_is_taken)
     script("llvm/bin/llvm-objdump", "");
     assert_int_equal(disassembler_find(&here, path, sizeof path, &e), 0);
     assert_string_equal(path, tmpdir_path("llvm/bin/llvm-objdump"));
-    unsetenv("ROCM_PATH"); /* without the variable: where the vendor puts it */
+    unsetenv("ROCM_PATH"); /* without it the vendor's usual folders are searched */
     mkdir(tmpdir_path("rocm-9.9"), 0755);
     mkdir(tmpdir_path("rocm-9.9/llvm"), 0755);
     mkdir(tmpdir_path("rocm-9.9/llvm/bin"), 0755);
@@ -237,7 +237,7 @@ static size_t read_object(char *bytes, size_t room)
     return size;
 }
 
-/* Sets the length that an object says its functions have. */
+/* Sets the length of all functions in an object. */
 static void stretch(char *bytes, size_t size, uint64_t length)
 {
     Elf64_Ehdr head;
@@ -263,8 +263,8 @@ static void stretch(char *bytes, size_t size, uint64_t length)
     assert_true(changed > 0);
 }
 
-/* Functions that are longer than their file are not read to their end; what was found before holds.
- * A deadline that has passed ends the reading, too. */
+/* A function that is longer than its file is not read to its end; earlier lines are kept. A
+ * deadline that has passed ends the reading, too. */
 TEST(functions_longer_than_the_file)
 {
     static char bytes[1 << 20];
@@ -296,7 +296,7 @@ TEST(a_program_that_prints_without_end)
     assert_non_null(strstr(e.text, "llvm-objdump-99 prints more for gfx90a.hsaco than"));
 }
 
-/* A damaged object is an error, or has no answer. */
+/* A damaged object is an error, or has fewer lines. */
 TEST(damaged)
 {
     static char bytes[1 << 20];

@@ -1,6 +1,6 @@
-/* test_cubin_lines.c - lines of a cubin as nvcc of CUDA 13.0 wrote it for
- * examples/cuda/train_loop.cu, also damaged. That nvdisasm says the same of every instruction is in
- * tests/e2e/lines_without_nvdisasm.py. */
+/* test_cubin_lines.c - lines of the cubin that nvcc of CUDA 13.0 wrote for
+ * examples/cuda/train_loop.cu, also damaged. tests/e2e/lines_without_nvdisasm.py compares every
+ * instruction with nvdisasm. */
 #include "symbol/cubin/lines.h"
 #include "symbol/device/symbols.h"
 #include "tests/test.h"
@@ -54,7 +54,7 @@ static int detach(void **state)
 
 struct reported {
     size_t all, of[FUNCTIONS];
-    const char *asked; /* a place of it */
+    const char *asked; /* the function whose places are kept */
     uint64_t offset;
     char places[512];
 };
@@ -92,7 +92,7 @@ TEST(test_places)
         {MATMUL, 0x0, "train_loop.cu:42"},
         {MATMUL, 0x10, "train_loop.cu:47"},
         {MATMUL, 0x20, "train_loop.cu:45"},
-        {MATMUL, 0x30, "train_loop.cu:45"}, /* nothing of its own */
+        {MATMUL, 0x30, "train_loop.cu:45"}, /* it has no entry of its own */
         {SQUARED_ERROR, 0x4d0, "sm_20_atomic_functions.hpp:84 < train_loop.cu:92"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -105,8 +105,8 @@ TEST(test_places)
     }
 }
 
-/* A file cut anywhere, or with wrong bytes anywhere, gives an answer, and no more instructions than
- * it has bytes for. */
+/* A file that is cut anywhere, or has wrong bytes anywhere, ends with a result. A cut file has no
+ * more instructions than it has bytes for. */
 TEST(test_damaged)
 {
     char *bytes = malloc(cubin_size);
@@ -121,7 +121,7 @@ TEST(test_damaged)
         struct reported t = {0};
         memcpy(bytes, cubin, cubin_size);
         for (int k = 0; k < 1 << i % 8;
-             k++) { /* most in what stands at the beginning: names, lines */
+             k++) { /* most of them at the beginning, in names and lines */
             random = random * 1103515245 + 12345;
             size_t at = (random >> 8) % (i % 2 ? cubin_size : 0x2000);
             bytes[at] = (char)(random >> 3);
@@ -131,7 +131,7 @@ TEST(test_damaged)
     free(bytes);
 }
 
-/* ---- written to take for ever ---------------------------------------------------------------- */
+/* ---- files that are made to take long -------------------------------------------------------- */
 
 static Elf64_Shdr *section_of(char *bytes, const char *name)
 {

@@ -25,7 +25,7 @@ TEST(test_demangle)
     check("_Z1fv.cold", "f() (.cold)");
     check("_Z1fIJidEEvDpRKT_", "void f<int, double>(int const&, double const&)");
     check("_Z1fIiEPFvT_ES0_", "void (*f<int>(int))(int)");
-    /* Constraints, as clang 18 and gcc 14 write them: of arguments they are not shown. */
+    /* Constraints like those of clang 18 and gcc 14: those of template arguments are not shown. */
     check("_Z1fIiQ1CIT_EEvv", "void f<int>()");
     check("_Z1fITk1CiEvT_", "void f<int>(int)");
     check("_Z1fIiEvT_Q1CIS0_E", "void f<int>(int) requires C<int>");
@@ -49,7 +49,7 @@ TEST(test_rust)
     check("_RB_", "_RB_");
 }
 
-/* The library function refuses 1018 bytes and more. */
+/* The function of the C++ library refuses 1018 bytes and more. */
 TEST(test_long)
 {
     enum { LONG = 100000 };
@@ -64,7 +64,7 @@ TEST(test_long)
     free(text);
 }
 
-/* Nesting beyond the budget: the name stays, and the stack holds. */
+/* If the nesting is too deep, the name stays mangled, and the stack does not overflow. */
 TEST(test_deep)
 {
     enum { DEEP = 100000 };
@@ -79,7 +79,7 @@ TEST(test_deep)
     free(name);
 }
 
-/* Each level names the one before twice: 280 bytes that would be written out as gigabytes. */
+/* Each level contains the one before twice: 280 bytes would become gigabytes of text. */
 TEST(test_explosive)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -1,6 +1,6 @@
-/* test_demangle_truth.c - our demangler gives the text of llvm-cxxfilt 14, symbol by symbol: for
- * names made by hand, CUTLASS kernels, Rust's v0 names and the exports of the C++ libraries that
- * this machine has. Skips where llvm-cxxfilt of that version is missing. */
+/* test_demangle_truth.c - our demangler writes the text of llvm-cxxfilt 14, symbol by symbol: for
+ * names made by hand, CUTLASS kernels, Rust's v0 names and the exports of the C++ libraries of this
+ * machine. The test is skipped if llvm-cxxfilt of that version is missing. */
 #include "symbol/names/demangle.h"
 #include "tests/test.h"
 
@@ -12,7 +12,7 @@
 #define FILTER    "llvm-cxxfilt-14"
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"
 
-/* Where we say more than version 14 of llvm does, and why. */
+/* The names for which our text is better than that of version 14 of llvm. */
 static const struct {
     const char *mangled, *text;
 } exceptions[] = {
@@ -70,7 +70,7 @@ static size_t compare(FILE *names, FILE *truth, const char *source)
     return count;
 }
 
-/* Runs `command`, which prints names, twice: for us and for llvm. */
+/* Runs `command`, which prints names, twice: once for us, once for llvm. */
 static size_t compare_output(const char *command, const char *source)
 {
     char filtered[1024];
@@ -116,7 +116,7 @@ TEST(test_libraries)
                  files[i]);
         size_t count = compare_output(command, files[i]);
         print_message("%s: %zu names\n", files[i], count);
-        assert_true(i || count > 1000); /* the first is on every machine that builds us */
+        assert_true(i || count > 1000); /* every machine has the first one */
     }
 }
 

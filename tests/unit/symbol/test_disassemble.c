@@ -1,5 +1,5 @@
-/* test_disassemble.c - nvdisasm's text, and nvdisasm as a program that may be missing, refuse, or
- * never end: a script replaces it. */
+/* test_disassemble.c - nvdisasm's text is read, and nvdisasm may be missing, fail, or never end: a
+ * script replaces it. */
 #include "backend/vendor.h"
 #include "base/clock.h"
 #include "symbol/cubin/disassemble.h"
@@ -73,8 +73,8 @@ static void check(const struct reported *t)
     assert_string_equal(t->file[1][1], "/src/work.cu");
     assert_int_equal(t->line[1][1], 5);
     assert_string_equal(t->text[2], "@!P0 BRA `(.L_x_0) ;");
-    assert_int_equal(t->places[2], 2); /* places hold until others come */
-    /* A function of the kernel's own section: by both names. */
+    assert_int_equal(t->places[2], 2); /* places last until the next ones */
+    /* A function in the kernel's section is reported with both names. */
     assert_string_equal(t->function[3], "_Z4workPf");
     assert_int_equal(t->offset[3], 0x30);
     assert_string_equal(t->function[4], "$__internal_0_$sqrt");
@@ -96,7 +96,7 @@ TEST(test_text)
     check(&t);
 }
 
-/* A line may hold anything. */
+/* A line may contain anything. */
 TEST(test_damaged)
 {
     struct reported t = {0};
@@ -124,7 +124,7 @@ TEST(test_damaged)
     assert_int_equal(t.count, 0);
 }
 
-/* A program that says what it was given, and then what the script says. */
+/* Makes a shell script that replaces nvdisasm; returns its path. */
 static const char *script(const char *body)
 {
     static char path[PATH_MAX];

@@ -20,7 +20,7 @@
 #define CUDA  "/usr/lib/x86_64-linux-gnu/libcuda.so.535.1"
 #define LIBC  "/usr/lib/x86_64-linux-gnu/libc.so.6"
 #define TORCH SITE "/torch/lib/libtorch_cuda.so"
-/* the rest of a name that torch.compile gives a file, after "cab" */
+/* The rest, after "cab", of a name that torch.compile gives a file. */
 #define INDUCTOR_49 "thbabborgcusndust3hyrtqk2fxx4kwylblge2ggkel234567"
 
 TEST(test_kinds)
@@ -36,7 +36,7 @@ TEST(test_kinds)
         {NATIVE("cudaMemcpy", SITE "/nvidia/cuda_runtime/lib/libcudart.so.12", NULL, 0),
          FOLD_RUNTIME},
         {NATIVE("cudaMemcpy", APP, NULL, 0), FOLD_RUNTIME},
-        {NATIVE("cudaCheck", APP, "/src/app/check.h", 12), FOLD_USER}, /* a helper of the user's */
+        {NATIVE("cudaCheck", APP, "/src/app/check.h", 12), FOLD_USER}, /* the user's own helper */
         {NATIVE("cudaless", APP, NULL, 0), FOLD_USER},
         {NATIVE("_ZN6cudart6deviceEv", APP, NULL, 0), FOLD_RUNTIME},
         {NATIVE("__cudart612", APP, NULL, 0), FOLD_RUNTIME},
@@ -86,7 +86,7 @@ TEST(test_kinds)
                      fold_name(fold_classify(&cases[i].frame)));
 }
 
-/* torch.compile's files are a library's in whatever folder its cache is. */
+/* A file of torch.compile is a library's, in whatever folder its cache is. */
 TEST(test_inductor)
 {
     static const struct {
@@ -94,7 +94,7 @@ TEST(test_inductor)
         enum fold_kind kind;
     } cases[] = {
         {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 ".py", 9), FOLD_LIBRARY},
-        {PYTHON("call", "ab/cab" INDUCTOR_49 ".py", 9), FOLD_USER},           /* no folder's name */
+        {PYTHON("call", "ab/cab" INDUCTOR_49 ".py", 9), FOLD_USER},           /* a relative path */
         {PYTHON("call", "/srv/kept/ac/cab" INDUCTOR_49 ".py", 9), FOLD_USER}, /* another folder */
         {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 "a.py", 9), FOLD_USER},
         {PYTHON("call", "/srv/kept/ab/cab" INDUCTOR_49 ".pyc", 9), FOLD_USER},

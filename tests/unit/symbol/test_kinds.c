@@ -114,7 +114,7 @@ TEST(test_known)
     }
 }
 
-/* Kernels that a person wrote, however they are called. */
+/* Kernels of programs are no library's, even if their names are similar. */
 TEST(test_own)
 {
     static const char *const names[] = {

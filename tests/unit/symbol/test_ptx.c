@@ -1,4 +1,4 @@
-/* test_ptx.c - functions found in the PTX of a cubin, as ptxas of CUDA 13.0 leaves it. */
+/* test_ptx.c - functions are found in the PTX that ptxas of CUDA 13.0 puts into a cubin. */
 #include "symbol/cubin/ptx.h"
 #include "tests/test.h"
 
@@ -37,7 +37,7 @@ TEST(test_find)
     assert_false(ptx_find(".entry f(\n)\n}\n{}\n", "f", &at, &len));
 }
 
-/* Whatever the text is cut off at, nothing outside of it is read, and what is found lies in it. */
+/* Wherever the text is cut, a function that is found lies inside of it. */
 TEST(test_cut)
 {
     for (size_t n = 0; n < sizeof text; n++) {

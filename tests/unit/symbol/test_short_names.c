@@ -1,6 +1,6 @@
 /* test_short_names.c - short names of libraries' kernels: each line of
- * tests/data/names/kernels.txt is a short name and the kernel that it is of, as profilers and
- * programs of these libraries print it. In a table of any width, no two short names are equal. */
+ * tests/data/names/kernels.txt has a short name and its kernel, as profilers and programs of these
+ * libraries print it. In a table of any width, no two short names are equal. */
 #include "symbol/names/demangle.h"
 #include "symbol/names/rules.h"
 #include "symbol/names/shorten.h"
@@ -17,7 +17,7 @@ enum {
 
 struct names {
     char *text[LINES_MAX];      /* a short name, a NUL, a kernel's name */
-    char *demangled[LINES_MAX]; /* of the kernel */
+    char *demangled[LINES_MAX]; /* the kernel's name */
     const char *kernel[LINES_MAX];
     size_t count;
 };
@@ -74,7 +74,8 @@ TEST(test_each)
     close_names(&n);
 }
 
-/* Kernels of the file beside those that differ from them in one number, type or parameter. */
+/* One table has the kernels of the file, and others that differ from them in one number, type or
+ * parameter. */
 TEST(test_distinct)
 {
     static const struct {
@@ -127,7 +128,7 @@ TEST(test_distinct)
     close_names(&n);
 }
 
-/* Names with constraints keep what is around the constraint. */
+/* The short name of a kernel with a constraint leaves the constraint out. */
 TEST(test_constraints)
 {
     static const struct {
@@ -149,7 +150,7 @@ TEST(test_constraints)
     }
 }
 
-/* Texts that look like a rule's kernels and are none, or broken. */
+/* Texts that look like kernels of a rule, but are not, or are broken. */
 TEST(test_no_rule)
 {
     static const char *const names[] = {"",

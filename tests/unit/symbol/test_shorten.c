@@ -33,7 +33,7 @@ static const struct {
     {"void run<(Layout)0, (Layout)1>(int)", "run<(Layout)0, (Layout)1>", 80},
     {"void ns::Sum<int>::add<float>(float*)", "Sum<int>::add<float>", 20},
     {"abcdefgh", "ab..h", 5},
-    /* Names of scopes and copies stand between those of kernels. */
+    /* Names of scopes and copies are in the same tables as kernels. */
     {"copy host to device", "copy host to device", 80},
     {"train/step (epoch 1)", "train/step (epoch 1)", 80},
     {"(kernel not known)", "(kernel not known)", 80},
@@ -54,7 +54,7 @@ TEST(test_short)
     }
 }
 
-/* The last part of a name of Python says what runs, and stays whole. */
+/* The last part of a Python name says which function runs, so it stays whole. */
 TEST(test_qualified_names)
 {
     static const struct {
@@ -66,7 +66,7 @@ TEST(test_qualified_names)
         {"LRScheduler.__init__.<locals>.patch_track_step_called.<locals>.wrapper",
          "LRScheduler.__init__..wrapper"},
         {"GradientCheckpointingLayer.__call__", "GradientCheckpointin..__call__"},
-        /* no room for the last part, or no name of Python */
+        /* There is no room for the last part, or it is no Python name. */
         {"Trainer._maybe_log_save_evaluate", "Trainer._maybe_log_.._evaluate"},
         {"a_function_that_the_compiler_has_cut.constprop.0", "a_function_that_the..nstprop.0"},
         {"list<std::pair<int, x.y> >::push_back_all_of_them", "list<pair<int, x.y>..l_of_them"},
@@ -80,7 +80,7 @@ TEST(test_qualified_names)
     }
 }
 
-/* No name, however odd, gets wider than asked for or loses its buffer. */
+/* No name, however odd, gets wider than requested. */
 TEST(test_odd_names)
 {
     static const char letters[] = "a:<>(),{} [-operator()<<>>\xc3\xa9";
@@ -106,12 +106,12 @@ TEST(test_odd_names)
 
 enum { ROWS = 4 };
 
-/* Names of one table and how they are shown. */
+/* The names of one table, and how they are shown. */
 static const struct table_case {
     size_t width;
     const char *names[ROWS], *shown[ROWS];
 } tables[] = {
-    /* Parts that the instances share are dropped, the longest first, and only as many as needed. */
+    /* Parts that the instances share are left out, the longest first, and no more than needed. */
     {40,
      {"void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)1>(int)",
       "void gemm<__half, float, Tile<128, 256, 64>, (Layout)1, (Layout)0>(int)",
@@ -122,12 +122,12 @@ static const struct table_case {
      {"void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)1>(int)",
       "void gemm<__half, float, Tile<128, 256, 64>, (Layout)0, (Layout)0>(int)"},
      {"gemm<__half, float, .., (Layout)0, (Layout)1>", NULL}},
-    /* Arguments of different kinds; the common name gives way to them. */
+    /* If the arguments differ, the common name is shortened. */
     {42,
      {"void mine::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
       "void mine::vectorized_elementwise_kernel<4, at::native::AddFunctor<int, B>, A>(int)"},
      {"vectorized_ele..<4, FillFunctor<float>, A>", NULL}},
-    /* Tiles inside CUTLASS's templates: the outer ones give way. */
+    /* If tiles inside CUTLASS's templates differ, the outer templates are shortened. */
     {45,
      {"void cutlass::device_kernel<cutlass::GemmUniversal<int, CollectiveMma<Tile<128, 256, 64>, "
       "RowMajor, ColMajor, StaticPersistentTileScheduler>, StaticPersistentTileScheduler> >(int)",
@@ -137,10 +137,10 @@ static const struct table_case {
       "RowMajor, ColMajor, StaticPersistentTileScheduler>, StaticPersistentTileScheduler> >(int)"},
      {"device_kernel<.., Tile<128, 256, 64>, ..>", "device_kernel<.., Tile<64, 256, 64>, ..>",
       "device_kernel<.., Tile<128, 128, 64>, ..>"}},
-    /* Only the namespace, or only a parameter, is different. */
+    /* Only the namespace differs, or only a parameter. */
     {12, {"void a::scale(int)", "void b::scale(int)"}, {"a::scale", "b::scale"}},
     {12, {"scale(int*)", "scale(char*)"}, {"scale(int*)", "scale(char*)"}},
-    /* A rule has one text for them: what differs follows it, functions first. */
+    /* A rule has one text for them: the differences follow it, functions first. */
     {40,
      {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, A>(int)",
       "void at::native::vectorized_elementwise_kernel<2, at::native::FillFunctor<float>, A>(int)",
@@ -157,12 +157,12 @@ static const struct table_case {
       "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize96x64x32_stage3_warpsize2x2x1_kernel"},
      {"gemm f16 f16f32 f32 nn n 96x64x32 sm80 [stage4]",
       "gemm f16 f16f32 f32 nn n 96x64x32 sm80 [stage3]"}},
-    /* Only parameters, or what an odd name adds, is different. */
+    /* Only parameters differ, or a part of an odd name. */
     {60,
      {"triton_poi_fused_add_0(int)", "triton_poi_fused_add_0(long)",
       "triton_poi_fused__add_0(int)"},
      {"pointwise add #0 [add int]", "pointwise add #0 [add long]", "pointwise add #0 [_add]"}},
-    /* Nothing is: they are numbered. */
+    /* Names that do not differ are numbered. */
     {20, {"f<1>", "f<1>", "f<1>"}, {"f<1>", "f<1> #2", "f<1> #3"}},
 };
 
@@ -195,7 +195,8 @@ TEST(test_tables)
     }
 }
 
-/* Whatever the names are: in order, no wider than asked for, and no two alike. */
+/* Whatever the names are, the table keeps their order, none is wider than requested, and no two are
+ * equal. */
 TEST(test_odd_tables)
 {
     static const char *const words[] = {"a",   "::", "<",        ">",        ", ",

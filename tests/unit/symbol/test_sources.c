@@ -36,7 +36,7 @@ TEST(test_texts)
     assert_true(f.hash == 0xcbf29ce484222325u);
     assert_int_equal(source_file_piece(&f, 0), 0);
     source_file_fini(&f);
-    assert_true(source_hash("a", 1) == 0xaf63dc4c8601ec8cu); /* from the algorithm's own examples */
+    assert_true(source_hash("a", 1) == 0xaf63dc4c8601ec8cu); /* an example of its authors */
     assert_true(source_hash("foobar", 6) == 0x85944171f73967e8u);
 }
 
@@ -47,7 +47,7 @@ TEST(test_latin_1)
     assert_string_equal(f.text, "// caf\xc3\xa9 \xc3\xbc\n");
     assert_int_equal(f.len, 12);
     source_file_fini(&f);
-    /* One that begins like UTF-8 and is not. */
+    /* This text begins like UTF-8, and is not. */
     assert_int_equal(READ(&f, "\xc3\xa9 \xe9\n"), 0);
     assert_string_equal(f.text, "\xc3\x83\xc2\xa9 \xc3\xa9\n");
     source_file_fini(&f);
@@ -80,7 +80,7 @@ TEST(test_refused)
     assert_int_equal(source_file_read(&f, tmpdir_path("pipe"), &e), GPUFL_E_INVAL);
 }
 
-/* Pieces of texts of characters of every length, at every offset, put together again. */
+/* Texts with characters of any length, at any offset, are cut into pieces and joined again. */
 TEST(test_pieces)
 {
     static const char *const characters[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\x80"};

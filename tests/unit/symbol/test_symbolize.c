@@ -1,4 +1,4 @@
-/* test_symbolize.c - a session's frames looked up and written into it. */
+/* test_symbolize.c - a session's frames are looked up, and the results are written into it. */
 #include "analyze/symbolize/symbolize.h"
 #include "tests/test.h"
 
@@ -37,7 +37,7 @@ TEST(test_session)
     assert_int_equal(r.offset, 0);
     assert_int_equal(r.frames, CALLS + 3);
     check_symbols(&r);
-    for (int i = 0; i < NAME_OPTION + 2; i++) /* ids of the session mean what they meant */
+    for (int i = 0; i < NAME_OPTION + 2; i++) /* ids of the session keep their names */
         assert_true(!r.names[i] || i <= NAME_GONE);
     check_source(&r, symbolize_fix.script);
     snprintf(source, sizeof source, "%s/tests/symbol/cases.cc", getenv("GPUFL_SOURCE_DIR"));
@@ -79,7 +79,7 @@ TEST(test_debug_files)
     memcpy(symbolize_fix.program, program, sizeof program);
 }
 
-/* A line that its program could not finish; frames that came after the first time. */
+/* The file ends in an incomplete line, and the session has new frames since the first run. */
 TEST(test_more)
 {
     struct read_back r;
@@ -138,7 +138,7 @@ TEST(test_next_part)
 
 /* ---- what is not written ------------------------------------------------------------ */
 
-/* Answers that are not written are there for the reader all the same. */
+/* Results that are not written into the session still get into the model. */
 static void check_in_memory(const char *reason)
 {
     struct discover d;
@@ -193,7 +193,7 @@ TEST(test_over)
     assert_int_equal(symbolize(0).known, CALLS + 3);
 }
 
-/* Gives the session another process, and its files an age. */
+/* Gives the session another process id, and its files an age. */
 static void make_it_of(pid_t pid, int seconds)
 {
     static const char *const files[] = {"scope.log", "system.log", "device.log"};
@@ -209,8 +209,8 @@ static void make_it_of(pid_t pid, int seconds)
     }
 }
 
-/* A program that was killed or ended by _exit leaves no end in its log: it is gone all the same.
- * What runs, or has written lately, may still write. */
+/* A program that was killed, or ended by _exit, leaves no end in its log. Its session counts as
+ * ended if the process is gone and has not written lately. */
 TEST(test_died)
 {
     int status;
@@ -228,7 +228,7 @@ TEST(test_died)
     assert_int_equal(symbolize(0).known, CALLS + 3);
 }
 
-/* A limit that the answers exceed leaves no half of them in the log. */
+/* If the results exceed a limit, none of them is in the log. */
 TEST(test_no_room)
 {
     struct rlimit before, small;
@@ -253,7 +253,7 @@ static void *symbolize_thread(void *arg)
     return NULL;
 }
 
-/* However many threads symbolize a session at once, its answers are written once. */
+/* However many threads symbolize a session at once, its results are written once. */
 TEST(test_together)
 {
     enum { THREADS = 4 };
@@ -301,7 +301,7 @@ TEST(test_no_memory)
 /* ---- a machine without libdw ------------------------------------------------------------- */
 
 /* Runs in a process of its own, which finds a libdw that cannot be loaded: functions come from
- * the symbol table and are not written, so that a later look finds the lines. */
+ * the symbol table and are not written, so that a later run finds the lines. */
 static int without_libdw(void)
 {
     struct gpufl_symbolized s = {.size = sizeof s};
@@ -325,7 +325,7 @@ TEST(test_without_libdw)
              "GPUFL_TEST_SESSION='%s' LD_LIBRARY_PATH='%s' '%s' without-libdw", in_session(""),
              tmpdir, exe);
     assert_int_equal(system(command), 0);
-    read_file(&r, "code.log"); /* the sources do not need it */
+    read_file(&r, "code.log"); /* sources do not need libdw */
     assert_int_equal(r.symbol_count, 0);
     check_source(&r, symbolize_fix.script);
     forget(&r);

@@ -22,7 +22,7 @@ static void put_names(struct make_log *l, const char *cubin)
     }
 }
 
-/* A cubin of nothing but its symbols: after the null one and another, the function's. */
+/* Makes a cubin that has only symbols; the last one is the function's. */
 static size_t make_cubin(char out[1024])
 {
     static const char names[] = "\0other\0_Z4workPf\0.symtab\0.strtab";
@@ -59,7 +59,7 @@ static void write_cubin(size_t cut)
     assert_int_equal(fclose(f), 0);
 }
 
-/* A session with samples of one function, whose code is in its directory. index: of its symbol. */
+/* Writes a session with one function, whose code is in its directory. index: its symbol's. */
 static void write_sampled_as(const char *cubin, int64_t index)
 {
     struct make_log l;
@@ -86,7 +86,7 @@ static void write_sampled(const char *cubin)
     write_sampled_as(cubin, 12);
 }
 
-/* Stands in for nvdisasm: notes each run in a file. */
+/* Makes a script that replaces nvdisasm, and notes each of its runs in a file. */
 static void set_program(const char *body)
 {
     char whole[4096];
@@ -153,7 +153,7 @@ TEST(test_failing)
     runs();
 }
 
-/* Why the report of the function has no instructions is in it. */
+/* Checks that the report says why the function has no instructions. */
 static void check_why(const char *why)
 {
     struct gpufl_report_options o;
@@ -191,7 +191,7 @@ TEST(test_why)
     runs();
 }
 
-/* A function is looked up by its symbol's number; by its name where that is unknown or 0. */
+/* A function is looked up by its symbol's number, or by its name if the number is unknown or 0. */
 TEST(test_by_name)
 {
     static const struct {
@@ -202,7 +202,7 @@ TEST(test_by_name)
         {0, 0, "3", ""},
         {CELL_NULL, 0, "3", ""},
         {12, 0, "12", ""},
-        {0, 64, NULL, ""},                                      /* without its symbols' names */
+        {0, 64, NULL, ""},                                      /* without names of symbols */
         {0, 340, NULL, "some device code has no instructions"}, /* without half of its header */
     };
     char body[512];
@@ -223,7 +223,7 @@ TEST(test_by_name)
     }
 }
 
-/* No other file than those that a capture writes is ever opened. */
+/* Only files with names like those of a capture are disassembled. */
 TEST(test_names)
 {
     static const char *const names[] = {"../0000000000000abc.cubin", "/etc/passwd", ".cubin", "x",
@@ -237,7 +237,7 @@ TEST(test_names)
     }
 }
 
-/* Never beside the program. */
+/* Code is not disassembled while the program runs. */
 TEST(test_running)
 {
     write_session(&(struct how){.running = true});

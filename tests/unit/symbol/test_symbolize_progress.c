@@ -1,5 +1,5 @@
-/* test_symbolize_progress.c - the progress of looking up names: only on a terminal, and not at
- * once. */
+/* test_symbolize_progress.c - the progress of looking up names is shown only on a terminal, and not
+ * at once. */
 #include "analyze/symbolize/inside.h"
 #include "tests/test.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a lookup that began at `begun` says on stderr; on a terminal or in a pipe. */
+/* Gets what a lookup that began at `begun` prints on stderr, a terminal or a pipe. */
 static size_t say(bool terminal, int64_t begun, char *text, size_t size)
 {
     struct symbolize z = {0};
@@ -24,7 +24,7 @@ static size_t say(bool terminal, int64_t begun, char *text, size_t size)
     assert_true(dup2(before, STDERR_FILENO) >= 0);
     close(before);
     close(ends[1]);
-    /* A terminal hands over later what was written, and in pieces; at the end read fails (EIO). */
+    /* A terminal delivers its data later, and in pieces; at its end read fails (EIO). */
     size_t used = 0;
     for (ssize_t n = 1; n > 0; used += n > 0 ? (size_t)n : 0) {
         assert_true(used < size - 1);

@@ -10,12 +10,12 @@ enum { NAME_FUNCTION = 50, NAME_CUBIN };
 
 static const char ptx[] = "\0.version 9.0\0.visible .entry _Z4workPf(\0)\0{\0ret;\0}\0";
 
-/* A cubin's frame with one section. */
+/* Writes an ELF file of a cubin with one section. */
 static void write_cubin(const char *section)
 {
     struct {
         Elf64_Ehdr head;
-        Elf64_Shdr sections[3]; /* none, the text, the names */
+        Elf64_Shdr sections[3]; /* the null section, the text, the names */
         char names[64], text[sizeof ptx];
     } file = {.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
                        .e_type = ET_EXEC,
@@ -39,7 +39,7 @@ static void write_cubin(const char *section)
     assert_int_equal(fclose(f), 0);
 }
 
-/* A session with samples of one function, whose code is in its directory. */
+/* Writes a session with one function, whose code is in its directory. */
 static void write_sampled(const struct how *how, const char *section)
 {
     static const uint32_t ids[] = {NAME_FUNCTION, NAME_CUBIN};
@@ -63,7 +63,7 @@ static void write_sampled(const struct how *how, const char *section)
     write_cubin(section);
 }
 
-/* The added text contains these words. */
+/* True if the added lines contain these words. */
 static bool said(const char *words)
 {
     static char text[1 << 20];
@@ -82,7 +82,7 @@ TEST(test_kept)
     assert_true(said("\"_Z4workPf.ptx\""));
     assert_true(said("\".visible .entry _Z4workPf(\\n)\\n{\\nret;\\n}\""));
     int64_t size = code_size();
-    symbolize(0); /* once */
+    symbolize(0); /* adds nothing again */
     assert_int_equal(code_size(), size);
 }
 

@@ -7,8 +7,8 @@
 
 enum { LIBRARIES = 4, NAME_LIBRARY = 60, FRAME_LIBRARY = CALLS + 10, STACK_LIBRARY = 20 };
 
-/* Files of libraries in stacks, outermost first: passed, shown; train.py, passed; train.py, second;
- * third, passed, shown. No line of the first and the last is the user's. */
+/* The stacks, outermost first: passed, shown; train.py, passed; train.py, second; third, passed,
+ * shown. Only train.py is the user's; the others are files of libraries. */
 static void write_libraries(char paths[LIBRARIES][PATH_MAX])
 {
     static const char *const files[LIBRARIES] = {"shown", "passed", "second", "third"};
@@ -21,7 +21,7 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
         {STACK_LIBRARY + 5, 0, FRAME_LIBRARY + 3, 1},
         {STACK_LIBRARY + 6, STACK_LIBRARY + 5, FRAME_LIBRARY + 1, 2},
         {STACK_LIBRARY + 7, STACK_LIBRARY + 6, FRAME_LIBRARY, 3},
-        {STACK_LIBRARY + 8, STACK_LIBRARY + 8, FRAME_LIBRARY + 99, 3}, /* of nothing known */
+        {STACK_LIBRARY + 8, STACK_LIBRARY + 8, FRAME_LIBRARY + 99, 3}, /* with an unknown frame */
     };
     struct make_log l;
     mkdir(tmpdir_path("site-packages"), 0755);
@@ -50,8 +50,8 @@ static void write_libraries(char paths[LIBRARIES][PATH_MAX])
     make_log_fini(&l);
 }
 
-/* A library's file is kept only where a report points at it: at the line that is shown for a stack
- * without one of the user's. */
+/* A library's file is kept only if a report shows a line of it: for a stack without a line of the
+ * user's. */
 TEST(test_libraries)
 {
     char paths[LIBRARIES][PATH_MAX];
@@ -65,7 +65,7 @@ TEST(test_libraries)
     for (size_t i = 0; i < r.source_count; i++)
         for (int k = 1; k < LIBRARIES; k++)
             assert_string_not_equal(r.names[r.sources[i].path], paths[k]);
-    /* The user's come first. */
+    /* Files of the user come first. */
     assert_string_equal(r.names[r.sources[r.source_count - 1].path], paths[0]);
     forget(&r);
     assert_int_equal(symbolize(0).sources, 0);

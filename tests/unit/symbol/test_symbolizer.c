@@ -1,4 +1,4 @@
-/* test_symbolizer.c - addresses of real programs to functions, files and lines. */
+/* test_symbolizer.c - finds functions, files and lines for addresses of real programs. */
 #include "symbol/symbolizer.h"
 #include "tests/test.h"
 
@@ -30,7 +30,7 @@ static void subject_open(struct subject *x, const char *ran, const char *file)
     assert_int_equal(symbolizer_open(&x->s, tmpdir), 0);
 }
 
-/* Forgets what was read. */
+/* Opens a new symbolizer, which has read nothing. */
 static void subject_reopen(struct subject *x)
 {
     symbolizer_close(x->s);
@@ -51,7 +51,7 @@ static size_t find(struct subject *x, const char *mark, const struct symbol_leve
     return count;
 }
 
-/* The only level of one call. */
+/* Returns the only level of a call. */
 static struct symbol_level look(struct subject *x, const char *mark)
 {
     const struct symbol_level *levels;
@@ -59,7 +59,7 @@ static struct symbol_level look(struct subject *x, const char *mark)
     return levels[0];
 }
 
-/* The line of a source of the programs that has the comment with that mark. */
+/* Returns the line of a program's source that has the comment with that mark. */
 static int64_t line_of(const char *source, const char *mark)
 {
     char path[PATH_MAX], wanted[64], line[512];
@@ -82,7 +82,7 @@ struct expected {
     const char *mark;
     struct {
         const char *function; /* demangled; one of two spellings: "a|b" */
-        const char *mark;     /* of the line; NULL: that of the call */
+        const char *mark;     /* the line's; NULL: the call's */
     } levels[LEVELS];
 };
 
@@ -108,7 +108,7 @@ static const struct expected cc_calls[] = {
     {"lambda_out", {{"*::'lambda|::$_*", NULL}}},
 };
 
-/* "*text*": somewhere inside; "a|b", "*a|b*": one of the two. */
+/* "*text*": the name contains the text; "a|b", "*a|b*": one of the two. */
 static bool is_spelled(const char *expected, const char *name)
 {
     char wanted[256];
@@ -177,14 +177,14 @@ TEST(test_lines)
         check_program(names[i]);
     }
     static const char *const some[] = {"cc-clang", "cc-lto",
-                                       "cc-zstd"}; /* what this machine can build */
+                                       "cc-zstd"}; /* if this machine can build them */
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         if (file_exists(programs_path(some[i])))
             check_program(some[i]);
 }
 
-/* Where split debug information is missing, a line is known and its function is not: the symbol
- * table names the outermost one, which is another where calls were inlined. */
+/* If split debug information is missing, the line is known, but not its function: the symbol table
+ * has the outermost one, which is another one if calls were inlined. */
 TEST(test_split_is_missing)
 {
     static const char *const programs[] = {"c-gone5", "c-gone4"};
@@ -201,8 +201,8 @@ TEST(test_split_is_missing)
     }
 }
 
-/* A compiler's folder that is another one in every process: no file of ours is meant, least of all
- * one that is there. */
+/* A program was compiled with a relative folder, so its source is another file in every process.
+ * The path stays relative, even if this process has such a file. */
 TEST(test_another_process_folder)
 {
     static const char *const names[] = {"cc-cwd4", "cc-cwd5"};
@@ -221,7 +221,7 @@ TEST(test_another_process_folder)
     assert_int_equal(chdir(here), 0);
 }
 
-/* ---- files that are not what they were -------------------------------------------------- */
+/* ---- files that have changed ------------------------------------------------------------ */
 
 static void copy_file(const char *from, const char *to)
 {
@@ -240,7 +240,7 @@ TEST(test_stripped)
     struct subject x;
     subject_open(&x, "cc5", programs_path("cc-stripped"));
     struct symbol_level l = look(&x, "template");
-    assert_int_equal(l.status, SYMBOL_NOTHING); /* never the function before it */
+    assert_int_equal(l.status, SYMBOL_NOTHING); /* not the function before it */
     assert_null(l.function);
     subject_close(&x);
     subject_open(&x, "cc-bare", programs_path("cc-bare"));
@@ -251,7 +251,7 @@ TEST(test_stripped)
     subject_close(&x);
 }
 
-/* A stripped program that carries a small symbol table: functions that nothing exports, too. */
+/* A stripped program with a small symbol table has functions that are not exported, too. */
 TEST(test_small_table)
 {
     static const char *const wanted[][2] = {{"template", "_ZN5train4Step3runEi"},
@@ -270,8 +270,8 @@ TEST(test_small_table)
     subject_close(&x);
 }
 
-/* The table is unpacked into a file in memory. Where files may not grow it is not there, and the
- * process goes on. */
+/* The table is unpacked into a file in memory. If files may not grow, there is no table, and the
+ * process does not end. */
 TEST(test_small_table_under_a_limit)
 {
     struct rlimit before, none;
@@ -292,7 +292,7 @@ TEST(test_identity)
 {
     struct subject x;
     subject_open(&x, "cc5", programs_path("cc5"));
-    x.m.mtime = x.m.size = 1; /* with a build id they tell nothing */
+    x.m.mtime = x.m.size = 1; /* with a build id they do not count */
     assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
     x.m.build_id = "00112233445566778899aabbccddeeff00112233";
     assert_int_equal(look(&x, "unnamed").status, SYMBOL_REPLACED);
@@ -309,7 +309,7 @@ TEST(test_identity)
     subject_close(&x);
 }
 
-/* A file without a build id must have the size and the time of then. */
+/* A file without a build id must have the size and the time that were recorded. */
 TEST(test_identity_without_id)
 {
     struct subject x;
@@ -326,7 +326,7 @@ TEST(test_identity_without_id)
     subject_close(&x);
 }
 
-/* A file that had no name any more when it was mapped, and is there again. */
+/* The file was deleted while it was mapped, and its path has a file again. */
 TEST(test_deleted)
 {
     char path[PATH_MAX];
@@ -353,13 +353,13 @@ TEST(test_debug_file_by_id)
     assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
     x.m.path = "/nowhere/cc5";
     assert_int_equal(look(&x, "unnamed").status, SYMBOL_LINE);
-    copy_file(programs_path("cc-no-id.debug"), path); /* one of another program */
+    copy_file(programs_path("cc-no-id.debug"), path); /* another program's */
     subject_reopen(&x);
     assert_int_equal(look(&x, "unnamed").status, SYMBOL_MISSING);
     subject_close(&x);
 }
 
-/* A debug file next to a program without build id counts only with the checksum of the link. */
+/* A debug file next to a program without a build id must have the checksum in the link. */
 TEST(test_debug_link_checksum)
 {
     struct subject x;
@@ -376,7 +376,7 @@ TEST(test_debug_link_checksum)
     subject_close(&x);
 }
 
-/* More files than are kept open, in turn. */
+/* More files than are kept open are used in turn. */
 TEST(test_many_modules)
 {
     enum { FILES = 20, ROUNDS = 3 };

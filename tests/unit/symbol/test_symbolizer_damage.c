@@ -1,4 +1,4 @@
-/* test_symbolizer_damage.c - damaged programs get an answer, soon and in little memory; 10 000
+/* test_symbolizer_damage.c - lookups in damaged programs end soon and use little memory; 10 000
  * addresses of an undamaged program take less than a second. */
 #include "symbol/symbolizer.h"
 #include "tests/test.h"
@@ -27,7 +27,7 @@ static uint32_t roll(uint32_t below)
     return (uint32_t)(random_state >> 33) % below;
 }
 
-/* A place in the file; three of four times in a section that is read. */
+/* Returns a place in the file; three of four are in a section that is read. */
 static size_t place(const struct elf_file *f, size_t len)
 {
     for (int tries = 0; roll(4) && tries < 64; tries++) {
@@ -40,7 +40,7 @@ static size_t place(const struct elf_file *f, size_t len)
     return roll((uint32_t)len);
 }
 
-/* Changes bytes of a file, or cuts it; the length that is left. */
+/* Changes bytes of a file, or cuts it; returns its new length. */
 static size_t damage(const struct elf_file *f, char *data, size_t len)
 {
     static const unsigned char likely[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -55,7 +55,7 @@ static size_t damage(const struct elf_file *f, char *data, size_t len)
     return len;
 }
 
-/* Any answer will do, as long as there is one, soon, and its texts can be read. */
+/* Looks up all calls. Any result is right, if its texts can be read. */
 static void ask_all(const char *path, const struct symbol_module *like, const struct calls *calls)
 {
     const struct symbol_level *levels;
@@ -78,7 +78,7 @@ static void ask_all(const char *path, const struct symbol_module *like, const st
     symbolizer_close(s);
 }
 
-/* A full machine hardly lengthens the time of processor. */
+/* Returns the processor time, which a busy machine hardly lengthens. */
 static double seconds(void)
 {
     struct timespec t;
@@ -122,8 +122,8 @@ TEST(test_damage)
         damage_program(names[i], more ? (unsigned)atoi(more) : 150);
 }
 
-/* A section that is no debug section and says that it unpacks to far more than there is room for:
- * what debug sections need is all that is set aside. */
+/* A section that is no debug section unpacks to far more than there is room for: room is made only
+ * for debug sections. */
 TEST(test_a_note_that_unpacks_to_much)
 {
     enum { SIZE = 64 << 20 };
@@ -163,7 +163,7 @@ TEST(test_a_note_that_unpacks_to_much)
 
 /* ---- speed ----------------------------------------------------------------------------- */
 
-/* Every byte of this test's own code, as many times as it takes. */
+/* Looks up addresses all over this test's own code. */
 TEST(test_speed)
 {
     enum { ADDRESSES = 10000 };
