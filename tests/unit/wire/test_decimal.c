@@ -102,7 +102,7 @@ TEST(test_stall_names)
     assert_int_equal(strlen(stall_name_of(longest, sizeof longest).text), STALL_NAME_ROOM - 1);
 }
 
-/* To the digits asked for, and in the one form. */
+/* A double is rounded to the requested digits, and has one form. */
 TEST(test_of_double)
 {
     static const struct {

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the visitor saw, as text, so that tests compare one string. */
+/* What the visitor got, as text, so that tests compare one string. */
 struct seen {
     struct buf text;
-    int result; /* what the visitor answers */
+    int result; /* what the visitor returns */
     struct wire_batch last;
 };
 
@@ -74,7 +74,7 @@ static struct wire_visitor visitor_of(struct seen *s)
         .arg = s, .header = see_header, .name = see_name, .batch = see_batch};
 }
 
-/* Feeds a copy that ends where the heap block ends, so that reading beyond shows. */
+/* Feeds a copy that ends where its heap block ends, so that sanitizers see a read beyond it. */
 static int feed(struct decoder *d, struct seen *s, const char *line, size_t len)
 {
     struct wire_visitor v = visitor_of(s);
@@ -85,7 +85,7 @@ static int feed(struct decoder *d, struct seen *s, const char *line, size_t len)
     return rc;
 }
 
-/* What one line gives, or "damaged" or "unknown". */
+/* Checks what a line gives: rows, or "damaged" or "unknown". */
 static void expect(const char *line, const char *want)
 {
     struct decoder *d;
@@ -147,7 +147,7 @@ TEST(test_unknown_is_passed_over)
     buf_fini(&s.text);
 }
 
-/* Sound lines of which nothing is taken come out as they stand; damaged ones do not. */
+/* Valid lines that are not used are delivered unchanged; damaged ones are not delivered. */
 TEST(test_unknown_is_handed_over)
 {
     struct decoder *d;
@@ -155,7 +155,7 @@ TEST(test_unknown_is_handed_over)
     struct wire_visitor v = visitor_of(&s);
     static const char *const lines[] = {
         " {\"type\":\"later\",\"a\":[1, 2]} ",          "{\"type\":\"later\",", "{\"a\":1}",
-        "{\"type\":\"run_end\",\"session_id\":\"s\"}", /* the public client's, with no place here */
+        "{\"type\":\"run_end\",\"session_id\":\"s\"}", /* a line of the public client that has no record here */
         "{\"type\":\"kernel\",\"rows\":1,\"start\":7}",
     };
     v.unknown = see_unknown;
@@ -257,7 +257,7 @@ static uint64_t random_next(void)
     return random_state ^= random_state << 17;
 }
 
-/* Cells of every length and sign, nulls, runs of one value. */
+/* Returns cells of every length and sign, nulls, and runs of one value. */
 static int64_t random_cell(enum coding coding, int64_t before)
 {
     uint64_t r = random_next();
@@ -276,7 +276,7 @@ static void random_rows(const struct record *r, int64_t *rows, size_t n)
         uint64_t kind = random_next() % 4;
         int64_t v = random_cell(r->columns[c].coding, 0);
         for (size_t i = 0; i < n; i++) {
-            if (kind == 0) /* counts up by small steps: what the fast path is made for */
+            if (kind == 0) /* grows by small steps, which the fast path reads */
                 v = (v == CELL_NULL ? 0 : v % (1ll << 60)) + (int64_t)(random_next() % 5);
             else if (kind > 1)
                 v = random_cell(r->columns[c].coding, v);
@@ -286,7 +286,7 @@ static void random_rows(const struct record *r, int64_t *rows, size_t n)
 }
 
 struct compare {
-    const int64_t *rows; /* what was encoded, where the next batch continues */
+    const int64_t *rows; /* the encoded rows, from the next batch on */
     size_t left;
 };
 
@@ -340,7 +340,7 @@ TEST(test_round_trip)
     free(rows);
 }
 
-/* A line with rows as a log has them; the caller frees b. */
+/* Makes a line with rows like those of a log; the caller frees b. */
 static void sample_line(struct buf *b, enum record_type type, size_t n)
 {
     int64_t rows[300 * RECORD_MAX_COLUMNS];
@@ -485,7 +485,7 @@ TEST(test_visitor_stops)
     buf_fini(&s.text);
 }
 
-/* Every allocation fails once: the feed says so, and the next attempt succeeds. */
+/* Every allocation fails once: decoder_feed returns an error, and the next attempt succeeds. */
 TEST(test_out_of_memory)
 {
     struct buf b;
@@ -516,7 +516,7 @@ TEST(test_out_of_memory)
     buf_fini(&b);
 }
 
-/* The most rows that a line may have are read, one more is damage. */
+/* A line with the most rows that it may have is read; a line with one more is damaged. */
 TEST(test_row_limit)
 {
     for (int extra = 0; extra < 2; extra++) {

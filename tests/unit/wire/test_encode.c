@@ -59,7 +59,7 @@ TEST(test_digits)
     }
 }
 
-/* Every byte that is not a digit must be noticed, wherever it stands. */
+/* Every byte that is not a digit is noticed, wherever it is. */
 TEST(test_digits_other)
 {
     for (int c = 0; c < 256; c++)
@@ -166,7 +166,7 @@ static size_t count_lines(const struct buf *b, size_t *longest)
     return n;
 }
 
-/* The widest record with the longest cells still gives lines that readers take. */
+/* The widest record with the longest cells still makes lines that readers accept. */
 TEST(test_lines_stay_short)
 {
     int widest = 0;
@@ -254,7 +254,7 @@ TEST(test_header)
     buf_fini(&b);
 }
 
-/* A full buffer keeps what it has and says so; nothing is written past its end. */
+/* A full buffer keeps its bytes and has an error; nothing is written past its end. */
 TEST(test_full_buffer)
 {
     struct kernel_row rows[100];

@@ -1,5 +1,5 @@
-/* test_event_name.c - every code of docs/format.md has a name of its own, ids come back as texts,
- * and numbers of them stay. */
+/* test_event_name.c - every code of docs/format.md has a name of its own; ids are shown as texts,
+ * and numbers without a name stay numbers. */
 #include "tests/test.h"
 #include "wire/event_name.h"
 
@@ -46,7 +46,7 @@ TEST(test_no_others)
                 assert_string_not_equal(event_name_text(a), event_name_text(b));
 }
 
-/* AMD's GPUs have no contexts; everything else is called the same. */
+/* AMD's GPUs have no contexts; all other names are the same. */
 TEST(test_words_of_a_vendor)
 {
     int64_t sync = event_name_of(RECORD_sync, 4), wait = event_name_of(RECORD_wait, 4);

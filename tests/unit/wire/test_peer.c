@@ -1,4 +1,4 @@
-/* test_peer.c - sessions of the public client's format come out as rows of ours. */
+/* test_peer.c - sessions of the public client's format are read as rows of ours. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
@@ -118,7 +118,7 @@ TEST(test_sample)
     run_end(&r);
 }
 
-/* What lines give after decoder_finish. */
+/* Checks what lines give after decoder_finish. */
 static void expect(const char *const *lines, const char *want)
 {
     struct run r;
@@ -132,8 +132,8 @@ static void expect(const char *const *lines, const char *want)
 
 #define EXPECT(want, ...) expect((const char *const[]){__VA_ARGS__, NULL}, want)
 
-/* Columns are found by name; where a line names none, by place. Rows may be null,
- * short or long, cells null, columns unknown. */
+/* Columns are found by name, or by place if a line has no names. Rows may be null, short or long,
+ * cells may be null, and columns unknown. */
 TEST(test_columns)
 {
     static const char want[] = "stream id=1 device=0 number=7\n"
@@ -146,7 +146,7 @@ TEST(test_columns)
                        "\"base_time_ns\":100"));
     EXPECT(want, BATCH("memcpy_event_batch",
                        "\"base_time_ns\":100,\"rows\":[[7,7,3,9,2,4,{\"x\":[]},1]]"));
-    EXPECT(want, BATCH("memcpy_event_batch", /* as the client writes it, and with spaces */
+    EXPECT(want, BATCH("memcpy_event_batch", /* like the client's, then with spaces */
                        "\"base_time_ns\":100,\"columns\":[\"corr_id\",\"new\",\"copy_kind\","
                        "\"bytes\",\"duration_ns\",\"stream_id\",\"dt_ns\"],"
                        "\"rows\":[[4,-9,2,9,3,7,7]]"));
@@ -175,7 +175,7 @@ TEST(test_columns)
            BATCH("memcpy_event_batch", "\"base_time_ns\":100,\"rows\":null"));
 }
 
-/* Details find their kernels by id and order, each kernel takes one. */
+/* Details belong to kernels by id and order; each kernel has one. */
 TEST(test_details)
 {
     struct run r;
@@ -186,12 +186,12 @@ TEST(test_details)
                        "[3,9,0,1,6,0,0,1,0,0],[4,1,0,1,6,0,0,0,0,0]]"));
     run_line(&r, DETAIL("6", "(3,1,1)", "a|b"));
     run_line(&r, DETAIL("5", "(1,1,1)", "process:toy"));
-    run_line(&r, DETAIL("5", "(2,1,1)", "global|a")); /* as older logs write it */
+    run_line(&r, DETAIL("5", "(2,1,1)", "global|a")); /* like an older log */
     run_line(&r, DETAIL("5", "(7,1,1)", ""));
     run_line(&r, DETAIL("8", "(8,1,1)", ""));
     assert_int_equal(decoder_stats(r.d)->foreign_orphans, 2);
     run_line(&r, "{\"type\":\"shutdown\",\"ts_ns\":9}");
-    run_line(&r, DETAIL("6", "(9,1,1)", "")); /* too late: its batch is gone */
+    run_line(&r, DETAIL("6", "(9,1,1)", "")); /* too late: its batch was delivered */
     assert_int_equal(decoder_stats(r.d)->foreign_orphans, 3);
     run_finish(&r);
     assert_string_equal(
@@ -219,7 +219,7 @@ TEST(test_details)
     run_end(&r);
 }
 
-/* Two threads open the same scopes: the inner one's parent is their common path. */
+/* If two threads open the same scopes, the parent of an inner scope is their common path. */
 TEST(test_scopes_of_threads)
 {
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
@@ -235,7 +235,7 @@ TEST(test_scopes_of_threads)
                   "[8,14,2,1,1,0,0,107]"));
 }
 
-/* Under different scopes that are both open, the parent is not known. */
+/* If different scopes are open, the parent of an inner scope is unknown. */
 TEST(test_scope_of_unknown_parent)
 {
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
@@ -249,7 +249,8 @@ TEST(test_scope_of_unknown_parent)
                   "[5,13,2,1,1,0,0,103]"));
 }
 
-/* Segments: what goes on is open here and ends, with its first start, where it ends. */
+/* A scope may last over several segments: it is open in the first ones, and a row with its first
+ * start follows in the segment in which it ends. */
 TEST(test_scopes_over_segments)
 {
     EXPECT("scope instance=2 parent=0 name='a' tag=''\n"
@@ -262,7 +263,7 @@ TEST(test_scopes_over_segments)
            DICTIONARY, SCOPES("[0,11,1,2,0,5,0,50],[9,11,1,1,0,0,0,50]"));
 }
 
-/* The begin lies in a lost part: the end's own start serves; without one it is an orphan. */
+/* If the begin is in a lost part, the start is that of the end; an end without one is an orphan. */
 TEST(test_scope_without_begin)
 {
     EXPECT("scope instance=2 parent=0 name='scope#7' tag=''\n"
@@ -276,7 +277,7 @@ TEST(test_scope_without_begin)
     run_end(&r);
 }
 
-/* AMD numbers copy kinds otherwise, and its energy is in no known unit. */
+/* AMD's kinds of copies have other numbers, and the unit of its energy is unknown. */
 TEST(test_amd)
 {
     EXPECT("header s app= pid=0 host= run= engine= backend=amd start=5\n"
@@ -290,7 +291,7 @@ TEST(test_amd)
                  "\"base_time_ns\":0,\"rows\":[[0,0,0,0,0,0,0,0,0,0,0,0,0,77,9]]"));
 }
 
-/* With several GPUs kernels and copies, which name none, have none. */
+/* Kernels and copies do not name a GPU, so with several GPUs they have none. */
 TEST(test_two_gpus)
 {
     EXPECT("header s app= pid=0 host= run= engine= backend=nvidia start=5\n"
@@ -320,7 +321,7 @@ TEST(test_devices_are_joined_by_uuid)
            BATCH("memory_alloc_event_batch", "\"base_time_ns\":0,\"rows\":[[0,0,1,3,1,1,0,0,1]]"));
 }
 
-/* What a launcher writes for a program that crashed is no end. */
+/* The line that a launcher writes for a crashed program is no end. */
 TEST(test_crash)
 {
     struct run r;

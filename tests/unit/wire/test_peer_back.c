@@ -1,4 +1,4 @@
-/* test_peer_back.c - a session of ours as the public client's lines, read back. */
+/* test_peer_back.c - a session of ours is written as the public client's lines, and read back. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_put.h"
 #include "tests/unit/support/peer_run.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What comes back of what is put, and how many rows the format has no place for. */
+/* Checks which rows are read back, and how many rows the format has no place for. */
 static void expect_back(void (*put)(struct peer_encoder *e), const char *seen, uint64_t left_out)
 {
     struct peer_encoder *e;
@@ -34,7 +34,7 @@ static void expect_back(void (*put)(struct peer_encoder *e), const char *seen, u
 
 /* ---- kernels, copies and scopes ------------------------------------------------------------ */
 
-/* Rows that others refer to: names, the GPU, its stream, a configuration. */
+/* Puts rows that others refer to: names, the GPU, its stream, a configuration. */
 static void put_program(struct peer_encoder *e)
 {
     static const char *const names[] = {"GPU A", "GPU-1", "nvidia", "sm_90",
@@ -205,7 +205,7 @@ static void put_profile(struct peer_encoder *e)
 
 TEST(test_a_profile)
 {
-    /* left out: the inlined level, a metric that a range has no member for, an engine's setting */
+    /* The inlined level, a metric that ranges do not have, and an engine's setting are left out. */
     expect_back(
         put_profile,
         "header s app= pid=0 host= run= engine=PcSampling backend=none start=0\n"

@@ -86,7 +86,7 @@ TEST(test_damage)
     }
 }
 
-/* Shares that no SM can have would overflow what is worked out of them: occupancy stays unknown. */
+/* With impossible shares of an SM the arithmetic would overflow: the occupancy stays unknown. */
 TEST(test_impossible_occupancy)
 {
     struct run r;
@@ -105,8 +105,8 @@ TEST(test_impossible_occupancy)
     run_end(&r);
 }
 
-/* A row that names another stream each time, and a launch of its own, is nothing that a
- * program does: memory ends at a number of them, and the rest is counted. */
+/* No program has a new stream and a new launch configuration in each row: only a limited number is
+ * kept, and the rest is counted. */
 TEST(test_ids_without_end)
 {
     enum { LINES = 18, ROWS = 1 << 16, MOST = 1 << 20 };
@@ -139,7 +139,7 @@ static int last_fill_scope(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* A path of scopes that has no room is unknown, not another one. */
+/* If there is no room for a path of scopes, it is unknown, not another path. */
 TEST(test_paths_without_end)
 {
     enum { MOST = 1 << 20, DEPTH = 60 };
@@ -173,8 +173,8 @@ TEST(test_paths_without_end)
     buf_fini(&line);
 }
 
-/* A large batch whose rows want no details, and very many details: the time is that of
- * reading both, not their product (which the test's time limit would end). */
+/* There is a large batch without details, and very many details: the time is the sum for both, not
+ * their product, which would exceed the test's time limit. */
 TEST(test_details_that_nobody_awaits)
 {
     enum { ROWS = 200000, DETAILS = 500000 };
@@ -205,7 +205,7 @@ static uint64_t random_next(void)
     return random_state ^= random_state << 17;
 }
 
-/* Changed bytes anywhere: nothing is read out of bounds, nothing leaks. */
+/* With changed bytes anywhere nothing is read out of bounds, and nothing leaks. */
 TEST(test_mutations)
 {
     static const char interesting[] = "0123456789-,:[]{}\"\\nulltrue.eE ()|";
@@ -234,7 +234,7 @@ static int count_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* Every allocation fails once: an error, never a crash or a leak. */
+/* Every allocation fails once: that is an error, never a crash or a leak. */
 TEST(test_out_of_memory)
 {
     for (int64_t n = 0;; n++) {

@@ -1,5 +1,5 @@
-/* test_peer_details.c - detail lines that repeat, of the public client's format: the cache of one
- * line gives the rows that reading each line gives. */
+/* test_peer_details.c - repeated detail lines of the public client's format: with the cache the
+ * rows are the same as if each line is read. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_run.h"
 
@@ -21,7 +21,7 @@ static void feed_kernels(struct run *r, int from, int count)
     run_line(r, line);
 }
 
-/* A member that nobody reads makes each line one of its own where `own` is asked for. */
+/* own: a member that is not read makes each line different from all others. */
 static void feed_detail(struct run *r, int correlation, int kind, bool own)
 {
     char line[LINE], member[32] = "";
@@ -35,7 +35,7 @@ static void feed_detail(struct run *r, int correlation, int kind, bool own)
     run_line(r, line);
 }
 
-/* Batches between which names and the warp size change; and a cut line among the details. */
+/* Feeds batches between which names and the warp size change, and incomplete lines of details. */
 static void feed_all(struct run *r, bool own)
 {
     static const char *const between[] = {
@@ -72,7 +72,8 @@ TEST(test_lines_that_repeat_give_what_each_gives)
     run_end(&kept);
 }
 
-/* Lines in an order that changes: what came after a line last time comes after it, and does not. */
+/* The order of the lines changes: a line is sometimes followed by the same line as before, and
+ * sometimes by another. */
 TEST(test_lines_in_any_order)
 {
     static const int orders[][8] = {{0, 1, 2, 0, 1, 2, 0, 1},
@@ -84,7 +85,7 @@ TEST(test_lines_in_any_order)
     run_begin(&kept, 0);
     for (int i = 0; i < 8; i++) {
         struct run *r = i % 2 ? &each : &kept;
-        int from = i / 2 * 1000 + 6; /* numbers of one digit and more */
+        int from = i / 2 * 1000 + 6; /* numbers of one and more digits */
         run_line(r, DICTIONARY);
         feed_kernels(r, from, 8);
         for (int k = 0; k < 8; k++)
@@ -98,7 +99,8 @@ TEST(test_lines_in_any_order)
     run_end(&kept);
 }
 
-/* Forms in which the number that is cut out would not be the one that is read, or not alone. */
+/* In these lines the first number after "corr_id" is not the id, or not the only number that
+ * changes. */
 TEST(test_lines_whose_number_is_not_where_it_seems)
 {
     static const char *const lines[] = {

@@ -117,7 +117,7 @@ TEST(test_kernels)
     assert_int_equal(peer_encoder_left_out(e), 1); /* the row without a time */
     peer_ours_drain(e);
     ROWS(e, kernel, {.start = 300, .duration = 1, .config = 1, .stream = 1, .correlation = 12});
-    assert_null(strstr(peer_ours_lines(e, PEER_DEVICE), "dictionary_update")); /* known by now */
+    assert_null(strstr(peer_ours_lines(e, PEER_DEVICE), "dictionary_update")); /* already written */
     assert_non_null(
         strstr(peer_ours_lines(e, PEER_DEVICE), "\"batch_id\":2,\"base_time_ns\":1300,"));
     peer_encoder_close(e);
@@ -191,9 +191,8 @@ TEST(test_copies_fills_syncs_allocs)
     peer_encoder_close(e);
 }
 
-/* Capture remembers a bounded number of ended scopes for the kernels that come late. */
-/* Rows without lines (options, clocks) come before the devices are known: readers take the
- * devices from the first job_start, which waits for them. */
+/* Rows without lines (options, clocks) may come before the devices are known. Readers take the
+ * devices from the first job_start, so it is written with the first line. */
 TEST(test_job_start_waits_for_a_line)
 {
     struct peer_encoder *e;
@@ -210,7 +209,7 @@ TEST(test_job_start_waits_for_a_line)
     peer_encoder_close(e);
 }
 
-/* 0 is a value of the host's CPU there: a sample without it would read as an idle host. */
+/* That format has no null for the host's CPU: a sample without it would look like an idle host. */
 TEST(test_host_without_cpu_is_left_out)
 {
     struct peer_encoder *e = peer_ours_running();
@@ -279,9 +278,8 @@ TEST(test_metrics)
     peer_encoder_close(e);
 }
 
-/* A name may hold any byte, also the one that ends strings. */
-/* Ids count from 1 in our logs; a damaged one, or another writer's, may be any number. It
- * takes the room of a row, not of all the ids below it. */
+/* In our logs ids count from 1; a damaged id, or another writer's, may be any number. It needs the
+ * room of a row, not of all the ids below it. */
 TEST(test_large_ids)
 {
     static const int64_t ids[] = {1 << 26, UINT32_MAX - 7, INT64_MAX};
@@ -300,8 +298,8 @@ TEST(test_large_ids)
     }
 }
 
-/* Devices stand in the order of their ids, whichever was learnt first, and a log of
- * nothing but devices does not make lines without end. */
+/* Devices are in the order of their ids, whichever was read first, and a log of very many devices
+ * does not make lines without limit. */
 TEST(test_order_of_devices)
 {
     struct peer_encoder *e = peer_ours();
@@ -320,7 +318,7 @@ TEST(test_order_of_devices)
     peer_encoder_close(e);
 }
 
-/* Memory in use without a total: how much is free is not known. */
+/* If the total memory is unknown, the free memory is unknown, too. */
 TEST(test_free_memory_needs_a_total)
 {
     struct peer_encoder *e = peer_ours();
@@ -331,6 +329,7 @@ TEST(test_free_memory_needs_a_total)
     peer_encoder_close(e);
 }
 
+/* A name may contain any byte, even the one that ends strings. */
 TEST(test_name_with_nul)
 {
     struct peer_encoder *e = peer_ours_running();
@@ -340,7 +339,7 @@ TEST(test_name_with_nul)
     peer_encoder_close(e);
 }
 
-/* Every allocation fails once: an error, never a crash or a leak. */
+/* Every allocation fails once: that is an error, never a crash or a leak. */
 TEST(test_out_of_memory)
 {
     for (int64_t n = 0;; n++) {

@@ -32,9 +32,9 @@ TEST(test_scopes)
     peer_encoder_close(e);
 }
 
-/* A parent there is what is open one level up in the order of the rows, and our rows come
- * when scopes end: the outer one's begin stands before its first inner one, batches earlier
- * than its end. */
+/* In that format a scope's parent is the open scope one level up, in the order of the rows. Our
+ * rows follow when scopes end. So the begin of an outer scope is written before its first inner
+ * one, batches before its end. */
 TEST(test_begins_come_outside_in)
 {
     struct peer_encoder *e = peer_ours_running();
@@ -64,7 +64,7 @@ TEST(test_begins_come_outside_in)
     peer_encoder_close(e);
 }
 
-/* Scopes around each other, as damage makes them: each begins once. */
+/* In a damaged log scopes may be inside of each other: each begins once. */
 TEST(test_scopes_in_a_circle)
 {
     struct peer_encoder *e = peer_ours_running();
@@ -80,6 +80,7 @@ TEST(test_scopes_in_a_circle)
     peer_encoder_close(e);
 }
 
+/* A limited number of ended scopes is kept for kernels that come late. */
 TEST(test_ended_scopes_are_forgotten)
 {
     struct peer_encoder *e;
@@ -99,7 +100,7 @@ TEST(test_ended_scopes_are_forgotten)
     peer_encoder_close(e);
 }
 
-/* A scope seen open gets one begin, and its end when its row comes. */
+/* An open scope gets one begin, and its end when its row comes. */
 TEST(test_open_scopes)
 {
     struct peer_encoder *e = peer_ours_running();

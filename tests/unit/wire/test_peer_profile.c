@@ -41,7 +41,7 @@ static struct run run_of(const char *const *lines)
         run_end(&r_);                                                                              \
     } while (0)
 
-/* The name is the reason, not the number; issued and not issued are kept apart. */
+/* Reasons are distinguished by name, not by number; issued and not issued are two reasons. */
 TEST(test_samples)
 {
     EXPECT(0,
@@ -67,7 +67,7 @@ TEST(test_samples)
                            "[1,77,1,2,0,0,1,12,0,0,0,0]"));
 }
 
-/* Ten columns, as older versions write, with and without their names. */
+/* Older versions write ten columns, with or without their names. */
 TEST(test_narrow_rows)
 {
     static const char want[] =
@@ -81,7 +81,8 @@ TEST(test_narrow_rows)
                  "\"corr_id\"],\"rows\":[[640,1,16,3,1,0,0,0,0]]"));
 }
 
-/* The map of lines comes in four channels, on another clock: reported once, without a time. */
+/* The map of lines is in several channels, with another clock: it is reported once, without a
+ * time. */
 TEST(test_lines_once)
 {
     static const char map[] = PROFILE("3", "[0,0,0,1,0,3,1,0,2,0,1,4],[0,0,0,1,16,3,1,0,2,0,1,4]");
@@ -123,7 +124,7 @@ TEST(test_counters)
         "\"shared_wavefronts\":0}");
 }
 
-/* A run's first instruction has its text, the others what they surely share. */
+/* The first instruction of a run has its text; the others have the part that all surely share. */
 TEST(test_disassembly)
 {
     EXPECT(
@@ -140,7 +141,7 @@ TEST(test_disassembly)
         "{\"pc\":48,\"sass\":\"NOP ;\",\"count\":1000000000},7]}");
 }
 
-/* Runs of any length cost no more than they may. */
+/* However long runs are, the number of rows is limited. */
 TEST(test_hostile_runs)
 {
     struct run r = run_of((const char *const[]){

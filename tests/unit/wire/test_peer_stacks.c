@@ -13,7 +13,7 @@
 #define SYNCS(rows) BATCH("synchronization_event_batch", "\"base_time_ns\":100,\"rows\":[" rows "]")
 #define HEADER      "header s app= pid=0 host= run= engine= backend= start=100\n"
 
-/* The rows after the stream that all waits share. */
+/* Checks what lines give after decoder_finish. */
 static void expect(const char *const *lines, const char *want)
 {
     struct run r;
@@ -45,7 +45,7 @@ TEST(test_shared_callers)
         SYNCS("[0,5,3,7,0,1,9,4],[1,5,3,7,0,1,10,5],[2,5,3,7,0,1,11,4]"));
 }
 
-/* The frames of a stack's text, as the visitor saw them. */
+/* Checks which frames the visitor gets for a stack's text. */
 static void expect_frames(const char *text, const char *want)
 {
     struct run r;
@@ -69,7 +69,7 @@ static void expect_frames(const char *text, const char *want)
 #define FRAME(id, kind, function, file)                                                            \
     "frame id=" id " kind=" kind " module=0 function='" function "' file='" file "'"
 
-/* Files and lines where the text has them, and never where it only looks so. */
+/* Files and lines are found if the text has them, and not if it only looks so. */
 TEST(test_places)
 {
     static const struct {
@@ -125,12 +125,12 @@ TEST(test_kernels)
     assert_non_null(strstr(text, "stack id=2 parent=1 frame=2 depth=2\n"));
     assert_non_null(strstr(text, " correlation=5 external_kind=0 external_id=0 stack=2\n"));
     assert_non_null(strstr(text, " correlation=6 external_kind=0 external_id=0 stack=0\n"));
-    /* Ids that no dictionary has: unknown, not none. */
+    /* If no dictionary has the id, the stack is unknown, not missing. */
     assert_null(strstr(strstr(text, "sync "), "stack="));
     run_end(&r);
 }
 
-/* An id that comes to mean another text, and a text under several ids. */
+/* An id gets another text, and several ids have one text. */
 TEST(test_redefined)
 {
     struct run r;
@@ -148,7 +148,7 @@ TEST(test_redefined)
     run_end(&r);
 }
 
-/* Deeper than anything real: the innermost frames are kept. */
+/* If a stack is too deep, its innermost frames are kept. */
 TEST(test_depth)
 {
     enum { DEEP = 5000, KEPT = 256 };

@@ -1,4 +1,5 @@
-/* test_peer_stacks_back.c - our stacks as texts of the public client's format, and read back. */
+/* test_peer_stacks_back.c - our stacks are written as texts of the public client's format, and read
+ * back. */
 #include "tests/test.h"
 #include "tests/unit/support/peer_ours.h"
 #include "tests/unit/support/peer_run.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 100 }; /* names of this test */
+enum { FIRST = 100 }; /* id of this test's first name */
 
 enum {
     MAIN_PY = FIRST,
@@ -28,8 +29,8 @@ static const char *const texts[] = {"/srv/main.py", "<module>",       "/srv/trai
                                     "/src/run.cpp", "twice<int>",     "a|b::operator||",
                                     "<truncated>",  "<stdin>"};
 
-/* main.py:1 <module> -> train.py:90 step -> run.cpp:5 run, with twice at run.cpp:7 inlined into it;
- * then native code without a name, as the driver's. */
+/* Puts the stack main.py:1 <module> -> train.py:90 step -> run.cpp:5 run, with twice at run.cpp:7
+ * inlined into it; then native code without a name, like the driver's; and others. */
 static struct peer_encoder *stacks(void)
 {
     struct peer_encoder *e = peer_ours_running();
@@ -79,8 +80,8 @@ static const char *stack_text(int64_t stack)
     return text;
 }
 
-/* Bars of names do not cut a stack, marks and unknown stacks are none, what is below the last name
- * is left out. */
+/* Bars in names do not cut a stack, marks and unknown stacks have no text, and frames below the
+ * last name are left out. */
 TEST(test_texts)
 {
     assert_string_equal(stack_text(4), DEEP);
@@ -94,7 +95,7 @@ TEST(test_texts)
     assert_string_equal(stack_text(CELL_NULL), "");
 }
 
-/* An entry is written once; kernels carry the text itself. */
+/* A stack's text is written once; rows of kernels contain the text itself. */
 TEST(test_once)
 {
     struct peer_encoder *e = stacks();
@@ -112,7 +113,7 @@ TEST(test_once)
     peer_encoder_close(e);
 }
 
-/* Back through our reader: the same functions, files and lines, innermost last. */
+/* Our reader gives the same functions, files and lines again, innermost last. */
 TEST(test_back)
 {
     struct peer_encoder *e = stacks();

@@ -48,7 +48,7 @@ TEST(test_later_rows_complete)
     assert_int_equal(thread.name, 4);
 }
 
-/* Type names must not collide with the two lines that are not rows. */
+/* No type has the name of one of the two lines that are not rows. */
 TEST(test_names_are_sound)
 {
     for (int i = 0; i < RECORD_COUNT; i++) {

@@ -1,4 +1,4 @@
-/* test_rowset.c - row sets, compared with an array that is searched. */
+/* test_rowset.c - row sets, compared with an array. */
 #include "tests/test.h"
 #include "wire/rowset.h"
 
@@ -65,7 +65,7 @@ TEST(test_out_of_memory)
         mem_fail_at(n);
         for (int64_t i = 0; i < 200; i++)
             if (!rowset_put(&s, &i, &added))
-                assert_non_null(rowset_put(&s, &i, &added)); /* failed once: nothing was spoilt */
+                assert_non_null(rowset_put(&s, &i, &added)); /* the next call succeeds */
         mem_fail_at(-1);
         assert_int_equal(s.live, 200);
         for (int64_t i = 0; i < 200; i++)

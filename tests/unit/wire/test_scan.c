@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A heap copy that ends where the text ends. */
+/* Returns a heap copy that ends where the text ends. */
 static struct scan exact(const char *text)
 {
     size_t n = strlen(text);
@@ -61,11 +61,11 @@ TEST(test_depth)
         memset(text, '[', (size_t)depth);
         memset(text + depth, ']', (size_t)depth);
         text[2 * depth] = 0;
-        assert_int_equal(is_value(text), depth <= 65); /* the innermost is empty: not entered */
+        assert_int_equal(is_value(text), depth <= 65); /* the innermost, empty, does not count */
     }
 }
 
-/* A quote ends the string wherever it stands in the words that are read. */
+/* A quote ends the string, wherever it is in the words that are read. */
 TEST(test_strings)
 {
     for (size_t n = 0; n < 40; n++) {
@@ -148,7 +148,7 @@ TEST(test_fields)
     assert_true(span_is(p.text, "a\\\""));
     assert_true(span_is(p.value, "[1,{}]"));
     p = pick("{\"number\":1.5,\"quoted\":\"x\",\"share\":null,\"flag\":1,\"text\":5}");
-    assert_int_equal(p.number, -7); /* other types leave what was there */
+    assert_int_equal(p.number, -7); /* other types do not change it */
     assert_int_equal(p.quoted, -7);
     assert_int_equal(p.share, -7);
     assert_int_equal(p.flag, -7);

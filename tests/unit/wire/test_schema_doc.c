@@ -12,7 +12,7 @@
 
 static const char BEGIN[] = "<!-- generated -->\n", END[] = "<!-- end of generated -->\n";
 
-/* What a function writes; the caller frees. */
+/* Returns what a function writes; the caller frees it. */
 static char *written(int (*fn)(FILE *), size_t *len)
 {
     char *text = NULL;

@@ -18,7 +18,7 @@ static uint64_t random_next(void)
     return random_state ^= random_state << 17;
 }
 
-/* A character of any kind that gives trouble somewhere; up to 4 bytes. */
+/* Makes a character of a kind that some code may handle wrongly; up to 4 bytes. */
 static size_t random_character(char out[4], bool broken)
 {
     static const char *const odd[] = {"\"",
@@ -58,7 +58,7 @@ static void random_text(struct buf *b, size_t characters, bool broken)
         buf_put(b, c, random_character(c, broken));
 }
 
-/* What may come back of a text: bytes that are no UTF-8 as U+FFFD. */
+/* Makes the text that should be read back: bytes that are not UTF-8 are U+FFFD. */
 static void repair(struct buf *out, const char *text, size_t n)
 {
     buf_clear(out);
@@ -87,7 +87,7 @@ static int take_name(void *arg, uint32_t id, const char *text, size_t len)
     return 0;
 }
 
-/* Feeds the lines of b as copies that end where the heap block ends. */
+/* Feeds the lines of b as copies that end where their heap blocks end. */
 static void feed(const struct buf *b, const struct wire_visitor *v)
 {
     struct decoder *d;
@@ -179,7 +179,7 @@ TEST(test_headers)
             const struct header_field *f = &header_fields[i];
             void *at = (char *)&h + f->offset;
             random_text(&texts[i], 1 + random_next() % 60, false);
-            for (size_t k = 0; k < texts[i].len; k++) /* its texts end with a NUL */
+            for (size_t k = 0; k < texts[i].len; k++) /* a header's texts end with a NUL */
                 texts[i].data[k] = texts[i].data[k] ? texts[i].data[k] : ' ';
             if (f->kind == HEADER_TEXT)
                 *(const char **)at = buf_cstr(&texts[i]);
