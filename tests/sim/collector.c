@@ -64,7 +64,7 @@ static uint32_t on_stack(struct sink *s)
     return 0;
 }
 
-/* The line of the innermost function is the stack's id. */
+/* Keeps the functions of the stack; its id is the line of the innermost one. */
 static uint32_t on_simulated(struct sink *s, const struct sink_frame *frames, unsigned depth)
 {
     static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
@@ -181,7 +181,7 @@ static void *collect(void *arg)
     return NULL;
 }
 
-/* Once tracing has started, threads of the simulated machine wake the collector. */
+/* Opens and starts tracing; from then on, threads of the simulated machine wake the collector. */
 static int trace_begin(struct collector *c, struct err *e)
 {
     int rc = c->ops->open(&c->trace, &collector_config, &c->sink, e);

@@ -1,5 +1,5 @@
 /* collector.h - a sink and a collector thread for tests of the simulated GPU without
- * capture: they only count what capture would record. */
+ * capture, which only count the records. */
 #ifndef GPUFL_TESTS_SIM_COLLECTOR_H
 #define GPUFL_TESTS_SIM_COLLECTOR_H
 
@@ -18,21 +18,21 @@ struct collector {
     _Atomic uint64_t launches, graph_launches, graph_kernels, others;
     _Atomic uint64_t lost[LOSS_COUNT];
     _Atomic uint64_t waits[16];  /* by enum wait_call */
-    _Atomic int64_t waited;      /* ns, of those that block the host */
+    _Atomic int64_t waited;      /* ns in waits that block the host */
     _Atomic uint64_t unreported; /* waits without a stack */
-    char reported[256];          /* functions of the last stack, outermost first; any thread's */
-    uint64_t rows[RECORD_COUNT]; /* collector's thread */
+    char reported[256];          /* functions of any thread's last stack, outermost first */
+    uint64_t rows[RECORD_COUNT]; /* [collector] */
     int64_t kernel_ns;
-    uint64_t hash; /* of every row, in order */
+    uint64_t hash; /* hash of all rows, in order */
     uint32_t names, streams, configs;
     void (*on_kernel)(const struct kernel_row *row, void *arg); /* may be NULL */
     void *arg;
 };
 
-/* Opens and starts tracing with backend_sim; the thread drains. */
+/* Opens and starts tracing with backend_sim, and starts a thread that drains. */
 int collector_open(struct collector *c, struct err *e);
 
-/* What capture does at its end: stop, flush, take, drain, close. */
+/* Ends like capture: stop, flush, take, drain, close. */
 void collector_close(struct collector *c);
 
 extern const struct trace_config collector_config;

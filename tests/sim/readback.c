@@ -18,7 +18,7 @@ static void must(bool right, const char *what)
     abort();
 }
 
-/* Room for index i in an array of zeroed items. */
+/* Makes room for index i in an array of zeroed items. */
 static void grow(void *items, size_t *cap, size_t i, size_t size)
 {
     if (i < *cap)
@@ -188,7 +188,7 @@ static int on_batch(void *arg, const struct wire_batch *b)
     return 0;
 }
 
-/* The path of a part: packed, plain, or the one being written. False: none. */
+/* Makes the path of a finished part, packed or plain. False: there is none. */
 static bool part_path(char *path, const char *dir, const char *channel, int number)
 {
     int n = snprintf(path, PATH_MAX, "%s/%s.%d.log.gz", dir, channel, number);
@@ -198,7 +198,7 @@ static bool part_path(char *path, const char *dir, const char *channel, int numb
     return file_exists(path);
 }
 
-/* Calls fn for every line of a channel, parts in order; the count of parts. */
+/* Calls fn for every line of a channel, parts in order; returns the number of parts. */
 static uint64_t each_line(const char *dir, const char *channel,
                           void (*fn)(void *arg, char *line, size_t len), void *arg)
 {
@@ -249,7 +249,7 @@ static size_t path_of(struct readback *r, int64_t instance, char *out, size_t si
     return n + (size_t)snprintf(out + n, size - n, "/%s", name ? name : "?");
 }
 
-/* Sums by path; kernels count for their scope and all around it. */
+/* Sums up scopes by path; kernels count for their scope and all scopes around it. */
 static void close_scopes(struct readback *r)
 {
     char path[1024];
@@ -304,7 +304,7 @@ struct bytes {
     size_t len, cap;
 };
 
-/* Numbers of threads are the system's: each becomes a T. Returns the new length. */
+/* Replaces each number of a thread, which the system chooses, by T. Returns the new length. */
 static size_t mask_threads(char *line, size_t len)
 {
     char *from = strstr(line, "\"thread\":"), *to;

@@ -1,5 +1,5 @@
-/* readback.h - for tests: a session on disk, added up in the simplest way, to
- * be compared with the numbers that `gpufl sim` prints. One thread. */
+/* readback.h - for tests: adds up a session on disk in the simplest way, to
+ * compare it with the numbers that `gpufl sim` prints. One thread. */
 #ifndef GPUFL_TESTS_SIM_READBACK_H
 #define GPUFL_TESTS_SIM_READBACK_H
 
@@ -18,7 +18,7 @@ struct named { /* kernels of a name, or scopes of a path */
     char *key;
     struct sums sums;    /* scopes: calls and wall time */
     struct sums own;     /* scopes: kernels launched in the scope itself */
-    struct sums kernels; /* scopes: and in those inside it */
+    struct sums kernels; /* scopes: kernels in it and in scopes inside it */
 };
 
 struct named_list {
@@ -26,9 +26,9 @@ struct named_list {
     size_t count, cap;
 };
 
-/* One opening of a scope, by its instance. */
+/* One instance of a scope. */
 struct opening {
-    int64_t duration, kernel_ns; /* kernels launched in it, not in scopes inside */
+    int64_t duration, kernel_ns; /* kernel_ns: of kernels in it, not in scopes inside it */
     uint32_t kernels;
     uint32_t parent, name;
     bool seen;
@@ -49,18 +49,18 @@ struct readback {
     struct named_list by_name, by_path;
     struct ledger_row ledger; /* the last one */
     uint64_t unknown_ids;     /* kernels whose launch configuration or name is not defined */
-    uint64_t metrics, metrics_unknown; /* device_metric cells known and null */
-    int64_t busiest;                   /* highest utilization sampled, % */
+    uint64_t metrics, metrics_unknown; /* cells of device_metric, known and null */
+    int64_t busiest;                   /* highest sampled utilization, % */
 };
 
-/* Reads all parts of all channels and closes the sums. */
+/* Reads all parts of all channels and sums them up. */
 void readback_open(struct readback *r, const char *dir);
 void readback_close(struct readback *r);
 
 const struct named *readback_find(const struct named_list *l, const char *key); /* NULL: none */
 
-/* The bytes of a channel, all parts in order, without header lines and the system's
- * numbers of threads. Caller frees. */
+/* Returns the bytes of a channel, all parts in order, without header lines and numbers of threads.
+ * The caller frees them. */
 char *readback_channel(const char *dir, const char *channel, size_t *len);
 
 #endif

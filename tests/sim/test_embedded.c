@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One session of length ms with a scope open; what it left. */
+/* Runs a session of that many ms with an open scope, and reads it. */
 static void session(struct readback *r, enum gpufl_engine engine, const char *sim, long ms)
 {
     char top[] = "gpufl-sim-embedded.XXXXXX";
@@ -38,7 +38,7 @@ static void session(struct readback *r, enum gpufl_engine engine, const char *si
     assert_int_equal(system(command), 0);
 }
 
-/* The loop runs, is captured whole, and inherits the scope of the only thread that has one. */
+/* The whole loop is captured, and its launches inherit the scope of the only thread with one. */
 TEST(loop_beside_the_program)
 {
     struct readback r;
@@ -58,7 +58,7 @@ TEST(loop_beside_the_program)
     readback_close(&r);
 }
 
-/* Monitor: no kernels, but devices that feel the loop. */
+/* Engine Monitor records no kernels, but the loop keeps the devices busy. */
 TEST(monitor_only)
 {
     struct readback r;
@@ -69,7 +69,7 @@ TEST(monitor_only)
     readback_close(&r);
 }
 
-/* Engine Sync: the waits of the loop, and nothing of what the GPU does. */
+/* Engine Sync records the waits of the loop, and nothing of the GPU. */
 TEST(sync_only)
 {
     struct readback r;
@@ -83,7 +83,7 @@ TEST(sync_only)
     readback_close(&r);
 }
 
-/* A scope that is open when the session ends is named, and the one before it has its counts. */
+/* A scope that is open when the session ends is named; the scope before it has its counts. */
 TEST(scope_left_open)
 {
     char top[] = "gpufl-sim-embedded.XXXXXX", command[4400];

@@ -1,5 +1,5 @@
 /* test_model.c - the simulated GPU without capture: its records have the numbers
- * that it says it generated, in a form that a GPU could have produced. */
+ * that it reports, in a form that a GPU could have produced. */
 #include "backend/sim/devices.h"
 #include "backend/sim/tally.h"
 #include "backend/sim/workload.h"
@@ -19,7 +19,7 @@ static struct sim_workload workload(int64_t kernels, int devices, int streams)
     return w;
 }
 
-/* One session of the workload; the tally in *t. */
+/* Runs a session of the workload; *t gets the tally. */
 static void session(struct collector *c, const struct sim_config *config, int64_t kernels,
                     struct sim_tally *t)
 {
@@ -145,7 +145,7 @@ TEST(kernels_overlap_as_on_a_device)
 struct error_case {
     const char *errors;
     enum sim_error id;
-    enum loss cause; /* LOSS_COUNT: none is said */
+    enum loss cause; /* LOSS_COUNT: no loss is reported */
     bool loses;
 };
 
@@ -177,7 +177,7 @@ TEST(errors_are_counted)
         for (int j = 0; j < LOSS_COUNT; j++)
             if (j == (int)k->cause)
                 assert_int_equal(c.lost[j], injected);
-            else if (!(j == LOSS_DRIVER && k->id == SIM_POOL)) /* what found no buffer is dropped */
+            else if (!(j == LOSS_DRIVER && k->id == SIM_POOL)) /* without a buffer: dropped */
                 assert_int_equal(c.lost[j], 0);
     }
 }
@@ -201,11 +201,11 @@ TEST(refusals)
     }
 }
 
-/* Nobody drains: a machine that may lose records counts every one of them. */
+/* If nothing drains, a machine that may lose records counts every lost one. */
 TEST(full_pool_is_counted)
 {
 #ifdef __SANITIZE_THREAD__
-    skip(); /* one thread fills a pool of a million records: long, and nothing to find there */
+    skip(); /* one thread has no races, and fills a pool of a million records for long */
 #endif
     struct sim_config config;
     sim_config_init(&config);
@@ -222,7 +222,7 @@ TEST(full_pool_is_counted)
     enum { KERNELS = 1500000 };
     for (int i = 0; i < KERNELS; i++)
         sim_launch(thread, (struct sim_at){0, i % 4}, &work);
-    collector_close(&c); /* stops with the thread's last buffer still in its hands */
+    collector_close(&c); /* the thread still has its last buffer */
     sim_thread_close(thread);
     assert_int_equal(c.launches, KERNELS);
     assert_true(c.lost[LOSS_DRIVER] > 0);
@@ -248,7 +248,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Totals of several threads: exact, and the same again. */
+/* The totals of several threads are exact, and equal in both rounds. */
 TEST(many_threads)
 {
     enum { THREADS = 6 };
@@ -279,7 +279,7 @@ TEST(many_threads)
     assert_int_equal(ns[0], ns[1]);
 }
 
-/* The machine of the environment runs a workload by itself, on the real clock. */
+/* With GPUFL_SIM the simulated machine runs a workload by itself, on the real clock. */
 TEST(generator_runs)
 {
     setenv("GPUFL_SIM", "devices=2,rate=20000,load=50", 1);
@@ -306,7 +306,7 @@ static void keep_kernel(const struct kernel_row *row, void *arg)
     *(struct kernel_row *)arg = *row;
 }
 
-/* Ids of operations and of calls reach the row, also where the latter wrap around. */
+/* External ids and correlation ids get into the row, even if correlation ids wrap around. */
 TEST(ids_of_a_kernel)
 {
     struct sim_config config;
@@ -340,7 +340,7 @@ TEST(ids_of_a_kernel)
 TEST(child_of_a_generator)
 {
 #ifdef __SANITIZE_THREAD__
-    skip(); /* its runtime cannot start threads in a forked child */
+    skip(); /* ThreadSanitizer cannot start threads in a forked child */
 #endif
     setenv("GPUFL_SIM", "rate=20000", 1);
     struct collector c = {0};

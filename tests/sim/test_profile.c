@@ -51,7 +51,7 @@ static json_t *load(const char *name)
 
 #define GPUFL "\"$GPUFL_BINARY_DIR\"/bin/gpufl"
 
-/* Makes a session; said: what it says of itself, report: its report. The caller frees both. */
+/* Makes a session. said: what gpufl sim prints, report: its report. The caller frees both. */
 static void simulate(const char *name, const char *args, json_t **said, json_t **report)
 {
     char file[64];
@@ -73,7 +73,7 @@ static const struct fault {
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
-/* How many findings the rules of faults have; of one fault: each is that fault's. */
+/* Counts the findings of the rules of faults. only: all of them must be this fault's. */
 static size_t count_findings(const json_t *report, const struct fault *only)
 {
     const json_t *list = json_object_get(report, "insights");
@@ -95,7 +95,7 @@ static size_t count_findings(const json_t *report, const struct fault *only)
     return n;
 }
 
-/* The status of a capability; "": the session does not speak of it. */
+/* Returns the status of a capability; "": the session does not mention it. */
 static const char *status_of(const json_t *report, const char *feature)
 {
     const json_t *list = json_object_get(report, "capabilities");
@@ -139,7 +139,7 @@ TEST(test_healthy)
     }
 }
 
-/* Each fault by itself, in its kernel and at its line, and the same after a way through the public
+/* Each fault is found alone, in its kernel and at its line, also after a conversion to the public
  * client's format. */
 TEST(test_each_fault)
 {
@@ -161,7 +161,7 @@ TEST(test_each_fault)
     }
 }
 
-/* Trace brings none of it. */
+/* Engine Trace has no samples, and finds no fault. */
 TEST(test_trace)
 {
     json_t *said, *report;
@@ -174,7 +174,7 @@ TEST(test_trace)
     json_decref(report);
 }
 
-/* One thread on the virtual clock: a seed gives the same session. */
+/* With one thread on the virtual clock a seed gives the same session. */
 TEST(test_same_again)
 {
     for (int i = 0; i < 2; i++)
@@ -197,7 +197,7 @@ static const char *text(const json_t *x, const char *key)
     return value ? value : "";
 }
 
-/* Values of the source's counters of a scope; fails where one lies outside 0 to 100. */
+/* Counts the values of a source's counters in a scope; fails if one is not between 0 and 100. */
 static int64_t counted(const json_t *report, const char *source, const char *scope)
 {
     const json_t *list = json_object_get(report, "counters");
@@ -215,7 +215,7 @@ static int64_t counted(const json_t *report, const char *source, const char *sco
     return values;
 }
 
-/* The number that the session gives for a scope without counters; 0: it is not named. */
+/* Returns the number that the session reports for a scope without counters; 0: it is not named. */
 static int64_t uncounted(const json_t *report, const char *scope, const char *why)
 {
     const json_t *list = json_object_get(report, "settings");
@@ -258,7 +258,7 @@ TEST(test_ranges)
     json_decref(report);
 }
 
-/* Where two threads have scopes at the same time, one is counted and the other is reported. */
+/* If two threads have scopes at the same time, one is counted and the other is reported. */
 TEST(test_ranges_of_threads)
 {
     int64_t beside = 0;
@@ -278,7 +278,7 @@ TEST(test_ranges_of_threads)
     assert_true(beside > 0);
 }
 
-/* A sample every ms from the first kernel to the last, whatever ran meanwhile. */
+/* There is a sample for every ms from the first kernel to the last, whatever ran. */
 TEST(test_counters_over_time)
 {
     json_t *said, *report;
@@ -298,7 +298,7 @@ TEST(test_counters_over_time)
     json_decref(report);
 }
 
-/* Metrics that the simulated GPU does not have are said. */
+/* Metrics that the simulated GPU does not have are reported. */
 TEST(test_counters_by_name)
 {
     json_t *said, *report;

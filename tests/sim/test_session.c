@@ -1,5 +1,5 @@
 /* test_session.c - `gpufl sim` from end to end: the session on disk has exactly
- * what was generated, to the nanosecond, and the ledger closes. */
+ * what was generated, to the nanosecond, and the numbers of the ledger agree. */
 #include "base/file/file.h"
 #include "readback.h"
 #include "tests/test.h"
@@ -39,7 +39,7 @@ static json_int_t number(const json_t *object, const char *key)
     return json_integer_value(v);
 }
 
-/* Runs gpufl sim and reads what it left. env: "A=b C=d". */
+/* Runs gpufl sim, and reads what it printed and its session. env: "A=b C=d". */
 static void run_open(struct run *r, const char *env, const char *args)
 {
     snprintf(r->dir, sizeof r->dir, "gpufl-sim-test.XXXXXX");
@@ -81,7 +81,7 @@ static void same_kinds(const json_t *said, const struct sums *found, size_t kind
     json_array_foreach(said, i, kind) same_work(kind, &found[number(kind, "code")]);
     for (size_t k = 0; k < kinds; k++)
         count += found[k].count != 0;
-    assert_int_equal(count, json_array_size(said)); /* and no kind beyond */
+    assert_int_equal(count, json_array_size(said)); /* there is no other kind */
 }
 
 static void same_kernels(const json_t *said, const struct readback *r)
@@ -146,7 +146,7 @@ static void waits_are_reported(const struct run *r)
     assert_int_equal(r->found.ledger.waits_lost, 0);
 }
 
-/* Launched, recorded, written and lost reconcile. */
+/* The numbers of launched, recorded, written and lost records agree. */
 static void ledger_closes(const struct run *r)
 {
     const struct ledger_row *l = &r->found.ledger;
@@ -198,7 +198,7 @@ static void session_is_what_was_said(const struct run *r)
 
 /* ---- tests ------------------------------------------------------------------------------ */
 
-/* ThreadSanitizer takes 20 times as long, and sees in 20 000 kernels what threads do in more. */
+/* ThreadSanitizer takes 20 times as long, and finds no more in longer sessions. */
 #ifdef __SANITIZE_THREAD__
 #define KERNELS(n) "--kernels 20000"
 #else
@@ -254,7 +254,7 @@ TEST(optional_records)
     run_close(&r);
 }
 
-/* The line of a function in the report's list of lines that wait; NULL: none. */
+/* Returns the line of a function in the report's list of lines that wait; NULL: there is none. */
 static const json_t *line_of(const json_t *report, const char *function)
 {
     const json_t *lines =
@@ -270,8 +270,8 @@ static const json_t *line_of(const json_t *report, const char *function)
     return NULL;
 }
 
-/* Is a wait among the findings; first: before all others? With records of kernels the GPU is known
- * to be busy meanwhile, so that the waits give back less than other findings. */
+/* True if a wait is among the findings (first: before all others). With records of kernels the GPU
+ * is known to be busy meanwhile, so that waits give back less than other findings. */
 static bool finds_waits(const json_t *report, bool first)
 {
     const json_t *all = json_object_get(report, "insights"), *one;
@@ -309,28 +309,27 @@ TEST(lines_that_wait)
     }
 }
 
-/* Every fourth device answers other metrics: unknown cells are null, never 0. */
+/* Every fourth device has other metrics: unknown cells are null, never 0. */
 TEST(unknown_metrics_are_null)
 {
     struct run r;
     run_open(&r, "", "--kernels 0 --duration 300ms --rate 20000 --devices 4 --sample 20");
     assert_true(r.found.rows[RECORD_device_metric] >= 8);
     assert_true(r.found.metrics > r.found.metrics_unknown);
-    /* 3, 5, 5 and 5 of a kind, and of each the sum of both ways of PCIe. */
+    /* The devices lack 3, 5, 5 and 5 metrics, and each the sum of both directions of PCIe. */
     assert_in_range(r.found.metrics_unknown, r.found.rows[RECORD_device_metric] * 5,
                     r.found.rows[RECORD_device_metric] * 6);
     run_close(&r);
 }
 
-/* The collector numbers the name of a thread when it first sees the thread, while the program
- * numbers those of its scopes: which comes first is the system's matter, as the number of the
- * thread is. So lines with names have 0 in place of that number. Takes and returns lines, len
- * bytes; owned. */
+/* The collector gives a thread's name an id when it first sees the thread, while the program gives
+ * ids to names of scopes. Which comes first depends on the system, so this replaces the id of the
+ * thread's name by 0. Frees the lines, of len bytes, and returns new ones. */
 static char *mask_thread_name(char *lines, size_t *len)
 {
     char *out = calloc(1, *len + 1), *to = out, *rest = lines;
     assert_non_null(out);
-    lines[*len - 1] = '\0'; /* the last line's end */
+    lines[*len - 1] = '\0'; /* in place of the last LF */
     for (char *line; (line = strsep(&rest, "\n"));) {
         json_t *names = strstr(line, "\"type\":\"names\"") ? json_loads(line, 0, NULL) : NULL;
         size_t i;
@@ -351,7 +350,7 @@ static char *mask_thread_name(char *lines, size_t *len)
     return out;
 }
 
-/* The slowest build on a busy machine is through with them before it flushes by the clock. */
+/* The flush interval is so long that even a slow build on a busy machine never flushes by clock. */
 TEST(seed_makes_the_bytes)
 {
     static const int seeds[] = {21, 21, 22};
@@ -375,7 +374,7 @@ TEST(seed_makes_the_bytes)
         free(bytes[i]);
 }
 
-/* A refused tracer costs the kernels, not the session: it says why. */
+/* If the tracer is refused, the session has no kernels, and says why. */
 TEST(refusals_are_recorded)
 {
     static const char *const errors[] = {"busy", "permission", "start"};

@@ -1,6 +1,6 @@
 /* test_threads.c - 8 threads of scopes and kernels, one kernel in each scope: the
- * ledger closes to the last one, and every kernel is joined to its own scope.
- * The number for each thread is the argument (20000 without one). */
+ * ledger counts every one, and every kernel is joined to its own scope.
+ * The argument is the number for each thread (20000 without one). */
 #include "backend/sim/sim.h"
 #include "backend/sim/tally.h"
 #include "base/process/thread.h"
