@@ -1,5 +1,5 @@
 """A Python program over the fake driver: its first thread is in two functions in turns and never calls CUDA, another one
-launches, then blocks. A thread that a library made launches before it is a thread of Python's (late.c), and never again.
+launches, then blocks. A thread that a library made launches once, before Python knows the thread (late.c).
 Prints where each thread was, by time.perf_counter (CLOCK_MONOTONIC), ns."""
 import ctypes
 import json
@@ -15,7 +15,7 @@ cuda = ctypes.CDLL("libcuda.so.1")
 late = ctypes.CDLL(sys.argv[2])
 stream = ctypes.c_void_p()
 spans = []
-lingered = []  # the library's thread, from when to when
+lingered = []  # the library's thread, its begin and end in linger()
 
 
 def compute(until):
@@ -26,7 +26,7 @@ def compute(until):
 
 
 def contend(used):
-    """Until the process has used that much of processor: on a full machine it gets little of it in a second."""
+    """Computes until the process has used that much processor time, of which it gets little on a busy machine."""
     n = 0
     while time.process_time_ns() < used:
         n += 1
@@ -34,14 +34,14 @@ def contend(used):
 
 
 def compete(gate, used):
-    """Takes the GIL in turns with the first thread, after the spans: neither is ever blocked in anything else."""
+    """Takes the GIL in turns with the first thread, after the spans: both are blocked only by the GIL."""
     assert cuda.cuLaunchKernel(b"_Z4idlePf", 1, 1, 1, 64, 1, 1, 0, stream, None, None) == 0
     gate.release()
     contend(used)
 
 
 def hog(used):
-    """Computes, and never calls CUDA: who waits for the GIL is held up by it."""
+    """Computes, and never calls CUDA: the thread that waits for the GIL waits for this one."""
     n = 0
     while time.process_time_ns() < used:
         n += 1
@@ -70,7 +70,7 @@ def linger(tid):
 
 
 def wait_for_end(thread):
-    """Until the system has forgotten the thread, too: the next one gets its stack, and its state's memory."""
+    """Waits until the kernel has removed the thread, too: the next one gets its stack, and its state's memory."""
     thread.join()
     while os.path.exists("/proc/self/task/%d" % thread.native_id):
         rest(0.001)

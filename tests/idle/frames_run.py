@@ -1,6 +1,6 @@
 """Traces frames.py over the fake libraries with this interpreter, and compares the stacks of its samples with the
-program's account: which function the first thread was in, that the other one blocked in block(), and that the library's
-thread lingered.
+program's own account: which function the first thread was in, that the other one blocked in block(), and that the
+library's thread was in linger().
 
 Usage: frames_run.py BUILD [SECONDS]"""
 import collections
@@ -13,9 +13,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEAST = 0.95     # right, of those away from the ends of a span
-LATE_NS = 1500000000  # after which a thread is read that became Python's after its launch: looked for once a second
-EDGE_NS = 500000  # a sample so near to the end of a span may be of its neighbour
+LEAST = 0.95     # share of right samples, of those that are not near the ends of a span
+LATE_NS = 1500000000  # Python may get to know a thread after its launch: the sampler notices that once a second
+EDGE_NS = 500000  # a sample that is so near to the end of a span may belong to the next one
 KNOWN = range(9, 14)  # CPython 3: versions whose other threads are read
 
 
@@ -33,7 +33,7 @@ def times(row, n):
 
 
 def rows(logs):
-    """All rows of the scope channel, in order, as dicts of single cells."""
+    """Yields all rows of the scope channel, in order, as dicts of single cells."""
     for path in sorted(glob.glob(os.path.join(logs, "*", "scope.*"))):
         with (gzip.open if path.endswith(".gz") else open)(path, "rt") as part:
             for line in part:
@@ -72,7 +72,7 @@ def trace(build, seconds, work):
 
 
 def judge(said, found):
-    """Counts of (function, right) for the first thread, the other one, the library's, and that which had the GIL."""
+    """Counts (function, right) for the first thread, the other one, the library's, and those that had the GIL."""
     count = collections.Counter()
     begin, end = said["spans"][0][1], said["spans"][-1][2]
     late, late_begin, late_end = said["late"]
@@ -97,8 +97,8 @@ def judge(said, found):
 
 
 def judge_gil(said, found):
-    """Two threads compute in Python: one at a time has the GIL, and the other one waits for it, or, on a full machine,
-    for a core. Counts of states."""
+    """Counts the states of two threads that compute in Python: one at a time has the GIL, and the other one waits for
+    it, or, on a busy machine, for a core."""
     begin, end = said["contend"]
     states = collections.Counter()
     for s in found:
@@ -108,9 +108,9 @@ def judge_gil(said, found):
 
 
 def judge_holder(said, found):
-    """The first thread computes beside others, one after the other, that never call CUDA: when the first one waits for
-    the GIL, the other is looked at. For each of the others, counts of waits, and of those that show it in the same
-    round: before the next look at the first thread, however long the sampler is without a core in between."""
+    """The first thread competes for the GIL with others, one after the other, that never call CUDA: when the first one
+    waits for the GIL, the other one is sampled. For each of the others, counts the waits, and those with a sample of
+    it in the same round: before the next sample of the first thread, however late the sampler is."""
     counts = []
     for hog, begin, end in said["held"]:
         waits, held, open_wait = 0, 0, False

@@ -1,6 +1,5 @@
-/* late.c - a library that makes a thread. The thread launches its only kernel while it is no thread
- * of Python's yet, and becomes one then, as threads do that a C++ library makes and that call back
- * into Python. */
+/* late.c - a library that makes a thread. The thread launches its only kernel before Python knows
+ * the thread, and then calls Python, like a thread of a C++ library. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,7 +28,8 @@ static void *late_main(void *unused)
     return unused;
 }
 
-/* callback is called on the new thread, with its kernel id. 0, or why there is no thread. */
+/* Calls `callback` on a new thread, with the kernel's id of the thread. Returns 0, or an errno if
+ * there is no thread. */
 EXPORT int late_start(void *stream, void (*callback)(int tid))
 {
     late.stream = stream;
@@ -37,7 +37,7 @@ EXPORT int late_start(void *stream, void (*callback)(int tid))
     return pthread_create(&late.thread, NULL, late_main, NULL);
 }
 
-/* What the launch returned. */
+/* Returns the launch's result. */
 EXPORT int late_join(void)
 {
     return pthread_join(late.thread, NULL) ? -1 : late.rc;

@@ -17,7 +17,7 @@ struct rows {
     uint64_t damaged; /* lines, unknown records and columns included */
 };
 
-/* Fails the test where there is not one session. */
+/* Reads the rows; the test fails if there is not exactly one session. */
 void rows_open(struct rows *r, const char *logs);
 void rows_close(struct rows *r);
 

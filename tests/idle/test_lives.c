@@ -1,5 +1,5 @@
-/* test_lives.c - samples of host threads while threads come and go, processes fork and end, windows
- * open and close, descriptors are closed; and no samples if none are asked for. */
+/* test_lives.c - samples of host threads while threads begin and end, processes fork and end,
+ * windows open and close, descriptors are closed; and no samples if none are requested. */
 #include "tests/fake/runner.h"
 #include "tests/idle/rows.h"
 #include "tests/test.h"
@@ -8,7 +8,7 @@
 
 #define MS INT64_C(1000000)
 
-enum { IN_A_ROUND = 8 }; /* threads, beside the process's first */
+enum { IN_A_ROUND = 8 }; /* threads, in addition to the process's first */
 
 static void run_threads(struct run *r, const char *const *env, const char *const *program, int code)
 {
@@ -34,12 +34,12 @@ TEST(threads_come_and_go)
     check_sampled(&r);
     assert_int_equal(int_at(r.report, "ledger.host_samples_no_memory"), 0);
     assert_int_equal(int_at(r.said, "0.samplers"), 1);
-    assert_true(int_at(r.said, "0.descriptors") < 540); /* two of 256 threads, and a few */
+    assert_true(int_at(r.said, "0.descriptors") < 540); /* two for each of 256 threads, and a few */
     run_free(&r);
 }
 
-/* More threads than one round looks at: each has its turn, and none is given up. The process's
- * first thread, which blocks, is looked at in each round. */
+/* There are more threads than one round samples: each has its turn, and none is left out. The
+ * process's first thread, which blocks, is sampled in each round. */
 static void take_turns(const char *threads, size_t count, const char *time, size_t least)
 {
     struct run r;
@@ -73,7 +73,7 @@ TEST(many_threads_take_turns)
 
 TEST(five_hundred_threads)
 {
-#ifdef __SANITIZE_THREAD__ /* looks cost many times as much there, and come less often */
+#ifdef __SANITIZE_THREAD__ /* samples take many times as long there, and are fewer */
     take_turns("many=500", 500, "ms=20000", 1);
 #else
     take_turns("many=500", 500, "ms=6000", 1);
@@ -99,8 +99,8 @@ TEST(exit_while_sampled)
     run_free(&r);
 }
 
-/* The thread's number goes on to name the process, and its files are there. glibc does not free
- * what it allocates for the destructors of a first thread that ends so: LeakSanitizer reports
+/* After the first thread has ended, its number still names the process, and its files exist. glibc
+ * does not free what it allocates for the destructors of such a thread: LeakSanitizer reports
  * that. */
 TEST(first_thread_ends)
 {
@@ -110,7 +110,7 @@ TEST(first_thread_ends)
 #endif
     run_threads(&r, NULL, LIST("pipe", "first-ends", "ms=300"), 0);
     check_sampled(&r);
-    /* The program has no Python, so no row has a stack; the first thread is looked at once more. */
+    /* Without Python no row has a stack; the first thread may be sampled once more. */
     int64_t rows = int_at(r.report, "ledger.host_samples");
     assert_in_range(int_at(r.report, "ledger.host_samples_no_thread"), rows, rows + 1);
     run_free(&r);
@@ -140,8 +140,8 @@ TEST(none_are_asked_for)
     run_free(&r);
 }
 
-/* Samples of the thread that lie in one of its waits, except for its first ms: the thread may enter
- * the call between the sampler's question whether it waits and the look. */
+/* Counts the samples of the thread in its waits, except in the first ms of each: the thread may
+ * begin to wait after the sampler has checked that, and before the sample. */
 static size_t samples_in_waits(const struct rows *rows, int64_t tid)
 {
     size_t n = 0;
@@ -153,7 +153,7 @@ static size_t samples_in_waits(const struct rows *rows, int64_t tid)
     return n;
 }
 
-/* A call that waits has its own row: its thread is not looked at meanwhile. */
+/* A call that waits has a row of its own: its thread is not sampled meanwhile. */
 TEST(waits_are_left_out)
 {
     struct run r;
@@ -170,7 +170,8 @@ TEST(waits_are_left_out)
     run_free(&r);
 }
 
-/* Windows of 100 ms, one every 300 ms. A window's row follows once the engine is on. */
+/* There are windows of 100 ms, one every 300 ms. A window's row has a time after the engine was
+ * switched on. */
 TEST(inside_windows_only)
 {
     struct run r;

@@ -11,8 +11,8 @@
 
 enum { BORDER_NS = 150000, LOOK_NS = 20000, LEAST = 20, SIGMAS = 4 };
 
-/* Points: a thread that lost its core since the sampler woke up is seen on it; a sanitizer makes
- * that time longer. */
+/* How many percentage points a share may be off: a thread that lost its core after the sampler woke
+ * up is sampled as running; with a sanitizer that time is longer. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SHARE_OFF = 15 };
 #else
@@ -20,7 +20,7 @@ enum { SHARE_OFF = 10 };
 #endif
 
 #ifdef __SANITIZE_THREAD__
-/* A thread of ours has no descriptor table of its own under this sanitizer: see fd_thread.h. */
+/* With this sanitizer our threads have no descriptor table of their own: see fd_thread.h. */
 #define STATES 0
 #else
 #define STATES 1
@@ -28,8 +28,8 @@ enum { SHARE_OFF = 10 };
 
 /* ---- truth ----------------------------------------------------------------------------------- */
 
-/* Is the sample of a thread that computes right? Near the ends of a time without a core both are:
- * a thread that has just lost its core, perhaps to the sampler, ran. */
+/* True if the sample of a thread that computes is right. Near the ends of a time without a core
+ * both states are: a thread that has just lost its core, perhaps to the sampler, ran. */
 static bool computes_right(json_t *role, const struct host_sample_row *s)
 {
     size_t i;
@@ -68,8 +68,8 @@ static bool is_right(json_t *role, const struct host_sample_row *s)
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 struct tally {
-    int64_t samples, right, off; /* off: at that time the thread had no core */
-    int64_t by_state[4];         /* [0]: not known */
+    int64_t samples, right, off; /* off: samples at whose time the thread had no core */
+    int64_t by_state[4];         /* [0]: unknown */
 };
 
 static bool is_off(json_t *role, int64_t time)
@@ -100,8 +100,8 @@ static struct tally tally_of(const struct run *r, const struct rows *rows, json_
     return t;
 }
 
-/* On a full machine many samples come late: the sampler has just taken the core of the thread that
- * it looks at, or waited for one itself. */
+/* True if few samples are late. On a busy machine many are: the sampler has just taken the core of
+ * the thread that it samples, or waited for a core itself. */
 static bool is_punctual(const struct run *r)
 {
     return int_at(r->report, "ledger.host_samples_late") * 50 <=
@@ -113,10 +113,10 @@ static int64_t distance(int64_t a, int64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* Samples must say how much of the time a thread had no core: of two on one core, half. They fall
- * at random times, so that their share of a half is off by 50 / sqrt(samples) points (one sigma),
- * and each must say what was so at its time. Late ones are biased, since the sampler gets a core
- * when the program loses one: many of them prove nothing, and the session says so. */
+/* The samples must show how much of the time a thread had no core: half of it if two threads share
+ * a core. They are at random times, so a share of a half is off by 50 / sqrt(samples) points (one
+ * sigma), and each sample must be right for its time. Late samples are biased, since the sampler
+ * gets a core when the program loses one: if many are late, the share is not checked. */
 static void check_share(const struct run *r, json_t *role, const struct tally *t)
 {
     size_t i;
@@ -199,13 +199,13 @@ TEST(one_that_computes)
     run_roles(LIST("compute", "ms=1500"), 1);
 }
 
-/* Two on one core: at each moment one of them is ready and has none. */
+/* Two threads share a core: at each moment one of them is ready and has none. */
 TEST(two_on_one_core)
 {
     run_roles(LIST("pinned", "pinned", "ms=2000"), 2);
 }
 
-/* Where the kernel says nothing of threads, samples have no state, and the session says why. */
+/* If the kernel reports nothing of threads, samples have no state, and the session says why. */
 TEST(kernel_says_nothing)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* threads.c - a "CUDA program" over the fake driver whose threads do one thing each. It knows
- * nothing of profilers. At its end it prints a line of JSON: what its threads did, by kernel id,
- * from when to when, and which threads of gpufl's there are.
+ * nothing of profilers. At its end it prints a line of JSON: what its threads did, by thread id,
+ * from when to when, and how many threads of gpufl there are.
  *
  *   idle_threads ROLE... [option]...
  *     compute      computes; notes when it had no core
@@ -11,14 +11,14 @@
  *     wait         blocks in cuStreamSynchronize again and again
  *     many=N       N threads that block in read(2)
  *     ms=T         all this for T ms (1000)
- *     churn=N      meanwhile N threads come and go, 20 at a time
+ *     churn=N      meanwhile N threads begin and end, 20 at a time
  *     fork         meanwhile a child is forked, which prints a line of its own
- *     exit=N       a thread ends the process with that code, while the others go on
+ *     exit=N       a thread ends the process with that code, while the others run
  *     first-ends   the first thread ends, another one ends the process
  *     close        closes all descriptors of the process that it did not open
  *     proc=none    first puts an empty folder in place of /proc
  *     proc=bare    first puts a folder in place of /proc/self/task, in which threads have no
- *                  files; without the right to mount, both print that alone, and end */
+ *                  files; if mounting is not permitted, both print only that, and end */
 #include "tests/fake/hooks.h"
 
 #include <dirent.h>
@@ -154,7 +154,7 @@ static void wait_often(struct role *r)
     }
 }
 
-/* A folder for the calling thread, where /proc/self/task is ours. */
+/* Makes a folder for the calling thread, if /proc/self/task is ours. */
 static void thread_folder(void)
 {
     char path[sizeof task_folder + 16];
@@ -196,7 +196,7 @@ static void come_and_go(int n)
     }
 }
 
-/* Threads of the process of that name; descriptors: of the last of them. */
+/* Counts the process's threads with that name; *descriptors: how many the last of them has. */
 static int threads_named(const char *name, int *descriptors)
 {
     char path[320], text[32];
@@ -248,7 +248,7 @@ static void print_roles(void)
     for (int i = 0; i < role_count; i++) {
         printf("%s{\"name\":\"%s\",\"tid\":%d,\"gaps\":[", i ? "," : "", roles[i].name,
                roles[i].tid);
-        for (int g = 0; over && g < roles[i].gap_count; g++) /* else they are being written */
+        for (int g = 0; over && g < roles[i].gap_count; g++) /* else threads still write them */
             printf("%s[%lld,%lld]", g ? "," : "", (long long)roles[i].gaps[g].from,
                    (long long)roles[i].gaps[g].to);
         printf("]}");
@@ -268,7 +268,7 @@ static void *run(void *unused)
             _Exit(BROKEN);
     for (int i = 0; i < role_count; i++)
         sem_wait(&ready);
-    pause_ns(30 * MS); /* until each is in its role: the first samples after that count */
+    pause_ns(30 * MS); /* until each thread is in its role: later samples count */
     from = now_ns();
     come_and_go(churn);
     if (forks)
@@ -320,7 +320,7 @@ static void take(const char *arg)
         snprintf(task_folder, sizeof task_folder, "/proc/%d/task", (int)getpid());
 }
 
-/* Hides what the kernel says of threads. Only this process sees the mount. */
+/* Hides the kernel's files about threads. Only this process sees the mount. */
 static void proc_hide(void)
 {
     const char *place = *task_folder ? task_folder : "/proc";
