@@ -1,4 +1,5 @@
-/* joined.c - a library that Python calls, and that calls Python: captures from inside, as text. */
+/* joined.c - a library that Python calls, and that calls Python. It captures its own stack, and
+ * writes it as text. */
 #include "base/err.h"
 #include "stack/stack.h"
 
@@ -16,7 +17,8 @@ EXPORT const char *joined_open(void)
     return stacks_open(true, &e) == 0 ? stacks_python() : e.text;
 }
 
-/* A line a frame, innermost first: "python name file line", "native file function", "mark text". */
+/* Writes a line for each frame, innermost first: "python name file line", "native file function" or
+ * "mark text". */
 EXPORT unsigned joined_text(unsigned id, char *to, size_t size)
 {
     const struct stack *s = stacks_get(id);
@@ -55,7 +57,7 @@ EXPORT int joined_call(int (*callback)(void))
     return r;
 }
 
-/* ns a capture, at a repeated site: the median of some rounds. */
+/* Returns the ns of a capture at a repeated site: the median of some rounds. */
 EXPORT double joined_time(void)
 {
     enum { ROUNDS = 101, CAPTURES = 1000 };

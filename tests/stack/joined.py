@@ -21,7 +21,7 @@ def text(capture_id):
 
 
 def names(frames):
-    """Python's frames and the library's own: the rest is the interpreter's way between them."""
+    """Returns Python's frames and the library's own; the others are the interpreter's between them."""
     own = [f[1] if f[0] == "python" else f[-1] for f in frames
            if f[0] != "native" or f[2].startswith("joined_")]
     return [n.split(".")[-1] for n in own]
@@ -82,7 +82,7 @@ def recursive(n):
 
 
 def timed(n, depth):
-    """n Python frames more; every tenth is called through native code."""
+    """Adds n Python frames; every tenth is called through native code."""
     global last
     if n == 0:
         last = lib.joined_capture()
@@ -137,7 +137,7 @@ def main():
     for _ in range(1000):
         through_native(capture_here)
         again.add(last)
-    assert len(again) <= 3, again  # the interpreter may change its own way in the first rounds
+    assert len(again) <= 3, again  # the interpreter's own frames may change in the first rounds
     print("joined %s" % status)
     return 0
 

@@ -10,7 +10,7 @@ EXPORT int library_call(shape_probe *probe, void *arg, int n);
 EXPORT int library_thread(shape_probe *probe, void *arg, int n);
 
 #if LIBRARY_ANSWER == 2
-/* A frame of another size at the address that the others have. */
+/* This library has a frame of another size at the same address as the others. */
 static volatile int room_used;
 #endif
 
@@ -38,7 +38,7 @@ static void *library_main(void *unused)
     return unused;
 }
 
-/* A thread that is all the library's own. */
+/* Calls probe on a thread that has only functions of this library. */
 int library_thread(shape_probe *probe, void *arg, int n)
 {
     pthread_t t;

@@ -1,7 +1,7 @@
 /* other.c - a library for Python programs: a thread that reads the program's other threads.
  *
  * The thread walks every registered thread at each tick, or without a pause, and counts stacks by
- * number and results by kind. A thread that is gone is no longer read. */
+ * number and results by kind. A thread that has ended is no longer read. */
 #include "stack/other/other.h"
 #include "base/err.h"
 #include "stack/stack.h"
@@ -56,14 +56,15 @@ static int other_add(const struct stack_other_thread *t)
     return rc;
 }
 
-/* The calling thread is read from now on; -1: it is no thread of Python, or there are too many. */
+/* Registers the calling thread; returns its slot, or -1: Python does not know the thread, or there
+ * are too many. */
 EXPORT int other_register(void)
 {
     struct stack_other_thread t;
     return stack_other_self(&t) ? other_add(&t) : -1;
 }
 
-/* A slot is free again: its thread is about to end. */
+/* Frees a slot whose thread is about to end. */
 EXPORT void other_forget(int slot)
 {
     pthread_mutex_lock(&all.lock);
@@ -78,7 +79,7 @@ EXPORT int other_register_main(void)
     return stack_other_main(&t) ? other_add(&t) : -1;
 }
 
-/* 1: the calling thread is the one that stack_other_main finds. */
+/* Returns 1 if the calling thread is the one that stack_other_main finds. */
 EXPORT int other_is_main(void)
 {
     struct stack_other_thread own, main;
@@ -107,7 +108,8 @@ static void sample_one(int slot)
     pthread_mutex_unlock(&all.lock);
 }
 
-/* Ticks between half and one and a half periods: a program's own rhythm must not be met. */
+/* Ticks are between half and one and a half periods apart, so that they do not fall into the rhythm
+ * of the program. */
 static void *sampler_run(void *arg)
 {
     struct timespec next;
@@ -127,7 +129,7 @@ static void *sampler_run(void *arg)
     return NULL;
 }
 
-/* The way of copying, or why there is none. */
+/* Starts the sampler; returns its way of copying, or why there is none. */
 EXPORT const char *other_start(int64_t period)
 {
     sigset_t every, before;
@@ -144,7 +146,7 @@ EXPORT const char *other_start(int64_t period)
     return started ? stack_other_how(all.reader) : rc == GPUFL_E_UNAVAILABLE ? "refused" : "failed";
 }
 
-/* The way of copying at the end. All threads are forgotten. */
+/* Ends the sampler and frees all slots; returns its last way of copying. */
 EXPORT const char *other_stop(void)
 {
     all.stop = true;
@@ -177,7 +179,8 @@ EXPORT uint32_t other_distinct(void)
     return (uint32_t)stats.distinct;
 }
 
-/* A line a frame, innermost first: "number name file line first-line", "mark text". */
+/* Writes a line for each frame, innermost first: "number name file line first-line" or "mark text".
+ * Returns the depth. */
 EXPORT unsigned other_text(uint32_t id, char *to, size_t size)
 {
     const struct stack *s = stacks_get(id);
@@ -194,7 +197,7 @@ EXPORT unsigned other_text(uint32_t id, char *to, size_t size)
     return s ? s->depth : 0;
 }
 
-/* A capture of the calling thread by itself. */
+/* The calling thread captures its own stack. */
 EXPORT uint32_t other_capture(void)
 {
     uint32_t id = stacks_capture(NULL);
@@ -202,7 +205,8 @@ EXPORT uint32_t other_capture(void)
     return id;
 }
 
-/* One walk of the calling thread's forked child: no thread is left that could. 0: a stack. */
+/* In a forked child the calling thread walks itself, since the sampler is gone. Returns 0 if it got
+ * a stack. */
 EXPORT int other_in_child(void)
 {
     struct stack_other_thread t;
@@ -219,8 +223,8 @@ EXPORT int other_in_child(void)
     return rc;
 }
 
-/* From now on these system calls fail with EPERM, in all threads. `what`: letters m memfd_create,
- * w pwritev, p pipe2's writev, r process_vm_readv. 0: done. */
+/* From now on these system calls fail with EPERM, in all threads. `what` has the letters m for
+ * memfd_create, w for pwritev, p for a pipe's writev, r for process_vm_readv. Returns 0 if done. */
 EXPORT int other_forbid(const char *what)
 {
     static const struct {
@@ -252,7 +256,7 @@ static int ascending(const void *a, const void *b)
     return (d > 0) - (d < 0);
 }
 
-/* us a walk of a registered thread that stands still: least, median and nine tenths. */
+/* Gets the us of a walk of a registered thread that waits: least, median and nine tenths. */
 EXPORT void other_time(int slot, double out[3])
 {
     enum { WALKS = 20000 };

@@ -2,9 +2,9 @@
 
 Usage: other_collect.py library.so SECONDS. Prints one JSON object: for each function of the program, how many samples
 had it as their innermost function, how many of them had the mark, and which share of its time the function that collects
-was in the collector, by the interpreter's own callbacks. The first thread collects, computes, has the
-interpreter collect by itself, and lets a finalizer run. Others meanwhile hash without the GIL, and, at the end, compete
-for it, which they get while a finalizer runs."""
+was in the collector, by the interpreter's own callbacks. The first thread collects, computes, makes the interpreter
+collect by itself, and runs a finalizer. Meanwhile another thread hashes without the GIL, and one competes for the GIL,
+which it gets while the finalizer runs."""
 import ctypes
 import gc
 import hashlib
@@ -27,7 +27,7 @@ ready = threading.Semaphore(0)
 
 
 def collects(until):
-    """The share of its time in the collector: between two collections others have the GIL for moments."""
+    """Collects; returns the share of its time in the collector: others have the GIL between two collections."""
     times, begin = [], time.perf_counter()
     gc.callbacks.append(lambda phase, info: times.append(time.perf_counter()))
     while time.thread_time() < until:
@@ -49,7 +49,7 @@ class Cycle:
 
 
 def allocates(until):
-    """Collections begin by themselves, as many as the thresholds ask for."""
+    """Allocates, so that collections begin by themselves when thresholds are reached."""
     kept = []
     while time.thread_time() < until:
         kept = [[k] for k in range(5000)]
@@ -57,13 +57,13 @@ def allocates(until):
 
 
 class Last:
-    """What the collector calls takes long."""
+    """An object whose finalizer, which the collector calls, takes long."""
 
     def __init__(self):
         self.own = self
 
     def __del__(self):
-        finalizes(time.thread_time() + SECONDS / 4)  # a sample sees who collects before another one has the GIL
+        finalizes(time.thread_time() + SECONDS / 4)  # some samples are before another thread has the GIL
         rival.start()
         finalizes(time.thread_time() + SECONDS / 4)
 
@@ -76,7 +76,7 @@ def finalizes(until):
 
 
 def hashes():
-    """Most of its time without the GIL, while others collect."""
+    """Hashes most of the time without the GIL, while others collect."""
     assert lib.other_register() >= 0
     block = bytes(1 << 22)
     ready.release()
@@ -104,7 +104,7 @@ def stacks():
 
 
 def count():
-    """[samples, with the mark] by the innermost function of this file; samples whose mark is elsewhere."""
+    """Returns [samples, samples with the mark] by this file's innermost function, and samples with a misplaced mark."""
     found, astray = {}, 0
     for frames, n in stacks():
         names = [f[1].split(".")[-1] for f in frames if f[0] != "mark" and f[2] == __file__]

@@ -1,4 +1,4 @@
-"""Another thread's frames, against call edges that sys.setprofile saw.
+"""Another thread's frames, compared with call edges that sys.setprofile reported.
 
 Usage: other_edges.py library.so real|flutter|switches SAMPLES [REFUSED | +REFUSED]. Prints one JSON object: samples by result,
 how many have an edge that no call of the program makes, how many of these lack their outermost frame, examples. REFUSED:
@@ -115,7 +115,7 @@ def real():
     coroutines()
 
 
-# ---- made to tear: two leaves called in turns, each well below a microsecond ----
+# ---- code whose stacks tear: two leaves are called in turns, each for well below a microsecond ----
 
 def leaf_one():
     return 1
@@ -143,7 +143,7 @@ def flutter(n=30):
     return flutter(n - 1) if n > 3 else turns()
 
 
-# ---- greenlets: one thread, several stacks of Python frames that are exchanged while a thread looks ----
+# ---- greenlets: one thread, several stacks of Python frames that are exchanged while another thread reads ----
 
 def green_back(rounds):
     for _ in range(rounds):
@@ -202,7 +202,7 @@ def busy(work, samples):
 
 
 def run(work, samples):
-    """The edges of both kinds of run are collected from one call site each."""
+    """Collects the edges, then runs the work while it is sampled: each from one call site."""
     edges = collect(work, 30)
     edges |= {((a[0].replace("collect", "busy"), a[1], busy.__code__.co_firstlineno), b)
               for a, b in edges if a[0] == "collect"}
@@ -212,7 +212,7 @@ def run(work, samples):
     gc.collect()
     gc.disable()
     refused = sys.argv[4] if len(sys.argv) > 4 else ""
-    getattr(lib, "other_forbid")  # ctypes looks a function up by Python code, the first time
+    getattr(lib, "other_forbid")  # the first time ctypes looks a function up with Python code
     if not refused.startswith("+"):
         refuse(refused)
     how = lib.other_start(ctypes.c_int64(PERIOD_NS)).decode()
@@ -222,14 +222,14 @@ def run(work, samples):
     busy(work, samples // 2)
     if refused.startswith("+"):
         refuse(refused[1:])
-    busy(work, max(samples, lib.other_samples() + samples // 2))  # some come after the refusal, however late it was
+    busy(work, max(samples, lib.other_samples() + samples // 2))  # some samples follow the refusal, however late it is
     how = lib.other_stop().decode()
     gc.enable()
     return edges, how
 
 
 def lines_of(function, callee):
-    """Lines on which the source calls by that name."""
+    """Returns the lines of a function that call `callee`."""
     source = open(__file__).read().splitlines()
     first = function.__code__.co_firstlineno
     return [i for i in range(first, first + 6) if callee + "(" in source[i - 1] and "def " not in source[i - 1]]

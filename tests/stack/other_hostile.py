@@ -24,7 +24,7 @@ def born_and_ended(rounds):
         slot = lib.other_register()
         sum(range(200))
         deep(20)
-        if slot % 8:  # every eighth is read on when there is no thread any more
+        if slot % 8:  # every eighth is still read after its end
             lib.other_forget(slot)
     for _ in range(rounds):
         threads = [threading.Thread(target=life) for _ in range(4)]
@@ -35,7 +35,7 @@ def born_and_ended(rounds):
 
 
 def execs(rounds):
-    """Code objects of one size at one address, in turns."""
+    """Makes code objects of one size at one address, one after the other."""
     for _ in range(rounds):
         for k, source in enumerate(TEXTS):
             exec(compile(source, FILES[k], "exec"), {})
@@ -91,7 +91,7 @@ def forks(rounds):
 
 
 def check():
-    """Names that were put together of two code objects."""
+    """Returns frames that are mixed from two code objects."""
     wrong = []
     room = ctypes.create_string_buffer(1 << 20)
     for number in range(1, lib.other_distinct() + 1):

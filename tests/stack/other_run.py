@@ -14,20 +14,21 @@ import run  # noqa: E402
 
 NEWEST = 13  # the last version whose other threads are read
 RESULTS = ["whole", "no_innermost", "outer", "torn", "gone", "no_memory"]
-# What is refused, and the way of copying that is left at the end.
+# What is refused, and the way of copying at the end.
 REFUSED = [("", "memfd"), ("m", "pipe"), ("w", "pipe"), ("f", "pipe"), ("mp", "process_vm_readv"), ("mpr", "refused"),
            ("+w", "pipe"), ("+f", "pipe"), ("+wp", "process_vm_readv")]
-# Samples with a stack; where greenlets are exchanged there is a moment without a frame.
+# The share of samples with a stack; while greenlets are exchanged there is no frame for a moment.
 CHECKED_LEAST = {"real": 0.9, "flutter": 0.9, "switches": 0.25}
-# Impossible edges, of the stacks: measured are 0 of 500 000 of a real program, and at most 0.06 % of flutter, whose two
-# leaves take turns as fast as they can (bench/results/2026-11-29-torn-stacks.md). Before 3.11 the target is 0.3 %.
+# The share of stacks with impossible edges: measured are 0 of 500 000 for a real program, and at most 0.06 % for
+# flutter, whose two leaves alternate as fast as they can (bench/results/2026-11-29-torn-stacks.md). Before 3.11 the
+# target is 0.3 %.
 IMPOSSIBLE_MOST = {"real": 0.00003, "flutter": 0.001, "switches": 0.001}
 HEADLESS_MOST = 0.00003
 PATIENCE = 900  # s
 OFF_MOST = 0.05       # by how much the samples' share in the collector may differ from the interpreter's
-STRAY_MOST = 0.002    # samples of threads that do not collect, of which a first look can be one
-# Whole, or all but the innermost frame; a calm machine has 0.998 and more (ADR 28). A thread that switches greenlets as
-# fast as it can, about once a microsecond, has another stack in the next copy: measured are 0.94 to 0.96.
+STRAY_MOST = 0.002    # share of marked samples of threads that do not collect; a first sample can be one
+# The share of stacks that are whole, or lack only the innermost frame; a quiet machine has 0.998 and more (ADR 28). A
+# thread that switches greenlets about once a microsecond has another stack in the next copy: measured are 0.94 to 0.96.
 KEPT_LEAST = {"real": 0.95, "flutter": 0.95, "switches": 0.88}
 TORN_MOST = {"real": 0.01, "flutter": 0.01, "switches": 0.12}
 
@@ -46,12 +47,12 @@ def program(path, name, *arguments):
 
 
 def few(count, got, most):
-    expected = most * got["checked"]  # a sample of few has more by chance: four standard deviations
+    expected = most * got["checked"]  # a small number may be larger by chance: four standard deviations
     return count <= expected + 4 * math.sqrt(expected)
 
 
 def few_impossible(got, most):
-    """The outermost frame stays where it is: it is missing only where a chain was followed wrongly."""
+    """Checks both shares. The outermost frame never changes: it is missing only if a chain was followed wrongly."""
     return few(got["impossible"], got, most) and few(got["headless"], got, HEADLESS_MOST)
 
 
@@ -101,7 +102,7 @@ def share(got, function):
 
 
 def collect(path, minor, seconds):
-    """The mark is on the thread that collects, while it does, and on no other."""
+    """Checks that the thread that collects has the mark while it does, and no other thread."""
     got = program(path, "other_collect.py", seconds)
     if isinstance(got, str):
         return [got]
@@ -110,7 +111,7 @@ def collect(path, minor, seconds):
         samples, marked = share(got, function)
         bad += samples < 20 or abs(marked - inside * samples) > OFF_MOST * samples
     samples, marked = share(got, "allocates")
-    bad += samples < 20 or not 0 < marked < samples  # it collects now and then
+    bad += samples < 20 or not 0 < marked < samples  # it collects from time to time
     for function in ("computes", "hashes", "competes"):
         samples, marked = share(got, function)
         bad += samples < 20 or marked > STRAY_MOST * samples

@@ -1,4 +1,4 @@
-"""us for a walk of another thread that waits below 24 functions, all different, for bench/README.md.
+"""Prints the us of a walk of another thread, which waits below 24 different functions, for bench/README.md.
 
 Usage: other_time.py library.so [REFUSED]; REFUSED: letters of system calls that fail (other_forbid)."""
 import ctypes

@@ -26,7 +26,7 @@ NOINLINE int shape_deep(shape_probe *probe, void *arg, int n)
     return r + 1;
 }
 
-/* Every bit of n chooses one of two functions: the stack spells n. */
+/* Every bit of n chooses one of two functions, so that each n has a stack of its own. */
 static NOINLINE int shape_one(shape_probe *probe, void *arg, int n);
 
 static NOINLINE int shape_zero(shape_probe *probe, void *arg, int n)
@@ -69,7 +69,7 @@ static NOINLINE int shape_alloca(shape_probe *probe, void *arg, int n)
     return r;
 }
 
-/* All registers that a callee keeps are in use: pushed one by one. */
+/* All callee-saved registers are in use, and are pushed one by one. */
 int shape_registers(shape_probe *probe, void *arg, int n);
 
 NOINLINE int shape_registers(shape_probe *probe, void *arg, int n)
@@ -83,7 +83,7 @@ NOINLINE int shape_registers(shape_probe *probe, void *arg, int n)
 
 static NOINLINE int shape_large(shape_probe *probe, void *arg, int n)
 {
-    volatile char room[400000]; /* more than a row of 64 bits says */
+    volatile char room[400000]; /* too large for a row of 64 bits */
     room[n] = (char)n;
     int r = shape_plain(probe, arg, n);
     return r + room[n];
@@ -121,7 +121,7 @@ static int shape_compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Through a function of libc. */
+/* Calls the probe through a function of libc. */
 static NOINLINE int shape_libc(shape_probe *probe, void *arg, int n)
 {
     int numbers[] = {3, n, 1, 2};
@@ -162,7 +162,7 @@ static NOINLINE int shape_signal_stack(shape_probe *probe, void *arg, int n)
     return shape_signal_with(probe, arg, SA_ONSTACK) + n;
 }
 
-/* A fault in the middle of a function that has moved its stack pointer: the interrupted
+/* A trap in the middle of a function that has moved its stack pointer: the interrupted
  * instruction is no call. */
 static NOINLINE int shape_trap(shape_probe *probe, void *arg, int n)
 {
@@ -182,8 +182,8 @@ static NOINLINE int shape_trap(shape_probe *probe, void *arg, int n)
 }
 
 #if defined(__x86_64__)
-/* Locals that want 64 bytes: the frame begins where the stack pointer's low bits are cut, and
- * the caller's is found through a register saved in it. */
+/* Locals that are aligned to 64 bytes: the low bits of the stack pointer are cleared, and the
+ * caller's frame is found through a register that is saved in this one. */
 static NOINLINE int shape_realigned(shape_probe *probe, void *arg, int n)
 {
     volatile int a[16] __attribute__((aligned(64)));
@@ -204,8 +204,8 @@ static NOINLINE int shape_realigned_alloca(shape_probe *probe, void *arg, int n)
 #endif
 
 #if defined(__x86_64__)
-/* As some compilers and hand-written code do it: the CFA is found through rbx, which whoever
- * is called has to be asked for. */
+/* Some compilers and hand-written code find the CFA through rbx, whose value is in the frame of the
+ * called function. */
 int shape_rbx(shape_probe *probe, void *arg, int n);
 __asm__(".text\n"
         ".type shape_rbx, @function\n"
@@ -234,7 +234,7 @@ static void shape_in_context(void)
     sink = shape_deep(now.probe, now.arg, 3);
 }
 
-/* A coroutine: its stack is not one of the thread's. */
+/* A coroutine has a stack that is not the thread's. */
 static NOINLINE int shape_context(shape_probe *probe, void *arg, int n)
 {
     enum { SIZE = 128 * 1024 };

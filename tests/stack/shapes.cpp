@@ -26,7 +26,7 @@ inline int inlined(shape_probe *probe, void *arg, int n)
     return shape_plain(probe, arg, n) * 3;
 }
 
-struct guard { // unwinding has something to do here
+struct guard { // its destructor gives unwinding work
     std::vector<int> v;
     explicit guard(int n) : v(static_cast<size_t>(n), n)
     {

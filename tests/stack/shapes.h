@@ -1,6 +1,6 @@
-/* shapes.h - functions with different kinds of frames, which call a callback from inside.
+/* shapes.h - functions with different kinds of frames, which call a callback.
  *
- * Compiled with -O2 -fomit-frame-pointer whatever the build is, as programs are. */
+ * They are compiled with -O2 -fomit-frame-pointer in every build, like most programs. */
 #ifndef TESTS_STACK_SHAPES_H
 #define TESTS_STACK_SHAPES_H
 
@@ -22,10 +22,10 @@ struct shape {
 extern const struct shape shapes[]; /* ends with a name of NULL */
 
 int shape_plain(shape_probe *probe, void *arg, int n);
-int shape_deep(shape_probe *probe, void *arg, int n); /* n calls of itself */
+int shape_deep(shape_probe *probe, void *arg, int n); /* calls itself n times */
 int shape_path(shape_probe *probe, void *arg, int n); /* a stack of its own for each n < 2^16 */
 int shape_cxx(shape_probe *probe, void *arg, int n);
-int shape_keeps_fp(shape_probe *probe, void *arg, int n); /* rbp is its own frame at the call */
+int shape_keeps_fp(shape_probe *probe, void *arg, int n); /* rbp points to its frame at the call */
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
-/* waits.c - a library whose constructor waits for the program that loads it, a while. */
+/* waits.c - a library whose constructor waits for a while for the program that loads it. */
 #include <semaphore.h>
 #include <time.h>
 
-extern sem_t waits_begun, waits_may_end; /* of the program */
+extern sem_t waits_begun, waits_may_end; /* defined by the program */
 extern int waits_timed_out;
 
 static __attribute__((constructor)) void wait_in_constructor(void)
@@ -14,7 +14,7 @@ static __attribute__((constructor)) void wait_in_constructor(void)
     waits_timed_out = sem_timedwait(&waits_may_end, &until) != 0;
 }
 
-/* Two that the test asks for. */
+/* The test looks this function up. */
 __attribute__((visibility("default"))) int waits_defined(void);
 int waits_defined(void)
 {
