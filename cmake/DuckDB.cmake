@@ -1,5 +1,5 @@
-# DuckDB's library, which the server opens at run time: a link to it in build/lib, where programs of
-# this build find it beside themselves. Without it everything builds, and the parts that need it say so.
+# DuckDB's library, which the server opens at run time: build/lib gets a link to it, where programs of
+# this build find it. Without the library everything builds, and the parts that need it say so.
 execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/duckdb
                 OUTPUT_VARIABLE GPUFL_DUCKDB_LIBRARY OUTPUT_STRIP_TRAILING_WHITESPACE
                 ERROR_VARIABLE error ERROR_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)

@@ -1,5 +1,4 @@
-# For every target of the tree: flags, output folders, and the two
-# functions by which modules and tests are declared.
+# Flags and output folders of all targets, and the functions that declare modules and tests.
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_EXTENSIONS ON)
@@ -13,7 +12,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
 
-# Binaries find their libraries beside themselves, also when the build folder moves.
+# Binaries find their libraries by relative paths, so that the build folder can be moved.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 
@@ -21,8 +20,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 
-# The presets with a sanitizer: compiled in half the time of RelWithDebInfo, and run as fast. Lines and functions are
-# all that a sanitizer's report, and our own reports on stacks, read.
+# The presets with a sanitizer are compiled in half the time of RelWithDebInfo, and run as fast. Reports of a sanitizer,
+# and our own reports of stacks, need only lines and functions.
 set(CMAKE_C_FLAGS_SANITIZED "-Og -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_SANITIZED "-Og -g1 -DNDEBUG")
 
@@ -37,13 +36,13 @@ set(GPUFL_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 if(GPUFL_SANITIZE)
   add_compile_options(-fsanitize=${GPUFL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GPUFL_SANITIZE})
-  # What it reports of libraries that are not instrumented, and why that is no finding.
+  # The file of suppressions says what is reported of libraries that are not instrumented, and why that is no finding.
   if(GPUFL_SANITIZE MATCHES thread)
     # A process that has threads left at its exit waits for their races, by default for a second. The tests start
     # thousands of processes, and a thread that still works shows its races within 50 ms.
     set(GPUFL_TSAN "TSAN_OPTIONS=atexit_sleep_ms=50:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
-  # These know the ranges of values that -O2 finds: the build without a sanitizer has them.
+  # These warnings need the ranges of values that -O2 finds: the build without a sanitizer has them.
   if(CMAKE_C_COMPILER_ID STREQUAL GNU)
     add_compile_options(-Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
   endif()
@@ -54,8 +53,8 @@ if(GPUFL_SANITIZE)
   endif()
 endif()
 
-# Compiled files are shared by build folders and branches if ccache is there and works:
-# it fails, where the home folder is not writable, instead of only compiling.
+# Build folders and branches share compiled files if ccache is installed and works:
+# if the home folder is not writable, ccache fails instead of only compiling.
 find_program(GPUFL_CCACHE ccache)
 if(GPUFL_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
   file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/ccache.c "int unused;\n")
@@ -68,7 +67,7 @@ if(GPUFL_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# The targets that scripts/test builds ahead, at idle priority: modules and unit tests, without the dashboard, for whose
+# The targets that scripts/test builds ahead, at idle priority: modules and unit tests, but not the dashboard, for whose
 # lock a test may wait.
 add_custom_target(ahead)
 
@@ -89,8 +88,8 @@ function(gpufl_module name)
   endforeach()
 endfunction()
 
-# What scripts/test runs with AddressSanitizer it need not run without: GPUFL_SPARE leaves the programs of such tests out
-# of `all`. Tests that gpufl_not_under or gpufl_long_under takes out of that build are the release build's alone.
+# Tests that scripts/test runs with AddressSanitizer need not run without it: GPUFL_SPARE leaves their programs out of
+# `all`. Tests that gpufl_not_under or gpufl_long_under excludes from that build run only in the release build.
 option(GPUFL_SPARE "Leave out of all the test programs that AddressSanitizer's build runs" OFF)
 
 function(gpufl_release_has_to_run sanitizer)
@@ -100,7 +99,7 @@ function(gpufl_release_has_to_run sanitizer)
 endfunction()
 
 # gpufl_release_too(TEST...)
-# Tests that AddressSanitizer's build runs, but not all of: their code asks which build it is in.
+# Tests that AddressSanitizer's build runs only in part: their code asks which build it is in.
 function(gpufl_release_too)
   gpufl_release_has_to_run(address ${ARGN})
   foreach(test ${ARGN})
@@ -111,7 +110,7 @@ function(gpufl_release_too)
 endfunction()
 
 # gpufl_spare()
-# After all tests are known.
+# Call it after all tests are declared.
 function(gpufl_spare)
   get_property(tests GLOBAL PROPERTY GPUFL_TEST_NAMES)
   get_property(needed GLOBAL PROPERTY GPUFL_RELEASE_HAS_TO_RUN)
@@ -123,8 +122,8 @@ function(gpufl_spare)
 endfunction()
 
 # gpufl_not_under(SANITIZER TEST...)
-# Leaves tests out of the build with a sanitizer that has nothing to find in them, or cannot follow. Their programs
-# are not built there, either: a test that shares one must be left out, too.
+# Leaves tests out of the build with a sanitizer that cannot find anything in them, or does not understand them. Their
+# programs are not built there, either: a test that shares one must be left out, too.
 function(gpufl_not_under sanitizer)
   gpufl_release_has_to_run(${sanitizer} ${ARGN})
   if(GPUFL_SANITIZE MATCHES ${sanitizer})
@@ -139,7 +138,7 @@ function(gpufl_not_under sanitizer)
 endfunction()
 
 # gpufl_long_under(SANITIZER TEST...)
-# Tests that are long in the build with a sanitizer, and find little more there than without: scripts/test --all runs them.
+# Tests that take long in the build with a sanitizer, which finds little more: only scripts/test --all runs them there.
 function(gpufl_long_under sanitizer)
   gpufl_release_has_to_run(${sanitizer} ${ARGN})
   if(GPUFL_SANITIZE MATCHES ${sanitizer})
@@ -152,7 +151,7 @@ function(gpufl_long_under sanitizer)
 endfunction()
 
 # gpufl_alone(TEST...)
-# Tests that need a quiet machine: ctest runs nothing beside them, and scripts/test builds nothing meanwhile.
+# Tests that need a quiet machine: ctest runs no other test meanwhile, and scripts/test builds nothing.
 function(gpufl_alone)
   foreach(test ${ARGN})
     set_property(TEST ${test} APPEND PROPERTY LABELS alone)
@@ -161,8 +160,7 @@ function(gpufl_alone)
 endfunction()
 
 # gpufl_first(TEST...)
-# Tests that take longest, most of them in waiting: ctest starts them before all others, so that none is left to run
-# alone at the end.
+# Tests that take longest, and mostly wait: ctest starts them before all others, so that none runs alone at the end.
 function(gpufl_first)
   foreach(test ${ARGN})
     if(TEST ${test})
@@ -172,21 +170,21 @@ function(gpufl_first)
 endfunction()
 
 # gpufl_test_code(TARGET...)
-# Code of tests is compiled often and runs for moments: not optimized, with lines alone, in half the time. The code
-# that is tested is compiled as the build says, and the programs that tests trace as programs are.
+# Code of tests is compiled often and runs for a short time. So it is not optimized, and has only lines, which halves the
+# time of compilation. The tested code, and programs that tests trace, have the flags of the build.
 function(gpufl_test_code)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:-O0;-g1>")
   endforeach()
 endfunction()
 
-# gold links a program in half of the time of GNU ld; the products are linked by the default linker.
+# gold links a program in half of the time of GNU ld; the default linker links the products.
 include(CheckLinkerFlag)
 check_linker_flag(C -fuse-ld=gold GPUFL_HAS_GOLD)
 
 # gpufl_fixed_address(TARGET...)
-# AddressSanitizer and UBSan describe every variable and every check. In a program that may lie anywhere that is 8 MB of
-# addresses to work out at each start, a fifth of the time of a short run, and a third of the time to link it.
+# AddressSanitizer and UBSan describe every variable and every check. In a position-independent program these are 8 MB of
+# addresses to relocate at each start: a fifth of the time of a short run, and a third of the time to link it.
 function(gpufl_fixed_address)
   if(GPUFL_SANITIZE MATCHES address)
     foreach(target ${ARGN})
@@ -196,8 +194,8 @@ function(gpufl_fixed_address)
 endfunction()
 
 # gpufl_test(NAME [SOURCES more.c] DEPS base [LABELS unit])
-# test_NAME.c, beside the list that calls this, with cmocka. ctest has the test by its path: unit.wire.decode is
-# tests/unit/wire/test_decode.c.
+# Declares the test test_NAME.c, in the folder of the calling list, with cmocka. Its name in ctest is its path:
+# unit.wire.decode is tests/unit/wire/test_decode.c.
 function(gpufl_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   set(here ${CMAKE_CURRENT_LIST_DIR})
@@ -211,7 +209,7 @@ function(gpufl_test name)
   if(GPUFL_HAS_GOLD)
     target_link_options(${target} PRIVATE -fuse-ld=gold)
   endif()
-  if(NOT folder MATCHES "^unit/(stack|symbol)$") # these find out where a program lies
+  if(NOT folder MATCHES "^unit/(stack|symbol)$") # these test where a program is loaded
     gpufl_fixed_address(${target})
   endif()
   target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA)
@@ -239,7 +237,7 @@ function(gpufl_test name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  if(GPUFL_SANITIZE) # several times slower, and so against a timeout by as much
+  if(GPUFL_SANITIZE) # tests are several times slower, so timeouts are longer by as much
     math(EXPR T_TIMEOUT "3 * ${T_TIMEOUT}")
   endif()
   if(NOT T_LABELS)

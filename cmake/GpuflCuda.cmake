@@ -1,12 +1,12 @@
-# CUDA programs (examples and benchmarks), built where a CUDA toolkit is found.
-# nvcc is called directly: no CUDA language in CMake, so that machines without a
-# toolkit configure the same project.
+# CUDA programs (examples and benchmarks) are built if a CUDA toolkit is found.
+# nvcc is called directly, without CMake's CUDA language, so that machines without
+# a toolkit configure the same project.
 #
 # gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [HOPPER] [LIBRARIES gpufl-lib ...])
-# DRIVER links libcuda as well, by the toolkit's own stub. HOPPER: code of the program is for compute_90 alone.
+# DRIVER links libcuda as well, with the toolkit's own stub. HOPPER: code of the program is only for compute_90.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
-# Each virtual architecture is compiled by itself, in as much time as the host's code takes.
+# Each virtual architecture is compiled separately, and takes as long as the host's code.
 set(GPUFL_CUDA_ARCH "" CACHE STRING "nvcc's -arch: all-major, sm_80, ...; empty: the GPU's own, or sm_90 and PTX for all")
 if(GPUFL_CUDA_ARCH)
   set(gpufl_nvcc_arch -arch=${GPUFL_CUDA_ARCH})
@@ -43,7 +43,7 @@ else()
   message(STATUS "CUDA programs: skipped, no nvcc")
 endif()
 
-# What the programs include; nvcc is not asked for it.
+# The headers that the programs include, in place of dependencies from nvcc.
 set(gpufl_cuda_headers ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.h ${PROJECT_SOURCE_DIR}/include/gpufl/gpufl.hpp
                        ${PROJECT_SOURCE_DIR}/bench/overhead/cuda_check.hpp
                        ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti.h ${PROJECT_SOURCE_DIR}/src/backend/nvidia/abi/cupti_calls.h

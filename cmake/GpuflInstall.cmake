@@ -1,10 +1,10 @@
-# The places of `cmake --install`. An installed tree runs from any prefix, also after it was moved:
+# The folders of `cmake --install`. An installed tree runs from any prefix, also after it was moved:
 # programs and libraries find each other by the relative path from bindir to libdir.
 include(GNUInstallDirs)
 file(RELATIVE_PATH GPUFL_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN/${GPUFL_LIB_FROM_BIN}")
 
-# gpufl_install_paths(FILE...): sources that look for libraries of ours, or next to ours.
+# gpufl_install_paths(FILE...): sources that search for our libraries, or for others next to ours.
 function(gpufl_install_paths)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS
     GPUFL_LIB_FROM_BIN="${GPUFL_LIB_FROM_BIN}" GPUFL_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
@@ -25,7 +25,7 @@ function(gpufl_install_packages)
   install(EXPORT gpuflTargets NAMESPACE gpufl:: DESTINATION ${to})
 endfunction()
 
-# DuckDB's library beside ours, where it is not the system's own, and its licence. GPUFL_DUCKDB_LIBRARY: DuckDB.cmake.
+# Installs DuckDB's library next to ours, with its licence, unless it is the system's. GPUFL_DUCKDB_LIBRARY: DuckDB.cmake.
 function(gpufl_install_duckdb)
   option(GPUFL_INSTALL_DUCKDB "Install DuckDB's library, which gpufl-server opens" ON)
   if(NOT GPUFL_INSTALL_DUCKDB OR NOT EXISTS "${GPUFL_DUCKDB_LIBRARY}")
