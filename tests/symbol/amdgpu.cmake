@@ -1,5 +1,5 @@
-# Code objects of AMD GPUs: real ones, by Debian's clang, which needs no ROCm for them. clang-14 only
-# knows gfx90a. If no newer one is installed there are no code objects, and tests say so and skip.
+# Debian's clang makes real code objects of AMD GPUs, without ROCm. clang-14 knows only gfx90a. If no
+# newer one is installed, there are no code objects, and tests say so and skip.
 set(amdgpu_dir ${PROJECT_BINARY_DIR}/tests/amdgpu)
 file(MAKE_DIRECTORY ${amdgpu_dir})
 find_program(amdgpu_clang NAMES clang-20 clang-19 clang-18 clang-17 clang-16 clang-15)

@@ -1,6 +1,6 @@
 # Unit tests in which the library's code runs on several threads, by module. ThreadSanitizer reports races,
 # and a race needs two threads, so its build has only these tests. In the other builds a unit test that is not
-# listed here may have only one thread: support/one_thread.c aborts it when it starts another one.
+# listed here may have only one thread: support/one_thread.c aborts it if it starts another one.
 set(GPUFL_THREADED
   agent/http_client
   analyze/model/load analyze/read/feed

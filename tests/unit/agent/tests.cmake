@@ -1,4 +1,4 @@
-# Sending sessions: the parts below the command, without a server (tests/e2e has one).
+# Sending sessions: the parts of the command, without a server (tests/e2e has one).
 gpufl_test(backoff DEPS net-client)
 gpufl_test(http_client DEPS net-client)
 gpufl_test(http_client_proxy DEPS net-client)

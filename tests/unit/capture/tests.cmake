@@ -1,4 +1,4 @@
-# The public headers in plain C11, with each compiler. (gpufl.hpp: below)
+# The public headers in plain C11, with each compiler (gpufl.hpp: below).
 foreach(compiler gcc clang)
   find_program(GPUFL_C_${compiler} ${compiler})
   if(GPUFL_C_${compiler})
@@ -55,7 +55,7 @@ gpufl_test(sampling DEPS capture)
 gpufl_test(samples DEPS capture)
 gpufl_test(upload DEPS capture)
 
-# libgpufl.so as a file, and the C++ header with each compiler and standard.
+# The file libgpufl.so, and the C++ header with each compiler and standard.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT GPUFL_SANITIZE)
   add_test(NAME unit.capture.library COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/test_library.py

@@ -1,4 +1,4 @@
-# HTTP without a server: what can be tested with texts and threads alone (tests/e2e has the rest).
+# HTTP without a server: everything that needs only texts and threads (tests/e2e has the rest).
 foreach(name uri workers)
   gpufl_test(${name} DEPS net-server)
 endforeach()
@@ -8,5 +8,5 @@ endforeach()
 gpufl_test(metrics_page DEPS net-metrics)
 if(TARGET PkgConfig::RDKAFKA)
   gpufl_test(kafka DEPS net-kafka PkgConfig::RDKAFKA TIMEOUT 900)
-  gpufl_not_under(thread unit.net.kafka) # librdkafka's threads are C11's, which ThreadSanitizer does not follow: it ends there
+  gpufl_not_under(thread unit.net.kafka) # librdkafka makes C11 threads, which ThreadSanitizer does not support: it ends there
 endif()

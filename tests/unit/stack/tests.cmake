@@ -17,10 +17,10 @@ gpufl_test(libraries DEPS stack SOURCES captured.c TIMEOUT 900)
 add_test(NAME unit.stack.libraries-long COMMAND test-unit-stack-libraries long
          WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 set_tests_properties(unit.stack.libraries-long PROPERTIES TIMEOUT 600 LABELS long)
-gpufl_not_under(thread unit.stack.libraries-long) # one thread, as unit.stack.libraries
-set_property(TARGET test-unit-stack-modules PROPERTY ENABLE_EXPORTS ON) # dladdr in its own file
+gpufl_not_under(thread unit.stack.libraries-long) # one thread, like unit.stack.libraries
+set_property(TARGET test-unit-stack-modules PROPERTY ENABLE_EXPORTS ON) # for dladdr in its own file
 
-# The same as a program without symbols, and as on a libc that cannot be asked without a lock.
+# The same as a program without symbols, and like on a libc that cannot be asked without a lock.
 add_executable(test-unit-stack-unwind-stripped ${CMAKE_CURRENT_LIST_DIR}/test_unwind.c ${shapes})
 target_link_libraries(test-unit-stack-unwind-stripped PRIVATE gpufl-stack PkgConfig::CMOCKA)
 target_link_options(test-unit-stack-unwind-stripped PRIVATE -s)
@@ -36,7 +36,7 @@ foreach(name unwind modules)
     ENVIRONMENT "STACK_OWN_SNAPSHOT=1")
 endforeach()
 
-# Libraries that lie at the same place and are not the same, and one that calls itself the driver.
+# Different libraries that are loaded at the same address, and one with the driver's name.
 function(stack_library name file answer build_id)
   add_library(unit-stack-${name} SHARED ${stack_programs}/library.c)
   target_compile_definitions(unit-stack-${name} PRIVATE LIBRARY_ANSWER=${answer})
@@ -49,7 +49,7 @@ function(stack_library name file answer build_id)
   endforeach()
 endfunction()
 stack_library(one stack-one.so 1 0x0102030405060708090a0b0c0d0e0f1011121314)
-# Without the table that leads to the unwind entries, and without the entries.
+# Libraries without the table of the unwind entries, and without the entries.
 stack_library(nohdr stack-nohdr.so 3 0x3302030405060708090a0b0c0d0e0f1011121314)
 target_link_options(unit-stack-nohdr PRIVATE -Wl,--no-eh-frame-hdr)
 stack_library(notables stack-notables.so 4 0x4402030405060708090a0b0c0d0e0f1011121314)
@@ -57,7 +57,7 @@ target_compile_options(unit-stack-notables PRIVATE -fno-asynchronous-unwind-tabl
 target_link_options(unit-stack-notables PRIVATE -nostartfiles -Wl,--no-eh-frame-hdr)
 stack_library(two stack-two.so 2 0x2202030405060708090a0b0c0d0e0f1011121314)
 stack_library(none stack-none.so 1 none)
-string(REPEAT 0123456789abcdef 4 long_id) # 32 bytes, as of SHA-256
+string(REPEAT 0123456789abcdef 4 long_id) # 32 bytes, like SHA-256
 stack_library(long stack-long.so 1 0x${long_id})
 stack_library(driver stack-driver/libcuda.so.1 3 sha1)
 
@@ -68,13 +68,13 @@ endforeach()
 add_library(python-reader OBJECT ${reader})
 gpufl_test(python_lines DEPS python-reader base)
 gpufl_test(python_fake DEPS python-reader base)
-set_target_properties(test-unit-stack-python_fake PROPERTIES ENABLE_EXPORTS ON) # it is the interpreter
+set_target_properties(test-unit-stack-python_fake PROPERTIES ENABLE_EXPORTS ON) # the test is the interpreter
 
-# A library whose constructor waits, while the reader looks for an interpreter.
+# A library whose constructor waits while the reader searches for an interpreter.
 add_library(unit-python-loads SHARED ${PROJECT_SOURCE_DIR}/tests/stack/waits.c)
 target_link_libraries(unit-python-loads PRIVATE Threads::Threads)
 set_target_properties(unit-python-loads PROPERTIES PREFIX "" OUTPUT_NAME stack-waits
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 gpufl_test(dynsym DEPS python-reader base)
-set_target_properties(test-unit-stack-dynsym PROPERTIES ENABLE_EXPORTS ON) # what the library waits for
+set_target_properties(test-unit-stack-dynsym PROPERTIES ENABLE_EXPORTS ON) # the library uses its semaphores
 add_dependencies(test-unit-stack-dynsym unit-python-loads)

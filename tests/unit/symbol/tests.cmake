@@ -10,8 +10,8 @@ gpufl_test(kinds DEPS symbol)
 gpufl_test(short_names DEPS symbol)
 gpufl_test(shorten DEPS symbol)
 
-# Programs with calls at marked lines, compiled with flags of their own, not the tree's: the test
-# reads where each call is from their output. symbol_program(NAME LANGUAGE flags...)
+# Programs with calls at marked lines, compiled with flags of their own, not those of the build. They
+# print the address of each call. symbol_program(NAME LANGUAGE flags...)
 set(symbol_dir ${PROJECT_BINARY_DIR}/tests/symbol)
 set(symbol_sources ${PROJECT_SOURCE_DIR}/tests/symbol)
 file(MAKE_DIRECTORY ${symbol_dir})
@@ -47,7 +47,7 @@ symbol_program(cc-relative4 ${cc} cases.cc -O2 -g -gdwarf-4)
 symbol_program(cc-relative5 ${cc} cases.cc -O2 -g -gdwarf-5)
 symbol_program(cc-cwd4 ${cc} cases.cc -O2 -g -gdwarf-4 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
 symbol_program(cc-cwd5 ${cc} cases.cc -O2 -g -gdwarf-5 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=/proc/self/cwd)
-# Built with split debug information that is not there any more.
+# A program with split debug information that was removed.
 function(symbol_split_gone name compiler source)
   add_custom_command(OUTPUT ${symbol_dir}/${name}
     COMMAND ${compiler} ${ARGN} -gsplit-dwarf ${symbol_sources}/${source} ${symbol_dir}/observe.o
@@ -68,11 +68,11 @@ if(GPUFL_LTO_WORKS)
 endif()
 symbol_program(cc-bare ${cc} cases.cc -O2)
 find_program(symbol_clang NAMES clang++ clang++-14)
-if(symbol_clang) # writes no .debug_aranges
+if(symbol_clang) # clang writes no .debug_aranges
   symbol_program(cc-clang ${symbol_clang} cases.cc -O2 -g)
 endif()
 
-# Stripped, with and without the file that a link names.
+# Stripped programs, with and without the file that a link names.
 find_program(symbol_objcopy objcopy REQUIRED)
 function(symbol_copy name from)
   add_custom_command(OUTPUT ${symbol_dir}/${name}
@@ -96,7 +96,7 @@ foreach(name cc-link cc-no-id-link)
   list(APPEND symbol_programs ${symbol_dir}/${name})
 endforeach()
 
-# Stripped, with the small symbol table that some distributions leave: all but what is exported.
+# A stripped program with the small symbol table that some distributions keep: all functions that are not exported.
 find_program(symbol_xz xz REQUIRED)
 add_custom_command(OUTPUT ${symbol_dir}/cc-small
   COMMAND ${symbol_objcopy} --only-keep-debug --strip-debug cc5 cc-small.symbols
@@ -104,7 +104,7 @@ add_custom_command(OUTPUT ${symbol_dir}/cc-small
   COMMAND ${symbol_objcopy} --strip-all --add-section .gnu_debugdata=cc-small.symbols.xz cc5 cc-small
   DEPENDS ${symbol_dir}/cc5 WORKING_DIRECTORY ${symbol_dir} VERBATIM)
 list(APPEND symbol_programs ${symbol_dir}/cc-small)
-# Debug sections packed with zstd, where the assembler and linker of this machine can.
+# Debug sections packed with zstd, if the assembler and linker of this machine can do that.
 execute_process(COMMAND ${symbol_objcopy} --help OUTPUT_VARIABLE symbol_help)
 if(symbol_help MATCHES "zstd")
   symbol_copy(cc-zstd cc5 --compress-debug-sections=zstd)
@@ -119,14 +119,14 @@ endforeach()
 gpufl_test(sources DEPS symbol)
 gpufl_test(fold DEPS symbol)
 
-# Our declarations of libdw against its headers, where they are.
+# Our declarations of libdw against its headers, if they are installed.
 gpufl_test(abi_dw DEPS symbol)
 find_path(GPUFL_LIBDW_INCLUDE elfutils/libdw.h)
 if(GPUFL_LIBDW_INCLUDE)
   target_compile_definitions(test-unit-symbol-abi_dw PRIVATE GPUFL_HAVE_LIBDW_H)
 endif()
 
-# Sessions that are looked up, with these programs.
+# Sessions of these programs are symbolized.
 foreach(name symbolize symbolize_code symbolize_progress symbolize_ptx symbolize_sources)
   gpufl_test(${name} DEPS analyze)
   add_dependencies(test-unit-symbol-${name} unit-symbol-programs)

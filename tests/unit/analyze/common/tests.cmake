@@ -1,4 +1,4 @@
-# Histograms, paths of scopes, statistics, units, JSON out.
+# Histograms, paths of scopes, statistics, units, JSON output.
 foreach(name busy grid histogram scope_text stats units words)
   gpufl_test(${name} DEPS analyze)
 endforeach()

@@ -1,4 +1,4 @@
-# The vendors' headers are looked for only to check our declarations against them.
+# The vendors' headers are searched only to check our declarations against them.
 file(GLOB cuda_roots LIST_DIRECTORIES true /usr/local/cuda /usr/local/cuda-*)
 foreach(header cupti nvml)
   string(TOUPPER ${header} upper)
@@ -12,7 +12,7 @@ foreach(header cupti nvml)
   endif()
 endforeach()
 
-# Debian has ROCm SMI's header and library, AMD SMI's come with ROCm alone.
+# Debian has ROCm SMI's header and library; AMD SMI's come only with ROCm.
 find_path(GPUFL_ROCM_SMI_INCLUDE rocm_smi/rocm_smi.h HINTS /opt/rocm/include)
 find_library(GPUFL_ROCM_SMI_LIBRARY rocm_smi64 HINTS /opt/rocm/lib)
 find_path(GPUFL_AMD_SMI_INCLUDE amd_smi/amdsmi.h HINTS /opt/rocm/include)
@@ -33,7 +33,7 @@ if(GPUFL_ROCPROFILER_COMPILES)
   target_compile_definitions(test-unit-backend-abi-rocprofiler PRIVATE GPUFL_HAVE_ROCPROFILER_H __HIP_PLATFORM_AMD__)
   target_include_directories(test-unit-backend-abi-rocprofiler SYSTEM PRIVATE ${GPUFL_ROCPROFILER_INCLUDE})
 endif()
-# HIP's own header says where arguments are, which rocprofiler-sdk hands over.
+# HIP's own header says where the arguments are in the structs that rocprofiler-sdk passes.
 find_path(GPUFL_HIP_INCLUDE hip/hip_runtime_api.h HINTS /opt/rocm/include)
 set(hip_include ${GPUFL_HIP_INCLUDE})
 if(NOT hip_include)
@@ -54,7 +54,7 @@ if(GPUFL_AMD_SMI_INCLUDE)
   target_include_directories(test-unit-backend-abi-amd_smi SYSTEM PRIVATE ${GPUFL_AMD_SMI_INCLUDE})
 endif()
 
-# In C++, as one of the headers that it checks.
+# This test is in C++, like one of the headers that it checks.
 add_executable(test-unit-backend-abi-profiler ${CMAKE_CURRENT_LIST_DIR}/test_profiler.cpp)
 set_target_properties(test-unit-backend-abi-profiler PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

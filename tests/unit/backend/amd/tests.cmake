@@ -7,7 +7,7 @@ foreach(name devices driver)
   add_dependencies(test-unit-backend-amd-${name} fake-amd)
 endforeach()
 
-# And one with another vendor in NVIDIA's place, whose GPUs a test puts in.
+# This test has another vendor in NVIDIA's place, whose GPUs it can add.
 gpufl_test(session DEPS capture symbol
   SOURCES ${PROJECT_SOURCE_DIR}/src/backend/registry.c ${PROJECT_SOURCE_DIR}/src/backend/vendors.c)
 target_compile_definitions(test-unit-backend-amd-session PRIVATE FAKES="${PROJECT_BINARY_DIR}/fake"
