@@ -83,7 +83,7 @@ export function useMade<R extends RouteId, T>(id: R, parameters: Parameters<R> |
   const [round, setRound] = useState(0);
   const everything = useSyncExternalStore(who.subscribe, () => who.round);
   const about = parameters ? subject(id, parameters) : null;
-  const [state, setState] = useState<{ url: string | null; about?: string | null; data?: T; problem?: Problem }>({ url: null });
+  const [state, setState] = useState<{ url: string | null; about?: string | null; data?: T; problem?: Problem; everything?: number }>({ url: null });
   const wanted = useRef(parameters);
   wanted.current = parameters;
   const again = useCallback(() => setRound((n) => n + 1), []);
@@ -97,7 +97,7 @@ export function useMade<R extends RouteId, T>(id: R, parameters: Parameters<R> |
       (cause: unknown) => {
         if (stop.signal.aborted) return;
         const problem = cause instanceof Problem ? cause : new Problem(0, "Unreadable answer", String(cause));
-        setState((before) => (before.about === about ? { ...before, url, problem } : { url, about, problem }));
+        setState((before) => (before.about === about ? { ...before, url, problem, everything } : { url, about, problem, everything }));
       },
     );
     return () => stop.abort();
@@ -116,7 +116,8 @@ export function useMade<R extends RouteId, T>(id: R, parameters: Parameters<R> |
 
   const kept = about === null || state.about === about ? state.data : undefined;
   const data = kept ?? (parameters ? client.last<R, T>(id, parameters) : undefined);
-  return { data, problem: current ? state.problem : undefined, loading: !current, again };
+  // What an earlier login was refused is not shown while the present one asks.
+  return { data, problem: current && state.everything === everything ? state.problem : undefined, loading: !current, again };
 }
 
 export interface Act<A extends unknown[], T> {
