@@ -20,7 +20,7 @@ from idle_gaps import Gaps
 gpufl, root = sys.argv[1:3]
 WORK = ("kernel", "memcpy", "memset", "graph_run")
 WAITS = ("wait", "sync")
-COPY, LOAD, SMALL, PAGEABLE, PYTHON = 5, 9, 16 << 10, 1, 2
+COPY, LOAD, SMALL, PAGEABLE, PYTHON, MARK = 5, 9, 16 << 10, 1, 2, 3
 LEAST = 400  # findings with a place; fewer: some sessions were not read
 with open(f"{root}/schema/records.def") as schema:
     DIFFERENCES = set(re.findall(r"^COLUMN\((\w+), (\w+), (?:TIME|DELTA),", schema.read(), re.M))
@@ -156,7 +156,7 @@ class Activities:
 
     def of_frame(self, log, frame):
         python = frame["kind"] == PYTHON
-        functions = [frame.get("function")] if python else [row.get("function") for row in log.symbols[frame["id"]]]
+        functions = [frame.get("function")] if frame["kind"] in (PYTHON, MARK) else [row.get("function") for row in log.symbols[frame["id"]]]
         file = log.names.get(frame["file"], "") if python else ""
         for name, of_file, of_function in self.frames:
             if bool(of_file) == python and (not of_file or fnmatch.fnmatchcase(file, of_file)):
