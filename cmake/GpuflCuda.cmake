@@ -3,7 +3,7 @@
 # a toolkit configure the same project.
 #
 # gpufl_cuda_program(NAME SOURCE file.cu [SHARED_CUDART] [DRIVER] [HOPPER] [LIBRARIES gpufl-lib ...])
-# DRIVER links libcuda as well, with the toolkit's own stub. HOPPER: code of the program is only for compute_90.
+# DRIVER links the driver's library as well, which the toolkit has for linking. HOPPER compiles the program's code for compute_90 only.
 
 find_program(GPUFL_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 # Each virtual architecture is compiled separately, and takes as long as the host's code.

@@ -7,7 +7,7 @@
  *     report=FILE  has the report written in process
  *     windows      opens and closes a window of capture by name
  *
- * It works until its session's log has two batches of the host's metrics. */
+ * The program works until its session's log has two batches of the host's metrics. */
 #include <gpufl/gpufl.h>
 
 #include "hooks.h"

@@ -1,6 +1,6 @@
 /* shapes.h - functions with different kinds of frames, which call a callback.
  *
- * They are compiled with -O2 -fomit-frame-pointer in every build, like most programs. */
+ * These functions are compiled with -O2 -fomit-frame-pointer in every build, like most programs. */
 #ifndef TESTS_STACK_SHAPES_H
 #define TESTS_STACK_SHAPES_H
 
