@@ -59,12 +59,12 @@ async function asked(page, world, origin, row) {
 }
 
 const median = (of) => spread(of).median;
-const tell = (what, { median: middle, most }, least) => console.log(`${what}: least ${Math.round(least)} ms, median ${Math.round(middle)} ms, most ${Math.round(most)} ms`);
+const printSpread = (what, { median: middle, most }, least) => console.log(`${what}: least ${Math.round(least)} ms, median ${Math.round(middle)} ms, most ${Math.round(most)} ms`);
 
-function told(what, times) {
+function reportTimes(what, times) {
   const sums = times.map(({ browser, server }) => browser + server);
   const ms = times.map((one) => one.ms);
-  tell(what, spread(ms), Math.min(...ms));
+  printSpread(what, spread(ms), Math.min(...ms));
   console.log(`  processor time of browser and server: least ${Math.round(Math.min(...sums))} ms, median ${Math.round(median(sums))} ms; of the server: median ${Math.round(median(times.map((one) => one.server)))} ms`);
   return { ms: { ...spread(ms), least: Math.min(...ms) }, cpu_ms: { ...spread(sums), least: Math.min(...sums) } };
 }
@@ -95,8 +95,8 @@ try {
   }
   console.log(`${os.cpus()[0].model}, ${os.cpus().length} cores, load ${os.loadavg()[0].toFixed(1)}, Chromium ${browser.version()}, a kernel of ${launches} launches, ${rounds} rounds`);
   for (const { path: one, query, server_ms: ms, bytes } of answers) console.log(`  ${one}${query}: ${ms === null || ms === undefined ? "?" : ms.toFixed(1)} ms until its first byte, ${bytes} bytes`);
-  const clicked = told("from the click in the list until the launches are shown", clicks);
-  const addressed = told("by its address, in a browser that has nothing of the page", addresses);
+  const clicked = reportTimes("from the click in the list until the launches are shown", clicks);
+  const addressed = reportTimes("by its address, in a browser that has nothing of the page", addresses);
   console.log(`target of the click: ${TARGET_MS} ms, ${clicked.ms.most <= TARGET_MS ? "met" : clicked.ms.least <= TARGET_MS ? "met by some rounds" : "missed"}`);
   const wrong = values.hold ? held({ clicked, answers }) : [];
   wrong.forEach((line) => console.log(`wrong: ${line}`));

@@ -27,13 +27,13 @@ const FRAME_MS = 16.7; // 60 frames a second, the most that a headless browser s
 
 const rows = []; // rows of the table: what, measured, target
 const round = (value) => Math.round(value);
-const tell = (what, measured, target, met) => rows.push([what, measured, target, met ? "met" : "missed"]);
+const addRow = (what, measured, target, met) => rows.push([what, measured, target, met ? "met" : "missed"]);
 
 /** Prints the measurements of one page, and adds them to the table. */
-function told(what, times, target) {
+function reportTimes(what, times, target) {
   const of = (part) => spread(times.map((one) => one[part]));
   const result = { ...of("ms"), browser_cpu: of("browser"), server_cpu: of("server") };
-  if (target !== Infinity) tell(what, `${round(result.median)} ms, at most ${round(result.most)}`, `< ${target} ms`, result.most < target);
+  if (target !== Infinity) addRow(what, `${round(result.median)} ms, at most ${round(result.most)}`, `< ${target} ms`, result.most < target);
   console.log(`${what}: ${round(result.median)} ms; processor time of the browser ${round(of("browser").median)} ms, of the server ${round(of("server").median)} ms (medians of ${times.length})`);
   return result;
 }
@@ -47,13 +47,13 @@ async function repeated(measure) {
 async function paints(browser, world, origin, row, millions) {
   const result = {};
   for (const [name, { tab, useful, target }] of Object.entries({ ...PAINTS, "an empty page": EMPTY }))
-    result[name] = told(`${millions}: first useful paint, ${name}`, await repeated(() => paint(browser, world, addressOf(origin, row, tab), useful)), target);
+    result[name] = reportTimes(`${millions}: first useful paint, ${name}`, await repeated(() => paint(browser, world, addressOf(origin, row, tab), useful)), target);
   return result;
 }
 
-function tellFrames(what, frames) {
+function addFrames(what, frames) {
   const { between_ms: ms, over_100_ms: late, main_thread_cpu_ms: cpu } = frames;
-  tell(what, `${ms.median} / ${ms.p99} / ${ms.most} ms between frames; CPU ${cpu.median} / ${cpu.p99} / ${cpu.most} ms`, "16 / 32 / 100 ms", ms.median <= FRAME_MS && ms.p99 <= 32 && late === 0);
+  addRow(what, `${ms.median} / ${ms.p99} / ${ms.most} ms between frames; CPU ${cpu.median} / ${cpu.p99} / ${cpu.most} ms`, "16 / 32 / 100 ms", ms.median <= FRAME_MS && ms.p99 <= 32 && late === 0);
 }
 
 /** gpufl view over a folder of sessions, for as long as `use` runs. */
@@ -70,10 +70,10 @@ async function size(browser, kernels) {
   const millions = `${kernels / 1e6} million kernels`;
   return served(browser, simulate(bin, kernels, path.join(folder, `session-${kernels}`)), path.join(folder, `cache-${kernels}`), async ({ page, row, origin, world }) => {
     const paint_ms = await paints(browser, world, origin, row, millions);
-    const click_ms = told(`${millions}: from the click to a kernel's page`, await repeated(() => click(page, world, origin, row)), PAINTS[A_KERNEL].target);
+    const click_ms = reportTimes(`${millions}: from the click to a kernel's page`, await repeated(() => click(page, world, origin, row)), PAINTS[A_KERNEL].target);
     const { moves, heap, pieces } = await moving(page, origin, row, hold);
-    for (const [name, frames] of Object.entries(moves)) tellFrames(`${millions}: timeline, ${name}`, frames);
-    tell(`${millions}: JS heap after moving`, `${(heap / 1e6).toFixed(1)} MB, pieces ${(pieces / 1e6).toFixed(1)} MB`, "< 200 MB", heap < 200e6);
+    for (const [name, frames] of Object.entries(moves)) addFrames(`${millions}: timeline, ${name}`, frames);
+    addRow(`${millions}: JS heap after moving`, `${(heap / 1e6).toFixed(1)} MB, pieces ${(pieces / 1e6).toFixed(1)} MB`, "< 200 MB", heap < 200e6);
     return { kernels: row.kernels, paint_ms, click_ms, moves, heap_bytes: heap, pieces_bytes: pieces };
   });
 }
@@ -84,7 +84,7 @@ async function table(browser) {
     for (const speed of [2000, 5000]) {
       const name = `${speed} px a second`;
       result[name] = await scrolled(browser, page, origin, row, speed, hold);
-      tellFrames(`table of ${NAMES} kernels, ${name}`, result[name]);
+      addFrames(`table of ${NAMES} kernels, ${name}`, result[name]);
     }
     return result;
   });
