@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { RowSession } from "../src/api/schema";
 import { codeOf, stallsOf } from "../src/pages/kernels/deep";
-import { inOrder, passesOf, timesOf, together, toldOf } from "../src/pages/run/run";
+import { inOrder, passesOf, recordedOf, timesOf, together } from "../src/pages/run/run";
 import { busyOf, groupsOf, onOneClock, outline } from "../src/pages/run/ranks";
 
 const row = (id: string, engine: string, pass: string, host = "h", started = "1"): RowSession => ({ id, engine, host, started, app: "a", labels: { run: "r", ...(pass ? { pass } : {}) } }) as unknown as RowSession;
@@ -34,8 +34,8 @@ describe("numbers of several passes", () => {
     expect(items.map(({ offset, samples, reason, executed }) => [offset, samples, reason, executed])).toEqual([[0, 7, "wait", 40], [16, 0, "", 41]]);
     expect(codeOf(together([counted, sampled]), "k")!.flatMap((line) => line.items.map((item) => [item.samples, item.executed]))).toEqual([[7, 40], [0, 41]]);
     expect(stallsOf(all, "k").map((stall) => stall.samples)).toEqual([7]);
-    expect(toldOf(all, "k")).toEqual({ stalls: true, counts: true, counters: true });
-    expect(toldOf(counted, "k")).toEqual({ stalls: false, counts: true, counters: false });
+    expect(recordedOf(all, "k")).toEqual({ stalls: true, counts: true, counters: true });
+    expect(recordedOf(counted, "k")).toEqual({ stalls: false, counts: true, counters: false });
   });
   it("of two builds are not mixed", () => {
     const other = part([at(0, { text: "OTHER", [SASS]: 99 })]);

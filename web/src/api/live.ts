@@ -21,7 +21,7 @@ let opened = false; // once, at this address
 let url = "";
 let hangUp: (() => void) | null = null;
 
-function heard(message: ToTab): void {
+function receive(message: ToTab): void {
   if ("event" in message) listeners.forEach((listener) => listener(message.event));
   else if (message.state !== state) {
     // Events before a connection are unknown, so that whoever shows something asks again. Before
@@ -35,7 +35,7 @@ function heard(message: ToTab): void {
   }
 }
 
-const alone = (address: string): (() => void) => listen(address, { state: (now) => heard({ state: now }), event: (event) => heard({ event }) });
+const alone = (address: string): (() => void) => listen(address, { state: (now) => receive({ state: now }), event: (event) => receive({ event }) });
 
 function shared(address: string): () => void {
   if (typeof SharedWorker === "undefined") return alone(address);
@@ -48,7 +48,7 @@ function shared(address: string): () => void {
     end();
     hangUp = alone(address);
   };
-  worker.port.onmessage = ({ data }: MessageEvent<ToTab>) => heard(data);
+  worker.port.onmessage = ({ data }: MessageEvent<ToTab>) => receive(data);
   window.addEventListener("pagehide", bye);
   window.addEventListener("pageshow", back);
   say("hello");
@@ -66,7 +66,7 @@ function connect(): void {
   if (wanted === url && state !== "denied") return;
   hangUp?.();
   hangUp = null;
-  heard({ state: "closed" });
+  receive({ state: "closed" });
   opened = false;
   url = wanted;
   if (wanted) hangUp = shared(wanted);

@@ -16,7 +16,7 @@ const ports = new Set<MessagePort>();
 let state: LiveState = "closed";
 let stop: (() => void) | null = null;
 
-const tell = (message: ToTab): void => ports.forEach((port) => port.postMessage(message));
+const broadcast = (message: ToTab): void => ports.forEach((port) => port.postMessage(message));
 
 function start(): void {
   if (stop && state !== "denied") return;
@@ -25,9 +25,9 @@ function start(): void {
   stop = listen(scope.name, {
     state: (now) => {
       state = now;
-      tell({ state });
+      broadcast({ state });
     },
-    event: (event) => tell({ event }),
+    event: (event) => broadcast({ event }),
   });
 }
 

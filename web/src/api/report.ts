@@ -83,8 +83,8 @@ export interface TimePart {
 /** Sentences that say which part of the waits and of the idle time the program did not cause. An
  * older report has none. */
 export function caveatsOf(part: unknown): string[] {
-  const told = typeof part === "object" && part !== null ? (part as Record<string, unknown>).caveats : undefined;
-  return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
+  const caveats = typeof part === "object" && part !== null ? (part as Record<string, unknown>).caveats : undefined;
+  return Array.isArray(caveats) ? caveats.filter((line) => typeof line === "string") : [];
 }
 
 const objectAt = (part: unknown, key: string): Record<string, unknown> | null => {
@@ -120,8 +120,8 @@ export function wholeOf(part: unknown): Whole {
 
 /** Sentences that say what the session was. */
 export const sentencesOf = (part: unknown): string[] => {
-  const told = raw(part).summary;
-  return Array.isArray(told) ? told.filter((line) => typeof line === "string") : [];
+  const summary = raw(part).summary;
+  return Array.isArray(summary) ? summary.filter((line) => typeof line === "string") : [];
 };
 
 /** A line of the program that a cause of idle time names. */

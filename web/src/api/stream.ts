@@ -8,7 +8,7 @@ export interface LiveEvent {
 
 export type LiveState = "open" | "closed" | "denied";
 
-export interface Heard {
+export interface Receiver {
   state: (state: LiveState) => void;
   event: (event: LiveEvent) => void;
 }
@@ -46,7 +46,7 @@ const FIRST_MS = 500;
 const MOST_MS = 30_000;
 
 /** Listens until the signal aborts. After a failure it connects again; the pauses grow. */
-export function listen(url: string, heard: Heard): () => void {
+export function listen(url: string, receiver: Receiver): () => void {
   const stop = new AbortController();
   let pause = FIRST_MS;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -54,14 +54,14 @@ export function listen(url: string, heard: Heard): () => void {
   async function once(): Promise<void> {
     const answer = await fetch(url, { signal: stop.signal, cache: "no-store", credentials: "same-origin", headers: { Accept: "text/event-stream" } });
     if (answer.status === 401 || answer.status === 403 || answer.status === 404) {
-      heard.state("denied");
+      receiver.state("denied");
       stop.abort();
       return;
     }
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
-    heard.state("open");
+    receiver.state("open");
     pause = FIRST_MS;
-    const parse = makeParser(heard.event);
+    const parse = makeParser(receiver.event);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) parse(piece.value);
   }
@@ -71,7 +71,7 @@ export function listen(url: string, heard: Heard): () => void {
       .catch(() => undefined)
       .then(() => {
         if (stop.signal.aborted) return;
-        heard.state("closed");
+        receiver.state("closed");
         timer = setTimeout(run, pause);
         pause = Math.min(pause * 2, MOST_MS);
       });

@@ -49,7 +49,7 @@ export class Who {
     return () => this.#listeners.delete(listener);
   };
 
-  #tell(): void {
+  #notify(): void {
     this.#listeners.forEach((listener) => listener());
   }
 
@@ -62,7 +62,7 @@ export class Who {
     this.csrf = "";
     if (!this.#known || this.expired || this.link) return;
     this.expired = true;
-    this.#tell();
+    this.#notify();
   }
 
   /** Logged in (again): everything on the page is asked again. */
@@ -70,7 +70,7 @@ export class Who {
     this.expired = false;
     this.csrf = "";
     this.round++;
-    this.#tell();
+    this.#notify();
   }
 
   /** Logged out on purpose, which is not a login that ended. */
@@ -78,7 +78,7 @@ export class Who {
     this.#known = false;
     this.expired = false;
     this.csrf = "";
-    this.#tell();
+    this.#notify();
   }
 
   choose(workspace: string): void {

@@ -36,21 +36,21 @@ export function withQuery(path: string, before: URLSearchParams, values: QueryVa
 }
 
 const listeners = new Set<() => void>();
-const tell = (): void => listeners.forEach((listener) => listener());
+const notify = (): void => listeners.forEach((listener) => listener());
 
 function subscribe(listener: () => void): () => void {
-  if (listeners.size === 0) window.addEventListener("popstate", tell);
+  if (listeners.size === 0) window.addEventListener("popstate", notify);
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
-    if (listeners.size === 0) window.removeEventListener("popstate", tell);
+    if (listeners.size === 0) window.removeEventListener("popstate", notify);
   };
 }
 
 export function go(to: string, replace = false): void {
   history[replace ? "replaceState" : "pushState"](null, "", to);
   if (!replace) window.scrollTo(0, 0);
-  tell();
+  notify();
 }
 
 export function usePlace(): Place {
@@ -80,15 +80,15 @@ const SOON_MS = 200;
 export function useQuerySoon(name: string, standard = ""): [string, (value: string) => void] {
   const [there, put] = useQuery(name, standard);
   const [value, set] = useState(there);
-  const told = useRef(there);
+  const inAddress = useRef(there);
   useEffect(() => {
-    if (there !== told.current) set(there); // changed from outside, for example by "back"
-    told.current = there;
+    if (there !== inAddress.current) set(there); // changed from outside, for example by "back"
+    inAddress.current = there;
   }, [there]);
   useEffect(() => {
-    if (value === told.current) return;
+    if (value === inAddress.current) return;
     const timer = setTimeout(() => {
-      told.current = value;
+      inAddress.current = value;
       put(value);
     }, SOON_MS);
     return () => clearTimeout(timer);

@@ -12,7 +12,7 @@ export const captured = {
   severities: { error: "ERROR", warning: "WARNING", note: "note" } as Record<string, string>,
   times: (n: string) => `(${n} times)`,
   notes: (n: string) => many(n, "note", "notes"),
-  told: (errors: number, warnings: number) => [errors ? many(String(errors), "error", "errors") : "", warnings ? many(String(warnings), "warning", "warnings") : ""].filter(Boolean).join(", "),
+  problems: (errors: number, warnings: number) => [errors ? many(String(errors), "error", "errors") : "", warnings ? many(String(warnings), "warning", "warnings") : ""].filter(Boolean).join(", "),
   engines: "How engines were set",
   standIn: (asked: string, ran: string) => `${asked} was asked for, ${ran} ran instead`,
   ran: (engine: string) => `${engine} ran, as asked for`,

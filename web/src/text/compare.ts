@@ -47,7 +47,7 @@ export const compare = {
     noneText: { waits: "Stacks of waits come from gpufl trace.", gpu: "Stacks of launches come from gpufl trace --stacks=launch.", scopes: "The programs opened no scopes.", idle: "Neither side has idle time by line." } as Record<string, string>,
     without: (a: string, b: string) => `Sessions without such a tree: ${a} of A, ${b} of B.`,
     cut: (time: string) => `${time} of all sessions is counted at a caller, because there are more frames than the answer holds.`,
-    tell: (a: string, b: string, difference: string, ratio: string) => `A ${a} → B ${b} a run, ${difference}${ratio ? ` (${ratio})` : ""}`,
+    caption: (a: string, b: string, difference: string, ratio: string) => `A ${a} → B ${b} a run, ${difference}${ratio ? ` (${ratio})` : ""}`,
     all: "All",
     picture: (name: string) => `Flame graph of differences: ${name}. Red is more in B, blue is less. Arrow keys go from frame to frame, Enter zooms in, Escape out.`,
   },

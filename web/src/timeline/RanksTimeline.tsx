@@ -51,7 +51,7 @@ function useEach<R extends "lanes" | "streams">(route: R, ranks: readonly Rank[]
     const come = new Map<number, Answer<R>>();
     let frame = 0;
     // Answers that arrive together change the page once.
-    const tell = (): void => {
+    const putAnswers = (): void => {
       frame = 0;
       setState((before) => ({ ...before, answers: new Map([...before.answers, ...come]) }));
     };
@@ -63,7 +63,7 @@ function useEach<R extends "lanes" | "streams">(route: R, ranks: readonly Rank[]
       client.get(route, { session: id } as Parameters<typeof client.get<R>>[1], signal).then(
         (answer) => {
           come.set(number, answer);
-          frame ||= requestAnimationFrame(tell);
+          frame ||= requestAnimationFrame(putAnswers);
         },
         (cause: unknown) => {
           if (!signal.aborted) setState((before) => ({ ...before, problem: cause instanceof Problem ? cause : new Problem(0, "Unreadable answer", String(cause)) }));

@@ -331,11 +331,11 @@ const linesOf = (document: unknown): Lines => new Lines(document);
 function useLooked(session: RowSession, live: boolean): { lines: Lines; looked: Lane[] } | undefined {
   const fresh = live ? { every: LIVE_MS, on: onSession(session.id) } : 0;
   const looked = useApi("looked_at", { session: session.id }, fresh);
-  const told = useMade("timeline", { session: session.id }, linesOf, fresh);
-  const lines = told.data ?? NO_LINES;
+  const askedLines = useMade("timeline", { session: session.id }, linesOf, fresh);
+  const lines = askedLines.data ?? NO_LINES;
   const lanes = useMemo(() => (looked.data ? rowsOf(looked.data).flatMap(lookLanes) : []), [looked.data]);
   if (!looked.data && !looked.problem) return undefined;
-  if (lanes.length > 0 && told.data === undefined && !told.problem) return undefined;
+  if (lanes.length > 0 && askedLines.data === undefined && !askedLines.problem) return undefined;
   return { lines, looked: lanes };
 }
 

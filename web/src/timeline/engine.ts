@@ -87,9 +87,9 @@ export class Engine {
   private speed = { pan: 0, zoom: 0 }; // of held keys: widths of the view a second; doublings a second
   private before = 0; // of the last frame of a held key
   private wishes: { pinned: string[]; closed: Set<Group>; hidden?: (track: Track) => boolean } = { pinned: [], closed: new Set() };
-  private told: ReadonlyMap<string, string> = new Map(); // the names that the server gave to lanes
+  private laneSizes: ReadonlyMap<string, string> = new Map(); // events and last time of each lane, by id
   private follow = false;
-  private deaf: () => void = () => undefined; // ends the subscription to the crosshair
+  private offPoint: () => void = () => undefined; // ends the subscription to the crosshair
 
   constructor(
     readonly session: string,
@@ -124,7 +124,7 @@ export class Engine {
     return { view: this.rest, rests: this.rests, bounds, height: TOP + layout.pinnedHeight + layout.height, selected, range, active, pinned: [...pinned], closed: new Set(closed), pending: this.pieces?.pending ?? 0, problem: this.pieces?.problem() ?? null, follow: this.follow, scroll: Math.round(this.scene.scroll) };
   }
 
-  private tell(): void {
+  private notify(): void {
     this.shown = this.snapshot();
     this.listeners.forEach((listener) => listener());
   }
@@ -144,13 +144,13 @@ export class Engine {
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(parts.scroller);
     this.scene.pointed = pointedAt(this.session);
-    this.deaf = onPoint(this.hear);
+    this.offPoint = onPoint(this.onPointed);
     this.resize();
   }
 
   close(): void {
     this.watch?.disconnect();
-    this.deaf();
+    this.offPoint();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.askTimer);
     clearTimeout(this.restTimer);
@@ -199,10 +199,10 @@ export class Engine {
     const atEnd = this.follow || (!first && scene.view.from <= scene.bounds.from && scene.view.to >= scene.bounds.to);
     const grown = bounds.to - scene.bounds.to;
     scene.bounds = bounds;
-    // Gaps change nothing that was asked; new lanes do, and are asked for.
-    const told = new Map(lanes.filter((lane) => !lane.piece).map(({ id, events, last }) => [id, `${events} ${last}`]));
-    if ([...told].some(([id, now]) => (this.told.get(id) ?? now) !== now)) this.pieces?.grown();
-    this.told = told;
+    // Pieces are asked for again if one of their lanes has grown. New lanes are asked for anyway.
+    const sizes = new Map(lanes.filter((lane) => !lane.piece).map(({ id, events, last }) => [id, `${events} ${last}`]));
+    if ([...sizes].some(([id, now]) => (this.laneSizes.get(id) ?? now) !== now)) this.pieces?.grown();
+    this.laneSizes = sizes;
     if (first) scene.view = bounded(bounds, bounds);
     else if (this.follow) scene.view = bounded(panned(scene.view, grown), bounds);
     else if (atEnd) scene.view = bounded(bounds, bounds);
@@ -223,7 +223,7 @@ export class Engine {
     this.line?.send({ id: 0, places: lines.ofStacks.slice() });
     if (this.scene.lanes.some((lane) => isLook(lane.kind))) this.pieces?.grown();
     this.draw();
-    this.tell();
+    this.notify();
   }
 
   /** Sets the ns between two samples of metrics. In a shorter view metrics show nothing, and are
@@ -245,7 +245,7 @@ export class Engine {
     this.scene.closed = this.wishes.closed;
     this.layOut();
     this.moved();
-    this.tell();
+    this.notify();
   }
 
   togglePin(key: string): void {
@@ -264,7 +264,7 @@ export class Engine {
     this.follow = follow;
     const { view, bounds } = this.scene;
     if (follow) this.go(panned(view, bounds.to - view.to));
-    this.tell();
+    this.notify();
   }
 
   setSearch(pattern: string): void {
@@ -287,7 +287,7 @@ export class Engine {
 
   again(): void {
     this.pieces?.again();
-    this.tell();
+    this.notify();
   }
 
   private layOut(): void {
@@ -321,7 +321,7 @@ export class Engine {
   go(view: View): void {
     const to = bounded(view, this.scene.bounds);
     this.rest = to;
-    this.tell();
+    this.notify();
     if (this.still || this.scene.width === 0) {
       this.setView(to);
       return;
@@ -370,7 +370,7 @@ export class Engine {
     this.rest = this.scene.view;
     if (this.scene.tracks.length > 0) this.rests++;
     this.look();
-    this.tell();
+    this.notify();
     this.draw();
   };
 
@@ -418,7 +418,7 @@ export class Engine {
   private came(): void {
     this.look();
     this.draw();
-    this.tell();
+    this.notify();
   }
 
   /** Checks which pieces are needed, now and then while the view moves. */
@@ -476,7 +476,7 @@ export class Engine {
   }
 
   /** The pointer is on another picture of the session. */
-  private readonly hear = ({ session, at }: Crosshair): void => {
+  private readonly onPointed = ({ session, at }: Crosshair): void => {
     if (session !== this.session) return;
     this.scene.pointed = at;
     this.draw();
@@ -496,7 +496,7 @@ export class Engine {
     scene.cursor = x > scene.side ? timeAt(scene, x) : null;
     if (scene.cursor !== null) {
       scene.pointed = Math.round(scene.cursor);
-      point({ session: this.session, at: scene.pointed }, this.hear);
+      point({ session: this.session, at: scene.pointed }, this.onPointed);
     }
     this.draw();
     this.listeners.forEach((listener) => listener());
@@ -517,7 +517,7 @@ export class Engine {
     this.scene.flows = [];
     if (picked) this.scene.active = picked.track;
     this.draw();
-    this.tell();
+    this.notify();
   }
 
   /** Selects an event from outside, and shows the event and its row; if the view stays, only the
@@ -561,7 +561,7 @@ export class Engine {
   setActive(key: string | null): void {
     this.scene.active = key;
     this.draw();
-    this.tell();
+    this.notify();
   }
 
   stepLane(by: number): void {
@@ -606,7 +606,7 @@ export class Engine {
   rangeDone(): void {
     const { range } = this.scene;
     if (range && range.to <= range.from) this.scene.range = null;
-    this.tell();
+    this.notify();
   }
 
   /** Threads with captured launches. */

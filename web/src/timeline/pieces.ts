@@ -51,7 +51,7 @@ export class Pieces {
   constructor(
     private readonly line: Line,
     private readonly ceiling: number,
-    private readonly told: (names: readonly Name[]) => void,
+    private readonly onNames: (names: readonly Name[]) => void,
     private readonly changed: () => void,
     private readonly clock: Clock = { later: (run, ms) => setTimeout(run, ms), never: (timer) => clearTimeout(timer as number) },
   ) {
@@ -134,7 +134,7 @@ export class Pieces {
   }
 
   private take(reply: Reply): void {
-    this.told(reply.names); // also names of an answer that is no longer wanted, because numbers continue
+    this.onNames(reply.names); // also names of an answer that is no longer wanted, because numbers continue
     const asked = this.running.get(reply.id);
     if (!asked) return;
     this.running.delete(reply.id);

@@ -78,11 +78,11 @@ async function addStacks(ask: AskLanes, events: Events, signal: AbortSignal): Pr
   const kinds = ask.lanes.map(kindOf);
   const waits = kinds.some((kind) => kind === KIND.wait || kind === KIND.sync);
   const kernels = lod.raw && threads.length > 0 && kinds.includes(KIND.kernel);
-  const [told, captured] = await Promise.all([
+  const [waitStacks, captured] = await Promise.all([
     waits ? client.get("waits", { session, from, to, limit: ROWS_LIMIT }, signal) : null,
     kernels ? client.get("captured", { session, threads: listOf(threads.map(String)), from: from - BEFORE, to, step: 1, limit: ROWS_LIMIT }, signal) : null,
   ]);
-  if (told) putStacks(events, ask.lanes, told.data);
+  if (waitStacks) putStacks(events, ask.lanes, waitStacks.data);
   if (!captured) return;
   const stacks = new Map(captured.data.correlation.map((id, i) => [id ?? -1, captured.data.stack[i] ?? 0]));
   kinds.forEach((kind, at) => kind === KIND.kernel && putLaunchStacks(events, at, stacks));

@@ -32,7 +32,7 @@ function captionOf({ x, whole, part, marked, show, showX }: Props, index: number
   return `${x.label} ${showX(number)}: ${[...values, ...(marked.values[index] === null ? [] : [marked.label])].join(", ")}`;
 }
 
-function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props, tell: (index: number | null | undefined) => void): uPlot.Options {
+function optionsFor(width: number, { x, whole, part, marked, show, showX }: Props, onIndex: (index: number | null | undefined) => void): uPlot.Options {
   const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
   const [line, area, dot] = [token("--series-1"), token("--series-3"), token("--medium")];
   const none = { show: false };
@@ -40,7 +40,7 @@ function optionsFor(width: number, { x, whole, part, marked, show, showX }: Prop
     width,
     height: grown(HEIGHT),
     legend: { live: false }, // only the keys of the colours
-    hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
+    hooks: { setCursor: [(plot) => onIndex(plot.cursor.idx)] },
     scales: { x: { time: false }, y: { range: (_u, _low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       { ...axis, size: grown(X_AXIS), gap: grown(AXIS_GAP), space: spaceFor(showX), incrs: WHOLE_NUMBERS, values: (_, ticks) => ticks.map(showX) },
@@ -66,10 +66,10 @@ export function PartPlot(props: Props) {
   useEffect(() => {
     const host = box.current;
     if (!host) return;
-    const tell = (index: number | null | undefined): void => {
+    const showCaption = (index: number | null | undefined): void => {
       if (caption.current) caption.current.textContent = captionOf(newest.current, index);
     };
-    const plot = new uPlot(optionsFor(host.clientWidth, newest.current, tell), [x.values, whole.values, part.values, marked.values], host);
+    const plot = new uPlot(optionsFor(host.clientWidth, newest.current, showCaption), [x.values, whole.values, part.values, marked.values], host);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
     watch.observe(host);
     return () => {

@@ -26,7 +26,7 @@ export function Plot({ label, x, y, show, points }: Props) {
     const line = token("--series-1");
     const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
     const values = (_: uPlot, ticks: number[]) => ticks.map(show);
-    const tell = (index: number | null | undefined): void => {
+    const showCaption = (index: number | null | undefined): void => {
       const at = index === null || index === undefined ? undefined : x.values[index];
       const value = at === undefined ? null : (y.values[index!] ?? null);
       if (caption.current) caption.current.textContent = at === undefined || value === null ? "" : `${x.label} ${show(at)}: ${y.label} ${show(value)}`;
@@ -35,7 +35,7 @@ export function Plot({ label, x, y, show, points }: Props) {
       width: host.clientWidth,
       height: grown(HEIGHT),
       legend: { show: false }, // the axes have the names
-      hooks: { setCursor: [(plot) => tell(plot.cursor.idx)] },
+      hooks: { setCursor: [(plot) => showCaption(plot.cursor.idx)] },
       scales: { x: { time: false }, y: { range: (_u, low, high) => (low === null ? [0, 1] : [Math.min(0, low), high > 0 ? high * 1.08 : Math.max(0, high)]) } },
       axes: [
         { ...axis, labelFont: axis.font, size: grown(52), gap: grown(AXIS_GAP), space: spaceFor(show), label: x.label, values },

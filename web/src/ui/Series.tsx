@@ -49,11 +49,11 @@ function joined(plot: uPlot, session: string): () => void {
   const show = ({ session: of, at }: Crosshair): void => {
     if (of === session) plot.setCursor({ left: plot.valToPos(at / 1e9, "x"), top: -10 }, false);
   };
-  const tell = (): void => {
+  const publish = (): void => {
     const { left } = plot.cursor;
     if (left !== undefined && left !== null && left >= 0) point({ session, at: Math.round(plot.posToVal(left, "x") * 1e9) }, show);
   };
-  plot.over.addEventListener("mousemove", tell);
+  plot.over.addEventListener("mousemove", publish);
   const at = pointedAt(session);
   if (at !== null) show({ session, at });
   return onPoint(show);
@@ -72,7 +72,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
     if (!host) return;
     const line = token(colour);
     const axis = { font: axisFont(), stroke: token("--ink-2"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false } };
-    const tell = (index: number | null | undefined): void => {
+    const showCaption = (index: number | null | undefined): void => {
       if (caption.current) caption.current.textContent = captionOf(points, index, [from, to], show, showTime);
     };
     const options: uPlot.Options = {
@@ -81,7 +81,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false } },
       hooks: {
-        setCursor: [(plot) => tell(plot.cursor.idx)],
+        setCursor: [(plot) => showCaption(plot.cursor.idx)],
         setSelect: [
           (plot) => {
             const { left, width } = plot.select;
@@ -105,7 +105,7 @@ export function Series({ label, points, show, showTime, session, colour, range, 
       bands: [{ series: [2, 1], fill: `${line}40` }],
     };
     const plot = new uPlot(options, [points.at, points.least, points.most, points.mean], host);
-    tell(null);
+    showCaption(null);
     const watch = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: grown(HEIGHT) }));
     watch.observe(host);
     const leave = joined(plot, session);

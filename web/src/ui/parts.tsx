@@ -147,23 +147,23 @@ export const roomFor = (hint: string): string => `min(100%, ${(hint.length * 0.5
 /** A search field that tells what was typed after a pause, and at once with Enter; "/" goes to it. */
 export function Search({ label, hint, value, onChange, onEnter }: SearchProps) {
   const [text, setText] = useState(value);
-  const told = useRef(value);
+  const reported = useRef(value);
   useEffect(() => {
-    if (value !== told.current) setText(value); // changed from outside, for example by "back"
-    told.current = value;
+    if (value !== reported.current) setText(value); // changed from outside, for example by "back"
+    reported.current = value;
   }, [value]);
   useEffect(() => {
-    if (text === told.current) return;
+    if (text === reported.current) return;
     const timer = setTimeout(() => {
-      told.current = text;
+      reported.current = text;
       onChange(text);
     }, 200);
     return () => clearTimeout(timer);
   }, [text, onChange]);
   function onKeyDown(event: KeyboardEvent): void {
     if (event.key !== "Enter") return;
-    if (text !== told.current) {
-      told.current = text;
+    if (text !== reported.current) {
+      reported.current = text;
       onChange(text);
     }
     onEnter?.(text, event);

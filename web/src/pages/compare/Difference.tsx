@@ -17,7 +17,7 @@ const TREES = ["waits", "gpu", "scopes", "idle"] as const;
 const SIDES = ["b", "a"] as const;
 
 const signed = (ns: number): string => (ns === 0 ? duration(0) : `${ns > 0 ? "+" : "−"}${duration(Math.abs(ns))}`);
-const told = ({ a, b }: Sides): string => text.tell(duration(a), duration(b), signed(b - a), a > 0 && b > 0 ? change(b / a) : "");
+const captionOf = ({ a, b }: Sides): string => text.caption(duration(a), duration(b), signed(b - a), a > 0 && b > 0 ? change(b / a) : "");
 
 function Picture({ sides, side, name }: { sides: Sides[]; side: "a" | "b"; name: string }) {
   const [zoom, setZoom] = useQuery("zoom");
@@ -26,11 +26,11 @@ function Picture({ sides, side, name }: { sides: Sides[]; side: "a" | "b"; name:
   const tree = useMemo(() => treeOfSide(sides, side), [sides, side]);
   const tokens = useMemo(() => ({ none: token("--surface-2"), more: token("--more"), less: token("--less") }), [theme]); // eslint-disable-line react-hooks/exhaustive-deps
   const paint = useCallback((node: number) => colourOf(sides[node]!, tokens), [sides, tokens]);
-  const tell = useCallback((node: number) => told(sides[node]!), [sides]);
+  const caption = useCallback((node: number) => captionOf(sides[node]!), [sides]);
   const focus = useMemo(() => nodeAt(tree, zoom), [tree, zoom]);
   const marked = useMemo(() => nodeAt(tree, mark), [tree, mark]);
   const pathAt = (node: number): string => (node === 0 ? "" : String(tree[node]!.path));
-  return <Icicle tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(pathAt(node))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(pathAt(node))} paint={paint} tell={tell} />;
+  return <Icicle tree={tree} label={text.picture(name)} focus={focus} onFocus={(node) => setZoom(pathAt(node))} found={null} chosen={mark ? marked : focus} onChoose={(node) => setMark(pathAt(node))} paint={paint} caption={caption} />;
 }
 
 export function Difference({ a, b }: { a: string[]; b: string[] }) {

@@ -26,7 +26,7 @@ interface Props {
   /** A colour in place of the name's; null: the name's colour. */
   paint?: ((node: number) => Paint) | undefined;
   /** Numbers in place of a frame's time, its part and its own time. */
-  tell?: ((node: number) => string) | undefined;
+  caption?: ((node: number) => string) | undefined;
 }
 
 export interface Paint {
@@ -81,7 +81,7 @@ function fitted(to: CanvasRenderingContext2D, name: string, room: number): strin
   return letters >= 2 ? `${short.slice(0, letters)}…` : "";
 }
 
-export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, tell }: Props) {
+export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, paint, caption }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
@@ -154,11 +154,11 @@ export function Icicle({ tree, label, focus, onFocus, found, chosen, onChoose, p
       <p className="icicle-shown small">
         <span className="mono wrap">{shown.name.slice(0, 600)}</span>{" "}
         <span className="quiet number">
-          {tell ? tell(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
+          {caption ? caption(shown.id) : `${duration(shown.total)} · ${part(shown.id)} · ${text.own(duration(shown.self))}`}
         </span>
       </p>
       <p className="hidden-label" aria-live="polite">
-        {tell ? `${tree[at]!.name.slice(0, 600)}: ${tell(at)}` : text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
+        {caption ? `${tree[at]!.name.slice(0, 600)}: ${caption(at)}` : text.node(tree[at]!.name.slice(0, 600), duration(tree[at]!.total), part(at))}
       </p>
     </div>
   );

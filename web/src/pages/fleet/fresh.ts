@@ -21,7 +21,7 @@ export function useNow(...changed: unknown[]): number {
 }
 
 /** The members that an event and a row of an answer both have. */
-export interface Told {
+export interface Reported {
   state: unknown;
   seen: string | null;
 }
@@ -31,9 +31,9 @@ const nsOf = (time: string | null): bigint => BigInt(time ?? 0);
 
 /** The rows with the newer states that events reported. A host or GPU without a row comes with
  * the next answer. */
-export const withNewer = <R extends Told>(rows: readonly R[], told: ReadonlyMap<string, Told>, nameOf: Named<R>): R[] =>
+export const withNewer = <R extends Reported>(rows: readonly R[], reported: ReadonlyMap<string, Reported>, nameOf: Named<R>): R[] =>
   rows.map((row) => {
-    const newer = told.get(nameOf(row));
+    const newer = reported.get(nameOf(row));
     return newer && nsOf(newer.seen) > nsOf(row.seen) ? { ...row, state: newer.state, seen: newer.seen } : row;
   });
 
@@ -41,8 +41,8 @@ const TAKE_MS = 500; // between two pictures that events cause
 
 /** The rows of the last answer, with the states of later events of the fleet. The events are up
  * to a second earlier than the answer that is asked for because of them. */
-export function useTold<R extends Told>(rows: readonly R[] | undefined, of: "hosts" | "gpus", nameOf: Named<R>): R[] | undefined {
-  const told = useRef(new Map<string, Told>());
+export function useNewest<R extends Reported>(rows: readonly R[] | undefined, of: "hosts" | "gpus", nameOf: Named<R>): R[] | undefined {
+  const reported = useRef(new Map<string, Reported>());
   const [round, setRound] = useState(0);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -50,7 +50,7 @@ export function useTold<R extends Told>(rows: readonly R[] | undefined, of: "hos
     const end = subscribe(({ name, data }) => {
       const news = name === "fleet" ? data[of] : undefined;
       if (!Array.isArray(news) || news.length === 0) return;
-      (news as R[]).forEach((row) => told.current.set(nameOf(row), row));
+      (news as R[]).forEach((row) => reported.current.set(nameOf(row), row));
       timer ??= setTimeout(
         () => {
           timer = undefined;
@@ -66,8 +66,8 @@ export function useTold<R extends Told>(rows: readonly R[] | undefined, of: "hos
     };
   }, [of, nameOf]);
   // eslint-disable-next-line react-hooks/exhaustive-deps
-  return useMemo(() => rows && withNewer(rows, told.current, nameOf), [rows, round, nameOf]);
+  return useMemo(() => rows && withNewer(rows, reported.current, nameOf), [rows, round, nameOf]);
 }
 
-export const hostName: Named<Told & { name: string }> = (host) => host.name;
-export const gpuName: Named<Told & { host: string; uuid: string }> = (gpu) => `${gpu.host} ${gpu.uuid}`;
+export const hostName: Named<Reported & { name: string }> = (host) => host.name;
+export const gpuName: Named<Reported & { host: string; uuid: string }> = (gpu) => `${gpu.host} ${gpu.uuid}`;

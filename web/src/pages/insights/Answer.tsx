@@ -15,7 +15,7 @@ import { findingOf, lineKey, linesOf } from "./causes";
 const LINES = 3; // of one part
 const TONES = 12;
 
-interface Told {
+interface TimeProps {
   session: string;
   parts: readonly TimePart[];
   whole: Whole;
@@ -27,7 +27,7 @@ interface Told {
 }
 
 /** The links of one part of the time. */
-function Part({ part, told: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; told: Told }) {
+function Part({ part, time: { session, lines, findings, about, whole: { startUp }, onLine, onFinding } }: { part: TimePart; time: TimeProps }) {
   const finding = findingOf(part.part, lines, findings, about);
   const page = { kernels: href("session", { session, tab: "kernels" }), copies: href("session", { session, tab: "memory" }) }[part.part];
   return (
@@ -57,9 +57,9 @@ function Part({ part, told: { session, lines, findings, about, whole: { startUp 
 }
 
 /** The whole time in one bar, and a list of its parts. */
-function Time(told: Told) {
+function Time(props: TimeProps) {
   const [chosen, choose] = useQuery("part");
-  const { parts, whole } = told;
+  const { parts, whole } = props;
   const of = text.barOf[whole.of];
   let at = 0;
   const here = parts.find(({ part }) => part === chosen);
@@ -91,19 +91,19 @@ function Time(told: Told) {
           {whole.of === "steady_part" && ` ${text.notInBar(duration(whole.startUp), duration(whole.end))}`}
         </p>
       )}
-      {here && <Part part={here} told={told} />}
+      {here && <Part part={here} time={props} />}
     </figure>
   );
 }
 
 /** The answer of the report, as gpufl report and its JSON give it. */
-export function First({ answer, sentences, ...told }: Told & { answer: Answer; sentences: readonly string[] }) {
+export function First({ answer, sentences, ...time }: TimeProps & { answer: Answer; sentences: readonly string[] }) {
   // The answer and the other panel of the analysis already have some of the sentences.
   const more = useMemo(() => sentences.filter((line) => !answer.statement.includes(line)), [sentences, answer]);
   return (
     <Panel title={answer.share > 0 ? text.answer : answer.cause === "unknown" ? text.answerUnknown : text.answerNone}>
       <div className="panel-body stack">
-        {told.parts.length > 0 && <Time {...told} />}
+        {time.parts.length > 0 && <Time {...time} />}
         <p>
           {answer.share > 0 && (
             <strong>

@@ -16,7 +16,7 @@ import type { RowSession } from "../../api/schema";
 import { run as runText } from "../../text/run";
 import { textOf } from "../insights/source";
 import { useKept } from "../insights/useKept";
-import { timesOf, together, toldOf } from "../run/run";
+import { recordedOf, timesOf, together } from "../run/run";
 import { useProfiles } from "../run/usePasses";
 import { passOf } from "../session/facts";
 import { AtLine } from "./AtLine";
@@ -259,7 +259,7 @@ function useTogether(session: string, passes: readonly RowSession[], symbol: str
 
 /** The pass that each kind of number comes from. */
 function FromPasses({ passes, parts, symbol }: { passes: readonly RowSession[]; parts: ReadonlyMap<string, unknown>; symbol: string }) {
-  const of = (what: "stalls" | "counts" | "counters"): RowSession | undefined => passes.find((row) => toldOf(parts.get(row.id), symbol)[what]);
+  const of = (what: "stalls" | "counts" | "counters"): RowSession | undefined => passes.find((row) => recordedOf(parts.get(row.id), symbol)[what]);
   const rows: [string, RowSession | undefined][] = [["times", timesOf(passes)], ["stalls", of("stalls")], ["counts", of("counts")], ["counters", of("counters")]];
   return (
     <p className="small from-passes" role="note" aria-label={runText.from}>

@@ -187,7 +187,7 @@ function Grouping({ by, onBy, patterns, onPatterns }: { by: By; onBy: (by: By) =
 }
 
 /** The reason for which kernels are unknown, as a sentence. */
-const told = (unknown: string): string => `${sentence(unknown.replace(/^(?:unknown: )?(.)/, (_, first: string) => first.toUpperCase()))}.`;
+const reasonText = (unknown: string): string => `${sentence(unknown.replace(/^(?:unknown: )?(.)/, (_, first: string) => first.toUpperCase()))}.`;
 
 export function KernelsTab({ session, ledger }: TabProps) {
   const { query } = usePlace();
@@ -246,7 +246,7 @@ export function KernelsTab({ session, ledger }: TabProps) {
       ) : kernels.length === 0 && sampled && !runs ? (
         <p className="quiet">{kernelTexts.noneSampled}</p>
       ) : kernels.length === 0 && unknown && !search && !runs ? (
-        <Empty title={kernelTexts.unknown} text={told(unknown)} />
+        <Empty title={kernelTexts.unknown} text={reasonText(unknown)} />
       ) : kernels.length === 0 ? (
         <Empty title={kernelTexts.none} text={runs ? kernelTexts.noneGraphs(count(runs)) : kernelTexts.noneText} />
       ) : (

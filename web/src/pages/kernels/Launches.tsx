@@ -78,8 +78,8 @@ export function Launches({ session, name }: OfKernel) {
   const full = rows.length === limit && limit < LAUNCHES;
   const onEnd = useCallback(() => full && setLimit((now) => Math.min(LAUNCHES, now * MORE)), [full]);
   const there = IDENTITIES.filter((id) => rows.some((launch) => launch[id] !== null && (launch[id] !== 0 || id !== "graph")));
-  const told = useApi("streams", { session });
-  const streams = useMemo(() => new Map(told.data ? rowsOf(told.data).map((row) => [row.id ?? 0, row.number]) : []), [told.data]);
+  const askedStreams = useApi("streams", { session });
+  const streams = useMemo(() => new Map(askedStreams.data ? rowsOf(askedStreams.data).map((row) => [row.id ?? 0, row.number]) : []), [askedStreams.data]);
   const columns = useMemo(() => columnsFor(session, there, streams), [session, there.join(), streams]); // eslint-disable-line react-hooks/exhaustive-deps
   return (
     <section className="stack">

@@ -5,7 +5,7 @@ import { capabilitiesOf, enginesOf, isSet, ledgerOf, messagesOf, optionsOf, type
 import type { Asked } from "../../api/use";
 import { count } from "../../format/format";
 import { useQuery } from "../../router/router";
-import { captured as told } from "../../text/captured";
+import { captured as capturedText } from "../../text/captured";
 import { raw as text } from "../../text/raw";
 import { Listing, type Column } from "../../ui/Listing";
 import { Panel, ProblemView, Skeleton } from "../../ui/parts";
@@ -26,7 +26,7 @@ function MessageList({ messages, within }: { messages: Message[]; within?: boole
     <ul className={within ? "links" : "links panel-body"}>
       {messages.map(({ severity, text: words, count: n }, at) => (
         <li key={at} className="wrap">
-          {severity !== "note" && <strong className={severity === "error" ? "wrong" : "captured-lost"}>{told.severities[severity]}:</strong>} {words} {n > 1 && <span className="quiet">{told.times(count(n))}</span>}
+          {severity !== "note" && <strong className={severity === "error" ? "wrong" : "captured-lost"}>{capturedText.severities[severity]}:</strong>} {words} {n > 1 && <span className="quiet">{capturedText.times(count(n))}</span>}
         </li>
       ))}
     </ul>
@@ -38,10 +38,10 @@ function Messages({ messages }: { messages: Message[] }) {
   const worse = messages.filter(({ severity }) => severity !== "note");
   if (messages.length === 0) return null;
   return (
-    <Panel title={told.messages}>
+    <Panel title={capturedText.messages}>
       {worse.length > 0 && <MessageList messages={worse} />}
       {notes.length > 0 && (
-        <Folded id="notes" label={told.notes(count(notes.length))}>
+        <Folded id="notes" label={capturedText.notes(count(notes.length))}>
           <MessageList messages={notes} within />
         </Folded>
       )}
@@ -54,7 +54,7 @@ function Ran({ engine }: { engine: Engine }) {
   const same = engine.ranAs === engine.name;
   return (
     <p className="wrap">
-      <span className={same ? "captured-good" : "captured-lost"}>{same ? told.ran(engine.name) : told.standIn(engine.name, engine.ranAs)}</span>
+      <span className={same ? "captured-good" : "captured-lost"}>{same ? capturedText.ran(engine.name) : capturedText.standIn(engine.name, engine.ranAs)}</span>
       {engine.why && `: ${engine.why}`}
     </p>
   );
@@ -65,7 +65,7 @@ function Engines({ engines }: { engines: Engine[] }) {
   const rows = engines.flatMap((engine) => engine.settings.map((setting) => ({ engine: engine.name, ...setting })));
   if (engines.length === 0) return null;
   return (
-    <Panel title={told.engines}>
+    <Panel title={capturedText.engines}>
       {ran.length > 0 && (
         <div className="panel-body stack">
           {ran.map((engine) => (
@@ -73,21 +73,21 @@ function Engines({ engines }: { engines: Engine[] }) {
           ))}
         </div>
       )}
-      {rows.length > 0 && <Listing label={told.engines} columns={SETTINGS} rows={rows} keyOf={(_, at) => at} rowClass={(row, at) => (at > 0 && rows[at - 1]!.engine !== row.engine ? "part-begins" : undefined)} />}
+      {rows.length > 0 && <Listing label={capturedText.engines} columns={SETTINGS} rows={rows} keyOf={(_, at) => at} rowClass={(row, at) => (at > 0 && rows[at - 1]!.engine !== row.engine ? "part-begins" : undefined)} />}
     </Panel>
   );
 }
 
 const SETTINGS: Column<{ engine: string; name: string; values: string[] }>[] = [
-  { label: told.engine, show: (row) => row.engine },
-  { label: told.setting, className: "mono", show: (row) => row.name },
-  { label: told.value, className: "mono wrap", show: (row) => row.values.map((value, at) => <div key={at}>{value}</div>) },
+  { label: capturedText.engine, show: (row) => row.engine },
+  { label: capturedText.setting, className: "mono", show: (row) => row.name },
+  { label: capturedText.value, className: "mono wrap", show: (row) => row.values.map((value, at) => <div key={at}>{value}</div>) },
 ];
 
 const OPTIONS: Column<Option>[] = [
-  { label: told.option, className: "mono", show: (row) => row.name },
-  { label: told.value, className: "mono wrap", show: (row) => row.value },
-  { label: told.source, show: (row) => told.sources[row.source] ?? row.source },
+  { label: capturedText.option, className: "mono", show: (row) => row.name },
+  { label: capturedText.value, className: "mono wrap", show: (row) => row.value },
+  { label: capturedText.source, show: (row) => capturedText.sources[row.source] ?? row.source },
 ];
 
 function Options({ options }: { options: Option[] }) {
@@ -95,11 +95,11 @@ function Options({ options }: { options: Option[] }) {
   const rest = options.filter((option) => !isSet(option));
   if (options.length === 0) return null;
   return (
-    <Panel title={told.options}>
-      {set.length > 0 ? <Listing label={told.options} columns={OPTIONS} rows={set} keyOf={(_, at) => at} /> : <p className="panel-body quiet">{told.optionsDefault}</p>}
+    <Panel title={capturedText.options}>
+      {set.length > 0 ? <Listing label={capturedText.options} columns={OPTIONS} rows={set} keyOf={(_, at) => at} /> : <p className="panel-body quiet">{capturedText.optionsDefault}</p>}
       {rest.length > 0 && (
-        <Folded id="defaults" label={told.rest(count(rest.length))}>
-          <Listing label={told.rest(count(rest.length))} columns={OPTIONS.slice(0, 2)} rows={rest} keyOf={(_, at) => at} />
+        <Folded id="defaults" label={capturedText.rest(count(rest.length))}>
+          <Listing label={capturedText.rest(count(rest.length))} columns={OPTIONS.slice(0, 2)} rows={rest} keyOf={(_, at) => at} />
         </Folded>
       )}
     </Panel>
@@ -145,7 +145,7 @@ export function Captured({ asked, children }: { asked: Asked<unknown>; children:
                 <tr key={row.feature}>
                   <td className="mono">{row.feature}</td>
                   <td className="wrap">
-                    {told.statuses[row.status] ?? row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
+                    {capturedText.statuses[row.status] ?? row.status} {row.reason && <span className="quiet small">{row.reason}</span>}
                   </td>
                 </tr>
               ))}

@@ -20,8 +20,8 @@ const MARKS = 4;
 /** The contents of the strip: the outlines of kernels and of copies; undefined: under way, null:
  * no GPU work. */
 function useStrips({ session: { id: session }, length }: Rank): { work: string; copies: string } | null | undefined {
-  const told = useApi("lanes", { session });
-  const lanes = useMemo(() => (told.data ? lanesOf(told.data) : undefined), [told.data]);
+  const askedLanes = useApi("lanes", { session });
+  const lanes = useMemo(() => (askedLanes.data ? lanesOf(askedLanes.data) : undefined), [askedLanes.data]);
   const all = lanes ? [...lanes.work, ...lanes.copies] : [];
   const { level, step, column, from, to } = askOf(length);
   const asked = all.length > 0 ? { session, level, lanes: listOf(all), from, to } : null;

@@ -81,7 +81,7 @@ export function together(parts: readonly unknown[]): unknown {
 }
 
 /** The parts in which a kernel has rows. */
-export function toldOf(part: unknown, symbol: string): Record<"stalls" | "counts" | "counters", boolean> {
+export function recordedOf(part: unknown, symbol: string): Record<"stalls" | "counts" | "counters", boolean> {
   const has = (rows: readonly Raw[], key = "symbol"): boolean => rows.some((row) => word(row[key]) === symbol);
   return { stalls: has(list(raw(raw(part).samples).kernels)), counts: has(list(raw(raw(part).instructions).kernels)), counters: has(list(raw(part).counters), "kernel_symbol") };
 }

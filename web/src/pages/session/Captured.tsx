@@ -5,7 +5,7 @@ import type { RowSession } from "../../api/schema";
 import { exact, percent, UNKNOWN } from "../../format/format";
 import { Link } from "../../router/Link";
 import { href } from "../../router/router";
-import { captured as told } from "../../text/captured";
+import { captured as capturedText } from "../../text/captured";
 import { en } from "../../text/en";
 
 /** ledger: the report's part; undefined: not here yet. */
@@ -20,7 +20,7 @@ export function Captured({ session: s, ledger }: { session: RowSession; ledger: 
   const { verdict, missing } = ledgerOf(ledger);
   const { launched, written } = launchedOf(ledger);
   const messages = messagesOf(ledger);
-  const worse = told.told(...(["error", "warning"].map((severity) => messages.filter((message) => message.severity === severity).length) as [number, number]));
+  const worse = capturedText.problems(...(["error", "warning"].map((severity) => messages.filter((message) => message.severity === severity).length) as [number, number]));
   const whole = verdict === "complete" || verdict === "uncounted";
   const part = launched && written !== null ? Math.min(1, written / launched) : null;
   return (

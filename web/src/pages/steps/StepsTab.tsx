@@ -41,13 +41,13 @@ interface Reference {
 
 function State({ step, of: { typical, devices, settled } }: { step: Step; of: Reference }) {
   const isStartUp = settled && !step.steady;
-  const told = typical && (step.slow || isStartUp || !step.alike) ? differencesOf(step, typical, devices) : [];
+  const differences = typical && (step.slow || isStartUp || !step.alike) ? differencesOf(step, typical, devices) : [];
   return (
-    <span className="step-state small" title={told.map(signed).join(", ")}>
+    <span className="step-state small" title={differences.map(signed).join(", ")}>
       {step.slow && <span className="chip chip-warn">{text.isSlow}</span>}
       {isStartUp && <span className="chip">{text.isStartUp}</span>}
       {!step.alike && <span className="chip">{text.isOther}</span>}
-      {told.length > 0 && <span className="told">{told.map(signed).join(", ")}</span>}
+      {differences.length > 0 && <span className="differences">{differences.map(signed).join(", ")}</span>}
     </span>
   );
 }

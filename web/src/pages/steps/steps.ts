@@ -100,9 +100,9 @@ export function differencesOf(step: Step, typical: Step, devices: number): Diffe
     { what: "idle", by: step.idle - typical.idle },
     { what: "busy", by: step.busy - typical.busy },
   ];
-  const told = times.filter(({ by }) => by !== 0 && Math.abs(by) >= least).sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
+  const explaining = times.filter(({ by }) => by !== 0 && Math.abs(by) >= least).sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const kernels = step.kernels === null || typical.kernels === null ? 0 : step.kernels - typical.kernels;
-  return kernels ? [...told, { what: "kernels", by: kernels }] : told;
+  return kernels ? [...explaining, { what: "kernels", by: kernels }] : explaining;
 }
 
 /** About `most` steps to draw: the shortest and the longest of each stretch, in their order. */

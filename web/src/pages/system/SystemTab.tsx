@@ -25,7 +25,7 @@ export function SystemTab({ session }: TabProps) {
   const [window, choose] = useWindow(length);
   const gpus = gpusOf(session);
   const [answers, setAnswers] = useState<Record<string, number>>({});
-  const tell = useCallback((key: string, rows: number) => setAnswers((before) => (before[key] === rows ? before : { ...before, [key]: rows })), []);
+  const setRows = useCallback((key: string, rows: number) => setAnswers((before) => (before[key] === rows ? before : { ...before, [key]: rows })), []);
   const counters = useApi("counters", { session: session.id });
   const counted = useMemo(() => (counters.data ? countersOf(counters.data).map((counter) => ({ ...counter, metric: counterMetric(counter) })) : []), [counters.data]);
   const samplers = useApi("samplers", { session: session.id });
@@ -61,7 +61,7 @@ export function SystemTab({ session }: TabProps) {
           {!empty && metrics.every(({ name: of }) => answers[`${device} ${of}`] === 0) && !counted.some((counter) => counter.device === device + 1) && <p className="quiet">{system.noneOfDevice}</p>}
           <div className="plots">
             {metrics.map((metric) => (
-              <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} told={(rows) => tell(`${device} ${metric.name}`, rows)} />
+              <DevicePlot key={metric.name} {...plot} device={device + 1} metric={metric} onSamples={(rows) => setRows(`${device} ${metric.name}`, rows)} />
             ))}
             {counted
               .filter((counter) => counter.device === device + 1)
@@ -75,7 +75,7 @@ export function SystemTab({ session }: TabProps) {
         {!empty && <h2>{system.host}</h2>}
         <div className="plots">
           {HOST.map((metric) => (
-            <HostPlot key={metric.name} {...plot} metric={metric} told={(rows) => tell(metric.name, rows)} />
+            <HostPlot key={metric.name} {...plot} metric={metric} onSamples={(rows) => setRows(metric.name, rows)} />
           ))}
         </div>
       </section>

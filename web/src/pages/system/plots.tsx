@@ -18,7 +18,7 @@ interface PlotProps {
   metric: Metric;
   window: Window;
   onRange: (from: number, to: number) => void;
-  told?: (samples: number) => void; // how many points there are
+  onSamples?: (samples: number) => void; // how many points there are
 }
 
 function pointsOf(answer: AnswerDeviceSeries): Points {
@@ -26,11 +26,11 @@ function pointsOf(answer: AnswerDeviceSeries): Points {
   return { at: at.map((ns) => (ns ?? 0) / 1e9), least, mean, most };
 }
 
-function Plot({ session, metric, window, onRange, told, asked }: PlotProps & { asked: Asked<AnswerDeviceSeries> }) {
+function Plot({ session, metric, window, onRange, onSamples, asked }: PlotProps & { asked: Asked<AnswerDeviceSeries> }) {
   const data = asked.data;
   const points = useMemo(() => (data ? pointsOf(data) : undefined), [data]);
   const range = useMemo<[number, number]>(() => [window.from / 1e9, window.part ? window.to / 1e9 : Math.max(window.to / 1e9, points?.at.at(-1) ?? 0)], [window, points]);
-  if (data && told) queueMicrotask(() => told(data.rows));
+  if (data && onSamples) queueMicrotask(() => onSamples(data.rows));
   if (asked.problem) return <ProblemView problem={asked.problem} again={asked.again} />;
   if (!points) return <div className="skeleton skeleton-block" />;
   if (points.at.length === 0) return null;

@@ -197,10 +197,10 @@ function Answer({ kind, answer, name }: { kind: Kind; answer: History; name: str
   );
 }
 
-/** A day of the address as ns since the Unix epoch; with `behind` the end of the day. */
-const nsOf = (day: string | null, behind = false): { ns?: string } => {
+/** A day of the address as ns since the Unix epoch; with `atEnd` the end of the day. */
+const nsOf = (day: string | null, atEnd = false): { ns?: string } => {
   const at = dayFrom(day ?? "");
-  return at === null ? {} : { ns: String(BigInt(at + (behind ? 1 : 0)) * NS_OF_DAY) };
+  return at === null ? {} : { ns: String(BigInt(at + (atEnd ? 1 : 0)) * NS_OF_DAY) };
 };
 
 function Followed({ kind, name }: { kind: Kind; name: string }) {

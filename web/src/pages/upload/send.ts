@@ -50,18 +50,18 @@ const packed = async (bytes: Uint8Array<ArrayBuffer>): Promise<Blob> =>
 
 const numberOf = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
 
-export async function sendSession(session: Session, remote: Remote, complete: boolean, tell: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
+export async function sendSession(session: Session, remote: Remote, complete: boolean, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
   const progress = noProgress();
-  const told = (change: Partial<Progress>) => tell(Object.assign(progress, change) && { ...progress });
+  const report = (change: Partial<Progress>) => onProgress(Object.assign(progress, change) && { ...progress });
   const at = await remote.positions(session.id);
-  told({});
+  report({});
 
   function judge({ status, answer }: Answer, channel: string): number | null {
     if (status === 200) {
       const rejected = numberOf(answer.rejected) ?? 0;
       const errors = Array.isArray(answer.errors) ? (answer.errors as Record<string, unknown>[]) : [];
       const refusals = errors.map((e) => ({ line: numberOf(e.line) ?? 0, type: String(e.type ?? ""), reason: String(e.reason ?? "") }));
-      told({ rejected: progress.rejected + rejected, refusals: [...progress.refusals, ...refusals].slice(0, REFUSALS) });
+      report({ rejected: progress.rejected + rejected, refusals: [...progress.refusals, ...refusals].slice(0, REFUSALS) });
       return numberOf(answer.offset);
     }
     const expected = numberOf(answer.expected_offset);
@@ -78,11 +78,11 @@ export async function sendSession(session: Session, remote: Remote, complete: bo
         signal.throwIfAborted();
         const fields = { ...fieldsOf(session, part), "X-GpuFlight-Offset": String(base + piece.offset), "Content-Encoding": "gzip" };
         at.set(part.channel, judge(await remote.stream(fields, await packed(piece.bytes), signal), part.channel) ?? base + piece.offset + piece.bytes.length);
-        told({ sent: done + Math.min(piece.read, part.file.size) });
+        report({ sent: done + Math.min(piece.read, part.file.size) });
       }
     } catch (cause) {
       if (!(cause instanceof BrokenOff)) throw cause;
-      told({ notes: [...progress.notes, text.brokenOff(part.path)] });
+      report({ notes: [...progress.notes, text.brokenOff(part.path)] });
     }
   }
 
@@ -91,12 +91,12 @@ export async function sendSession(session: Session, remote: Remote, complete: bo
       const fields = { ...fieldsOf(session, part), "X-GpuFlight-Window-Channel": part.channel, ...(part.number ? { "X-GpuFlight-Window-Sequence": String(part.number) } : {}) };
       const answer = await remote.stream(part.packed ? { ...fields, "Content-Encoding": "gzip" } : fields, part.file, signal);
       judge(answer, part.channel);
-      if (answer.answer.repeated === true) told({ before: progress.before + part.file.size });
+      if (answer.answer.repeated === true) report({ before: progress.before + part.file.size });
       return;
     }
     const have = at.get(part.channel) ?? 0;
     if (next?.offset != null && next.offset > part.offset && have >= next.offset) {
-      told({ before: progress.before + part.file.size });
+      report({ before: progress.before + part.file.size });
       return;
     }
     if (part.offset > have) throw new Gap(part.channel, have);
@@ -128,7 +128,7 @@ export async function sendSession(session: Session, remote: Remote, complete: bo
       await sendPieces(part, part.offset!, cause.expected);
     }
     done += part.file.size;
-    told({ sent: done });
+    report({ sent: done });
   }
   if (complete) judge(await remote.complete(session.id), "");
 }
